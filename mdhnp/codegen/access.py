@@ -1,0 +1,240 @@
+"""Reading inputs and writing outputs at given coordinates, from global or local memory, in scalars or vectors."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mdhnp.codegen.ctypes import Value, constant, convert, mask, memory_type, value_type, vector_name
+from mdhnp.codegen.nest import Linear, Nest
+from mdhnp.codegen.prelude import Helpers
+from mdhnp.codegen.writer import Writer
+from mdhnp.mdh.views import View
+
+__all__ = ["Context", "Place", "load", "store"]
+
+GLOBAL, LOCAL = "__global", "__local"
+
+
+@dataclass
+class Context:
+    """What the emitters of one kernel share."""
+
+    nest: Nest
+    writer: Writer
+    helpers: Helpers
+    #: Added to every output offset: where a work-group's own part of a split reduction begins.
+    output_offset: Linear = field(default_factory=Linear)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a point (or the first lane of a vector of points) is.
+
+    Attributes
+    ----------
+    point : mapping of int to Linear
+        Coordinate in each dimension.
+    local : mapping of int to Linear
+        The same, counted from the local tile's beginning.
+    lanes : int
+        Points along the vector dimension.
+    valid : str
+        How many lanes lie inside the extent; empty where all do.
+    bounded : bool
+        Whether indices into arrays with a boundary mode may lie outside.
+    """
+
+    point: Mapping[int, Linear]
+    local: Mapping[int, Linear]
+    lanes: int = 1
+    valid: str = ""
+    bounded: bool = False
+
+
+def load(c: Context, number: int, access: int, place: Place) -> Value:
+    """The value an access of an input gives at a place."""
+    view = c.nest.h.inputs[number]
+    copy = c.nest.s.local_copies[number]
+    vector = c.nest.s.vector_dim
+    if copy is not None:
+        layout = tile_layout(c.nest, number)
+        offset, stride = layout.offset(access, place, vector)
+        return _read(c, view, f"{view.name}_l", LOCAL, offset, stride, place.lanes, "")
+    moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
+    if view.boundary is not None and place.bounded:
+        return _load_bounded(c, view, access, place, moves)
+    linear = view.linear(view.accesses[access])
+    offset = Linear((), linear.constant)
+    for d, coefficient in enumerate(linear.coefficients):
+        offset = offset + place.point[d] * coefficient
+    stride = linear.coefficients[vector] if place.lanes > 1 else 0
+    return _read(c, view, view.name, GLOBAL, offset, stride, place.lanes, place.valid if moves else "")
+
+
+def store(c: Context, number: int, place: Place, value: Value) -> None:
+    """Write a result to its place in the output."""
+    view = c.nest.h.outputs[number]
+    linear = view.linear(view.accesses[0])
+    offset = c.output_offset + linear.constant
+    for d, coefficient in enumerate(linear.coefficients):
+        offset = offset + place.point[d] * coefficient
+    stride = linear.coefficients[c.nest.s.vector_dim] if value.lanes > 1 else 0
+    write(c, view.name, GLOBAL, offset, stride, place.valid, value)
+
+
+def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, valid: str, value: Value) -> None:
+    """Write a scalar or the valid lanes of a vector."""
+    name = memory_type(value.dtype)
+    if value.lanes == 1:
+        text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
+        c.writer.line(f"{buffer}[{offset}] = {text};")
+        return
+    text = f"convert_{vector_name(name, value.lanes)}(-{value.atom})" if value.dtype.kind == "b" else value.text
+    if stride == 1 and not valid:
+        kind = c.helpers.vector(name, value.lanes)
+        c.writer.line(f"*({space} {kind} *)({buffer} + {offset}) = {text};")
+    else:
+        function = c.helpers.scatter(name, value.lanes, space)
+        c.writer.line(f"{function}({buffer} + {offset}, {stride}, {valid or value.lanes}, {text});")
+
+
+def _read(c: Context, view: View, buffer: str, space: str, offset: Linear, stride: int, lanes: int, valid: str) -> Value:
+    name = memory_type(view.dtype)
+    if lanes == 1 or stride == 0:
+        return _as_value(view, f"{buffer}[{offset}]", 1)
+    if valid:
+        function = c.helpers.gather_part(name, lanes, space)
+        return _as_value(view, f"{function}({buffer} + {offset}, {stride}, {valid})", lanes)
+    if stride == 1:
+        return _as_value(view, f"*({space} const {c.helpers.vector(name, lanes)} *)({buffer} + {offset})", lanes)
+    return _as_value(view, f"{c.helpers.gather(name, lanes, space)}({buffer} + {offset}, {stride})", lanes)
+
+
+def read_local(c: Context, view: View, buffer: str, offset: Linear, stride: int, lanes: int) -> Value:
+    """Read partial results kept in local memory."""
+    return _read(c, view, buffer, LOCAL, offset, stride, lanes, "")
+
+
+def _as_value(view: View, text: str, lanes: int) -> Value:
+    if view.dtype.kind != "b":
+        return Value(text, view.dtype, lanes)
+    if lanes == 1:
+        return Value(f"({text} != 0)", view.dtype)
+    return Value(f"convert_int{lanes}({text} != (uchar{lanes})(0))", view.dtype, lanes)
+
+
+def bounded_read(c: Context, view: View, indices: list[str]) -> str:
+    """Read an element whose indices may lie outside of the array."""
+    if view.boundary == "constant":
+        inside = " && ".join(f"({i}) >= 0 && ({i}) < {n}" for i, n in zip(indices, view.shape, strict=True))
+        outside = "0" if view.dtype.kind == "b" else constant(view.fill, view.dtype)
+        return f"({inside} ? {view.name}[{_flat(view, indices)}] : ({memory_type(view.dtype)}){outside})"
+    assert view.boundary is not None
+    function = c.helpers.boundary(view.boundary)
+    return f"{view.name}[{_flat(view, [f'{function}({i}, {n})' for i, n in zip(indices, view.shape, strict=True)])}]"
+
+
+def _flat(view: View, indices: list[str]) -> str:
+    terms = [f"({i}) * {s}" if s != 1 else f"({i})" for i, s in zip(indices, view.strides, strict=True) if s]
+    if view.offset or not terms:
+        terms.append(str(view.offset))
+    return " + ".join(terms)
+
+
+def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool) -> Value:
+    """An element at a time: boundaries are rare, so their text is short rather than fast."""
+    vector = c.nest.s.vector_dim
+    point = dict(place.point)
+    if moves:
+        point[vector] = point[vector] + Linear((("l", 1),))
+    indices = []
+    for index in view.accesses[access]:
+        total = Linear((), index.constant)
+        for d, coefficient in enumerate(index.coefficients):
+            total = total + point[d] * coefficient
+        indices.append(str(total))
+    element = bounded_read(c, view, indices)
+    if not moves:
+        return _as_value(view, element, 1)
+    name = memory_type(view.dtype)
+    kind = vector_name(name, place.lanes)
+    variable = c.writer.fresh("b")
+    c.writer.line(f"{kind} {variable};")
+    c.writer.line(f"for ({c.nest.index_type} l = 0; l < {place.lanes}; ++l) (({name} *)&{variable})[l] = {element};")
+    return _as_value(view, variable, place.lanes)
+
+
+@dataclass(frozen=True)
+class TileLayout:
+    """How the local tile of an input lies in local memory: extents and strides of the view's axes."""
+
+    view: View
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    blocks: tuple[int, ...]
+    block_strides: tuple[int, ...]
+    low: tuple[int, ...]
+    size: int
+    footprints: tuple[int, ...]
+
+    def offset(self, access: int, place: Place, vector: int) -> tuple[Linear, int]:
+        """Offset in the tile of an access at a place, and the distance of neighbouring lanes."""
+        total, lane_stride = Linear(), 0
+        for axis, index in enumerate(self.view.accesses[access]):
+            where = Linear((), index.constant - self.low[axis])
+            for d, coefficient in enumerate(index.coefficients):
+                where = where + place.local[d] * coefficient
+                if coefficient < 0:
+                    where = where + -coefficient * (self.footprints[d] - 1)
+            block = self.blocks[axis]
+            if block:
+                terms = Linear(where.terms) * (self.block_strides[axis] // block)
+                inner = (where.constant // block) * self.block_strides[axis] + (where.constant % block) * self.strides[axis]
+                total = total + terms + inner
+            else:
+                total = total + where * self.strides[axis]
+            if place.lanes > 1:
+                lane_stride += index.coefficients[vector] * self.strides[axis]
+        return total, lane_stride
+
+
+def tile_layout(nest: Nest, number: int) -> TileLayout:
+    """Layout of an input's local tile."""
+    view, copy = nest.h.inputs[number], nest.s.local_copies[number]
+    assert copy is not None
+    footprints = tuple(nest.footprint(d) for d in range(nest.h.rank))
+    low = tuple(min(a[axis].constant for a in view.accesses) for axis in range(len(view.shape)))
+    extents = []
+    for axis in range(len(view.shape)):
+        high = max(a[axis].constant for a in view.accesses)
+        reach = sum(abs(c) * (footprints[d] - 1) for d, c in enumerate(view.accesses[0][axis].coefficients))
+        extents.append(high - low[axis] + reach + 1)
+    blocks = [0] * len(view.shape)
+    strides, block_strides = [0] * len(view.shape), [0] * len(view.shape)
+    step = 1
+    for axis in reversed(copy.blocked):
+        blocks[axis] = nest.s.private_tile[view.accesses[0][axis].dims()[0]]
+        strides[axis] = step
+        step *= blocks[axis]
+    for axis in reversed(copy.order):
+        if blocks[axis]:
+            block_strides[axis] = step
+            step *= -(-extents[axis] // blocks[axis])
+        else:
+            strides[axis] = step
+            step *= extents[axis]
+    return TileLayout(
+        view, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints,
+    )  # fmt: skip
+
+
+def result_convert(c: Context, value: Value, number: int) -> Value:
+    """A result in the type of its output."""
+    return convert(value, c.nest.h.outputs[number].dtype)
+
+
+def declare_type(value: Value) -> str:
+    """Type of a variable that holds the value."""
+    return value_type(value.dtype, value.lanes)
+
+
+__all__ += ["GLOBAL", "LOCAL", "TileLayout", "bounded_read", "mask", "read_local", "tile_layout", "write"]

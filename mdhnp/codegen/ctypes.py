@@ -1,0 +1,128 @@
+"""OpenCL C's names for NumPy's types, and how values are written, converted and selected.
+
+Booleans are bytes in memory and masks as values: 0 or 1 as a scalar, 0 or -1 in each lane of an ``intN``.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Value", "as_vector", "constant", "convert", "memory_type", "select", "value_type", "vector_name"]
+
+_NAMES = {
+    "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "i8": "long", "u8": "ulong",
+    "f4": "float", "f8": "double",
+}  # fmt: skip
+_MASKS = {1: "char", 2: "short", 4: "int", 8: "long"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression: its text, its NumPy type, and its lanes (1 for a scalar)."""
+
+    text: str
+    dtype: np.dtype[Any]
+    lanes: int = 1
+
+    @property
+    def atom(self) -> str:
+        """The text, in parentheses where it is not a single token or call."""
+        return self.text if self.text.replace("_", "").replace(".", "").isalnum() else f"({self.text})"
+
+
+def memory_type(dtype: np.dtype[Any]) -> str:
+    """Type of an element in a buffer.
+
+    Raises
+    ------
+    TypeError
+        If OpenCL C has no such type.
+    """
+    if dtype.kind == "b":
+        return "uchar"
+    name = _NAMES.get(f"{dtype.kind}{dtype.itemsize}")
+    if name is None:
+        raise TypeError(f"dtype {dtype.name} has no OpenCL C counterpart here")
+    return name
+
+
+def value_type(dtype: np.dtype[Any], lanes: int = 1) -> str:
+    """Type of a value in registers."""
+    return vector_name("int" if dtype.kind == "b" else memory_type(dtype), lanes)
+
+
+def vector_name(name: str, lanes: int) -> str:
+    """``float`` and 4 make ``float4``."""
+    return name if lanes == 1 else f"{name}{lanes}"
+
+
+def constant(literal: str, dtype: np.dtype[Any]) -> str:
+    """Write a literal so that OpenCL C reads exactly that value of that type."""
+    if dtype.kind == "b":
+        return "1" if literal in ("True", "1") else "0"
+    if dtype.kind == "f":
+        value = float(literal)
+        if math.isnan(value):
+            return "NAN" if dtype.itemsize == 4 else "((double)NAN)"
+        if math.isinf(value):
+            text = "INFINITY" if dtype.itemsize == 4 else "((double)INFINITY)"
+            return text if value > 0 else f"(-{text})"
+        text = repr(value)
+        text += "" if "." in text or "e" in text else ".0"
+        text += "f" if dtype.itemsize == 4 else ""
+        return f"({text})" if value < 0 or literal.startswith("-") else text
+    number = int(literal)
+    if dtype.kind == "u":
+        return f"{number}{'ul' if dtype.itemsize == 8 else 'u'}"
+    if number == np.iinfo(dtype).min and dtype.itemsize >= 4:
+        return f"({'(long)' if dtype.itemsize == 8 else ''}{number + 1}{'l' if dtype.itemsize == 8 else ''} - 1)"
+    text = f"{number}{'l' if dtype.itemsize == 8 else ''}"
+    return f"({text})" if number < 0 else text
+
+
+def as_vector(value: Value, lanes: int) -> Value:
+    """Broadcast a scalar to lanes; a boolean becomes a mask."""
+    if value.lanes == lanes:
+        return value
+    kind = value_type(value.dtype, lanes)
+    text = f"-{value.atom}" if value.dtype.kind == "b" else value.text
+    return Value(f"({kind})({text})", value.dtype, lanes)
+
+
+def convert(value: Value, dtype: np.dtype[Any]) -> Value:
+    """Convert as ``ndarray.astype`` does."""
+    if value.dtype == dtype:
+        return value
+    target = value_type(dtype, value.lanes)
+    if dtype.kind == "b":
+        zero = constant("0", value.dtype)
+        if value.lanes == 1:
+            return Value(f"({value.atom} != {zero})", dtype)
+        return mask(f"({value.atom} != {zero})", value.dtype, value.lanes)
+    if value.dtype.kind == "b":
+        source = value.text if value.lanes == 1 else f"-{value.atom}"
+        text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({source})"
+        return Value(text, dtype, value.lanes)
+    if value.lanes == 1:
+        return Value(f"({target}){value.atom}", dtype)
+    return Value(f"convert_{target}({value.text})", dtype, value.lanes)
+
+
+def mask(comparison: str, dtype: np.dtype[Any], lanes: int) -> Value:
+    """Make the lanes' result of comparing values of `dtype` a mask of ints."""
+    text = comparison if dtype.itemsize == 4 else f"convert_int{lanes}({comparison})"
+    return Value(text, np.dtype(bool), lanes)
+
+
+def select(condition: Value, left: Value, right: Value) -> Value:
+    """``condition ? left : right``, lane by lane."""
+    lanes = max(condition.lanes, left.lanes, right.lanes)
+    if condition.lanes == 1:
+        left, right = (as_vector(v, lanes) for v in (left, right))
+        return Value(f"({condition.atom} ? {left.atom} : {right.atom})", left.dtype, lanes)
+    left, right = (as_vector(v, lanes) for v in (left, right))
+    size = 4 if left.dtype.kind == "b" else left.dtype.itemsize
+    test = condition.atom if size == 4 else f"convert_{_MASKS[size]}{lanes}({condition.text})"
+    return Value(f"({test} ? {left.atom} : {right.atom})", left.dtype, lanes)

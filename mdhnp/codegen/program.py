@@ -1,0 +1,32 @@
+"""What the code generator gives and the runtime takes: source text and how to launch it.
+
+A :class:`Program` is plain data, so that it can be printed, hashed, stored and compared with golden files.
+"""
+
+from dataclasses import dataclass
+
+from mdhnp.mdh.stages import Argument
+
+__all__ = ["Argument", "Kernel", "Program"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One launch: the function's name, work-items in all and in a work-group, and its buffer arguments."""
+
+    name: str
+    global_size: int
+    local_size: int
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """OpenCL C text, the launches that run it in order, and the temporaries (in bytes) between them.
+
+    Every argument of every kernel is a pointer to a buffer; extents and strides are constants in the text.
+    """
+
+    source: str
+    kernels: tuple[Kernel, ...]
+    temporaries: tuple[int, ...]

@@ -1,0 +1,327 @@
+"""Partial results of one work-item: declared, accumulated point by point, combined across lanes and work-items.
+
+Order of combination (source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via
+Multi-Dimensional Homomorphisms", Listing 1): in private memory first, then across work-items by a tree in local memory;
+across work-groups by a second kernel.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from mdhnp.codegen.access import LOCAL, Context, Place, load
+from mdhnp.codegen.ctypes import Value, as_vector, constant, convert, select, value_type
+from mdhnp.codegen.nest import Linear, Nest
+from mdhnp.codegen.scalar import emit
+from mdhnp.codegen.tiles import tile_start
+from mdhnp.mdh import Function
+
+__all__ = ["Accumulators", "across_items", "apply", "elements", "flatten_lanes", "point_values", "reduce_loops"]
+
+
+@dataclass(frozen=True)
+class Accumulators:
+    """Variables of one work-item's partial results.
+
+    Attributes
+    ----------
+    values : tuple of tuple of Value
+        For each element of the private tile (kept dimensions), one variable a result.
+    tails : tuple of tuple of Value
+        The same in scalars, for what is left of a vectorised reduction; empty otherwise.
+    seen : str
+        Variable that says whether anything was combined yet; empty for operators with an identity.
+    """
+
+    values: tuple[tuple[Value, ...], ...]
+    tails: tuple[tuple[Value, ...], ...] = ()
+    seen: str = ""
+
+
+def elements(nest: Nest) -> list[dict[int, int]]:
+    """Offsets of the kept dimensions' points (or vectors) of the private tile, in private order."""
+    kept = [d for d in nest.s.private_order if d in nest.kept]
+    return [dict(zip(kept, combo, strict=True)) for combo in product(*(nest.offsets(d) for d in kept))]
+
+
+def declare(c: Context, prefix: str) -> Accumulators:
+    """Declare and initialise accumulators."""
+    nest, op = c.nest, c.nest.h.operator
+    assert op is not None
+    lanes = nest.s.vector_width
+    seen = ""
+    if op.identity is None:
+        seen = c.writer.fresh(f"{prefix}_seen")
+        c.writer.line(f"int {seen} = 0;")
+    across = nest.s.vector_dim in nest.combined
+
+    def variables(name: str, width: int) -> tuple[tuple[Value, ...], ...]:
+        return tuple(
+            tuple(_variable(c, name, n, width) for n in range(len(nest.result_dtypes))) for _ in elements(nest)
+        )
+
+    return Accumulators(variables(prefix, lanes), variables(f"{prefix}_tail", 1) if across else (), seen)
+
+
+def _variable(c: Context, prefix: str, result: int, lanes: int) -> Value:
+    op, dtype = c.nest.h.operator, c.nest.result_dtypes[result]
+    assert op is not None
+    name = c.writer.fresh(prefix)
+    kind = value_type(dtype, lanes)
+    literal = op.identity[result] if op.identity is not None else "0"
+    start = as_vector(Value(constant(literal, dtype), dtype), lanes)
+    c.writer.line(f"{kind} {name} = {start.text};")
+    return Value(name, dtype, lanes)
+
+
+def apply(c: Context, left: Sequence[Value], right: Sequence[Value], seen: str = "") -> None:
+    """Combine `right` into the variables `left`."""
+    op = c.nest.h.operator
+    assert op is not None
+    count, lanes = len(left), left[0].lanes
+    wide = [as_vector(v, lanes) for v in right]
+    if seen and count > 1:
+        wide = [c.writer.declare("f", v) for v in wide]
+    parameters = dict(enumerate((*left, *wide)))
+    results = [as_vector(v, lanes) for v in emit(op.function, parameters, {}, c.writer)]
+    if seen:
+        results = [select(Value(seen, results[0].dtype), new, first) for new, first in zip(results, wide, strict=True)]
+    if count > 1:
+        results = [c.writer.declare("n", v) for v in results]
+    for variable, value in zip(left, results, strict=True):
+        text = value.text
+        c.writer.line(f"{variable.text} = {text[1:-1] if _wrapped(text) else text};")
+
+
+def _wrapped(text: str) -> bool:
+    """Whether the outermost parentheses enclose all of the text."""
+    depth = 0
+    for n, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0:
+            return n == len(text) - 1 and text[0] == "("
+    return False
+
+
+def point_values(c: Context, function: Function, place: Place, given: Mapping[int, Value], cache: dict[str, Value], first: int = 0) -> list[Value]:
+    """Apply a function to the accesses at a place; parameters before `first` are given."""
+    parameters = dict(given)
+    for p in sorted(function.used_parameters()):
+        if p >= first:
+            number, access = c.nest.h.accesses[p - first]
+            value = load(c, number, access, place)
+            if c.nest.s.private_copies[number]:
+                if value.text not in cache:
+                    cache[value.text] = c.writer.declare(c.nest.h.inputs[number].name + "_", value)
+                value = cache[value.text]
+            parameters[p] = value
+    indices = {d: _index_value(c, d, place) for d in function.used_indices()}
+    if function.text is not None:
+        c.helpers.user(function.text.source)
+    for step in function.body:
+        if step.op == "power" and step.dtype.kind in "iu":
+            c.helpers.power(value_type(step.dtype, place.lanes))
+    return emit(function, parameters, indices, c.writer)
+
+
+def _index_value(c: Context, d: int, place: Place) -> Value:
+    import numpy as np
+
+    dtype = np.dtype(np.int64)
+    text = f"(long)({place.point[d]})"
+    if place.lanes > 1 and d == c.nest.s.vector_dim:
+        lanes = ", ".join(str(n) for n in range(place.lanes))
+        return Value(f"((long{place.lanes})({text}) + (long{place.lanes})({lanes}))", dtype, place.lanes)
+    return Value(text, dtype)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How one combined dimension is walked in the loop being written: first point, offsets, lanes."""
+
+    point: Linear
+    local: Linear
+    offsets: tuple[int, ...]
+    lanes: int
+
+
+def reduce_loops(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
+    """Loop over the combined dimensions of the local tile and accumulate; `place` gives an element's kept coordinates."""
+    _loops(c, list(c.nest.combined), {}, acc, place)
+
+
+def _loops(
+    c: Context, dims: list[int], runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Place]
+) -> None:
+    if not dims:
+        _accumulate(c, runs, acc, place)
+        return
+    d, rest = dims[0], dims[1:]
+    nest, t, name = c.nest, c.nest.index_type, c.nest.name(d)
+    step, items, width = nest.s.step(d), nest.s.num_wi[d], nest.width(d)
+    count = tile_points(nest, d)
+    start = tile_start(nest, d)
+    here = Linear(((f"{name}_p", 1),))
+
+    def loop(head: str, local: Linear, offsets: tuple[int, ...], lanes: int) -> None:
+        if not head:
+            _loops(c, rest, {**runs, d: _Run(start + local, local, offsets, lanes)}, acc, place)
+            return
+        with c.writer.block(head):
+            _loops(c, rest, {**runs, d: _Run(start + local, local, offsets, lanes)}, acc, place)
+
+    if nest.ordered(d) and items > 1:
+        size = nest.s.private_tile[d]
+        last = f"min(({name}_w + 1) * {size}, {count})"
+        loop(f"for ({t} {name}_p = {name}_w * {size}; {name}_p < {last}; ++{name}_p)", here, (0,), 1)
+        return
+    exact = count.isdigit() and int(count) % step == 0
+    if exact and int(count) == step:
+        item = Linear(((f"{name}_w", nest.item_stride(d)),)) if items > 1 else Linear()
+        loop("", item, nest.offsets(d), width)
+        return
+    item = here + Linear(((f"{name}_w", nest.item_stride(d)),)) if items > 1 else here
+    if step <= nest.s.local_tile[d]:
+        condition = f"{name}_p + {step} <= {count}" if step > 1 else f"{name}_p < {count}"
+        loop(f"for ({t} {name}_p = 0; {condition}; {name}_p += {step})", item, nest.offsets(d), width)
+    if not exact and step > 1:
+        begin = f"{count} / {step} * {step}" + (f" + {name}_w" if items > 1 else "")
+        loop(f"for ({t} {name}_p = {begin}; {name}_p < {count}; {name}_p += {items})", here, (0,), 1)
+
+
+def tile_points(nest: Nest, d: int) -> str:
+    """Points of the current local tile."""
+    extent, tile = nest.h.extents[d], nest.s.local_tile[d]
+    if nest.tiles(d) == 1:
+        return str(extent)
+    return str(tile) if extent % tile == 0 else f"{nest.name(d)}_n"
+
+
+def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
+    """Apply the scalar function to every point of the private tile and combine."""
+    nest = c.nest
+    vector = nest.s.vector_dim
+    tail = vector in runs and runs[vector].lanes == 1 and nest.s.vector_width > 1
+    targets = acc.tails if tail else acc.values
+    position = {tuple(sorted(e.items())): n for n, e in enumerate(elements(nest))}
+    axes = [(d, runs[d].offsets if d in runs else nest.offsets(d)) for d in nest.s.private_order]
+    cache: dict[str, Value] = {}
+    started: set[int] = set()
+    for combo in product(*(offsets for _, offsets in axes)):
+        offset = {d: o for (d, _), o in zip(axes, combo, strict=True)}
+        kept = {d: o for d, o in offset.items() if d in nest.kept}
+        at = place(kept)
+        point = {**at.point, **{d: runs[d].point + offset[d] for d in runs}}
+        local = {**at.local, **{d: runs[d].local + offset[d] for d in runs}}
+        lanes = 1 if tail else nest.s.vector_width
+        results = point_values(c, nest.h.scalar, replace(at, point=point, local=local, lanes=lanes), {}, cache)
+        element = position[tuple(sorted(kept.items()))]
+        apply(c, targets[element], results, "" if element in started else acc.seen)
+        started.add(element)
+    if acc.seen:
+        c.writer.line(f"{acc.seen} = 1;")
+
+
+def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:
+    """Combine the lanes of a vectorised reduction, halves first, then with the scalars left over."""
+    if not acc.tails:
+        return acc
+    flat = []
+    for values, tails in zip(acc.values, acc.tails, strict=True):
+        current = list(values)
+        while current[0].lanes > 1:
+            half = current[0].lanes // 2
+            low = []
+            for v in current:
+                name = c.writer.fresh("h")
+                c.writer.line(f"{value_type(v.dtype, half)} {name} = {v.text}.lo;")
+                low.append(Value(name, v.dtype, half))
+            apply(c, low, [Value(f"{v.text}.hi", v.dtype, half) for v in current])
+            current = low
+        current = [_scalar_mask(c, v) for v in current]
+        apply(c, current, tails)
+        flat.append(tuple(current))
+    return Accumulators(tuple(flat), (), acc.seen)
+
+
+def _scalar_mask(c: Context, v: Value) -> Value:
+    """A boolean lane is 0 or -1; as a scalar it is 0 or 1."""
+    if v.dtype.kind == "b":
+        c.writer.line(f"{v.text} = -{v.text};")
+    return v
+
+
+def items_index(nest: Nest, dims: Sequence[int]) -> str:
+    """Row-major number of a work-item among those that differ in the given dimensions."""
+    total = Linear()
+    size = 1
+    for d in reversed(dims):
+        if nest.s.num_wi[d] > 1:
+            total = total + Linear(((f"{nest.name(d)}_w", size),))
+        size *= nest.s.num_wi[d]
+    return str(total)
+
+
+def declare_shared(c: Context) -> None:
+    """Declare the local memory of the tree across work-items."""
+    nest = c.nest
+    if nest.reduced_items == 1:
+        return
+    lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
+    for n, dtype in enumerate(nest.result_dtypes):
+        c.writer.line(f"{LOCAL} {value_type(dtype, lanes)} r{n}_l[{len(elements(nest)) * nest.s.work_items}];")
+    assert nest.h.operator is not None
+    if nest.h.operator.identity is None:
+        c.writer.line(f"{LOCAL} int seen_l[{nest.s.work_items}];")
+
+
+def across_items(c: Context, acc: Accumulators) -> None:
+    """Combine the work-items' results by a tree; those with combined ids of 0 hold the outcome."""
+    nest, w = c.nest, c.writer
+    count = nest.reduced_items
+    if count == 1:
+        return
+    kept_items = nest.s.work_items // count
+    mine = items_index(nest, nest.combined_in_order)
+    group = items_index(nest, nest.kept)
+
+    def slot(element: int, other: str) -> str:
+        base = Linear(((f"({group})", count),), element * kept_items * count) if group != "0" else Linear((), element * count)
+        return f"{base} + {other}"
+
+    m = w.fresh("m")
+    w.line(f"const int {m} = {mine};")
+    for e, values in enumerate(acc.values):
+        for n, v in enumerate(values):
+            w.line(f"r{n}_l[{slot(e, m)}] = {v.text};")
+    if acc.seen:
+        w.line(f"seen_l[{slot(0, m)}] = {acc.seen};")
+    w.line("barrier(CLK_LOCAL_MEM_FENCE);")
+    with w.block(f"for (int s = 1; s < {count}; s *= 2)"):
+        test = f"{m} % (2 * s) == 0 && {m} + s < {count}"
+        if acc.seen:
+            test += f" && seen_l[{slot(0, f'{m} + s')}]"
+        with w.block(f"if ({test})"):
+            for e, values in enumerate(acc.values):
+                left = [Value(f"r{n}_l[{slot(e, m)}]", v.dtype, v.lanes) for n, v in enumerate(values)]
+                right = [Value(f"r{n}_l[{slot(e, f'{m} + s')}]", v.dtype, v.lanes) for n, v in enumerate(values)]
+                apply(c, left, right, f"seen_l[{slot(0, m)}]" if acc.seen else "")
+            if acc.seen:
+                w.line(f"seen_l[{slot(0, m)}] = 1;")
+        w.line("barrier(CLK_LOCAL_MEM_FENCE);")
+    with w.block(f"if ({m} == 0)"):
+        for e, values in enumerate(acc.values):
+            for n, v in enumerate(values):
+                w.line(f"{v.text} = r{n}_l[{slot(e, m)}];")
+        if acc.seen:
+            w.line(f"{acc.seen} = seen_l[{slot(0, m)}];")
+    w.line("barrier(CLK_LOCAL_MEM_FENCE);")
+
+
+def is_first_item(nest: Nest) -> str:
+    """Condition for the work-item that holds the combined result; empty where each holds its own."""
+    dims = [d for d in nest.combined if nest.s.num_wi[d] > 1]
+    return " && ".join(f"{nest.name(d)}_w == 0" for d in dims)
+
+
+__all__ += ["convert", "declare", "declare_shared", "is_first_item", "items_index", "tile_points"]

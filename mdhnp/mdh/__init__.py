@@ -1,0 +1,40 @@
+"""The representation: what a call computes, independent of any device.
+
+Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder takes or gives. `function.py` holds
+scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
+scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
+tests), `canonical.py` names all calls that share a kernel by one form, `stages.py` splits an MDH into kernels' worth.
+"""
+
+from mdhnp.mdh.canonical import canonical, fingerprint
+from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
+from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.interpret import interpret
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.pattern import Pattern, md_hom
+from mdhnp.mdh.stages import Argument, Stage, stages
+from mdhnp.mdh.trace import index, trace
+from mdhnp.mdh.views import Affine, View
+
+__all__ = [
+    "Affine",
+    "Argument",
+    "Combine",
+    "Function",
+    "Instruction",
+    "MdHom",
+    "Operator",
+    "Pattern",
+    "Stage",
+    "View",
+    "canonical",
+    "cc",
+    "fingerprint",
+    "index",
+    "interpret",
+    "md_hom",
+    "ps",
+    "pw",
+    "stages",
+    "trace",
+]

@@ -1,0 +1,192 @@
+"""One form for all MDHs that need the same kernel.
+
+Drops dimensions of extent 1, fuses dimensions that every view walks through as one, orders and renames the rest. So
+``ij,jk`` and ``ab,bc`` share one kernel and one tuned schedule, and a contraction over contiguous indices becomes a
+matrix product. It must not know devices.
+"""
+
+import hashlib
+from dataclasses import replace
+
+from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.views import Affine, View
+
+__all__ = ["canonical", "fingerprint"]
+
+
+def canonical(h: MdHom) -> MdHom:
+    """Give the canonical form: same arrays in the same order, same results, fewest dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> square = md_hom(lambda x: x * x, {"i": cc, "j": cc}, "x[i,j] -> y[i,j]")
+    >>> print(canonical(square.bind(np.ones((4, 5)))))
+    md_hom((x0 * x0), (++,)) ∘ (I0[i]) -> O0[i]
+    """
+    h = _drop_ones(h)
+    while (pair := _fusible(h)) is not None:
+        h = _fuse(h, *pair)
+    h = _order(h)
+    inputs = tuple(replace(_merge_axes(v, h), name=f"I{n}") for n, v in enumerate(h.inputs))
+    outputs = tuple(replace(_merge_axes(v, h), name=f"O{n}") for n, v in enumerate(h.outputs))
+    names = tuple("ijklmnopqrstuvw"[d] if d < 15 else f"i{d}" for d in range(h.rank))
+    return replace(h, inputs=inputs, outputs=outputs, names=names)
+
+
+def fingerprint(h: MdHom) -> str:
+    """Give a hash of the canonical form that is the same in every process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]").bind(np.ones(3), np.ones(3))
+    >>> b = md_hom(np.multiply, {"q": pw("add")}, "s[q], t[q] -> u[]").bind(np.ones(3), np.ones(3))
+    >>> fingerprint(a) == fingerprint(b)
+    True
+    """
+    c = canonical(h)
+    text = repr((c.extents, c.combine, c.scalar, c.inputs, c.outputs, c.finish, c.nested))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def select_dims(h: MdHom, order: list[int]) -> MdHom:
+    """Keep the dimensions in `order`; those left out must have extent 1 or be used nowhere."""
+
+    def pick(index: Affine) -> Affine:
+        return Affine(tuple(index.coefficients[d] for d in order), index.constant)
+
+    def pick_view(v: View) -> View:
+        return replace(v, accesses=tuple(tuple(pick(i) for i in access) for access in v.accesses))
+
+    def pick_function(f: Function) -> Function:
+        def step(s: Instruction) -> Instruction:
+            if s.op != "index":
+                return s
+            if s.position in order:
+                return replace(s, position=order.index(s.position))
+            return Instruction("const", (), s.dtype, literal="0")
+
+        return replace(f, body=tuple(step(s) for s in f.body))
+
+    return MdHom(
+        tuple(h.extents[d] for d in order),
+        tuple(h.combine[d] for d in order),
+        pick_function(h.scalar),
+        tuple(map(pick_view, h.inputs)),
+        tuple(map(pick_view, h.outputs)),
+        None if h.finish is None else pick_function(h.finish),
+        tuple(h.names[d] for d in order),
+        h.nested,
+    )
+
+
+def _drop_ones(h: MdHom) -> MdHom:
+    kept = [d for d in range(h.rank) if h.extents[d] != 1]
+    return h if len(kept) == h.rank else select_dims(h, kept)
+
+
+def _fusible(h: MdHom) -> tuple[int, int] | None:
+    """A pair (outer, inner) that every view walks through as one dimension."""
+    for outer in range(h.rank):
+        for inner in range(h.rank):
+            if outer != inner and _may_fuse(h, outer, inner):
+                return outer, inner
+    return None
+
+
+def _may_fuse(h: MdHom, outer: int, inner: int) -> bool:
+    combine = h.combine[outer]
+    if combine != h.combine[inner] or combine.kind == "ps":
+        return False
+    if combine.operator is not None and not combine.operator.commutative and inner != outer + 1:
+        return False
+    used = h.scalar.used_indices() | (h.finish.used_indices() if h.finish else frozenset())
+    if outer in used or inner in used:
+        return False
+    return all(_fused_access(v, outer, inner, h.extents[inner]) for v in (*h.inputs, *h.outputs))
+
+
+def _fused_access(v: View, outer: int, inner: int, extent: int) -> bool:
+    """Whether the view's addresses follow the fused dimension, without a boundary in between."""
+    for access in v.accesses:
+        linear = v.linear(access)
+        if linear.coefficients and linear.coefficients[outer] != extent * linear.coefficients[inner]:
+            return False
+        touched = [i for i in access if i.coefficients[outer] or i.coefficients[inner]]
+        if v.boundary is not None and touched:
+            return False
+        together = len(touched) == 1 and touched[0].coefficients[outer] == extent * touched[0].coefficients[inner]
+        alone = len(touched) == 2 and all(len(i.dims()) == 1 and i.constant == 0 and max(i.coefficients) == 1 for i in touched)
+        if touched and not together and not alone:
+            return False
+    return True
+
+
+def _fuse(h: MdHom, outer: int, inner: int) -> MdHom:
+    """Replace the pair by one dimension at the place of the inner one."""
+    extent = h.extents[outer] * h.extents[inner]
+
+    def fuse_view(v: View) -> View:
+        axes = {n for access in v.accesses for n, i in enumerate(access) if i.coefficients[outer]}
+        inner_axes = {n for access in v.accesses for n, i in enumerate(access) if i.coefficients[inner]}
+        if axes and axes != inner_axes:
+            (a,), (b,) = axes, inner_axes
+            accesses = tuple(tuple(i for n, i in enumerate(access) if n != a) for access in v.accesses)
+            shape = tuple(extent if n == b else s for n, s in enumerate(v.shape) if n != a)
+            strides = tuple(s for n, s in enumerate(v.strides) if n != a)
+            return replace(v, accesses=accesses, shape=shape, strides=strides)
+        return v
+
+    # Within one axis the inner coefficient already is the fused one, and the outer dimension falls away.
+    wide = tuple(extent if d == inner else 1 if d == outer else n for d, n in enumerate(h.extents))
+    views = tuple(map(fuse_view, h.inputs)), tuple(map(fuse_view, h.outputs))
+    kept = [d for d in range(h.rank) if d != outer]
+
+    def clear(v: View) -> View:
+        return replace(
+            v,
+            accesses=tuple(
+                tuple(Affine(tuple(0 if d == outer else c for d, c in enumerate(i.coefficients)), i.constant) for i in access)
+                for access in v.accesses
+            ),
+        )
+
+    fused = replace(h, extents=wide, inputs=tuple(map(clear, views[0])), outputs=tuple(map(clear, views[1])))
+    return select_dims(fused, kept)
+
+
+def _order(h: MdHom) -> MdHom:
+    """Kept dimensions first, outermost in memory first; then scanned ones; then reduced ones."""
+    rank = {"cc": 0, "ps": 1, "pw": 2}
+
+    def key(d: int) -> tuple[int, ...]:
+        kind = h.combine[d].kind
+        op = h.combine[d].operator
+        ordered = kind == "ps" or h.nested or (op is not None and not op.commutative)
+        views = h.outputs if kind == "cc" else h.inputs
+        strides = [-abs(v.linear(v.accesses[0]).coefficients[d]) for v in views if v.accesses]
+        return (rank[kind], d) if ordered and kind != "cc" else (rank[kind], *strides, -h.extents[d], d)
+
+    if h.nested:
+        return h
+    return select_dims(h, sorted(range(h.rank), key=key))
+
+
+def _merge_axes(v: View, h: MdHom) -> View:
+    """Drop axes that no index moves along, into the offset."""
+    if v.boundary is not None:
+        return v
+    fixed = [
+        n for n in range(len(v.shape)) if all(not a[n].dims() and a[n].constant == v.accesses[0][n].constant for a in v.accesses)
+    ]
+    offset = v.offset + sum(v.strides[n] * v.accesses[0][n].constant for n in fixed)
+    kept = [n for n in range(len(v.shape)) if n not in fixed]
+    return replace(
+        v,
+        shape=tuple(v.shape[n] for n in kept),
+        strides=tuple(v.strides[n] for n in kept),
+        offset=offset,
+        accesses=tuple(tuple(a[n] for n in kept) for a in v.accesses),
+    )

@@ -1,0 +1,185 @@
+"""Scalar functions as data: straight-line code over typed scalars.
+
+A :class:`Function` is what an MDH applies to each point (source: Rasch & Gorlatch, "Multi-dimensional homomorphisms
+and their implementation in OpenCL", Definition 6: the scalar function f) and what its combine operators apply to
+partial results. It is a list of instructions, each naming earlier ones, so that it is hashable, prints in order and
+is emitted or evaluated by one loop. It must not know OpenCL or views.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["OPERATIONS", "CText", "Function", "Instruction", "identity_function", "literal_value"]
+
+#: NumPy functions a scalar function may be made of, by name; `where` and `cast` are the only ones that are no ufuncs.
+OPERATIONS = frozenset(
+    """add subtract multiply divide floor_divide remainder power negative positive absolute sign square sqrt cbrt
+    reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh
+    arccosh arctanh hypot floor ceil trunc rint maximum minimum fmax fmin fmod copysign isnan isinf isfinite equal
+    not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and
+    bitwise_or bitwise_xor invert left_shift right_shift where cast""".split()
+)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One step: `param`, `index` (the MDH's index in a dimension), `const`, `text`, or a name in OPERATIONS.
+
+    Attributes
+    ----------
+    op : str
+        What is computed.
+    args : tuple of int
+        Positions of earlier instructions.
+    dtype : numpy.dtype
+        Type of the value.
+    position : int
+        Which parameter (`param`), which dimension (`index`) or which result of the C text (`text`).
+    literal : str
+        A constant's value as Python prints it; text, so that 0.0 and -0.0 stay apart and NaN equals itself.
+    """
+
+    op: str
+    args: tuple[int, ...]
+    dtype: np.dtype[Any]
+    position: int = 0
+    literal: str = ""
+
+
+@dataclass(frozen=True)
+class CText:
+    """A scalar function given as OpenCL C: its name, its text, and optionally the same in Python for interpreting."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function from typed scalars to one or more typed scalars.
+
+    Attributes
+    ----------
+    parameters : tuple of numpy.dtype
+        Types of the parameters.
+    body : tuple of Instruction
+        In order; an instruction uses only earlier ones.
+    results : tuple of int
+        Positions in `body` of the results.
+    text : CText or None
+        The OpenCL C text that `text` instructions call.
+    """
+
+    parameters: tuple[np.dtype[Any], ...]
+    body: tuple[Instruction, ...]
+    results: tuple[int, ...]
+    text: CText | None = None
+
+    @property
+    def dtypes(self) -> tuple[np.dtype[Any], ...]:
+        """Types of the results."""
+        return tuple(self.body[r].dtype for r in self.results)
+
+    def used_parameters(self) -> frozenset[int]:
+        """Positions of the parameters that some result depends on."""
+        return frozenset(self.body[n].position for n in self.live() if self.body[n].op == "param")
+
+    def used_indices(self) -> frozenset[int]:
+        """Dimensions whose index some result depends on."""
+        return frozenset(self.body[n].position for n in self.live() if self.body[n].op == "index")
+
+    def live(self) -> tuple[int, ...]:
+        """Positions of the instructions that some result depends on, in order."""
+        needed: set[int] = set()
+        pending = list(self.results)
+        while pending:
+            n = pending.pop()
+            if n not in needed:
+                needed.add(n)
+                pending.extend(self.body[n].args)
+        return tuple(sorted(needed))
+
+    def evaluate(self, arguments: Sequence[Any], indices: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """Apply the function to NumPy arrays, element by element.
+
+        Parameters
+        ----------
+        arguments : sequence of array_like
+            One broadcastable array a parameter.
+        indices : sequence of array_like
+            One broadcastable array a dimension of the MDH, where the function uses indices.
+
+        Raises
+        ------
+        TypeError
+            If the function is OpenCL C text, which only a device can evaluate.
+        """
+        values: dict[int, Any] = {}
+        with np.errstate(all="ignore"):
+            for n in self.live():
+                step = self.body[n]
+                values[n] = _evaluate(step, [values[a] for a in step.args], arguments, indices)
+        return tuple(values[r] for r in self.results)
+
+    def __str__(self) -> str:
+        if self.text is not None:
+            return self.text.name
+        names: dict[int, str] = {}
+        for n in self.live():
+            names[n] = _show(self.body[n], [names[a] for a in self.body[n].args])
+        shown = [names[r].removeprefix("(").removesuffix(")") if names[r].count("(") == 1 else names[r] for r in self.results]
+        return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+
+
+def identity_function(dtypes: Sequence[np.dtype[Any]]) -> Function:
+    """The function that gives back its parameters."""
+    body = tuple(Instruction("param", (), np.dtype(t), n) for n, t in enumerate(dtypes))
+    return Function(tuple(np.dtype(t) for t in dtypes), body, tuple(range(len(body))))
+
+
+def literal_value(literal: str, dtype: np.dtype[Any]) -> Any:
+    """The NumPy scalar that a constant's literal stands for."""
+    if dtype.kind == "b":
+        return np.bool_(literal in ("True", "1"))
+    return dtype.type(float(literal) if dtype.kind == "f" else int(literal))
+
+
+def _evaluate(step: Instruction, values: list[Any], arguments: Sequence[Any], indices: Sequence[Any]) -> Any:
+    match step.op:
+        case "param":
+            return np.asarray(arguments[step.position], dtype=step.dtype)
+        case "index":
+            return np.asarray(indices[step.position], dtype=step.dtype)
+        case "const":
+            return literal_value(step.literal, step.dtype)
+        case "cast":
+            return values[0].astype(step.dtype)
+        case "where":
+            return np.where(*values).astype(step.dtype, copy=False)
+        case "text":
+            raise TypeError("scalar: OpenCL C text cannot be interpreted; give a Python function to do that")
+        case _:
+            return np.asarray(getattr(np, step.op)(*values)).astype(step.dtype, copy=False)
+
+
+_INFIX = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==", "not_equal": "!=", "less": "<",
+    "less_equal": "<=", "greater": ">", "greater_equal": ">=", "logical_and": "and", "logical_or": "or",
+}  # fmt: skip
+
+
+def _show(step: Instruction, args: list[str]) -> str:
+    if step.op == "param":
+        return f"x{step.position}"
+    if step.op == "index":
+        return f"index({step.position})"
+    if step.op == "const":
+        return step.literal
+    if step.op == "cast":
+        return args[0]
+    if step.op in _INFIX:
+        return f"({args[0]} {_INFIX[step.op]} {args[1]})"
+    return f"{step.op}({', '.join(args)})"

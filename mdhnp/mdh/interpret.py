@@ -1,0 +1,121 @@
+"""Plain evaluation of an MDH with NumPy: slow, obvious, and the oracle of every test.
+
+Follows the definition: the scalar function at every point, then each dimension combined from the last to the first.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh.combine import Operator
+from mdhnp.mdh.function import literal_value
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.views import Access, View, bound_index
+
+__all__ = ["interpret"]
+
+Arrays = list[npt.NDArray[Any]]
+
+
+def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
+    """Evaluate an MDH by its definition.
+
+    Parameters
+    ----------
+    h : MdHom
+        What to compute. Strides in its views are not used: the arrays are indexed by their axes.
+    *arrays : array_like
+        One array an input view, of the view's shape.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        One array an output view, of the view's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        If an array does not have its view's shape, or a reduction over nothing has no identity.
+
+    Notes
+    -----
+    Holds all points at once: memory grows with the product of the extents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dot = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]")
+    >>> interpret(dot.bind(np.arange(3), np.arange(3)), np.arange(3), np.arange(3))
+    array(5)
+    """
+    given = [np.asarray(a) for a in arrays]
+    for view, array in zip(h.inputs, given, strict=True):
+        if array.shape != view.shape:
+            raise ValueError(f"{view.name}: array of shape {array.shape}, the MDH was made for {view.shape}")
+    grid = np.meshgrid(*(np.arange(n) for n in h.extents), indexing="ij", sparse=True) if h.rank else []
+    loaded = [_load(h.inputs[n], h.inputs[n].accesses[a], given[n], grid) for n, a in h.accesses]
+    shape = h.extents
+    values = [np.broadcast_to(v, shape).copy() for v in h.scalar.evaluate(loaded, grid)]
+    for dim in reversed(range(h.rank)):
+        combine = h.combine[dim]
+        if combine.operator is not None:
+            fold = _reduce if combine.kind == "pw" else _scan
+            values = fold(values, dim, combine.operator)
+    if h.finish is not None:
+        kept = [g[tuple(slice(0, 1) if h.combine[d].kind == "pw" else slice(None) for d in range(h.rank))] for g in grid]
+        at_kept = [_load(h.inputs[n], h.inputs[n].accesses[a], given[n], kept) for n, a in h.accesses]
+        final = tuple(n if c.kind != "pw" else 1 for n, c in zip(h.extents, h.combine, strict=True))
+        values = [np.broadcast_to(v, final) for v in h.finish.evaluate([*values, *at_kept], kept)]
+    stored = [_store(h, view, value) for view, value in zip(h.outputs, values, strict=True)]
+    return stored[0] if len(stored) == 1 else tuple(stored)
+
+
+def _load(view: View, access: Access, array: npt.NDArray[Any], grid: Any) -> npt.NDArray[Any]:
+    places: list[Any] = []
+    outside: Any = False
+    for axis, index in enumerate(access):
+        place: Any = np.asarray(index.constant)
+        for c, g in zip(index.coefficients, grid, strict=True):
+            place = place + c * g
+        if view.boundary is not None:
+            place = bound_index(place, view.shape[axis], view.boundary)
+            outside = outside | (place < 0)
+            place = np.maximum(place, 0)
+        places.append(place)
+    value = array[tuple(places)]
+    return np.where(outside, literal_value(view.fill, view.dtype), value) if view.boundary == "constant" else value
+
+
+def _reduce(values: Arrays, dim: int, op: Operator) -> Arrays:
+    parts = [np.moveaxis(v, dim, 0) for v in values]
+    if len(parts[0]) == 0:
+        if op.identity is None:
+            raise ValueError(f"combine: {op.name} has no identity, so nothing can be reduced over an extent of 0")
+        empty = [np.full(p.shape[1:], literal_value(i, p.dtype)) for p, i in zip(parts, op.identity, strict=True)]
+        return [np.expand_dims(e, dim) for e in empty]
+    total = [p[0] for p in parts]
+    for n in range(1, len(parts[0])):
+        total = list(op.function.evaluate([*total, *(p[n] for p in parts)]))
+    return [np.expand_dims(t, dim) for t in total]
+
+
+def _scan(values: Arrays, dim: int, op: Operator) -> Arrays:
+    parts = [np.moveaxis(v, dim, 0).copy() for v in values]
+    for n in range(1, len(parts[0])):
+        for p, t in zip(parts, op.function.evaluate([*(p[n - 1] for p in parts), *(p[n] for p in parts)]), strict=True):
+            p[n] = t
+    return [np.moveaxis(p, 0, dim) for p in parts]
+
+
+def _store(h: MdHom, view: View, value: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    out = np.empty(view.shape, view.dtype)
+    grid = np.meshgrid(*(np.arange(n) for n in value.shape), indexing="ij", sparse=True) if h.rank else []
+    places = []
+    for index in view.accesses[0]:
+        place: Any = np.asarray(index.constant)
+        for c, g in zip(index.coefficients, grid, strict=True):
+            place = place + c * g
+        places.append(place)
+    out[tuple(np.broadcast_arrays(*places))] = value.reshape(np.broadcast_shapes(*(np.shape(p) for p in places), value.shape)) if places else value.reshape(())
+    return out

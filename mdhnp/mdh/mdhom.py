@@ -1,0 +1,196 @@
+"""MdHom: one multi-dimensional homomorphism on given arrays, the datum that all folders share.
+
+``md_hom(f, (op_1, …, op_d)) ∘ views`` with extents, types and strides filled in (source: Rasch & Gorlatch,
+"Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6; views as in Rasch, Schulze &
+Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", Section V-C).
+"""
+
+from dataclasses import dataclass, field
+
+from mdhnp.mdh.combine import Combine, Operator
+from mdhnp.mdh.function import Function
+from mdhnp.mdh.views import Affine, View
+
+__all__ = ["MdHom"]
+
+
+@dataclass(frozen=True)
+class MdHom:
+    """A multi-dimensional homomorphism, ready to be scheduled.
+
+    Attributes
+    ----------
+    extents : tuple of int
+        Points in each dimension.
+    combine : tuple of Combine
+        One operator a dimension.
+    scalar : Function
+        From all accesses of all inputs, in order, to the results.
+    inputs, outputs : tuple of View
+        Outputs have one access each, one output a result, and are written once at each of their elements.
+    finish : Function or None
+        Applied once to each combined result before it is stored: from the results and then all accesses of all inputs
+        (of which it may use those that do not move with a reduced dimension) to the outputs' values.
+    names : tuple of str
+        Dimensions as printed.
+    nested : bool
+        The order of combination is fixed by nesting, innermost (last) dimension first; needed where different
+        operators are mixed.
+
+    Raises
+    ------
+    ValueError
+        If ranks, counts or types disagree, an operator mix has no meaning without nesting, or outputs are not written
+        exactly once.
+    IndexError
+        If an access leaves its array and no boundary mode says what that means.
+    """
+
+    extents: tuple[int, ...]
+    combine: tuple[Combine, ...]
+    scalar: Function
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    finish: Function | None = None
+    names: tuple[str, ...] = field(default=(), compare=False)
+    nested: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", tuple(f"i{d}" for d in range(self.rank)))
+        _check_counts(self)
+        _check_operators(self)
+        for view in (*self.inputs, *self.outputs):
+            _check_bounds(self, view)
+        for view in self.outputs:
+            _check_written_once(self, view)
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.extents)
+
+    def dims(self, kind: str) -> tuple[int, ...]:
+        """Dimensions whose combine operator is of the kind."""
+        return tuple(d for d, c in enumerate(self.combine) if c.kind == kind)
+
+    @property
+    def accesses(self) -> tuple[tuple[int, int], ...]:
+        """(input, access) of every parameter of the scalar function."""
+        return tuple((n, a) for n, view in enumerate(self.inputs) for a in range(len(view.accesses)))
+
+    @property
+    def operator(self) -> Operator | None:
+        """The operator of the reduced and scanned dimensions, if there is one."""
+        return next((c.operator for c in self.combine if c.operator is not None), None)
+
+    @property
+    def points(self) -> int:
+        """Applications of the scalar function."""
+        product = 1
+        for n in self.extents:
+            product *= n
+        return product
+
+    def __str__(self) -> str:
+        operators = ", ".join(map(str, self.combine))
+        operators += "," if self.rank == 1 else ""
+        inputs = ", ".join(v.show(self.names) for v in self.inputs)
+        outputs = ", ".join(v.show(self.names) for v in self.outputs)
+        scalar = {"x0 * x1": "*", "x0": "id"}.get(str(self.scalar), str(self.scalar))
+        finish = f" >> {self.finish}" if self.finish is not None else ""
+        return f"md_hom({scalar}, ({operators})) ∘ ({inputs}) -> {outputs}{finish}"
+
+
+def _check_counts(h: MdHom) -> None:
+    if len(h.combine) != h.rank or len(h.names) != h.rank:
+        raise ValueError(f"combine: {len(h.combine)} operators and {len(h.names)} names for {h.rank} extents")
+    if any(n < 0 for n in h.extents):
+        raise ValueError(f"extents: {h.extents} has a negative one")
+    parameters = tuple(h.inputs[n].dtype for n, _ in h.accesses)
+    if h.scalar.parameters != parameters:
+        raise ValueError(f"scalar: takes {h.scalar.parameters}, the inputs' accesses give {parameters}")
+    final = h.scalar
+    if h.finish is not None:
+        if h.finish.parameters != (*h.scalar.dtypes, *parameters):
+            raise ValueError("finish: must take the results and then every access of the inputs")
+        final = h.finish
+        for p in h.finish.used_parameters():
+            if p >= len(h.scalar.results):
+                n, a = h.accesses[p - len(h.scalar.results)]
+                for index in h.inputs[n].accesses[a]:
+                    if any(h.combine[d].kind == "pw" for d in index.dims()):
+                        raise ValueError(f"finish: {h.inputs[n].name} moves with a reduced dimension")
+    if final.dtypes != tuple(v.dtype for v in h.outputs):
+        raise ValueError(f"outputs: types {[v.dtype.name for v in h.outputs]} for results {[t.name for t in final.dtypes]}")
+    for view in (*h.inputs, *h.outputs):
+        for access in view.accesses:
+            if len(access) != len(view.shape) or len(view.strides) != len(view.shape):
+                raise ValueError(f"{view.name}: {len(access)} indices for an array of {len(view.shape)} axes")
+            if any(len(index.coefficients) != h.rank for index in access):
+                raise ValueError(f"{view.name}: an index does not have one coefficient for each of {h.rank} dimensions")
+    if any(len(view.accesses) != 1 for view in h.outputs):
+        raise ValueError("outputs: each is written through one access")
+
+
+def _check_operators(h: MdHom) -> None:
+    kinds = {c.operator for c in h.combine if c.operator is not None}
+    results = h.scalar.dtypes
+    for op in kinds:
+        if op.function.parameters != (*results, *results) or op.function.dtypes != results:
+            raise ValueError(f"combine: operator {op.name} does not combine results of types {[t.name for t in results]}")
+    if len(kinds) > 1 and not h.nested:
+        shown = ", ".join(sorted({op.name for op in kinds}))
+        raise ValueError(
+            f"combine: {shown} are mixed, which is no homomorphism unless they distribute over each other; "
+            "pass nested=True to fix the order of combination by nesting, last dimension first"
+        )
+
+
+def _check_bounds(h: MdHom, view: View) -> None:
+    if 0 in h.extents or view.boundary is not None:
+        return
+    for access in view.accesses:
+        for axis, index in enumerate(access):
+            low, high = index.span(h.extents)
+            if low < 0 or high >= view.shape[axis]:
+                raise IndexError(
+                    f"{view.name}: index {index.show(h.names)} runs over {low}..{high}, axis {axis} has {view.shape[axis]} elements"
+                )
+
+
+def _check_written_once(h: MdHom, view: View) -> None:
+    """A bijection from the points of the kept dimensions to the elements: mixed-radix coefficients, nothing left over."""
+    kept = [d for d in range(h.rank) if h.combine[d].kind != "pw"]
+    used: set[int] = set()
+    for axis, index in enumerate(view.accesses[0]):
+        expected = 1
+        for d in sorted(index.dims(), key=lambda d, index=index: abs(index.coefficients[d])):  # type: ignore[misc]
+            if h.combine[d].kind == "pw" or d in used or abs(index.coefficients[d]) != expected:
+                raise ValueError(f"{view.name}: index {index.show(h.names)} does not write each element once")
+            used.add(d)
+            expected *= h.extents[d]
+        if 0 not in h.extents and expected != view.shape[axis]:
+            raise ValueError(f"{view.name}: axis {axis} has {view.shape[axis]} elements, {index.show(h.names)} writes {expected}")
+    missing = [h.names[d] for d in kept if d not in used and h.extents[d] > 1]
+    if missing:
+        raise ValueError(f"{view.name}: does not depend on {', '.join(missing)}, so its elements would be written several times")
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides, in elements, of a C-contiguous array."""
+    strides = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def contiguous(name: str, dtype: "object", extents: tuple[int, ...], dims: tuple[int, ...]) -> View:
+    """A C-contiguous array indexed by the given dimensions in order."""
+    import numpy as np
+
+    shape = tuple(extents[d] for d in dims)
+    access = tuple(Affine.of(d, len(extents)) for d in dims)
+    return View(name, np.dtype(dtype), shape, row_major(shape), 0, (access,))  # type: ignore[call-overload]

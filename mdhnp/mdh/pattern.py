@@ -1,0 +1,257 @@
+"""Write an MDH down by hand: `md_hom` makes a pattern, binding it to arrays makes an :class:`MdHom`.
+
+The views are given in the papers' notation, ``"A[i,k], B[k,j] -> C[i,j]"``; extents come from the arrays.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh.combine import CombineSpec
+from mdhnp.mdh.function import Function
+from mdhnp.mdh.mdhom import MdHom, row_major
+from mdhnp.mdh.trace import trace, trace_text
+from mdhnp.mdh.views import BOUNDARIES, Access, Affine, View
+
+__all__ = ["Pattern", "array_view", "md_hom"]
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    name: str
+    accesses: tuple[Access, ...]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An MDH before it meets arrays: call :meth:`bind` with arrays (or their shapes' stand-ins) to get an MdHom."""
+
+    scalar: Any
+    combine: tuple[tuple[str, CombineSpec], ...]
+    inputs: tuple[_Buffer, ...]
+    outputs: tuple[_Buffer, ...]
+    finish: Any
+    boundary: tuple[tuple[str, str], ...]
+    results: tuple[np.dtype[Any], ...] | None
+    nested: bool
+
+    def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
+        """Fill in types, shapes and strides.
+
+        Parameters
+        ----------
+        *arrays : array_like
+            One an input, in the order of the views.
+        **extents : int
+            Extents of dimensions that the arrays' shapes do not fix.
+
+        Returns
+        -------
+        MdHom
+
+        Raises
+        ------
+        ValueError
+            If an array has the wrong number of axes, shapes disagree about an extent, or an extent cannot be found.
+        """
+        given = [np.asarray(a) for a in arrays]
+        if len(given) != len(self.inputs):
+            raise ValueError(f"md_hom: {len(given)} arrays given, {len(self.inputs)} inputs in the views")
+        names = tuple(n for n, _ in self.combine)
+        views = []
+        for buffer, array in zip(self.inputs, given, strict=True):
+            if array.ndim != len(buffer.accesses[0]):
+                raise ValueError(f"{buffer.name}: array of {array.ndim} axes, {len(buffer.accesses[0])} indices in the view")
+            views.append(array_view(buffer.name, array, buffer.accesses, dict(self.boundary).get(buffer.name)))
+        sizes = _extents(names, views, extents)
+        parameters = [v.dtype for v in views for _ in v.accesses]
+        scalar = self._function(self.scalar, parameters, "scalar")
+        combine = tuple(spec.resolve(scalar.dtypes) for _, spec in self.combine)
+        finish = None if self.finish is None else self._function(self.finish, [*scalar.dtypes, *parameters], "finish")
+        dtypes = (finish or scalar).dtypes
+        if len(dtypes) != len(self.outputs):
+            raise ValueError(f"md_hom: {len(dtypes)} results for {len(self.outputs)} outputs in the views")
+        outputs = []
+        for buffer, dtype in zip(self.outputs, dtypes, strict=True):
+            shape = tuple(max(i.span(sizes)[1] + 1, 0) if 0 not in sizes else _empty(i, sizes) for i in buffer.accesses[0])
+            outputs.append(View(buffer.name, dtype, shape, row_major(shape), 0, buffer.accesses))
+        return MdHom(sizes, combine, scalar, tuple(views), tuple(outputs), finish, names, self.nested)
+
+    def _function(self, given: Any, parameters: Sequence[np.dtype[Any]], what: str) -> Function:
+        if isinstance(given, str):
+            name = re.search(r"(\w+)\s*\(", given)
+            if self.results is None or name is None:
+                raise ValueError(f"{what}: OpenCL C text must define a function, and its results' types must be given")
+            return trace_text(given, name.group(1), parameters, self.results)
+        return trace(given, parameters, None, what)
+
+
+def md_hom(
+    scalar: Callable[..., Any] | str,
+    combine: Mapping[str, CombineSpec],
+    views: str,
+    *,
+    finish: Callable[..., Any] | None = None,
+    boundary: Mapping[str, str] | None = None,
+    results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None,
+    nested: bool = False,
+) -> Pattern:
+    """Describe a multi-dimensional homomorphism, ``md_hom(f, (op_1, …, op_d)) ∘ views``.
+
+    Parameters
+    ----------
+    scalar : callable or str
+        The scalar function f: from one value each access of the inputs, in order, to a value or a tuple of values; a
+        NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text defining a function.
+    combine : mapping of str to combine operator
+        The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.
+    views : str
+        Accesses in the papers' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine.
+    finish : callable, optional
+        Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
+    boundary : mapping of str to str, optional
+        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or ``wrap``.
+    results : dtype or sequence of dtype, optional
+        Types of the results; needed with OpenCL C text only.
+    nested : bool
+        Combine strictly from the last dimension to the first; needed where operators are mixed.
+
+    Returns
+    -------
+    Pattern
+        Call it on arrays.
+
+    Raises
+    ------
+    ValueError
+        If the views cannot be read or name unknown dimensions.
+
+    Notes
+    -----
+    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gemm = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
+    >>> print(gemm.bind(np.ones((2, 3)), np.ones((3, 4))))
+    md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
+    """
+    names = tuple(combine)
+    left, arrow, right = views.partition("->")
+    if not arrow:
+        raise ValueError("views: write 'inputs -> outputs', as in 'A[i,k], B[k,j] -> C[i,j]'")
+    for name, mode in (boundary or {}).items():
+        if mode not in BOUNDARIES:
+            raise ValueError(f"boundary: {mode!r} for {name} is none of {', '.join(BOUNDARIES)}")
+    types: tuple[np.dtype[Any], ...] | None = None
+    if results is not None:
+        types = tuple(np.dtype(t) for t in (results if isinstance(results, list | tuple) else (results,)))  # type: ignore[arg-type]
+    return Pattern(
+        scalar, tuple(combine.items()), _buffers(left, names), _buffers(right, names), finish,
+        tuple((boundary or {}).items()), types, nested,
+    )  # fmt: skip
+
+
+def array_view(name: str, array: npt.NDArray[Any], accesses: tuple[Access, ...], boundary: str | None = None, fill: str = "0") -> View:
+    """Describe an array as it lies in memory; its strides must be whole elements."""
+    strides = tuple(s // max(array.itemsize, 1) for s in array.strides)
+    offset = sum(-s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s < 0 and n > 0)
+    return View(name, array.dtype, array.shape, strides, offset, accesses, boundary, fill)
+
+
+def _buffers(text: str, names: tuple[str, ...]) -> tuple[_Buffer, ...]:
+    try:
+        tree = ast.parse(f"({text.replace('[]', '[()]')},)", mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"views: {text.strip()!r} is not a list of accesses such as A[i,k]") from error
+    accesses: dict[str, list[Access]] = {}
+    for node in tree.elts if isinstance(tree, ast.Tuple) else []:
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            raise ValueError(f"views: {ast.unparse(node)!r} is not an access such as A[i,k]")
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        accesses.setdefault(node.value.id, []).append(tuple(_affine(i, names) for i in indices))
+    return tuple(_Buffer(name, tuple(found)) for name, found in accesses.items())
+
+
+def _affine(node: ast.expr, names: tuple[str, ...]) -> Affine:
+    """An affine index from its syntax; raises ValueError for anything else."""
+    rank = len(names)
+    match node:
+        case ast.Name(id=name) if name in names:
+            return Affine.of(names.index(name), rank)
+        case ast.Name(id=name):
+            raise ValueError(f"views: index {name!r} is none of the dimensions {', '.join(names)}")
+        case ast.Constant(value=int(value)):
+            return Affine((0,) * rank, value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _scaled(_affine(operand, names), -1)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _sum(_affine(left, names), _affine(right, names))
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _sum(_affine(left, names), _scaled(_affine(right, names), -1))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            a, b = _affine(left, names), _affine(right, names)
+            if not a.dims():
+                return _scaled(b, a.constant)
+            if not b.dims():
+                return _scaled(a, b.constant)
+    raise ValueError(f"views: index {ast.unparse(node)!r} is not affine (sums of dimensions times whole numbers)")
+
+
+def _scaled(a: Affine, factor: int) -> Affine:
+    return Affine(tuple(c * factor for c in a.coefficients), a.constant * factor)
+
+
+def _sum(a: Affine, b: Affine) -> Affine:
+    return Affine(tuple(x + y for x, y in zip(a.coefficients, b.coefficients, strict=True)), a.constant + b.constant)
+
+
+def _empty(index: Affine, extents: tuple[int, ...]) -> int:
+    size = 1
+    for d in index.dims():
+        size *= extents[d]
+    return size
+
+
+def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]) -> tuple[int, ...]:
+    """Find each dimension's extent: as given, else the largest that keeps every index inside its axis."""
+    known: dict[int, int] = {}
+    for name, value in given.items():
+        if name not in names:
+            raise ValueError(f"extents: {name!r} is none of the dimensions {', '.join(names)}")
+        known[names.index(name)] = int(value)
+    indices = [(v, axis, i) for v in views for access in v.accesses for axis, i in enumerate(access)]
+    while True:
+        found: dict[int, int] = {}
+        for v, axis, i in indices:
+            unknown = [d for d in i.dims() if d not in known]
+            if len(unknown) == 1 and i.coefficients[unknown[0]] > 0:
+                d = unknown[0]
+                reach = v.shape[axis] - 1 - i.constant - sum(max(c * (known[e] - 1), 0) for e, c in enumerate(i.coefficients) if c and e != d)
+                size = max(reach // i.coefficients[d] + 1, 0)
+                if v.boundary is not None and d in found:
+                    continue
+                plain = i.constant == 0 and i.dims() == (d,) and i.coefficients[d] == 1
+                if d in found and found[d] != size and plain and _is_plain(indices, d, found[d]):
+                    raise ValueError(f"{v.name}: axis {axis} has {size} elements, dimension {names[d]} has {found[d]} elsewhere")
+                found[d] = min(found.get(d, size), size)
+        if not found:
+            break
+        # Plain indices decide before sums such as p+r, whose other part they fix.
+        plain_dims = {i.dims()[0] for _, _, i in indices if len(i.dims()) == 1 and i.dims()[0] in found}
+        known.update({d: n for d, n in found.items() if d in plain_dims} or found)
+    missing = [names[d] for d in range(len(names)) if d not in known]
+    if missing:
+        raise ValueError(f"extents: cannot be found for {', '.join(missing)}; pass them by name")
+    return tuple(known[d] for d in range(len(names)))
+
+
+def _is_plain(indices: list[tuple[View, int, Affine]], d: int, size: int) -> bool:
+    """Whether some array has this extent along an axis indexed by the dimension alone."""
+    return any(i.dims() == (d,) and i.constant == 0 and i.coefficients[d] == 1 and v.shape[axis] == size for v, axis, i in indices)

@@ -1,0 +1,139 @@
+"""Split an MDH into stages, each of which one kernel schema can compute.
+
+One stage either reduces with one commutative operator, or reduces one dimension in order, or scans one dimension;
+everything else (nested operators, several scans, a scan of a reduction) is a chain of such stages over temporaries,
+from the last dimension to the first, as the definition nests them.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.function import identity_function
+from mdhnp.mdh.mdhom import MdHom, row_major
+from mdhnp.mdh.views import Affine, View
+
+__all__ = ["Argument", "Stage", "stages"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Which buffer a stage or kernel works on: the `position`-th input, output or temporary."""
+
+    role: Literal["input", "output", "temporary"]
+    position: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One MDH of a chain and the buffers behind its views."""
+
+    mdhom: MdHom
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+
+
+def stages(h: MdHom) -> tuple[Stage, ...]:
+    """Give the chain of stages that computes `h`; temporaries are numbered in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sums = md_hom(lambda x: x, {"i": ps("add"), "j": pw("add")}, "A[i,j] -> O[i]")
+    >>> for stage in stages(sums.bind(np.ones((4, 5)))):
+    ...     print(stage.mdhom)
+    md_hom(id, (++, +)) ∘ (A[i,j]) -> T0[i]
+    md_hom(id, (ps(+),)) ∘ (T0[i]) -> O[i]
+    """
+    groups = _groups(h)
+    if len(groups) <= 1:
+        return (Stage(h, _arguments("input", len(h.inputs)), _arguments("output", len(h.outputs))),)
+    chain: list[Stage] = []
+    first = groups[0]
+    alive = [d for d in range(h.rank) if d not in first or h.combine[d].kind != "pw"]
+    outputs = _temporaries(h, alive, 0)
+    combine = tuple(c if d in first or c.kind == "cc" else CC for d, c in enumerate(h.combine))
+    head = replace(h, combine=combine, outputs=outputs, finish=None, nested=False)
+    chain.append(Stage(head, _arguments("input", len(h.inputs)), _arguments("temporary", len(outputs))))
+    for n, group in enumerate(groups[1:], start=1):
+        last = n == len(groups) - 1
+        chain.append(_link(h, alive, group, n * len(outputs), last))
+        alive = [d for d in alive if d not in group or h.combine[d].kind != "pw"]
+    return tuple(chain)
+
+
+def _groups(h: MdHom) -> list[frozenset[int]]:
+    """Dimensions to combine together, in the order of combination; empty where all are concatenated."""
+    groups: list[list[int]] = []
+    combining = [d for d in reversed(range(h.rank)) if h.combine[d].kind != "cc"]
+    if not h.nested:
+        # With one operator the order is free as long as it commutes; reducing first leaves less to scan.
+        op = h.operator
+        if op is None or op.commutative:
+            combining.sort(key=lambda d: h.combine[d].kind == "ps")
+    for d in combining:
+        op = h.combine[d].operator
+        joins = bool(groups) and h.combine[d] == h.combine[groups[-1][0]] and h.combine[d].kind == "pw"
+        if joins and op is not None and op.commutative:
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    return [frozenset(g) for g in groups]
+
+
+def _arguments(role: Literal["input", "output", "temporary"], count: int, start: int = 0) -> tuple[Argument, ...]:
+    return tuple(Argument(role, start + n) for n in range(count))
+
+
+def _temporaries(h: MdHom, alive: list[int], start: int) -> tuple[View, ...]:
+    """C-contiguous arrays over the dimensions that are left, in the rank of `h`."""
+    shape = tuple(h.extents[d] for d in alive)
+    access = tuple(Affine.of(d, h.rank) for d in alive)
+    return tuple(View(f"T{start + n}", t, shape, row_major(shape), 0, (access,)) for n, t in enumerate(h.scalar.dtypes))
+
+
+def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: bool) -> Stage:
+    """A later stage: reads the temporaries before `start`, combines `group`, writes the next ones or the outputs."""
+    count = len(h.scalar.dtypes)
+    extents = tuple(h.extents[d] if d in alive else 1 for d in range(h.rank))
+    combine = tuple(h.combine[d] if d in group else CC for d in range(h.rank))
+    inputs = _temporaries(h, alive, start - count)
+    sources = _arguments("temporary", count, start - count)
+    finish = None
+    if last:
+        outputs, targets = h.outputs, _arguments("output", len(h.outputs))
+        if h.finish is not None:
+            used = {h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}
+            finish, inputs, sources = _carry_finish(h, inputs, sources, used)
+    else:
+        left = [d for d in alive if d not in group or h.combine[d].kind != "pw"]
+        outputs, targets = _temporaries(h, left, start), _arguments("temporary", count, start)
+    parameters = tuple(v.dtype for v in inputs for _ in v.accesses)
+    scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
+    mdhom = MdHom(extents, combine, scalar, inputs, outputs, finish, h.names)
+    return Stage(_without_unit_dims(mdhom, alive), sources, targets)
+
+
+def _carry_finish(h, inputs, sources, used):  # type: ignore[no-untyped-def]
+    """Hand the inputs that `finish` reads to the last stage and renumber its parameters."""
+    count = len(h.scalar.dtypes)
+    keep = sorted(used)
+    position = {p: p for p in range(count)}
+    place = 2 * count
+    for n in keep:
+        for a in range(len(h.inputs[n].accesses)):
+            position[count + h.accesses.index((n, a))] = place
+            place += 1
+    views = (*inputs, *(h.inputs[n] for n in keep))
+    parameters = (*h.scalar.dtypes, *(v.dtype for v in views for _ in v.accesses))
+    body = tuple(replace(s, position=position.get(s.position, 0)) if s.op == "param" else s for s in h.finish.body)
+    finish = replace(h.finish, parameters=tuple(np.dtype(t) for t in parameters), body=body)
+    return finish, views, (*sources, *(Argument("input", n) for n in keep))
+
+
+def _without_unit_dims(h: MdHom, alive: list[int]) -> MdHom:
+    from mdhnp.mdh.canonical import select_dims
+
+    return select_dims(h, alive)

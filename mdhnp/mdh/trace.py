@@ -1,0 +1,232 @@
+"""From a Python function to a scalar :class:`Function`.
+
+The function is called once with symbols in place of numbers; operators, NumPy ufuncs, `np.where` and `np.clip` on
+symbols are recorded with NumPy's own type promotion. It must not know views, combine operators or devices.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from mdhnp.mdh.function import OPERATIONS, CText, Function, Instruction
+
+__all__ = ["Symbol", "index", "trace", "trace_text"]
+
+_ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute", "conjugate": "positive"}
+
+
+class _Recorder:
+    """Collects instructions, keeping equal ones once."""
+
+    def __init__(self) -> None:
+        self.body: list[Instruction] = []
+        self._known: dict[Instruction, int] = {}
+
+    def add(self, step: Instruction) -> "Symbol":
+        if step not in self._known:
+            self._known[step] = len(self.body)
+            self.body.append(step)
+        return Symbol(self, self._known[step])
+
+    def constant(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
+        return self.add(Instruction("const", (), dtype, literal=repr(dtype.type(value).item())))
+
+    def cast(self, value: "Symbol", dtype: np.dtype[Any]) -> "Symbol":
+        step = self.body[value.number]
+        if step.dtype == dtype:
+            return value
+        if step.op == "const":
+            return self.constant(np.asarray(_number(step.literal)).astype(dtype), dtype)
+        return self.add(Instruction("cast", (value.number,), dtype))
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """A scalar that stands for any value of its dtype while a function is traced."""
+
+    def __init__(self, recorder: _Recorder, number: int) -> None:
+        self.recorder = recorder
+        self.number = number
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type the value has."""
+        return self.recorder.body[self.number].dtype
+
+    def astype(self, dtype: Any) -> "Symbol":
+        """The value converted to `dtype`, as ``ndarray.astype`` does."""
+        return self.recorder.cast(self, np.dtype(dtype))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        name = _ALIASES.get(ufunc.__name__, ufunc.__name__)
+        if method != "__call__" or kwargs or name not in OPERATIONS:
+            raise TypeError(f"scalar function: np.{ufunc.__name__} ({method}) has no OpenCL counterpart here")
+        signature = tuple(_type_of(v) for v in inputs)
+        loop = ufunc.resolve_dtypes((*signature, None))
+        if name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+            loop = (*(np.dtype(bool),) * len(inputs), np.dtype(bool))
+        args = tuple(self._lift(v, t).number for v, t in zip(inputs, loop, strict=False))
+        return self.recorder.add(Instruction(name, args, loop[-1]))
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if func is np.where and len(args) == 3 and not kwargs:
+            condition, left, right = args
+            common = np.result_type(*(_weak(v) for v in (left, right)))
+            lifted = (self._lift(condition, np.dtype(bool)), self._lift(left, common), self._lift(right, common))
+            return self.recorder.add(Instruction("where", tuple(v.number for v in lifted), common))
+        if func is np.clip and len(args) == 3 and not kwargs:
+            return np.minimum(np.maximum(args[0], args[1]), args[2])
+        raise TypeError(f"scalar function: np.{func.__name__} does not work on single values; use operators, ufuncs, np.where")
+
+    def _lift(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
+        if isinstance(value, Symbol):
+            return self.recorder.cast(value, dtype)
+        return self.recorder.constant(value, dtype)
+
+    def __bool__(self) -> bool:
+        raise TypeError("scalar function: a traced value has no truth; write np.where(condition, a, b) instead of if")
+
+    def __float__(self) -> float:
+        raise TypeError("scalar function: a traced value is no float; use NumPy's functions (np.exp), not math's")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_active: list[_Recorder] = []
+
+
+def index(dim: int) -> Symbol:
+    """Give the MDH's index in dimension `dim` inside a scalar function being traced.
+
+    Parameters
+    ----------
+    dim : int
+        Position of the dimension, from 0.
+
+    Returns
+    -------
+    Symbol
+        An int64 value.
+
+    Raises
+    ------
+    RuntimeError
+        Outside of a scalar function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> ramp = mdhnp.md_hom(lambda x: x + mdhnp.index(0), {"i": mdhnp.cc}, "x[i] -> y[i]")
+    >>> mdhnp.interpret(ramp.bind(np.zeros(3, np.int64)), np.zeros(3, np.int64))
+    array([0, 1, 2])
+    """
+    if not _active:
+        raise RuntimeError("index: only has a meaning inside a scalar function given to md_hom")
+    return _active[-1].add(Instruction("index", (), np.dtype(np.int64), dim))
+
+
+def trace(
+    function: Callable[..., Any],
+    parameters: Sequence[Any],
+    results: Sequence[Any] | None = None,
+    what: str = "scalar",
+    group: int = 1,
+) -> Function:
+    """Record a Python function over scalars.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one value a parameter (or, with `group` > 1, tuples of values) and returns a value or a tuple.
+    parameters : sequence of dtype
+        Types of the parameters.
+    results : sequence of dtype, optional
+        Types to convert the results to.
+    what : str
+        What the function is, for error messages.
+    group : int
+        Parameters are passed in tuples of this many (combine operators on tuples take two tuples).
+
+    Returns
+    -------
+    Function
+
+    Raises
+    ------
+    TypeError
+        If the function does not return values that depend on its arguments or constants.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(trace(lambda a, b: a * b + 1, [np.float32, np.float32]))
+    ((x0 * x1) + 1.0)
+    """
+    recorder = _Recorder()
+    dtypes = tuple(np.dtype(t) for t in parameters)
+    symbols = [recorder.add(Instruction("param", (), t, n)) for n, t in enumerate(dtypes)]
+    arguments = symbols if group == 1 else [tuple(symbols[n : n + group]) for n in range(0, len(symbols), group)]
+    _active.append(recorder)
+    try:
+        returned = function(*arguments)
+    finally:
+        _active.pop()
+    values = list(returned) if isinstance(returned, tuple | list) else [returned]
+    if results is not None and len(values) != len(results):
+        raise TypeError(f"{what}: returns {len(values)} values, {len(results)} are needed")
+    numbers = []
+    for n, value in enumerate(values):
+        if isinstance(value, Symbol):
+            symbol = value
+        elif isinstance(value, bool | int | float | np.generic):
+            symbol = recorder.constant(value, np.result_type(value))
+        else:
+            raise TypeError(f"{what}: returned {type(value).__name__} for value {n}; numbers made of its arguments are needed")
+        numbers.append((symbol if results is None else recorder.cast(symbol, np.dtype(results[n]))).number)
+    return Function(dtypes, tuple(recorder.body), tuple(numbers))
+
+
+def trace_text(source: str, name: str, parameters: Sequence[Any], results: Sequence[Any]) -> Function:
+    """Make a scalar function of OpenCL C text, as SkelCL does.
+
+    Parameters
+    ----------
+    source : str
+        OpenCL C that defines the function `name`: it takes one value a parameter and returns the result, or, with
+        several results, takes one pointer to each of them after the values and returns nothing.
+    name : str
+        The function's name.
+    parameters, results : sequence of dtype
+        Types of the parameters and results.
+    """
+    dtypes = tuple(np.dtype(t) for t in parameters)
+    body = [Instruction("param", (), t, n) for n, t in enumerate(dtypes)]
+    args = tuple(range(len(body)))
+    body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
+    return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(name, source))
+
+
+def _number(literal: str) -> Any:
+    return {"True": True, "False": False}.get(literal, None) if literal in ("True", "False") else (
+        float(literal) if any(c in literal for c in ".einf") else int(literal)
+    )
+
+
+def _type_of(value: Any) -> Any:
+    """What a value counts as in ``ufunc.resolve_dtypes``: Python's int and float are weak."""
+    if isinstance(value, Symbol):
+        return value.dtype
+    if isinstance(value, bool):
+        return np.dtype(bool)
+    if isinstance(value, int | float) and not isinstance(value, np.generic):
+        return type(value)
+    return np.asarray(value).dtype
+
+
+def _weak(value: Any) -> Any:
+    """What a value counts as in ``np.result_type``."""
+    return value.dtype if isinstance(value, Symbol) else value

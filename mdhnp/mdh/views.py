@@ -1,0 +1,131 @@
+"""Views: which elements of a buffer a point of the MDH reads or writes.
+
+A :class:`View` names one array (dtype, shape, strides) and one or more accesses to it; an access gives an affine
+index for each axis of the array. Views only compute indices, they never copy (source: Rasch, Schulze & Gorlatch,
+"Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", Section V-C a). Indices that may
+leave the array name a boundary mode, in scipy.ndimage's terms.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BOUNDARIES", "Access", "Affine", "View", "bound_index"]
+
+BOUNDARIES = ("constant", "nearest", "reflect", "mirror", "wrap")
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``sum(coefficients[d] * i_d) + constant`` over the MDH's dimensions."""
+
+    coefficients: tuple[int, ...]
+    constant: int = 0
+
+    @staticmethod
+    def of(dim: int, rank: int, constant: int = 0) -> "Affine":
+        """The index of one dimension, shifted by `constant`."""
+        return Affine(tuple(int(d == dim) for d in range(rank)), constant)
+
+    def dims(self) -> tuple[int, ...]:
+        """Dimensions it depends on."""
+        return tuple(d for d, c in enumerate(self.coefficients) if c)
+
+    def span(self, extents: Sequence[int]) -> tuple[int, int]:
+        """Smallest and largest value over the given extents."""
+        ends = [c * (n - 1) for c, n in zip(self.coefficients, extents, strict=True)]
+        return self.constant + sum(e for e in ends if e < 0), self.constant + sum(e for e in ends if e > 0)
+
+    def show(self, names: Sequence[str]) -> str:
+        """Text such as ``2*p+r-1``."""
+        text = ""
+        for c, name in zip(self.coefficients, names, strict=True):
+            if c:
+                factor = name if abs(c) == 1 else f"{abs(c)}*{name}"
+                text += f"{'-' if c < 0 else '+' if text else ''}{factor}"
+        if self.constant or not text:
+            text += f"{self.constant:+d}" if text else str(self.constant)
+        return text
+
+
+#: One affine index for each axis of the buffer.
+Access = tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """One array and how the MDH's points access it.
+
+    Attributes
+    ----------
+    name : str
+        As printed.
+    dtype : numpy.dtype
+        Element type.
+    shape : tuple of int
+        Extents of the array's axes.
+    strides : tuple of int
+        Distance of neighbours along each axis, in elements (not bytes); may be negative or zero.
+    offset : int
+        Position of element (0, …, 0) counted from the array's lowest address, in elements.
+    accesses : tuple of Access
+        Each a parameter of the scalar function.
+    boundary : str or None
+        What an index outside of the array means: one of BOUNDARIES, or None if indices stay inside.
+    fill : str
+        Literal of the value outside, for ``boundary="constant"``.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    accesses: tuple[Access, ...]
+    boundary: str | None = None
+    fill: str = "0"
+
+    def linear(self, access: Access) -> Affine:
+        """The access as one affine offset in elements from the array's lowest address (without boundary)."""
+        rank = len(access[0].coefficients) if access else 0
+        terms = list(zip(self.strides, access, strict=True))
+        coefficients = tuple(sum(s * a.coefficients[d] for s, a in terms) for d in range(rank))
+        return Affine(coefficients, self.offset + sum(s * a.constant for s, a in terms))
+
+    def elements(self) -> int:
+        """Elements from the lowest to the highest address, inclusive."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum(abs(s) * (n - 1) for s, n in zip(self.strides, self.shape, strict=True))
+
+    def depends_on(self, dim: int) -> bool:
+        """Whether any access moves with the dimension."""
+        return any(index.coefficients[dim] for access in self.accesses for index in access)
+
+    def show(self, names: Sequence[str]) -> str:
+        """Text such as ``A[i,k]``, all accesses beside each other."""
+        return ", ".join(f"{self.name}[{','.join(i.show(names) for i in access)}]" for access in self.accesses)
+
+
+def bound_index(index: Any, size: int, mode: str) -> Any:
+    """Map indices outside of ``range(size)`` inside, as scipy.ndimage does.
+
+    ``constant`` maps to -1, which stands for the fill value.
+    """
+    index = np.asarray(index)
+    match mode:
+        case "nearest":
+            return np.clip(index, 0, size - 1)
+        case "wrap":
+            return index % size
+        case "reflect":
+            folded = index % (2 * size)
+            return np.minimum(folded, 2 * size - 1 - folded)
+        case "mirror":
+            period = max(2 * size - 2, 1)
+            folded = index % period
+            return np.minimum(folded, period - folded) if size > 1 else index * 0
+        case _:
+            return np.where((index < 0) | (index >= size), -1, index)

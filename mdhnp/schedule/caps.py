@@ -1,0 +1,53 @@
+"""What a schedule and the code generator may know about a device.
+
+Takes nothing, gives :class:`DeviceCaps`, a frozen record of sizes and limits. It must not know OpenCL
+objects: the runtime fills the record in, tests write one down by hand.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["DeviceCaps"]
+
+
+@dataclass(frozen=True)
+class DeviceCaps:
+    """Sizes and limits of one OpenCL device.
+
+    Attributes
+    ----------
+    name : str
+        The device's own name.
+    kind : {"cpu", "gpu"}
+        A CPU runs one work-item at a time on each compute unit and wants explicit vectors; a GPU wants
+        many work-items.
+    compute_units : int
+        Compute units that run work-groups at the same time.
+    vector_bytes : int
+        Bytes of the widest vector register (CPU) or of the widest load of one work-item (GPU).
+    registers : int
+        Vector registers (CPU) or 32-bit registers (GPU) of one work-item.
+    local_memory : int
+        Bytes of local memory a work-group may use.
+    max_work_group : int
+        Largest number of work-items in a work-group.
+    l1, l2 : int
+        Bytes of first- and second-level cache of one compute unit (for a GPU, `l2` of the whole device).
+    fp64, fp16 : bool
+        Whether kernels may use ``double`` and ``half``.
+    max_allocation : int
+        Largest buffer in bytes.
+    """
+
+    name: str
+    kind: Literal["cpu", "gpu"]
+    compute_units: int
+    vector_bytes: int
+    registers: int
+    local_memory: int
+    max_work_group: int
+    l1: int
+    l2: int
+    fp64: bool
+    fp16: bool
+    max_allocation: int

@@ -1,0 +1,194 @@
+"""Legality of a schedule, decided before anything is generated or compiled.
+
+`check` raises :class:`IllegalSchedule` with the broken rule; a schedule that passes gives the MDH's result on the device.
+"""
+
+from mdhnp.mdh import MdHom
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "local_memory"]
+
+#: Most scalar or vector points of a private tile, all of which are written out.
+UNROLL_LIMIT = 512
+
+
+class IllegalSchedule(ValueError):  # noqa: N818
+    """A schedule that cannot be generated for this MDH and device; the message names the broken rule."""
+
+
+def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
+    """Raise IllegalSchedule unless the schedule is legal.
+
+    Parameters
+    ----------
+    h : MdHom
+        One stage in canonical form.
+    s : Schedule
+        The schedule to check.
+    caps : DeviceCaps
+        Limits of the device.
+
+    Raises
+    ------
+    IllegalSchedule
+        With the broken rule.
+    """
+    _check_shape(h, s)
+    _check_sizes(h, s, caps)
+    _check_vectors(h, s)
+    _check_copies(h, s)
+    _check_results(h, s)
+    _check_order(h, s)
+    need = local_memory(h, s)
+    _require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
+    types = {v.dtype for v in (*h.inputs, *h.outputs)} | set(h.scalar.dtypes)
+    _require(caps.fp64 or all(t.name != "float64" for t in types), "float64: the device has no double precision")
+
+
+def _require(holds: bool, rule: str) -> None:
+    if not holds:
+        raise IllegalSchedule(rule)
+
+
+def _check_shape(h: MdHom, s: Schedule) -> None:
+    for name in ("num_wg", "num_wi", "local_tile", "private_tile"):
+        values = getattr(s, name)
+        _require(len(values) == h.rank, f"{name}: {len(values)} values for {h.rank} dimensions")
+        _require(all(v >= 1 for v in values), f"{name}: all must be at least 1")
+    for name in ("global_order", "local_order", "private_order", "group_order", "item_order"):
+        _require(sorted(getattr(s, name)) == list(range(h.rank)), f"{name}: must be a permutation of the dimensions")
+    for name in ("local_copies", "private_copies"):
+        _require(len(getattr(s, name)) == len(h.inputs), f"{name}: one for each of {len(h.inputs)} inputs is needed")
+
+
+def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
+    unrolled = 1
+    for d in range(h.rank):
+        extent, tile, step = h.extents[d], s.local_tile[d], s.step(d)
+        tiles = -(-extent // tile)
+        per_group = -(-tiles // s.num_wg[d])
+        _require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}")
+        _require(-(-tiles // per_group) == s.num_wg[d], f"num_wg: {s.num_wg[d]} work-groups in dimension {d}, some without a tile")
+        _require(s.private_tile[d] <= tile or s.num_wi[d] == 1, f"private_tile: larger than the local tile in dimension {d}")
+        if h.combine[d].kind == "cc":
+            _require(tile == extent or tile % step == 0, f"local_tile: not a multiple of work-items times private tile in dimension {d}")
+        width = s.vector_width if d == s.vector_dim else 1
+        unrolled *= max(s.private_tile[d] // width, 1)
+    _require(s.work_items <= caps.max_work_group, f"num_wi: {s.work_items} work-items, the device allows {caps.max_work_group}")
+    _require(unrolled <= UNROLL_LIMIT, f"private_tile: {unrolled} points to unroll, at most {UNROLL_LIMIT}")
+
+
+def _check_vectors(h: MdHom, s: Schedule) -> None:
+    _require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
+    if s.vector_width == 1:
+        return
+    _require(0 <= s.vector_dim < h.rank, f"vector_dim: {s.vector_dim} is no dimension")
+    d = s.vector_dim
+    _require(s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension")
+    _require(h.scalar.text is None and (h.finish is None or h.finish.text is None), "vector_width: OpenCL C text takes scalars")
+    combine = h.combine[d]
+    _require(combine.kind != "ps", "vector_dim: a scanned dimension is combined in order")
+    if combine.operator is not None:
+        _require(combine.operator.commutative, "vector_dim: an operator that does not commute needs its operands in order")
+        _require(combine.operator.identity is not None, "vector_dim: an operator without identity cannot start every lane")
+
+
+def _check_copies(h: MdHom, s: Schedule) -> None:
+    for n, copy in enumerate(s.local_copies):
+        if copy is None:
+            continue
+        view = h.inputs[n]
+        _require(bool(view.shape), f"local_copies: input {n} is one element")
+        _require(sorted(copy.order) == list(range(len(view.shape))), f"local_copies: input {n} needs an order of its axes")
+        for axis in range(len(view.shape)):
+            same = {a[axis].coefficients for a in view.accesses}
+            _require(len(same) == 1, f"local_copies: the accesses of input {n} move differently")
+        _require(len(set(copy.blocked)) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
+        for axis in copy.blocked:
+            indices = {a[axis] for a in view.accesses}
+            index = next(iter(indices))
+            dims = index.dims()
+            plain = len(indices) == 1 and len(dims) == 1 and index.coefficients[dims[0]] == 1
+            _require(plain, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
+            kept = h.combine[dims[0]].kind == "cc"
+            _require(kept and s.num_wi[dims[0]] == 1, f"local_copies: axis {axis} of input {n} can be blocked for one work-item only")
+    if h.finish is not None:
+        first = len(h.scalar.dtypes)
+        read = {h.accesses[p - first][0] for p in h.finish.used_parameters() if p >= first}
+        _require(all(s.local_copies[n] is None for n in read), "local_copies: inputs read at the end are not copied")
+
+
+def _check_results(h: MdHom, s: Schedule) -> None:
+    kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
+    if not combined:
+        return
+    several = any(-(-h.extents[d] // s.local_tile[d]) > s.num_wg[d] for d in combined)
+    operator = h.operator
+    assert operator is not None
+    if s.results != "global" or h.dims("ps"):
+        last = s.global_order[len(kept) :]
+        _require(sorted(last) == combined, "global_order: combined dimensions must be innermost unless results wait in the output")
+    if s.results == "private" or h.dims("ps"):
+        for d in kept:
+            _require(s.step(d) >= s.local_tile[d], f"results: kept in registers, so dimension {d} needs one private tile a local tile")
+        return
+    if any(s.num_wi[d] > 1 for d in combined):
+        _require(s.combine_on == "local", "combine_on: work-items share results that wait in memory, so they combine on each local tile")
+    if s.results == "global":
+        _require(not several or h.finish is None, "results: cannot wait in the output where they are finished first")
+        _require(not several or h.scalar.dtypes == tuple(v.dtype for v in h.outputs), "results: cannot wait in outputs of other types")
+    if several:
+        _require(operator.identity is not None, "results: an operator without identity keeps them in registers")
+
+
+def _check_order(h: MdHom, s: Schedule) -> None:
+    """Operators that do not commute, and scans, need their operands in order."""
+    for d in range(h.rank):
+        operator = h.combine[d].operator
+        if operator is None or (operator.commutative and h.combine[d].kind == "pw"):
+            continue
+        if s.num_wi[d] > 1:
+            _require(s.step(d) == s.local_tile[d], f"local_tile: dimension {d} is combined in order, so it must be one step")
+            if h.combine[d].kind == "ps":
+                _require(operator.identity is not None, "num_wi: scanning with several work-items needs an identity")
+            else:
+                _require(s.combine_on == "local", f"combine_on: dimension {d} is combined in order, so on each local tile")
+    _require(len(h.dims("ps")) <= 1 and not (h.dims("ps") and h.dims("pw")), "stage: a scan is a stage of its own")
+
+
+def local_memory(h: MdHom, s: Schedule) -> int:
+    """Bytes of local memory the kernel declares."""
+    steps = [s.step(d) for d in range(h.rank)]
+    footprint = [-(-s.local_tile[d] // steps[d]) * steps[d] for d in range(h.rank)]
+    total = 0
+    for view, copy in zip(h.inputs, s.local_copies, strict=True):
+        if copy is not None:
+            size = view.dtype.itemsize
+            for axis in range(len(view.shape)):
+                constants = [a[axis].constant for a in view.accesses]
+                index = view.accesses[0][axis]
+                extent = max(constants) - min(constants) + 1
+                extent += sum(abs(c) * (footprint[d] - 1) for d, c in enumerate(index.coefficients))
+                if axis in copy.blocked:
+                    block = s.private_tile[index.dims()[0]]
+                    extent = -(-extent // block) * block
+                size *= extent
+            total += size
+    kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
+    items = 1
+    for d in combined:
+        items *= s.num_wi[d]
+    value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)
+    elements = 1
+    for d in kept:
+        elements *= s.private_tile[d]
+    if items > 1:
+        lanes = s.vector_width if s.vector_dim in kept else 1
+        total += max(elements, lanes) * s.work_items * value * (2 if h.dims("ps") else 1) + 4 * s.work_items
+    if s.results == "local" and combined and not h.dims("ps"):
+        size = sum(t.itemsize for t in h.scalar.dtypes)
+        for d in kept:
+            size *= footprint[d]
+        total += size
+    return total

@@ -1,0 +1,144 @@
+"""Table I as data: every decision that turns an MDH into one particular kernel.
+
+A :class:`Schedule` is complete and means the same everywhere: two equal schedules of one MDH give the same text. It
+must not know devices beyond :class:`DeviceCaps` (source: Rasch, Schulze & Gorlatch, "Generating Portable
+High-Performance Code via Multi-Dimensional Homomorphisms", Table I; numbers in parentheses are that table's).
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+__all__ = ["LocalCopy", "Schedule"]
+
+
+@dataclass(frozen=True)
+class LocalCopy:
+    """How the local tile of one input lies in local memory (5, 8).
+
+    Attributes
+    ----------
+    order : tuple of int
+        The view's axes, outermost first.
+    blocked : tuple of int
+        Axes cut in blocks of their dimension's private tile; the blocks' insides are innermost, in this order. With
+        the axis of a register tile blocked, the tile is read one after the other: packing.
+    """
+
+    order: tuple[int, ...]
+    blocked: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One kernel's tuning parameters.
+
+    Attributes
+    ----------
+    num_wg, num_wi : tuple of int
+        Work-groups and work-items a group in each dimension (1, 2). More than one work-group in a reduced dimension
+        splits the reduction: a second kernel combines the groups' results.
+    local_tile, private_tile : tuple of int
+        Points of a work-group's and a work-item's tile in each dimension (3, 4); the private tile is unrolled.
+    vector_dim : int
+        Dimension whose private tile is held in vectors; -1 for none.
+    vector_width : int
+        Elements a vector.
+    local_copies : tuple of (LocalCopy or None)
+        For each input: its local tile is copied to local memory, or not (5, 8).
+    private_copies : tuple of bool
+        For each input: its private tile is loaded to registers before the tile is computed, or element by element (5).
+    results : {"private", "local", "global"}
+        Where partial results wait between the local tiles of a reduction (6): in registers, in local memory, or in the
+        output itself.
+    global_order, local_order, private_order : tuple of int
+        Loop order over local tiles, private tiles and single points, outermost first (9).
+    group_order, item_order : tuple of int
+        Dimensions by how fast their work-group and work-item ids change, fastest first (7).
+    combine_on : {"global", "local"}
+        Whether work-items' results are combined once after all local tiles, or after each (10).
+    second : Schedule or None
+        Of the kernel that combines work-groups' results; None lets the default decide.
+    """
+
+    num_wg: tuple[int, ...]
+    num_wi: tuple[int, ...]
+    local_tile: tuple[int, ...]
+    private_tile: tuple[int, ...]
+    vector_dim: int
+    vector_width: int
+    local_copies: tuple[LocalCopy | None, ...]
+    private_copies: tuple[bool, ...]
+    results: Literal["private", "local", "global"]
+    global_order: tuple[int, ...]
+    local_order: tuple[int, ...]
+    private_order: tuple[int, ...]
+    group_order: tuple[int, ...]
+    item_order: tuple[int, ...]
+    combine_on: Literal["global", "local"] = "global"
+    second: "Schedule | None" = None
+
+    @staticmethod
+    def plain(extents: tuple[int, ...], inputs: int) -> "Schedule":
+        """One work-group of one work-item that walks over all points: the schedule to start from."""
+        rank = len(extents)
+        ones, order = (1,) * rank, tuple(range(rank))
+        return Schedule(
+            ones, ones, tuple(max(n, 1) for n in extents), ones, -1, 1, (None,) * inputs, (False,) * inputs,
+            "private" if rank == 0 else "global", order, order, order, order[::-1], order[::-1],
+        )  # fmt: skip
+
+    def step(self, dim: int) -> int:
+        """Points that a work-group's work-items advance together."""
+        return self.private_tile[dim] * self.num_wi[dim]
+
+    @property
+    def work_items(self) -> int:
+        """Work-items in a work-group."""
+        return _product(self.num_wi)
+
+    @property
+    def work_groups(self) -> int:
+        """Work-groups in all."""
+        return _product(self.num_wg)
+
+    def to_json(self) -> str:
+        """Text that :meth:`from_json` reads back.
+
+        Examples
+        --------
+        >>> s = Schedule.plain((4, 5), 1)
+        >>> Schedule.from_json(s.to_json()) == s
+        True
+        """
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a schedule back.
+
+        Raises
+        ------
+        ValueError
+            If the text is no schedule.
+        """
+        try:
+            return cls._from_dict(json.loads(text))
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"schedule: {text[:80]!r} is not the JSON of a schedule") from error
+
+    @classmethod
+    def _from_dict(cls, fields: dict[str, Any]) -> Self:
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+        values["local_copies"] = tuple(
+            None if c is None else LocalCopy(tuple(c["order"]), tuple(c["blocked"])) for c in fields["local_copies"]
+        )
+        values["second"] = None if fields.get("second") is None else cls._from_dict(fields["second"])
+        return cls(**values)
+
+
+def _product(values: tuple[int, ...]) -> int:
+    result = 1
+    for v in values:
+        result *= v
+    return result
