@@ -1,0 +1,182 @@
+"""The OpenCL devices of this machine, and which of them a call uses.
+
+Takes the platforms that :mod:`mdhnp.runtime.discovery` lists; gives :class:`Device` objects, one per device and
+process. It must not know kernels or arrays.
+"""
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+
+import pyopencl as cl
+
+from mdhnp.runtime import discovery
+from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
+
+__all__ = ["Device", "NoDeviceError", "default_device", "device", "devices", "find_device"]
+
+_RUNTIMES: tuple[Runtime, ...] = ("nvidia", "intel", "pocl", "other", "oclgrind")  # best first
+
+
+def _merit(device: Device) -> tuple[bool, bool, bool, int, int]:
+    """Sort key, best first: no simulator, GPU, own memory, runtime, many compute units."""
+    gpu = device.kind == "gpu"
+    shared = bool(device.cl.host_unified_memory)
+    rank = _RUNTIMES.index(device.runtime)
+    return (device.runtime == "oclgrind", not gpu, gpu and shared, rank, -device.caps.compute_units)
+
+
+_listing = threading.Lock()
+
+
+@cache
+def _listed() -> tuple[Device, ...]:
+    kinds = cl.device_type.CPU | cl.device_type.GPU
+    found: list[Device] = []
+    for platform in discovery.platforms():
+        try:
+            found += [Device(device) for device in platform.get_devices() if device.type & kinds]
+        except cl.Error:  # a driver without its hardware
+            continue
+    return tuple(sorted(found, key=_merit))
+
+
+def devices() -> tuple[Device, ...]:
+    """All CPU and GPU devices, best first; the same objects at every call.
+
+    Returns
+    -------
+    tuple of Device
+        Empty where there is none. Oclgrind, a simulator, comes last.
+
+    Examples
+    --------
+    >>> [d.runtime for d in devices()]  # doctest: +SKIP
+    ['intel', 'pocl']
+    """
+    with _listing:  # a cache alone lets two threads in at the first call, and gives them different objects
+        return _listed()
+
+
+def find_device(spec: "str | int | Device") -> Device:
+    """Give the best device that fits `spec`.
+
+    Parameters
+    ----------
+    spec : str, int or Device
+        Position in :func:`devices` (``0``, ``"0"``); a runtime's name (``"intel"``, ``"pocl"``, ``"nvidia"``,
+        ``"oclgrind"``), which fits that runtime only; ``"cpu"`` or ``"gpu"``; or a part of the platform's or device's
+        name, in any case. A :class:`Device` is given back.
+
+    Raises
+    ------
+    NoDeviceError
+        Nothing fits; the message lists what there is.
+
+    Examples
+    --------
+    >>> find_device("portable computing").runtime  # doctest: +SKIP
+    'pocl'
+    """
+    if isinstance(spec, Device):
+        return spec
+    wanted = str(spec).strip().lower()
+    found = devices()
+    if re.fullmatch(r"\d+", wanted):
+        fitting = list(found[int(wanted) : int(wanted) + 1])
+    elif wanted in _RUNTIMES:
+        # PoCL names its device after the processor, often "pthread-Intel(R) ...": "intel" must not mean PoCL.
+        fitting = [d for d in found if d.runtime == wanted]
+    elif wanted in ("cpu", "gpu"):
+        fitting = [d for d in found if d.kind == wanted]
+    else:
+        fitting = [d for d in found if wanted and (wanted in d.platform.lower() or wanted in d.name.lower())]
+    if not fitting:
+        raise NoDeviceError(f"no OpenCL device fits {spec!r}; {_listing_text(found)}")
+    return fitting[0]
+
+
+_chosen: ContextVar[Device | None] = ContextVar("mdhnp_device", default=None)
+
+
+@cache
+def _first_choice() -> Device:
+    spec = os.environ.get("MDHNP_DEVICE", "").strip()
+    if spec:
+        try:
+            return find_device(spec)
+        except NoDeviceError as error:
+            raise NoDeviceError(f"{error} (asked for by the environment variable MDHNP_DEVICE)") from None
+    found = devices()
+    if not found:
+        raise NoDeviceError(f"no OpenCL device found; {_listing_text(found)}")
+    return found[0]
+
+
+def default_device() -> Device:
+    """Give the device of calls that name none.
+
+    The innermost :func:`device` block decides, then ``MDHNP_DEVICE`` (read at the first call), then merit: GPUs
+    before CPUs, on a CPU Intel's runtime before PoCL, a simulator only where there is nothing else.
+
+    Raises
+    ------
+    NoDeviceError
+        There is no device, or none that ``MDHNP_DEVICE`` names.
+
+    Examples
+    --------
+    >>> default_device().kind  # doctest: +SKIP
+    'cpu'
+    """
+    return _chosen.get() or _first_choice()
+
+
+@contextmanager
+def device(spec: "str | int | Device") -> Iterator[Device]:
+    """Use another device inside a ``with`` block, in this thread or asynchronous task only; blocks nest.
+
+    Parameters
+    ----------
+    spec : str, int or Device
+        As in :func:`find_device`.
+
+    Raises
+    ------
+    NoDeviceError
+        Nothing fits `spec`.
+
+    Examples
+    --------
+    >>> with device("pocl") as pocl:  # doctest: +SKIP
+    ...     assert default_device() is pocl
+    """
+    token = _chosen.set(find_device(spec))
+    try:
+        yield default_device()
+    finally:
+        _chosen.reset(token)
+
+
+def _listing_text(found: tuple[Device, ...]) -> str:
+    if found:
+        return "there are: " + ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found))
+    looked = ", ".join(name for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if os.environ.get(name))
+    return (
+        f"looked in {looked or 'the system ICD folder, the installed wheels and the NVIDIA driver'}. "
+        "`pip install mdhnp` brings PoCL for x86-64 Linux, `pip install mdhnp[intel]` a faster CPU runtime; "
+        "a GPU needs its vendor's driver"
+    )
+
+
+def _after_fork_in_child() -> None:
+    for each in _listed() if _listed.cache_info().currsize else ():
+        each.forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,134 @@
+"""One OpenCL device as the rest of the package sees it: names, limits, context and queues.
+
+Takes a pyopencl device, gives :class:`Device`. It must not know which other devices there are.
+"""
+
+import hashlib
+import threading
+from typing import Literal
+
+import pyopencl as cl
+
+from mdhnp.runtime.capabilities import cpu_model, query_caps
+from mdhnp.schedule.caps import DeviceCaps
+
+__all__ = ["Device", "NoDeviceError", "Runtime"]
+
+Runtime = Literal["intel", "pocl", "nvidia", "oclgrind", "other"]
+
+
+class NoDeviceError(RuntimeError):
+    """No OpenCL device is there, none fits what was asked for, or this process may not use it."""
+
+
+class Device:
+    """One OpenCL device, with its context and queues made when first needed.
+
+    Attributes
+    ----------
+    cl : pyopencl.Device
+        The device itself.
+    name, platform, driver : str
+        The device's and its platform's own names, and the driver's version.
+    runtime : {"intel", "pocl", "nvidia", "oclgrind", "other"}
+        Whose OpenCL implementation drives the device.
+    kind : {"cpu", "gpu"}
+        Same as ``caps.kind``.
+    caps : DeviceCaps
+        Sizes and limits, for schedules and the code generator.
+    identity : str
+        The same in every process on this machine as long as device and driver stay the same; the key of caches.
+    svm : bool
+        Whether kernels may read and write any host memory (fine-grained *system* shared virtual memory).
+    forked : bool
+        Whether this process is a forked child of the one that found the device.
+
+    Examples
+    --------
+    >>> find_device("pocl").caps.kind  # doctest: +SKIP
+    'cpu'
+    """
+
+    def __init__(self, device: cl.Device) -> None:
+        self.cl = device
+        self.name: str = device.name.strip()
+        self.platform: str = device.platform.name.strip()
+        self.driver: str = device.driver_version.strip()
+        self.caps: DeviceCaps = query_caps(device)
+        self.kind = self.caps.kind
+        self.runtime: Runtime = _runtime(self.platform, self.kind)
+        self.svm: bool = _system_svm(device, self.runtime, self.kind)
+        self.identity: str = self._identity()
+        self._lock = threading.Lock()
+        self.forked = False
+        self._context: cl.Context | None = None
+        self._queues: dict[bool, cl.CommandQueue] = {}
+
+    def __repr__(self) -> str:
+        """Show name, runtime and driver."""
+        return f"<Device {self.name!r} ({self.runtime}, {self.driver})>"
+
+    @property
+    def context(self) -> cl.Context:
+        """The device's one context."""
+        self.check()
+        with self._lock:  # two threads must not end up with a context each
+            if self._context is None:
+                self._context = cl.Context([self.cl])
+            return self._context
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """In-order queue of every call, without profiling, which costs time at every launch."""
+        return self._queue(profiling=False)
+
+    @property
+    def profiling_queue(self) -> cl.CommandQueue:
+        """In-order queue whose events carry times, for measuring only."""
+        return self._queue(profiling=True)
+
+    def check(self) -> None:
+        """Raise :class:`NoDeviceError` in a forked child where the runtime's threads did not survive the fork.
+
+        PoCL's worker threads and NVIDIA's context stay in the parent: any launch in the child waits for ever. Intel's
+        runtime and Oclgrind were seen to go on.
+        """
+        if self.forked and self.runtime not in ("intel", "oclgrind"):
+            raise NoDeviceError(
+                f"{self.name} ({self.platform}) was found before this process was forked, and its runtime does not "
+                "survive a fork; start processes with multiprocessing's 'spawn' or 'forkserver' method"
+            )
+
+    def _queue(self, *, profiling: bool) -> cl.CommandQueue:
+        context = self.context
+        with self._lock:
+            if profiling not in self._queues:
+                timed = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if profiling else {}
+                self._queues[profiling] = cl.CommandQueue(context, self.cl, **timed)
+            return self._queues[profiling]
+
+    def _identity(self) -> str:
+        # Virtual machines call every processor "Intel(R) Xeon(R) Processor". A home folder that two machines share must
+        # not hand one machine's AVX-512 code to the other, so the processor's model and features are in the key too.
+        detail = f"{self.platform}|{self.cl.version}|{cpu_model() if self.kind == 'cpu' else ''}"
+        digest = hashlib.sha256(detail.encode()).hexdigest()[:12]
+        return f"{self.runtime}|{self.name}|{self.driver}|{self.caps.compute_units}cu|{digest}"
+
+
+def _runtime(platform: str, kind: str) -> Runtime:
+    if platform == "Oclgrind":
+        return "oclgrind"
+    if platform == "Portable Computing Language":
+        return "pocl"
+    if platform.startswith("NVIDIA"):
+        return "nvidia"
+    return "intel" if "Intel" in platform and kind == "cpu" else "other"
+
+
+def _system_svm(device: cl.Device, runtime: Runtime, kind: str) -> bool:
+    # PoCL before 4.0 does not claim it, yet its CPU devices work on the host's memory by its address all the same.
+    if runtime == "pocl" and kind == "cpu":
+        return True
+    if device.version.startswith("OpenCL 1."):  # which does not know the question
+        return False
+    return bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)

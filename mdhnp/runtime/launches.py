@@ -1,0 +1,184 @@
+"""What one call of a plan works with, and what an OpenCL error means to its user.
+
+Takes a device, a compiled program and the arrays' layouts; gives :class:`State`. It must not launch anything.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyopencl as cl
+
+from mdhnp.codegen.program import Kernel, Program
+from mdhnp.runtime.handle import Device
+from mdhnp.runtime.memory import Layout, Memory, memory_for
+
+__all__ = ["Launch", "LaunchError", "State", "lacks_memory", "make_state", "translated"]
+
+_OUT_OF_MEMORY = (
+    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
+    cl.status_code.OUT_OF_HOST_MEMORY,
+    cl.status_code.INVALID_BUFFER_SIZE,
+)
+
+
+class LaunchError(RuntimeError):
+    """A device refused a kernel, or could not complete it."""
+
+
+class Launch(NamedTuple):
+    """A kernel with its temporaries set: what remains is one argument for each pair in `bindings`.
+
+    Attributes
+    ----------
+    kernel : pyopencl.Kernel
+        Not shared with any other state.
+    set_arg : callable
+        ``kernel.set_arg``, looked up once.
+    global_size, local_size : tuple of int
+        One dimension each.
+    bindings : tuple of (int, int)
+        Argument's index, and position among the inputs followed by the outputs.
+    where : str
+        The kernel, its sizes and the device, for messages.
+    """
+
+    kernel: cl.Kernel
+    set_arg: Callable[[int, Any], None]
+    global_size: tuple[int]
+    local_size: tuple[int]
+    bindings: tuple[tuple[int, int], ...]
+    where: str
+
+
+@dataclass(frozen=True)
+class State:
+    """Memory, launches and temporaries of one call at a time; kernels hold temporaries by address only."""
+
+    launches: tuple[Launch, ...]  # first, so that kernels go before the buffers that they point at
+    memory: Memory
+    temporaries: tuple[Any, ...]
+
+    def unbind(self) -> None:
+        """Make kernels forget buffers that are about to go: a freed buffer that is still set has crashed PoCL."""
+        for launch in self.launches:
+            for index, _ in launch.bindings:
+                launch.set_arg(index, None)
+
+
+def make_state(
+    device: Device, built: cl.Program, program: Program, inputs: Sequence[Layout], outputs: Sequence[Layout]
+) -> State:
+    """Make kernel objects, allocate temporaries and set them.
+
+    Parameters
+    ----------
+    device : Device
+        Where the kernels will run.
+    built : pyopencl.Program
+        The compiled text of `program`.
+    program : Program
+        Launches and temporaries.
+    inputs, outputs : sequence of Layout
+        Of the arrays to come.
+
+    Raises
+    ------
+    LaunchError
+        A kernel is missing, or needs more work-items or local memory than the device has.
+    MemoryError
+        An array or temporary is larger than the device's largest buffer.
+    pyopencl.Error
+        Anything else that OpenCL refuses.
+
+    Examples
+    --------
+    >>> make_state(device, build(device, program.source), program, inputs, outputs)  # doctest: +SKIP
+    """
+    device.check()
+    memory = memory_for(device, inputs, outputs)
+    temporaries = tuple(memory.temporary(nbytes) for nbytes in program.temporaries)
+    launches = []
+    for description in program.kernels:
+        where = (
+            f"kernel {description.name!r}, global size {description.global_size}, local size {description.local_size}, "
+            f"on {device.name} ({device.runtime})"
+        )
+        try:
+            kernel = cl.Kernel(built, description.name)
+        except cl.LogicError as error:
+            raise LaunchError(f"{where}: the program has no such kernel") from error
+        _check(device, kernel, description, where)
+        bindings = []
+        for index, argument in enumerate(description.arguments):
+            if argument.role == "temporary":
+                kernel.set_arg(index, temporaries[argument.position])
+            else:
+                bindings.append((index, argument.position + (len(inputs) if argument.role == "output" else 0)))
+        sizes = (description.global_size,), (description.local_size,)
+        launches.append(Launch(kernel, kernel.set_arg, *sizes, tuple(bindings), where))
+    return State(tuple(launches), memory, temporaries)
+
+
+def _check(device: Device, kernel: cl.Kernel, description: Kernel, where: str) -> None:
+    """Refuse here what runtimes refuse at the launch, with less to say."""
+    info = cl.kernel_work_group_info
+    most = min(device.caps.max_work_group, int(kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)))
+    local = int(kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device.cl))
+    if description.global_size % description.local_size:
+        raise LaunchError(f"{where}: the local size does not divide the global size")
+    if description.local_size > most:
+        raise LaunchError(f"{where}: at most {most} work-items fit in a work-group")
+    if local > device.caps.local_memory:
+        raise LaunchError(f"{where}: needs {local} bytes of local memory, of {device.caps.local_memory}")
+
+
+def lacks_memory(error: BaseException, launch: Launch | None) -> bool:
+    """Say whether an error means that the device's memory is full.
+
+    Parameters
+    ----------
+    error : BaseException
+        Anything caught.
+    launch : Launch or None
+        The launch that was under way. Of a launch, ``OUT_OF_RESOURCES`` speaks of local memory or registers.
+
+    Examples
+    --------
+    >>> lacks_memory(ValueError(), None)
+    False
+    """
+    if not isinstance(error, cl.Error):
+        return False
+    return error.code in _OUT_OF_MEMORY or (launch is None and error.code == cl.status_code.OUT_OF_RESOURCES)
+
+
+def translated(error: cl.Error, launch: Launch | None, device: Device, nbytes: int) -> Exception:
+    """Give the exception that tells a user what an OpenCL error means.
+
+    Parameters
+    ----------
+    error : pyopencl.Error
+        What OpenCL said.
+    launch : Launch or None
+        The launch that was under way.
+    device : Device
+        Where.
+    nbytes : int
+        Bytes of all arrays and temporaries.
+
+    Returns
+    -------
+    MemoryError or LaunchError
+        To be raised from `error`.
+
+    Examples
+    --------
+    >>> raise translated(error, None, device, 4096) from error  # doctest: +SKIP
+    """
+    if lacks_memory(error, launch):
+        return MemoryError(f"{device.name} ({device.runtime}) has no room for {nbytes} bytes: {error}")
+    if launch is None:
+        return LaunchError(f"arrays of {nbytes} bytes could not be brought to {device.name}: {error}")
+    local = launch.kernel.get_work_group_info(cl.kernel_work_group_info.LOCAL_MEM_SIZE, device.cl)
+    return LaunchError(f"{launch.where}, {local} bytes of local memory: {error}")

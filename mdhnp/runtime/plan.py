@@ -1,0 +1,256 @@
+"""Runs a :class:`Program` on arrays: everything that can be prepared is, so that a call binds, launches and waits.
+
+Takes a device, a program and the arrays' layouts; gives a callable. It must not know what the kernels compute.
+
+One state (kernel objects, temporaries, buffers) serves one call at a time: setting a kernel's arguments is not
+thread-safe, and a finalizer may call the same plan between two of our lines. States wait in a list, whose ``pop``
+and ``append`` are atomic; a call that finds the list empty makes a new one. A state whose call failed is dropped.
+"""
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pyopencl as cl
+
+from mdhnp.codegen.program import Program
+from mdhnp.runtime.handle import Device
+from mdhnp.runtime.launches import Launch, LaunchError, State, lacks_memory, make_state, translated
+from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.programs import build
+
+__all__ = ["LaunchError", "Plan"]
+
+_enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
+
+# All plans alive, for what concerns all: making room on a device, and forks.
+_alive: "dict[int, weakref.ref[Plan]]" = {}
+
+
+class Plan:
+    """A program made ready for arrays of given layouts on one device.
+
+    Parameters
+    ----------
+    device : Device
+        Where to run.
+    program : Program
+        Source text and launches.
+    inputs, outputs : sequence of Layout
+        Of the arrays that calls will bring, in the order of the program's positions. Outputs must be contiguous.
+    keep : bool, optional
+        Whether the compiled program is kept on disk (see :func:`mdhnp.runtime.programs.build`).
+
+    Raises
+    ------
+    BuildError
+        The program does not compile.
+    LaunchError
+        A kernel is missing, or needs more work-items or local memory than the device has.
+    MemoryError
+        The temporaries, or the arrays' copies on the device, do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.codegen.program import Argument, Kernel
+    >>> from mdhnp.runtime.devices import default_device
+    >>> double = Program(
+    ...     "__kernel void twice(__global const float *x, __global float *y)"
+    ...     "{ int i = get_global_id(0); y[i] = 2 * x[i]; }",
+    ...     (Kernel("twice", 8, 4, (Argument("input", 0), Argument("output", 0))),),
+    ...     (),
+    ... )
+    >>> x, y = np.arange(8, dtype=np.float32), np.empty(8, np.float32)
+    >>> Plan(default_device(), double, [Layout.of(x)], [Layout.of(y)])([x], [y])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        program: Program,
+        inputs: Sequence[Layout],
+        outputs: Sequence[Layout],
+        *,
+        keep: bool = True,
+    ) -> None:
+        self.device = device
+        self.program = program
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self._built = build(device, program.source, keep=keep)
+        self._queue = device.queue
+        self._states: list[State] = []
+        self._states.append(self._new_state())
+        key = id(self)
+        _alive[key] = weakref.ref(self, lambda _: _alive.pop(key, None))
+
+    def __call__(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
+        """Run all kernels, and return when the results are in `arrays_out`.
+
+        Parameters
+        ----------
+        arrays_in : sequence of numpy.ndarray
+            Of the layouts given; **not checked**. They are only read, and may be read-only arrays.
+        arrays_out : sequence of numpy.ndarray
+            C-contiguous and writable, of the layouts given; not checked either. They share no memory with inputs.
+
+        Raises
+        ------
+        LaunchError
+            The device refused or failed.
+        MemoryError
+            The device has no room.
+        """
+        queue = self._queue
+        launch: Launch | None = None
+        try:
+            state = self._states.pop()
+        except IndexError:
+            state = self._new_state()
+        try:
+            memory = state.memory
+            bound = memory.bind(queue, arrays_in, arrays_out)
+            for launch in state.launches:
+                kernel, set_arg, global_size, local_size, bindings, _ = launch
+                for index, slot in bindings:
+                    set_arg(index, bound[slot])
+                event = _enqueue(queue, kernel, global_size, local_size)
+            memory.complete(event, queue, bound, arrays_out)
+            if memory.transient:
+                state.unbind()
+        except BaseException as error:
+            if not self._recover(error, launch):
+                raise
+        else:
+            self._states.append(state)
+            return
+        self._states.append(state)  # other plans made room, and nothing is wrong with this state
+        self(arrays_in, arrays_out)
+
+    def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
+        """Measure the kernels alone, by the device's own clock.
+
+        Parameters
+        ----------
+        arrays_in, arrays_out : sequence of numpy.ndarray
+            As in a call; copied to the device once, before the first launch. The results are in `arrays_out` after.
+        repeats : int, optional
+            How often all kernels are run.
+
+        Returns
+        -------
+        list of float
+            Seconds for each kernel of the program, in its order: the fastest of `repeats`.
+
+        Raises
+        ------
+        LaunchError, MemoryError
+            As in a call.
+
+        Examples
+        --------
+        >>> plan.profile([x], [y], repeats=10)  # doctest: +SKIP
+        [2.1e-06]
+        """
+        queue = self.device.profiling_queue
+        launch: Launch | None = None
+        try:
+            state = self._states.pop()
+        except IndexError:
+            state = self._new_state()
+        fastest = [float("inf")] * len(state.launches)
+        try:
+            bound = state.memory.bind(queue, arrays_in, arrays_out)
+            for launch in state.launches:
+                for index, slot in launch.bindings:
+                    launch.set_arg(index, bound[slot])
+            for _ in range(repeats):
+                events = []
+                for launch in state.launches:
+                    events.append(_enqueue(queue, launch.kernel, launch.global_size, launch.local_size))
+                events[-1].wait()
+                seconds = [(event.profile.end - event.profile.start) * 1e-9 for event in events]
+                fastest = [min(pair) for pair in zip(fastest, seconds, strict=True)]
+            state.memory.complete(events[-1], queue, bound, arrays_out)
+            if state.memory.transient:
+                state.unbind()
+        except BaseException as error:
+            with suppress(cl.Error):
+                queue.finish()
+            if isinstance(error, cl.Error):
+                raise self._translated(error, launch) from error
+            raise
+        self._states.append(state)
+        return fastest
+
+    def release(self) -> int:
+        """Drop what waits for the next call (temporaries, device buffers), which makes it anew.
+
+        Returns
+        -------
+        int
+            How many states were dropped.
+        """
+        dropped = 0
+        while self._states:
+            try:
+                self._states.pop()
+            except IndexError:  # another thread took the last one
+                break
+            dropped += 1
+        return dropped
+
+    def _make_state(self) -> State:
+        return make_state(self.device, self._built, self.program, self.inputs, self.outputs)
+
+    def _new_state(self) -> State:
+        try:
+            return self._make_state()
+        except cl.Error as error:
+            if not self._recover(error, None):
+                raise
+        return self._make_state()
+
+    def _recover(self, error: BaseException, launch: Launch | None) -> bool:
+        """Let the device come to rest; then raise a clear error for an OpenCL one, or say that a second try may do.
+
+        After Ctrl-C, too, kernels may still be writing into arrays that the caller is about to free.
+        """
+        with suppress(cl.Error):  # the first error says more
+            self._queue.finish()
+        if lacks_memory(error, launch) and _make_room(self.device):
+            return True
+        if isinstance(error, cl.Error):
+            raise self._translated(error, launch) from error
+        return False
+
+    def _translated(self, error: cl.Error, launch: Launch | None) -> Exception:
+        nbytes = sum(layout.nbytes for layout in (*self.inputs, *self.outputs)) + sum(self.program.temporaries)
+        return translated(error, launch, self.device, nbytes)
+
+
+def _make_room(device: Device) -> bool:
+    plans = [plan for reference in list(_alive.values()) if (plan := reference()) is not None]
+    return sum([plan.release() for plan in plans if plan.device is device]) > 0
+
+
+_abandoned: list[list[State]] = []
+
+
+def _after_fork_in_child() -> None:
+    """Make the next call of a plan ask its device, which knows if its runtime survives a fork.
+
+    The old states are kept, since freeing them would call into the dead runtime.
+    """
+    for reference in list(_alive.values()):
+        plan = reference()
+        if plan is not None:
+            _abandoned.append(plan._states)
+            plan._states = []
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,161 @@
+"""Compiles OpenCL C text, at most once per device for as long as the result is in use or on disk.
+
+Takes a device and text, gives a built pyopencl program. It must not know what the kernels compute or how they are
+launched.
+
+pyopencl has a cache of its own, on disk, which is not used: it waits for a lock file, for minutes if another process
+died holding it, and keeps binaries under the device's name, which different processors share. So programs are made
+from pyopencl's plain ``_Program``, which also adds no include path and no options from the environment.
+"""
+
+import hashlib
+import re
+import tempfile
+import threading
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import pyopencl as cl
+from pyopencl import _cl
+
+from mdhnp.runtime import binaries
+from mdhnp.runtime.handle import Device
+from mdhnp.runtime.paths import cache_folder
+
+__all__ = ["BuildError", "build", "build_options"]
+
+_FORMAT = "1"  # to be raised when keys or what is stored under them change meaning
+_LOG_LINES = 30
+
+_built: WeakValueDictionary[str, cl.Program] = WeakValueDictionary()
+_locks: "WeakValueDictionary[str, _Lock]" = WeakValueDictionary()
+_registry = threading.Lock()
+
+
+class _Lock:
+    """A lock that a WeakValueDictionary can hold."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class BuildError(RuntimeError):
+    """The OpenCL compiler rejected a source text.
+
+    Attributes
+    ----------
+    log : str
+        All that the compiler said.
+    path : Path or None
+        File that holds the source text; None if it could not be written anywhere.
+    """
+
+    def __init__(self, message: str, log: str, path: Path | None) -> None:
+        super().__init__(message)
+        self.log = log
+        self.path = path
+
+
+def build_options(device: Device) -> tuple[str, ...]:
+    """Give the compiler's options for a device.
+
+    OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. ``-cl-mad-enable`` lets
+    ``a*b+c`` become one instruction, where ``fma()`` is a function call on PoCL. Division and square root are rounded
+    as NumPy rounds them, where the device can.
+
+    Examples
+    --------
+    >>> build_options(find_device("oclgrind"))  # doctest: +SKIP
+    ('-cl-std=CL1.2', '-cl-mad-enable')
+    """
+    exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    return ("-cl-std=CL1.2", "-cl-mad-enable", *(["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []))
+
+
+def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
+    """Compile `source` for `device`, or find it compiled.
+
+    Safe to call from many threads and processes; the same text is compiled once, by the thread that comes first,
+    while different texts are compiled side by side.
+
+    Parameters
+    ----------
+    device : Device
+        Where the kernels are to run.
+    source : str
+        OpenCL C.
+    keep : bool, optional
+        Whether the binary is also kept on disk for later processes. A tuner's many candidates are not worth it.
+
+    Returns
+    -------
+    pyopencl.Program
+        Built; the same object to all callers as long as one of them holds it.
+
+    Raises
+    ------
+    BuildError
+        The compiler rejected the text.
+
+    Examples
+    --------
+    >>> program = build(default_device(), "__kernel void zero(__global float *y) { y[0] = 0; }")  # doctest: +SKIP
+    """
+    options = " ".join(build_options(device))
+    key = hashlib.sha256("\0".join((_FORMAT, source, options, device.identity)).encode()).hexdigest()
+    with _registry:
+        mine = _locks.setdefault(key, _Lock())
+    with mine.lock:
+        program = _built.get(key)
+        if program is None:
+            # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
+            on_disk = keep and device.runtime != "oclgrind"
+            program = _from_disk(device, key, options) if on_disk else None
+            if program is None:
+                program = _from_source(device, source, options, key)
+                if on_disk:
+                    binaries.store(key, program.binaries[0])
+            # pyopencl asks each program for this; where it is absent, it is taken for the name of a kernel.
+            program._source = source
+            _built[key] = program
+        return program
+
+
+def _from_disk(device: Device, key: str, options: str) -> cl.Program | None:
+    binary = binaries.load(key)
+    if binary is None:
+        return None
+    context = device.context
+    try:
+        program = _cl._Program(context, [device.cl], [binary])
+        program._build(options.encode(), [device.cl])
+    except cl.Error:  # the driver changed its mind about its own binary: build again, and store that
+        return None
+    return cl.Program(program)
+
+
+def _from_source(device: Device, source: str, options: str, key: str) -> cl.Program:
+    program = _cl._Program(device.context, source)
+    try:
+        program._build(options.encode(), [device.cl])
+    except cl.Error as error:
+        log = "\n".join(text for _, text in program._get_build_logs()) or str(error)
+        path = _keep_source(source, key)
+        names = ", ".join(re.findall(r"__kernel\b[^;{(]*(?:\(\([^;{]*?\)\)\s*)?void\s+(\w+)", source)) or "(none)"
+        tail = "\n".join(log.strip().splitlines()[-_LOG_LINES:])
+        kept = f"source in {path}" if path else "the source could not be written to any folder"
+        where = f"{device.name} ({device.runtime}, {device.driver})"
+        raise BuildError(f"kernel {names} did not compile for {where}; {kept}\n{tail}", log, path) from error
+    return cl.Program(program)
+
+
+def _keep_source(source: str, key: str) -> Path | None:
+    for folder in (cache_folder() / "failed", Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"mdhnp-{key[:16]}.cl"
+            path.write_text(source)
+            return path
+        except OSError:
+            continue
+    return None

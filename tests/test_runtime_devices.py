@@ -1,0 +1,204 @@
+"""Devices: what is found, which one is chosen, and what the user's environment decides."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mdhnp.runtime import discovery
+from mdhnp.runtime.devices import Device, NoDeviceError, default_device, device, devices, find_device
+
+
+def in_a_new_process(code: str, **environment: str) -> str:
+    """Run `code` in a fresh interpreter, since OpenCL and the default device are looked up once a process."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "MDHNP_DEVICE"))}
+    root = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**kept, "PYTHONPATH": root, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_every_call_gives_the_same_objects() -> None:
+    assert devices()
+    assert all(first is second for first, second in zip(devices(), devices(), strict=True))
+    assert default_device() is devices()[0]
+
+
+def test_capabilities_are_plausible(device: Device) -> None:
+    caps = device.caps
+    assert caps.kind == device.kind
+    assert caps.compute_units >= 1
+    assert caps.vector_bytes in (16, 32, 64, 128)
+    assert 16 * 1024 <= caps.local_memory <= 64 * 1024**2
+    assert caps.max_work_group >= 64
+    assert 8 * 1024 <= caps.l1 <= caps.l2
+    assert caps.max_allocation >= 2**27
+
+
+def test_cpu_vectors_are_those_of_the_processor(device: Device) -> None:
+    info = Path("/proc/cpuinfo")
+    if device.kind == "cpu" and info.exists() and "avx512f" in info.read_text():
+        assert (device.caps.vector_bytes, device.caps.registers) == (64, 32)
+
+
+def test_identity_is_the_same_in_another_process(device: Device) -> None:
+    code = "from mdhnp.runtime.devices import devices; print(*(d.identity for d in devices()), sep='\\n')"
+    chosen = {name: os.environ[name] for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if name in os.environ}
+    assert device.identity in in_a_new_process(code, **chosen).splitlines()
+
+
+def test_finding_by_runtime_position_and_name(device: Device) -> None:
+    assert find_device(device) is device
+    assert find_device(device.runtime.upper()).runtime == device.runtime
+    assert find_device(device.platform[:12]).platform[:12] == device.platform[:12]
+    position = devices().index(device)
+    assert find_device(position) is find_device(str(position)) is device
+
+
+@pytest.mark.parametrize("spec", ["no such thing", "", 99])
+def test_finding_nothing_says_what_there_is(spec: str | int) -> None:
+    with pytest.raises(NoDeviceError) as caught:
+        find_device(spec)
+    assert repr(spec) in str(caught.value)
+    assert devices()[0].name in str(caught.value)
+
+
+def test_a_runtime_name_means_that_runtime_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    pocl = [d for d in devices() if d.runtime == "pocl"]
+    monkeypatch.setattr("mdhnp.runtime.devices._listed", lambda: tuple(pocl))
+    with pytest.raises(NoDeviceError):  # though PoCL calls its device "pthread-Intel(R) ..." on such a processor
+        find_device("intel")
+
+
+def test_blocks_nest_and_end(device: Device) -> None:
+    before = default_device()
+    with use(device) as outer:
+        assert outer is device is default_device()
+        with use(before):
+            assert default_device() is before
+        assert default_device() is device
+        with pytest.raises(KeyError), use(before):
+            raise KeyError
+        assert default_device() is device
+    assert default_device() is before
+
+
+use = device  # the fixture has the same name inside tests
+
+
+def test_a_block_concerns_its_own_thread_and_task_only() -> None:
+    last = devices()[-1]
+    seen: list[Device] = []
+
+    async def task(spec: Device) -> Device:
+        with use(spec):
+            await asyncio.sleep(0.01)
+            return default_device()
+
+    async def both() -> list[Device]:
+        return list(await asyncio.gather(task(devices()[0]), task(last)))
+
+    with use(last):
+        thread = threading.Thread(target=lambda: seen.append(default_device()))
+        thread.start()
+        thread.join()
+    assert seen == [default_device()]
+    assert asyncio.run(both()) == [devices()[0], last]
+
+
+def test_environment_chooses_the_default() -> None:
+    code = "from mdhnp.runtime.devices import default_device, devices; d = default_device(); print(devices().index(d))"
+    last = len(devices()) - 1
+    chosen = {name: os.environ[name] for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if name in os.environ}
+    assert in_a_new_process(code, MDHNP_DEVICE=str(last), **chosen) == str(last)
+    refused = "from mdhnp.runtime.devices import *\ntry: default_device()\nexcept NoDeviceError as e: print(e)"
+    message = in_a_new_process(refused, MDHNP_DEVICE="abacus")
+    assert "'abacus'" in message
+    assert "MDHNP_DEVICE" in message
+
+
+def test_no_device_at_all_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mdhnp.runtime.devices._listed", tuple)
+    with pytest.raises(NoDeviceError, match=r"pip install mdhnp\[intel\]"):
+        find_device(0)
+
+
+def test_the_users_icd_folder_is_the_only_one(tmp_path: Path) -> None:
+    code = "from mdhnp.runtime.devices import devices; print({d.runtime for d in devices()} - {'pocl'})"
+    assert in_a_new_process(code, OCL_ICD_VENDORS=str(tmp_path)) == "set()"
+
+
+def test_finding_leaves_the_environment_as_it_was() -> None:
+    code = "import os; from mdhnp.runtime.devices import devices; devices(); print(os.environ.get('OCL_ICD_VENDORS'))"
+    assert in_a_new_process(code) == "None"
+
+
+def test_the_system_folder_is_repeated_and_nothing_listed_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vendor.icd").write_text("/elsewhere/libintelocl.so.2024.1\n")
+    (tmp_path / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)
+    monkeypatch.setenv("OPENCL_VENDOR_PATH", str(tmp_path))
+    assert discovery.extra_libraries() == ()
+    with discovery._loader_reads((Path("/new/libx.so"),)):
+        folder = Path(os.environ["OCL_ICD_VENDORS"])
+        lines = {file.read_text().strip() for file in folder.glob("*.icd")}
+    assert lines == {"/elsewhere/libintelocl.so.2024.1", "libnvidia-opencl.so.1", "/new/libx.so"}
+    assert not folder.exists()
+
+
+def test_the_users_libraries_take_the_place_of_those_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    monkeypatch.setenv("OPENCL_VENDOR_PATH", "/nowhere")
+    monkeypatch.setenv("OCL_ICD_FILENAMES", "libone.so.1:/two/libtwo.so")
+    assert discovery.extra_libraries() == (Path("libone.so.1"), Path("/two/libtwo.so"))
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/somewhere")
+    assert discovery.extra_libraries() == ()
+
+
+@pytest.mark.oclgrind
+@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="Oclgrind is not installed")
+def test_a_simulator_named_by_the_user_is_found_but_never_preferred(tmp_path: Path) -> None:
+    (tmp_path / "oclgrind.icd").write_text("/usr/lib/oclgrind/liboclgrind-rt-icd.so\n")
+    code = "from mdhnp.runtime.devices import devices; print(*(d.runtime for d in devices()))"
+    found = in_a_new_process(code, OCL_ICD_VENDORS=str(tmp_path)).split()
+    assert found[-1] == "oclgrind"
+    assert "oclgrind" not in in_a_new_process(code).split()
+
+
+def test_a_forked_child_is_refused_or_works(device: Device) -> None:
+    code = f"""
+import os, sys, numpy as np
+from mdhnp.runtime import *
+from mdhnp.runtime.devices import devices
+from mdhnp.codegen.program import *
+d = devices()[{devices().index(device)}]
+text = "__kernel void one(__global float *y) {{ y[get_global_id(0)] = 1; }}"
+y = np.zeros(64, np.float32)
+plan = Plan(d, Program(text, (Kernel("one", 64, 1, (Argument("output", 0),)),), ()), [], [Layout.of(y)])
+plan([], [y])
+if os.fork() == 0:
+    y[:] = 0
+    try:
+        plan([], [y])
+        os.write(1, b"works" if y.all() else b"wrong")
+    except NoDeviceError as error:
+        os.write(1, b"refused" if "spawn" in str(error) else b"unclear")
+    os._exit(0)
+os.wait()
+"""
+    chosen = {name: os.environ[name] for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if name in os.environ}
+    assert in_a_new_process(code, **chosen) == ("works" if device.runtime == "intel" else "refused")
