@@ -69,13 +69,24 @@ def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         tiles = -(-extent // tile)
         per_group = -(-tiles // s.num_wg[d])
         _require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}")
-        _require(-(-tiles // per_group) == s.num_wg[d], f"num_wg: {s.num_wg[d]} work-groups in dimension {d}, some without a tile")
-        _require(s.private_tile[d] <= tile or s.num_wi[d] == 1, f"private_tile: larger than the local tile in dimension {d}")
+        _require(
+            -(-tiles // per_group) == s.num_wg[d],
+            f"num_wg: {s.num_wg[d]} work-groups in dimension {d}, some without a tile",
+        )
+        _require(
+            s.private_tile[d] <= tile or s.num_wi[d] == 1, f"private_tile: larger than the local tile in dimension {d}"
+        )
         if h.combine[d].kind == "cc":
-            _require(tile == extent or tile % step == 0, f"local_tile: not a multiple of work-items times private tile in dimension {d}")
+            _require(
+                tile == extent or tile % step == 0,
+                f"local_tile: not a multiple of work-items times private tile in dimension {d}",
+            )
         width = s.vector_width if d == s.vector_dim else 1
         unrolled *= max(s.private_tile[d] // width, 1)
-    _require(s.work_items <= caps.max_work_group, f"num_wi: {s.work_items} work-items, the device allows {caps.max_work_group}")
+    _require(
+        s.work_items <= caps.max_work_group,
+        f"num_wi: {s.work_items} work-items, the device allows {caps.max_work_group}",
+    )
     _require(unrolled <= UNROLL_LIMIT, f"private_tile: {unrolled} points to unroll, at most {UNROLL_LIMIT}")
 
 
@@ -85,13 +96,22 @@ def _check_vectors(h: MdHom, s: Schedule) -> None:
         return
     _require(0 <= s.vector_dim < h.rank, f"vector_dim: {s.vector_dim} is no dimension")
     d = s.vector_dim
-    _require(s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension")
-    _require(h.scalar.text is None and (h.finish is None or h.finish.text is None), "vector_width: OpenCL C text takes scalars")
+    _require(
+        s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension"
+    )
+    _require(
+        h.scalar.text is None and (h.finish is None or h.finish.text is None),
+        "vector_width: OpenCL C text takes scalars",
+    )
     combine = h.combine[d]
     _require(combine.kind != "ps", "vector_dim: a scanned dimension is combined in order")
     if combine.operator is not None:
-        _require(combine.operator.commutative, "vector_dim: an operator that does not commute needs its operands in order")
-        _require(combine.operator.identity is not None, "vector_dim: an operator without identity cannot start every lane")
+        _require(
+            combine.operator.commutative, "vector_dim: an operator that does not commute needs its operands in order"
+        )
+        _require(
+            combine.operator.identity is not None, "vector_dim: an operator without identity cannot start every lane"
+        )
 
 
 def _check_copies(h: MdHom, s: Schedule) -> None:
@@ -100,7 +120,9 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
             continue
         view = h.inputs[n]
         _require(bool(view.shape), f"local_copies: input {n} is one element")
-        _require(sorted(copy.order) == list(range(len(view.shape))), f"local_copies: input {n} needs an order of its axes")
+        _require(
+            sorted(copy.order) == list(range(len(view.shape))), f"local_copies: input {n} needs an order of its axes"
+        )
         for axis in range(len(view.shape)):
             same = {a[axis].coefficients for a in view.accesses}
             _require(len(same) == 1, f"local_copies: the accesses of input {n} move differently")
@@ -112,7 +134,10 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
             plain = len(indices) == 1 and len(dims) == 1 and index.coefficients[dims[0]] == 1
             _require(plain, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
             kept = h.combine[dims[0]].kind == "cc"
-            _require(kept and s.num_wi[dims[0]] == 1, f"local_copies: axis {axis} of input {n} can be blocked for one work-item only")
+            _require(
+                kept and s.num_wi[dims[0]] == 1,
+                f"local_copies: axis {axis} of input {n} can be blocked for one work-item only",
+            )
     if h.finish is not None:
         first = len(h.scalar.dtypes)
         read = {h.accesses[p - first][0] for p in h.finish.used_parameters() if p >= first}
@@ -128,16 +153,28 @@ def _check_results(h: MdHom, s: Schedule) -> None:
     assert operator is not None
     if s.results != "global" or h.dims("ps"):
         last = s.global_order[len(kept) :]
-        _require(sorted(last) == combined, "global_order: combined dimensions must be innermost unless results wait in the output")
+        _require(
+            sorted(last) == combined,
+            "global_order: combined dimensions must be innermost unless results wait in the output",
+        )
     if s.results == "private" or h.dims("ps"):
         for d in kept:
-            _require(s.step(d) >= s.local_tile[d], f"results: kept in registers, so dimension {d} needs one private tile a local tile")
+            _require(
+                s.step(d) >= s.local_tile[d],
+                f"results: kept in registers, so dimension {d} needs one private tile a local tile",
+            )
         return
     if any(s.num_wi[d] > 1 for d in combined):
-        _require(s.combine_on == "local", "combine_on: work-items share results that wait in memory, so they combine on each local tile")
+        _require(
+            s.combine_on == "local",
+            "combine_on: work-items share results that wait in memory, so they combine on each local tile",
+        )
     if s.results == "global":
         _require(not several or h.finish is None, "results: cannot wait in the output where they are finished first")
-        _require(not several or h.scalar.dtypes == tuple(v.dtype for v in h.outputs), "results: cannot wait in outputs of other types")
+        _require(
+            not several or h.scalar.dtypes == tuple(v.dtype for v in h.outputs),
+            "results: cannot wait in outputs of other types",
+        )
     if several:
         _require(operator.identity is not None, "results: an operator without identity keeps them in registers")
 
@@ -149,11 +186,15 @@ def _check_order(h: MdHom, s: Schedule) -> None:
         if operator is None or (operator.commutative and h.combine[d].kind == "pw"):
             continue
         if s.num_wi[d] > 1:
-            _require(s.step(d) == s.local_tile[d], f"local_tile: dimension {d} is combined in order, so it must be one step")
+            _require(
+                s.step(d) == s.local_tile[d], f"local_tile: dimension {d} is combined in order, so it must be one step"
+            )
             if h.combine[d].kind == "ps":
                 _require(operator.identity is not None, "num_wi: scanning with several work-items needs an identity")
             else:
-                _require(s.combine_on == "local", f"combine_on: dimension {d} is combined in order, so on each local tile")
+                _require(
+                    s.combine_on == "local", f"combine_on: dimension {d} is combined in order, so on each local tile"
+                )
     _require(len(h.dims("ps")) <= 1 and not (h.dims("ps") and h.dims("pw")), "stage: a scan is a stage of its own")
 
 

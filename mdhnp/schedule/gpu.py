@@ -1,0 +1,182 @@
+"""Default schedules for GPUs: many work-items, tiles shared in local memory, neighbours on neighbouring addresses."""
+
+from dataclasses import replace
+from math import prod
+
+from mdhnp.mdh import MdHom
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.cost import Facts
+from mdhnp.schedule.schedule import LocalCopy, Schedule
+
+__all__ = ["gpu_default"]
+
+_WARP = 32
+
+
+def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
+    """The first legal of: a register-tiled product, a reduction shared by work-items, one work-item an element."""
+    facts = Facts(h)
+    for build in (_scan, _product, _shared_reduction, _elementwise):
+        for schedule in build(facts, caps):
+            try:
+                check(h, schedule, caps)
+            except IllegalSchedule:
+                continue
+            return schedule
+    return Schedule.plain(h.extents, len(h.inputs))
+
+
+def _power_of_two(n: int) -> int:
+    """The largest power of two up to n."""
+    return 1 << (max(n, 1).bit_length() - 1)
+
+
+def _covering(n: int) -> int:
+    """The smallest power of two from n."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def _build(facts: Facts, items: dict[int, int], points: dict[int, int], tiles: dict[int, int]) -> Schedule:
+    """One local tile a work-group in kept dimensions; the caller gives the reduced dimensions' tiles."""
+    h = facts.h
+    plain = Schedule.plain(h.extents, len(h.inputs))
+    num_wi = tuple(items.get(d, 1) for d in range(h.rank))
+    private = tuple(points.get(d, 1) for d in range(h.rank))
+    local, num_wg = [], []
+    for d in range(h.rank):
+        tile = tiles.get(d, num_wi[d] * private[d])
+        tile = min(tile, h.extents[d])
+        local.append(tile)
+        num_wg.append(-(-h.extents[d] // tile) if d in facts.kept else 1)
+    kept = sorted(facts.kept, key=lambda d: -abs(facts.output_strides[d]))
+    combined = sorted(facts.combined, key=lambda d: -max((abs(s[d]) for s in facts.strides), default=0))
+    order = (*kept, *combined)
+    fastest = tuple(sorted(range(h.rank), key=lambda d: (d not in facts.combined, order.index(d)), reverse=True))
+    fast_items = tuple(sorted(range(h.rank), key=lambda d: -order.index(d)))
+    return replace(
+        plain, num_wg=tuple(num_wg), num_wi=num_wi, local_tile=tuple(local), private_tile=private, results="private",
+        global_order=order, local_order=order, private_order=(*combined, *kept), group_order=fastest, item_order=fast_items,
+        private_copies=(True,) * len(h.inputs),
+    )  # fmt: skip
+
+
+def _units(facts: Facts) -> list[int]:
+    """Kept dimensions, contiguous in the output first."""
+    return sorted((d for d in facts.kept if facts.h.extents[d] > 1), key=lambda d: abs(facts.output_strides[d]))
+
+
+def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
+    """Two kept dimensions that different inputs move along: both tiles are shared in local memory."""
+    h = facts.h
+    if not facts.combined or h.dims("ps") or len(h.inputs) < 2:
+        return []
+    units = _units(facts)
+    pairs = [
+        (x, y) for x in units for y in units
+        if x != y and any(x in f and y not in f for f in facts.depends) and any(y in f and x not in f for f in facts.depends)
+    ]  # fmt: skip
+    if not pairs:
+        return []
+    x, y = min(pairs, key=lambda p: (units.index(p[0]), -h.extents[p[1]]))
+    inner = max(facts.combined, key=lambda d: h.extents[d])
+    found = []
+    for size in (8, 4, 2, 1):
+        for depth in (16, 8):
+            items = {x: min(16, _covering(h.extents[x])), y: min(16, _covering(h.extents[y]))}
+            points = {d: max(min(size, h.extents[d] // items[d]), 1) for d in (x, y)}
+            tiles = {d: 1 for d in facts.combined}
+            tiles[inner] = min(depth, h.extents[inner])
+            s = _build(facts, items, points, tiles)
+            order = tuple(d for d in s.global_order if d != inner) + (inner,)
+            s = replace(s, global_order=order, local_order=order)
+            copies = tuple(_shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs)))
+            enough = s.work_groups >= caps.compute_units or size == 1
+            if enough:
+                found.append(replace(s, local_copies=copies))
+    return found
+
+
+def _shared_tile(facts: Facts, n: int, x: int) -> LocalCopy | None:
+    """An input's tile with the reduction outermost, so that work-items read neighbouring addresses."""
+    view = facts.h.inputs[n]
+    same = all(len({a[axis].coefficients for a in view.accesses}) == 1 for axis in range(len(view.shape)))
+    if not same or not view.shape:
+        return None
+
+    def innermost(axis: int) -> tuple[bool, bool, int]:
+        dims = view.accesses[0][axis].dims()
+        return (x in dims, any(d in facts.kept for d in dims), -abs(view.strides[axis]))
+
+    return LocalCopy(tuple(sorted(range(len(view.shape)), key=innermost)))
+
+
+def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
+    """Few results, or inputs contiguous along the reduction: work-items share each reduction and combine in a tree."""
+    h = facts.h
+    if not facts.combined or h.dims("ps"):
+        return []
+    operator = h.operator
+    if operator is None or not operator.commutative:
+        return []
+    contiguous = [d for d in facts.combined if any(abs(s[d]) == 1 for s in facts.strides)]
+    results = prod(h.extents[d] for d in facts.kept)
+    busy = caps.compute_units * 256
+    inner = contiguous[0] if contiguous else max(facts.combined, key=lambda d: h.extents[d])
+    if results >= busy and not (contiguous and h.extents[inner] >= 2 * _WARP):
+        return []
+    found = []
+    for count in (256, 128, 64, 32, 8, 2):
+        items = {inner: min(count, _power_of_two(h.extents[inner]))}
+        tiles = {d: h.extents[d] for d in facts.combined}
+        s = _build(facts, items, {inner: min(4, max(h.extents[inner] // items[inner], 1))}, tiles)
+        wanted = 4 * caps.compute_units
+        reduced = prod(h.extents[d] for d in facts.combined)
+        if s.work_groups < wanted and reduced >= 1 << 14 and operator.identity is not None:
+            split = max(facts.combined, key=lambda d: h.extents[d])
+            parts = min(-(-wanted // s.work_groups), max(h.extents[split] // (4 * s.step(split)), 1))
+            tile = -(-h.extents[split] // parts)
+            local = tuple(tile if d == split else t for d, t in enumerate(s.local_tile))
+            number = -(-h.extents[split] // tile)
+            s = replace(s, local_tile=local, num_wg=tuple(number if d == split else g for d, g in enumerate(s.num_wg)))
+        found.append(s)
+    return found
+
+
+def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
+    """One work-item an element of the output, neighbours along its contiguous dimension."""
+    h = facts.h
+    tiles = {d: h.extents[d] for d in facts.combined}
+    found = []
+    for total in (256, 64, 1):
+        items: dict[int, int] = {}
+        left = min(total, caps.max_work_group)
+        for d in _units(facts):
+            items[d] = min(left, _covering(h.extents[d]), 64 if not items else left)
+            left //= items[d]
+        found.append(_build(facts, items, {}, tiles))
+    return found
+
+
+def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
+    """A scan: lines side by side where there are many, else work-items share a line, and work-groups if it is long."""
+    h = facts.h
+    if not h.dims("ps"):
+        return []
+    (d,) = h.dims("ps")
+    lines = prod(h.extents[k] for k in facts.kept)
+    operator = h.operator
+    if operator is None or operator.identity is None or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != 1):
+        items = {k: min(64, _covering(h.extents[k])) for k in _units(facts)[:1]}
+        return [_build(facts, items, {}, {d: h.extents[d]})]
+    found = []
+    for count, size in ((256, 4), (128, 2), (32, 1), (1, 1)):
+        if count * size > h.extents[d]:
+            continue
+        tile = count * size
+        s = _build(facts, {d: count}, {d: size}, {d: tile})
+        tiles = -(-h.extents[d] // tile)
+        groups = min(tiles, max(2 * caps.compute_units // max(lines, 1), 1))
+        per_group = -(-tiles // groups)
+        found.append(replace(s, num_wg=tuple(-(-tiles // per_group) if k == d else g for k, g in enumerate(s.num_wg))))
+    return found
