@@ -1,0 +1,51 @@
+"""NumPy-compatible array calls that run as generated OpenCL kernels.
+
+`einsum`, `matmul`, `dot`, `gemv`, `gemm`, `stencil` and `prl` are drop-in calls; `md_hom` is for computations of your own.
+`devices`, `device` and `explain` show and choose where and how they run.
+"""
+
+from mdhnp.explain import Explanation, explain
+from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.einsum import einsum
+from mdhnp.frontend.linalg import dot, gemm, gemv, matmul
+from mdhnp.frontend.operands import fallback_counts, set_fallback_policy
+from mdhnp.frontend.prl import Links, prl
+from mdhnp.frontend.stencil import stencil
+from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
+from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
+from mdhnp.runtime.plan import LaunchError
+from mdhnp.runtime.programs import BuildError
+from mdhnp.schedule import IllegalSchedule, Schedule
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BuildError",
+    "Computation",
+    "Device",
+    "Explanation",
+    "IllegalSchedule",
+    "LaunchError",
+    "Links",
+    "MdHom",
+    "NoDeviceError",
+    "Schedule",
+    "cc",
+    "device",
+    "devices",
+    "dot",
+    "einsum",
+    "explain",
+    "fallback_counts",
+    "gemm",
+    "gemv",
+    "index",
+    "interpret",
+    "matmul",
+    "md_hom",
+    "pw",
+    "ps",
+    "prl",
+    "set_fallback_policy",
+    "stencil",
+]

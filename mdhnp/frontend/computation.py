@@ -1,0 +1,109 @@
+"""MDHs written by users: `md_hom` gives a callable that runs on arrays like any other call here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from mdhnp.dispatch import run
+from mdhnp.frontend.operands import prepare, unsupported
+from mdhnp.mdh import MdHom, Pattern
+from mdhnp.mdh.combine import CombineSpec
+from mdhnp.mdh.pattern import md_hom as pattern
+
+__all__ = ["Computation", "md_hom"]
+
+
+class Computation:
+    """A multi-dimensional homomorphism to be called on arrays; made by :func:`md_hom`."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+
+    def __call__(self, *arrays: npt.ArrayLike, **extents: int) -> Any:
+        """Compute.
+
+        Parameters
+        ----------
+        *arrays : array_like
+            One an input, in the order of the views.
+        **extents : int
+            Extents of dimensions that the arrays' shapes do not fix.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            One new array an output.
+        """
+        given = prepare(arrays)
+        reason = unsupported(given)
+        if reason is not None:
+            raise TypeError(f"md_hom: {reason}, which OpenCL kernels do not compute; convert it")
+        # The computation itself is the key: the same views with another function are another computation.
+        results = run((self, *extents.items()), given, lambda: self.bind(*given, **extents))
+        return results[0] if len(results) == 1 else results
+
+    def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
+        """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
+        return self.pattern.bind(*arrays, **extents)
+
+
+def md_hom(
+    scalar: Callable[..., Any] | str,
+    combine: Mapping[str, CombineSpec],
+    views: str,
+    *,
+    finish: Callable[..., Any] | None = None,
+    boundary: Mapping[str, str] | None = None,
+    results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None,
+    nested: bool = False,
+) -> Computation:
+    """Describe a multi-dimensional homomorphism, ``md_hom(f, (op_1, …, op_d)) ∘ views``, to be called on arrays.
+
+    Parameters
+    ----------
+    scalar : callable or str
+        The scalar function f: from one value each access of the inputs, in order, to a value or a tuple of values; a
+        NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text defining a function.
+    combine : mapping of str to combine operator
+        The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.
+    views : str
+        Accesses in the papers' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine.
+    finish : callable, optional
+        Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
+    boundary : mapping of str to str, optional
+        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or ``wrap``.
+    results : dtype or sequence of dtype, optional
+        Types of the results; needed with OpenCL C text only.
+    nested : bool
+        Combine strictly from the last dimension to the first; needed where operators are mixed.
+
+    Returns
+    -------
+    Computation
+        Call it on arrays; keep it, for each new one is compiled anew.
+
+    Raises
+    ------
+    ValueError
+        If the views cannot be read or name unknown dimensions.
+
+    Notes
+    -----
+    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> shortest = mdhnp.md_hom(
+    ...     np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]"
+    ... )
+    >>> d = np.array([[0, 1], [2, 0]])
+    >>> shortest(d, d)
+    array([[0, 1],
+           [2, 0]])
+    """
+    return Computation(
+        pattern(scalar, combine, views, finish=finish, boundary=boundary, results=results, nested=nested)
+    )

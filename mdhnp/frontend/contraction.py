@@ -1,0 +1,172 @@
+"""From labelled axes to an MdHom: multiply all operands, add over the labels that the output lacks.
+
+Takes subscripts and shapes; every character of a term labels one axis. Operands' memory is described, never read.
+It must not know devices, nor how calls are dispatched.
+"""
+
+import string
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh import Affine, MdHom, cc, pw, trace
+from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.pattern import array_view
+
+__all__ = ["ELLIPSIS", "Terms", "contraction", "extents", "parse"]
+
+#: One string of labels an operand.
+Terms = tuple[str, ...]
+
+#: Labels of the axes that an ellipsis stands for, outermost first: Greek letters and what follows them.
+ELLIPSIS = "".join(chr(ord("α") + n) for n in range(64))
+
+
+def parse(subscripts: str, ranks: Sequence[int]) -> tuple[Terms, str]:
+    """Read einsum's subscripts: one label an axis, ellipses written out, the output explicit.
+
+    Parameters
+    ----------
+    subscripts : str
+        As NumPy's: ASCII letters, commas, ``...``, ``->`` and white space.
+    ranks : sequence of int
+        Number of axes of each operand.
+
+    Returns
+    -------
+    terms : tuple of str
+        Labels of each operand's axes.
+    output : str
+        Labels of the result's axes.
+
+    Raises
+    ------
+    ValueError
+        If the subscripts cannot be read, or fit neither the operands' number nor their ranks.
+
+    Examples
+    --------
+    >>> parse("...ij, ...jk", (3, 2))
+    (('αij', 'jk'), 'αik')
+    """
+    left, arrow, right = subscripts.partition("->")
+    given = ["".join(term.split()) for term in left.split(",")]
+    if not ranks or len(given) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} has {len(given)} terms for {len(ranks)} operands")
+    for n, term in enumerate(given):
+        _check_term(term, f"operand {n}", subscripts)
+    widths = [
+        rank - len(term.replace("...", "")) if "..." in term else 0 for term, rank in zip(given, ranks, strict=True)
+    ]
+    broadcast = max(widths)
+    terms = []
+    for n, (term, rank, width) in enumerate(zip(given, ranks, widths, strict=True)):
+        labels = term.replace("...", ELLIPSIS[broadcast - width : broadcast]) if width >= 0 else term
+        if len(labels) != rank:
+            raise ValueError(f"einsum: operand {n} has {rank} axes, its subscripts {term!r} are for {len(labels)}")
+        terms.append(labels)
+    every = "".join(terms)
+    if not arrow:
+        once = sorted(label for label in set(every) if every.count(label) == 1 and label not in ELLIPSIS)
+        return tuple(terms), ELLIPSIS[:broadcast] + "".join(once)
+    right = "".join(right.split())
+    _check_term(right, "the output", subscripts)
+    if broadcast > 0 and "..." not in right:
+        raise ValueError(f"einsum: the output of {subscripts!r} lacks '...' for {broadcast} broadcast axes")
+    output = right.replace("...", ELLIPSIS[: max(broadcast, 0)])
+    for label in output:
+        if output.count(label) > 1:
+            raise ValueError(f"einsum: the output of {subscripts!r} has {label!r} several times")
+        if label not in every:
+            raise ValueError(f"einsum: {label!r} in the output of {subscripts!r} is in no operand")
+    return tuple(terms), output
+
+
+def _check_term(term: str, where: str, subscripts: str) -> None:
+    for character in term.replace("...", "", 1):
+        if character not in string.ascii_letters:
+            raise ValueError(
+                f"einsum: {character!r} in {where} of {subscripts!r}; letters, ',', '->' and one '...' a term are read"
+            )
+
+
+def extents(terms: Terms, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """Find each label's extent, in order of appearance; an axis of extent 1 is repeated along longer ones.
+
+    Raises
+    ------
+    ValueError
+        If extents disagree; names the operand and the label.
+    """
+    sizes: dict[str, int] = {}
+    for n, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        own: dict[str, int] = {}
+        for label, size in zip(term, shape, strict=True):
+            if own.setdefault(label, size) != size:
+                raise ValueError(f"operand {n}: axes labelled {label!r} have {own[label]} and {size} elements")
+            known = sizes.setdefault(label, size)
+            if known == 1:
+                sizes[label] = size
+            elif size not in (1, known):
+                raise ValueError(f"operand {n}: axis {label!r} has {size} elements, {known} in an operand before it")
+    return sizes
+
+
+def contraction(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], dtype: Any = None) -> MdHom:
+    """Make the MDH that multiplies the operands and adds over all labels that are not in the output.
+
+    Parameters
+    ----------
+    terms : tuple of str
+        Labels of each operand's axes; a label repeated in one term walks the diagonal.
+    output : str
+        Labels of the result's axes, each once.
+    arrays : sequence of ndarray
+        The operands; only their types and layouts are used.
+    dtype : dtype, optional
+        Type to compute in; by default the common type of the operands. Booleans multiply by `and`, add by `or`.
+
+    Returns
+    -------
+    MdHom
+        With the output's labels as its first dimensions; the result is C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        If extents disagree.
+
+    Notes
+    -----
+    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
+    Sections IV-A and IV-D.
+
+    Examples
+    --------
+    >>> print(contraction(("ik", "kj"), "ij", (np.ones((2, 3)), np.ones((3, 4)))))
+    md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
+    """
+    sizes = extents(terms, [a.shape for a in arrays])
+    labels = output + "".join(label for label in sizes if label not in output)
+    rank = len(labels)
+
+    def index(label: str, size: int) -> Affine:
+        return Affine.of(labels.index(label), rank) if size == sizes[label] else Affine((0,) * rank)
+
+    names = string.ascii_uppercase if len(arrays) < 26 else [f"A{n}" for n in range(len(arrays) + 1)]
+    inputs = tuple(
+        array_view(name, a, (tuple(map(index, term, a.shape)),))
+        for name, term, a in zip(names, terms, arrays, strict=False)
+    )
+    result = np.dtype(dtype) if dtype is not None else np.result_type(*(a.dtype for a in arrays))
+    logical = result == np.bool_
+    multiply = np.logical_and if logical else np.multiply
+    scalar = trace(lambda *x: reduce(multiply, [v.astype(result) for v in x]), [a.dtype for a in arrays])
+    add = pw("or" if logical else "add").resolve([result])
+    combine = tuple(cc.resolve([result]) if d < len(output) else add for d in range(rank))
+    shape = tuple(sizes[label] for label in labels)
+    out = contiguous(names[len(arrays)], result, shape, tuple(range(len(output))))
+    return MdHom(shape, combine, scalar, inputs, (out,), names=tuple(labels))

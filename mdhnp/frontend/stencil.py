@@ -1,0 +1,273 @@
+"""Stencils: from an array and weights, or a function of neighbours, to an MDH that only concatenates.
+
+A weight array's values are data; only the places of its nonzero weights are part of the MDH. Very large ones become a
+reduction over the weights instead, as Conv2D. Knows arrays and dtypes, nothing of schedules or devices.
+"""
+
+import operator
+from collections.abc import Callable, Hashable
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp import dispatch
+from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
+from mdhnp.frontend.operands import prepare, unsupported
+from mdhnp.mdh import Affine, Function, MdHom, cc, pw, trace
+from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.pattern import array_view
+
+__all__ = ["stencil"]
+
+#: More nonzero weights than this are reduced over instead of written out.
+MOST_TAPS = 128
+
+_MODES = {mode: mode for mode in ("valid", "constant", "nearest", "reflect", "mirror", "wrap")} | {
+    "grid-constant": "constant", "grid-mirror": "reflect", "grid-wrap": "wrap",
+}  # fmt: skip
+#: Wider types through which float64 becomes these, so that what they cannot hold wraps around.
+_THROUGH = {
+    np.dtype(t): np.dtype(w) for t, w in dict.fromkeys("?bhBH", np.int32).items() | {("I", np.int64), ("L", np.int64)}
+}
+
+
+def stencil(
+    a: npt.ArrayLike, weights: npt.ArrayLike | Callable[..., Any], mode: str = "valid", cval: float = 0.0
+) -> Any:
+    """Compute every point of an array from its neighbours.
+
+    Parameters
+    ----------
+    a : array_like
+        The array, of one or more axes. A strided one is not copied.
+    weights : array_like or callable
+        Weights, as many axes as `a`: the result is their correlation with `a`, the centre at ``size // 2``, as
+        ``scipy.ndimage.correlate`` gives it. Or a function of the neighbours ``n``, where ``n[-1, 0]`` is the value one
+        row up (one offset an axis, constants); it may use operators and NumPy ufuncs and may return a tuple.
+    mode : str
+        What lies outside of the array: ``"constant"`` (`cval`), ``"nearest"``, ``"reflect"``, ``"mirror"`` or
+        ``"wrap"`` as in scipy.ndimage (and its ``grid-`` names). ``"valid"``: only points with all neighbours inside.
+    cval : float
+        The value outside with ``mode="constant"``.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        Of `a`'s shape; with ``"valid"``, ``size - 1`` less along each axis, for a function the distance between its
+        outermost offsets (and 0). A tuple where the function returns several values.
+        With weights the dtype is `a`'s: integers are summed in float64 and truncated, as scipy does. With a function it
+        is what NumPy's promotion gives.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode, weights with another number of axes or none along one, an array too small for
+        ``"valid"``, a function that uses no neighbour, or a `cval` that the dtype cannot hold (with a function).
+    IndexError
+        If a function's offsets are not one an axis.
+    TypeError
+        For dtypes that cannot be computed, or a function of things other than operators and ufuncs.
+
+    Notes
+    -----
+    An MDH ``md_hom(f, (++, …, ++)) ∘ (I[p+c1], I[p+c2], …) -> O[p]``; above 128 nonzero weights
+    ``md_hom(*, (++, …, +, …)) ∘ (I[p+r], F[r]) -> O[p]``. Source: Rasch, Schulze & Gorlatch, "Generating Portable
+    High-Performance Code via Multi-Dimensional Homomorphisms", Section IV-B.
+
+    Weights are converted to the floating-point type computed in and summed in C order; those that are 0 do not count,
+    so a NaN under them does not spread. float32 is computed in float32, where scipy computes in float64.
+
+    A function is called to see what it computes, not once a point; numbers it refers to are constants of its kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> mdhnp.stencil(np.array([1.0, 4.0, 9.0, 16.0]), [-0.5, 0.0, 0.5])
+    array([4., 6.])
+    >>> mdhnp.stencil(np.array([1.0, 4.0, 9.0, 16.0]), lambda n: n[1] - n[0], mode="nearest")
+    array([3., 5., 7., 0.])
+    """
+    if mode not in _MODES:
+        raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
+    (array,) = prepare((np.asarray(a),))
+    if array.ndim == 0:
+        raise ValueError("a: has no axes, a stencil needs one or more")
+    if unsupported((array,)) is not None:
+        raise TypeError(f"a: dtype {array.dtype} cannot be computed; float32, float64, integers and bool can")
+    if callable(weights):
+        return _of_function(array, weights, _MODES[mode], cval)
+    return _of_weights(array, np.asarray(weights), _MODES[mode], cval)
+
+
+def _holds(dtype: np.dtype[Any], value: float) -> bool:
+    """Say whether values of the dtype can be `value`."""
+    if dtype.kind == "f":
+        return True
+    if dtype.kind == "b":
+        return value in (0, 1)
+    return float(value).is_integer() and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+
+
+def _stored(total: Any, result: np.dtype[Any]) -> Any:
+    """Convert a sum to the result's type: integers truncate, as scipy's do."""
+    wrapped = total.astype(_THROUGH.get(result, result)).astype(result)
+    if result == np.uint64:
+        return np.where(total < 0, wrapped, total.astype(result))
+    return wrapped
+
+
+def _fill(array: npt.NDArray[Any], mode: str, cval: float) -> str:
+    return repr(array.dtype.type(cval).item()) if mode == "constant" else "0"
+
+
+def _boundary(mode: str) -> str | None:
+    return None if mode == "valid" else mode
+
+
+def _extents(shape: tuple[int, ...], below: Offset, above: Offset, mode: str) -> tuple[int, ...]:
+    """Count the points computed along each axis, with neighbours from `below` to `above` (inclusive)."""
+    if mode != "valid":
+        return shape
+    sizes = tuple(n - (high - low) for n, low, high in zip(shape, below, above, strict=True))
+    if min(sizes) <= 0:
+        needed = tuple(high - low + 1 for low, high in zip(below, above, strict=True))
+        raise ValueError(f"a: shape {shape} is smaller than the stencil, {needed}; use another mode than 'valid'")
+    return sizes
+
+
+def _dim_names(rank: int, letters: str) -> tuple[str, ...]:
+    return tuple(letters[:rank]) if rank <= len(letters) else tuple(f"{letters[0]}{d}" for d in range(rank))
+
+
+def _of_weights(array: npt.NDArray[Any], weights: npt.NDArray[Any], mode: str, cval: float) -> npt.NDArray[Any]:
+    if weights.ndim != array.ndim or 0 in weights.shape:
+        raise ValueError(
+            f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
+        )
+    if weights.dtype.kind not in "biuf" or weights.dtype.itemsize > 8:
+        raise TypeError(f"weights: {weights.dtype} cannot be computed; real numbers of at most 64 bits can")
+    extents = _extents(array.shape, (0,) * array.ndim, tuple(n - 1 for n in weights.shape), mode)
+    result = array.dtype
+    if mode == "constant" and not _holds(result, cval):
+        array = array.astype(np.float64)
+    computed = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
+    (weights,) = prepare((weights.astype(computed, copy=False),))
+    used = weights != 0
+    count = int(np.count_nonzero(used))
+    if count == 0 or 0 in extents:
+        return np.zeros(extents, result)
+    fill = _fill(array, mode, cval)
+    centre = tuple(0 if mode == "valid" else n // 2 for n in weights.shape)
+    common = (array, weights, extents, centre, result, _boundary(mode), fill)
+    key: Hashable
+    if count > MOST_TAPS:
+        key = dense = count == used.size
+        build = partial(_reduction, *common, dense)
+    else:
+        key = used.tobytes()
+        build = partial(_taps, *common, used)
+    return dispatch.run(("stencil", key, result, mode, fill), (array, weights), build)[0]
+
+
+def _taps(
+    array: npt.NDArray[Any],
+    weights: npt.NDArray[Any],
+    extents: tuple[int, ...],
+    centre: Offset,
+    result: np.dtype[Any],
+    boundary: str | None,
+    fill: str,
+    used: npt.NDArray[np.bool_],
+) -> MdHom:
+    """Write out the sum over the nonzero weights."""
+    rank = array.ndim
+    places = [tuple(map(int, place)) for place in np.argwhere(used)]
+    neighbours = tuple(tuple(Affine.of(d, rank, k - centre[d]) for d, k in enumerate(place)) for place in places)
+    constants = tuple(tuple(Affine((0,) * rank, k) for k in place) for place in places)
+
+    def weigh(*values: Any) -> Any:
+        products = [
+            x.astype(weights.dtype) * w for x, w in zip(values[: len(places)], values[len(places) :], strict=True)
+        ]
+        return _stored(reduce(operator.add, products), result)
+
+    return MdHom(
+        extents,
+        (cc.resolve((result,)),) * rank,
+        trace(weigh, [array.dtype] * len(places) + [weights.dtype] * len(places), what="stencil"),
+        (array_view("I", array, neighbours, boundary, fill), array_view("F", weights, constants)),
+        (contiguous("O", result, extents, tuple(range(rank))),),
+        names=_dim_names(rank, "pqo"),
+    )
+
+
+def _reduction(
+    array: npt.NDArray[Any],
+    weights: npt.NDArray[Any],
+    extents: tuple[int, ...],
+    centre: Offset,
+    result: np.dtype[Any],
+    boundary: str | None,
+    fill: str,
+    dense: bool,
+) -> MdHom:
+    """Sum over all weights by reduction: one more dimension an axis."""
+    rank = array.ndim
+    neighbour = tuple(Affine(tuple(int(e in (d, rank + d)) for e in range(2 * rank)), -centre[d]) for d in range(rank))
+    weight = tuple(Affine.of(rank + d, 2 * rank) for d in range(rank))
+
+    def weigh(x: Any, w: Any) -> Any:
+        product = x.astype(weights.dtype) * w
+        return product if dense else np.where(w != 0, product, weights.dtype.type(0))
+
+    add = pw("add").resolve((weights.dtype,))
+    sizes = extents + weights.shape
+    parameters = [array.dtype, weights.dtype]
+    cast = trace(lambda total, x, w: _stored(total, result), [weights.dtype, *parameters], what="stencil")
+    return MdHom(
+        sizes,
+        (cc.resolve((weights.dtype,)),) * rank + (add,) * rank,
+        trace(weigh, parameters, what="stencil"),
+        (array_view("I", array, (neighbour,), boundary, fill), array_view("F", weights, (weight,))),
+        (contiguous("O", result, sizes, tuple(range(rank))),),
+        None if result == weights.dtype else cast,
+        names=_dim_names(rank, "pqo") + _dim_names(rank, "rst"),
+    )
+
+
+def _of_function(array: npt.NDArray[Any], function: Callable[..., Any], mode: str, cval: float) -> Any:
+    if mode == "constant" and not _holds(array.dtype, cval):
+        raise ValueError(f"cval: {cval} is no {array.dtype}; convert the array first")
+    fill = _fill(array, mode, cval)
+    key = identity(function)
+    traced = None
+    if key is None or 0 in array.shape:
+        key = traced = trace_neighbours(function, array.dtype, array.ndim)
+
+    def build() -> MdHom:
+        return _points(array, *(traced or trace_neighbours(function, array.dtype, array.ndim)), mode, fill)
+
+    if 0 in array.shape:
+        results = tuple(np.zeros(view.shape, view.dtype) for view in build().outputs)
+    else:
+        results = dispatch.run(("stencil", "function", key, mode, fill), (array,), build)
+    return results[0] if len(results) == 1 else results
+
+
+def _points(array: npt.NDArray[Any], offsets: tuple[Offset, ...], scalar: Function, mode: str, fill: str) -> MdHom:
+    """Apply the function to every point's neighbours."""
+    rank = array.ndim
+    below = tuple(min(0, *(o[d] for o in offsets)) for d in range(rank))
+    above = tuple(max(0, *(o[d] for o in offsets)) for d in range(rank))
+    extents = _extents(array.shape, below, above, mode)
+    first = below if mode == "valid" else (0,) * rank
+    accesses = tuple(tuple(Affine.of(d, rank, k - first[d]) for d, k in enumerate(o)) for o in offsets)
+    dims = tuple(range(rank))
+    names = ("O",) if len(scalar.dtypes) == 1 else tuple(f"O{n}" for n in range(len(scalar.dtypes)))
+    outputs = tuple(contiguous(n, t, extents, dims) for n, t in zip(names, scalar.dtypes, strict=True))
+    inputs = (array_view("I", array, accesses, _boundary(mode), fill),)
+    combine = (cc.resolve(scalar.dtypes),) * rank
+    return MdHom(extents, combine, scalar, inputs, outputs, names=_dim_names(rank, "pqo"))

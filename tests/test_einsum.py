@@ -1,0 +1,273 @@
+import sys
+from math import prod
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
+
+import numpy as np
+import pytest
+from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, operands
+
+import mdhnp.frontend.einsum  # noqa: F401
+from mdhnp.frontend import einsum
+from mdhnp.frontend.contraction import contraction, parse
+from mdhnp.frontend.operands import fallback_counts, fallback_policy, set_fallback_policy
+
+SHORT = ["i->", "ij->ji", "ij,jk->ik", "ij,j->ij", "ii", "...ij,...jk->...ik"]
+SHORT_CASES = [next(c for c in EINSUM if c[0] == subscripts) for subscripts in SHORT]
+A, B, C, V = np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2)), np.ones(3)
+
+
+def name(case):
+    return f"{case[0]} {' '.join('x'.join(map(str, s)) or '()' for s in case[1])}"
+
+
+def magnitude(subscripts, arrays):
+    return np.einsum(subscripts, *(np.abs(a.astype(np.float64)) for a in arrays))
+
+
+def check(subscripts, arrays, *args, **kwargs):
+    expected = np.einsum(subscripts, *arrays, order="C")
+    terms = prod({label: n for a, t in zip(arrays, _terms(subscripts, arrays), strict=True)
+                  for label, n in zip(t, a.shape, strict=True)}.values())  # fmt: skip
+    result = einsum(*(args or (subscripts, *arrays)), **kwargs)
+    assert_same(result, expected, magnitude(subscripts, arrays), terms)
+    assert result.flags.c_contiguous
+    assert not isinstance(result, np.ndarray) or not any(np.shares_memory(result, a) for a in arrays)
+
+
+def _terms(subscripts, arrays):
+    return parse(subscripts, [a.ndim for a in arrays])[0]
+
+
+@pytest.mark.parametrize("case", EINSUM, ids=name)
+def test_value(device, case):
+    check(case[0], operands(case[1], [np.float32]))
+
+
+@pytest.mark.parametrize("number", range(len(EINSUM)), ids=lambda n: name(EINSUM[n]))
+def test_layouts_mixed(device, number):
+    check(EINSUM[number][0], operands(EINSUM[number][1], [np.float64], number, 3))
+
+
+@pytest.mark.parametrize("layout", range(len(LAYOUTS)), ids=list(LAYOUTS))
+@pytest.mark.parametrize("case", SHORT_CASES, ids=name)
+def test_layout(device, case, layout):
+    check(case[0], operands(case[1], [np.float32], layout))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("case", SHORT_CASES, ids=name)
+def test_dtype(device, case, dtype):
+    check(case[0], operands(case[1], [dtype]))
+
+
+@pytest.mark.parametrize("dtypes", MIXED)
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "i,i->i", "i,i,i->i"])
+def test_mixed_dtypes(device, subscripts, dtypes):
+    shapes = {"ij,jk->ik": ((5, 7), (7, 3))}.get(subscripts, ((17,),) * len(subscripts.split(",")))
+    check(subscripts, operands(shapes, dtypes.split()))
+
+
+@pytest.mark.parametrize("case", EINSUM[::3], ids=name)
+def test_sublists(device, case):
+    arrays = operands(case[1], [np.float64])
+    left, arrow, right = "".join(case[0].split()).partition("->")
+    lists = [[Ellipsis if c == "." else (ascii_uppercase + ascii_lowercase).index(c) for c in t.replace("...", ".")]
+             for t in (*left.split(","), right)]  # fmt: skip
+    pairs = [x for pair in zip(arrays, lists, strict=False) for x in pair]
+    check(case[0], arrays, *pairs, *([lists[-1]] if arrow else []))
+
+
+@pytest.mark.parametrize("case", [c for c in EINSUM if len(c[1]) > 2], ids=name)
+@pytest.mark.parametrize("optimize", [True, False, None, "greedy", "optimal", ("greedy", 100), "chain"])
+def test_optimize(device, case, optimize):
+    if optimize == "chain":
+        optimize = ["einsum_path", *[(0, 1)] * (len(case[1]) - 1)]
+    check(case[0], operands(case[1], [np.float64]), optimize=optimize)
+
+
+def test_broadcast_of_many_operands_is_found_late(device):
+    check("i,ij,j,k->k", operands(((1,), (3, 1), (4,), (2,)), [np.float64]))
+
+
+@pytest.mark.parametrize("given", [[[1, 2], [3, 4]], 3, 2.5, True, np.float32(2), np.ma.ones((2, 2)), range(4)])
+def test_array_likes(device, given):
+    assert_same(einsum("...,...->...", given, np.float32(2)), np.einsum("...,...->...", given, np.float32(2)), 9)
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"dtype": np.float64},
+        {"dtype": "f4", "casting": "same_kind"},
+        {"dtype": "i4", "casting": "unsafe"},
+        {"dtype": "?", "casting": "unsafe"},
+        {"out": np.zeros((2, 4))},
+        {"out": np.zeros((2, 4), np.float32)},
+        {"out": np.zeros((2, 4), np.float32, order="F")},
+        {"out": np.zeros((2, 4), np.int32), "casting": "unsafe"},
+        {"out": np.zeros((4, 4))[::2]},
+        {"out": np.zeros((2, 4)), "dtype": "f8", "order": "F"},
+        {"out": np.zeros((2, 4), np.complex64)},
+        {"order": "C"},
+        {"order": "F"},
+        {"order": "A"},
+        {"casting": "no"},
+    ],
+    ids=str,
+)
+def test_keywords(device, kwargs):
+    arrays = operands((A.shape, B.shape), [np.float32])
+    expected = np.einsum("ij,jk", *arrays, **kwargs).copy(order="K")
+    if "out" in kwargs:
+        kwargs["out"][...] = 0
+    result = einsum("ij,jk", *arrays, **kwargs)
+    assert "out" not in kwargs or result is kwargs["out"]
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+    assert result.dtype == expected.dtype
+    assert result.flags.f_contiguous == (
+        expected.flags.f_contiguous if "order" in kwargs else result.flags.f_contiguous
+    )
+
+
+def test_out_overlaps_operand(device):
+    a = np.arange(9.0).reshape(3, 3)
+    expected = a @ a
+    einsum("ij,jk", a, a, out=a)
+    np.testing.assert_array_equal(a, expected)
+
+
+def test_many_axes(device):
+    a = np.arange(2.0**12).reshape((2,) * 12)
+    check(f"{ascii_letters[:12]}->{ascii_letters[:12][::-1]}", [a])
+
+
+BAD = [
+    ((), {}),
+    (("i",), {}),
+    ((A,), {}),
+    (("ij,jk", A), {}),
+    (("ij", A, B), {}),
+    (("ij,", A), {}),
+    (("i", A), {}),
+    (("ijk", A), {}),
+    (("", A), {}),
+    (("ij,jk", A, C), {}),
+    (("ij,jk->ik", A, np.ones((0, 2))), {}),
+    (("ij,ij", A, B), {}),
+    (("ii", A), {}),
+    (("ii->i", np.ones((3, 1))), {}),
+    (("ij->ii", A), {}),
+    (("ij->k", A), {}),
+    (("ij->ij->", A), {}),
+    (("ij->i,j", A), {}),
+    (("i1", A), {}),
+    (("i-j", A), {}),
+    (("ij- >i", A), {}),
+    (("ij>i", A), {}),
+    (("i.j", A), {}),
+    (("i..", A), {}),
+    (("....", A), {}),
+    (("...i...", A), {}),
+    (("...->", A), {}),
+    (("...i->i", A), {}),
+    (("...i,...i", A, np.ones((4, 3))), {}),
+    (("é", V), {}),
+    (("ij", None), {}),
+    (("ij", [[1, 2], [3]]), {}),
+    ((3, A), {}),
+    ((None, A), {}),
+    ((V, 0), {}),
+    ((V, [52]), {}),
+    ((V, [-1]), {}),
+    ((V, [0.5]), {}),
+    ((V, ["a"]), {}),
+    ((V, [0], [1]), {}),
+    ((V, [0, 1]), {}),
+    (("i", np.array(["a", "b", "c"]), V), {}),
+    (("i->", V), {"out": np.ones(1)}),
+    (("i", V), {"out": np.ones(4)}),
+    (("i", V), {"out": [0.0] * 3}),
+    (("i", V), {"out": np.ones(3, np.float32)}),
+    (("i,i", V, V), {"dtype": np.float32}),
+    (("i->", V), {"dtype": np.int64, "casting": "same_kind"}),
+    (("i", V), {"dtype": "nonsense"}),
+    (("i", V), {"order": "X"}),
+    (("i", V), {"casting": "X"}),
+    (("i", V), {"nonsense": 1}),
+    (("i,i", V, V.astype(np.float32)), {"casting": "no"}),
+    (("ij,jk,kl", A, B, C), {"optimize": "nonsense"}),
+    (("ij,jk,kl", A, B, C), {"optimize": 3}),
+    (("ij,jk,kl", A, B, C), {"optimize": ["einsum_path", (0, 1)]}),
+    (("ij,jk,kl", A, B, B), {}),
+    (("i,i", np.array(["2020"], "M8[D]"), V[:1]), {}),
+]
+
+
+@pytest.mark.parametrize(("args", "kwargs"), BAD, ids=lambda x: str(x)[:60])
+def test_bad_call(args, kwargs):
+    with pytest.raises(Exception) as expected:
+        np.einsum(*args, **kwargs)
+    kind = next(t for t in (KeyError, TypeError, ValueError, RuntimeError) if issubclass(expected.type, t))
+    with pytest.raises(kind):
+        einsum(*args, **kwargs)
+
+
+@pytest.mark.parametrize(("subscripts", "arrays", "words"), [("ij,jk", (A, C), ("operand 1", "'j'", "4", "3")),
+                                                             ("ii", (A,), ("operand 0", "'i'"))])  # fmt: skip
+def test_message_names_operand_and_label(subscripts, arrays, words):
+    with pytest.raises(ValueError) as error:
+        einsum(subscripts, *arrays)
+    assert all(word in str(error.value) for word in words)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "c8", "c16", "g", "O", "m8[s]"])
+def test_fallback(dtype):
+    a = np.arange(9).reshape(3, 3).astype(dtype)
+    before = fallback_counts().get("einsum", 0)
+    result = einsum("ii->i", a)
+    assert_same(result, np.einsum("ii->i", a).copy(), 9)
+    assert result.base is None
+    assert fallback_counts()["einsum"] == before + 1
+    token = fallback_policy.set("error")
+    try:
+        with pytest.raises(TypeError, match=r"operand 1 has dtype"):
+            einsum("i,ij", V, a)
+    finally:
+        fallback_policy.reset(token)
+
+
+def test_fallback_of_requested_dtype():
+    assert einsum("i,i->i", V, V, dtype=complex).dtype == complex
+    assert einsum("i,i,i->i", V, V, 1j * V, optimize="greedy").dtype == complex
+
+
+def test_fallback_policy_is_checked():
+    with pytest.raises(ValueError, match="policy"):
+        set_fallback_policy("never")
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes", "text"),
+    [
+        ("ij,jk->ik", ((2, 3), (3, 4)), "md_hom(*, (++, ++, +)) ∘ (A[i,j], B[j,k]) -> C[i,k]"),
+        ("i,j->ji", ((2,), (3,)), "md_hom(*, (++, ++)) ∘ (A[i], B[j]) -> C[j,i]"),
+        ("ii", ((2, 2),), "md_hom(id, (+,)) ∘ (A[i,i]) -> B[]"),
+        ("...i,i", ((4, 3), (1,)), "md_hom(*, (++, +)) ∘ (A[α,i], B[0]) -> C[α]"),
+    ],
+)
+def test_notation(subscripts, shapes, text):
+    arrays = [np.ones(s) for s in shapes]
+    assert str(contraction(*parse(subscripts, [len(s) for s in shapes]), arrays)) == text
+
+
+def test_operands_reach_the_kernel_as_they_are(monkeypatch):
+    seen = []
+
+    def run(call, arrays, build):
+        seen.append((call, arrays))
+        return (np.empty(2),)
+
+    monkeypatch.setattr(sys.modules["mdhnp.frontend.einsum"], "run", run)
+    a = np.ones((6, 6))[::-2, ::3]
+    einsum("ij,kj", a, a)
+    assert seen == [(("einsum", "ij,kj", None), (a, a))] and seen[0][1][0] is a
