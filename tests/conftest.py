@@ -1,0 +1,89 @@
+"""What every test shares: a cache folder of its own, the devices, Hypothesis's settings.
+
+A test that takes the fixture `device` runs once for each OpenCL device present, of the kinds in `KINDS`; equal boards
+count once. `--device SUBSTRING` keeps those whose runtime, platform or name contains the substring. Nothing is skipped:
+no device at all, or none that fits, is an error. Oclgrind, a simulator, is never among them: its tests ask for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from mdhnp.runtime.devices import Device
+
+KINDS = ("intel", "pocl", "nvidia")
+
+# Set before mdhnp is imported. The workers of pytest-xdist inherit the folder of the process that started them.
+_OWNS_CACHE = "PYTEST_XDIST_WORKER" not in os.environ
+if _OWNS_CACHE:
+    os.environ["MDHNP_CACHE_DIR"] = tempfile.mkdtemp(prefix="mdhnp-tests-")
+os.environ.pop("MDHNP_DEVICE", None)
+
+# `--hypothesis-profile thorough` looks further, and elsewhere each time.
+# The device of a test stays the same for all its examples.
+_CHECKS = [HealthCheck.function_scoped_fixture]
+settings.register_profile("repeatable", suppress_health_check=_CHECKS, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("thorough", suppress_health_check=_CHECKS, deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--device",
+        metavar="SUBSTRING",
+        default="",
+        help="run device tests only on devices whose runtime, platform or name contains SUBSTRING (any case)",
+    )
+
+
+def pytest_unconfigure() -> None:
+    if _OWNS_CACHE:
+        shutil.rmtree(os.environ["MDHNP_CACHE_DIR"], ignore_errors=True)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "device" in metafunc.fixturenames:
+        chosen = _chosen_devices(metafunc.config.getoption("--device"))
+        metafunc.parametrize("device", list(chosen.values()), ids=list(chosen), indirect=True)
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """One OpenCL device, made the current one; the test runs once for each that is present."""
+    from mdhnp.runtime.devices import device as use
+
+    with use(request.param):
+        yield request.param
+
+
+@cache
+def _chosen_devices(substring: str) -> dict[str, Device]:
+    """Test identifier -> device, one for each different device of the known kinds."""
+    from mdhnp.runtime.devices import devices
+
+    found: dict[tuple[str, str], Device] = {}
+    for candidate in devices():
+        kind = next((kind for kind in KINDS if kind in str(candidate.runtime).lower()), None)
+        if kind is not None and substring.lower() in _description(candidate).lower():
+            found.setdefault((kind, candidate.name), candidate)
+    if not found:
+        present = "; ".join(map(_description, devices())) or "none"
+        raise pytest.UsageError(f"no OpenCL device to test on (--device {substring!r}); present: {present}")
+    kinds = [kind for kind, _ in found]
+    return {
+        kind if kinds.count(kind) == 1 else f"{kind}{kinds[:position].count(kind)}": found[kind, name]
+        for position, (kind, name) in enumerate(found)
+    }
+
+
+def _description(candidate: Device) -> str:
+    return f"{candidate.runtime} / {candidate.platform} / {candidate.name}"
