@@ -22,7 +22,7 @@ from mdhnp.runtime.plan import Plan
 from mdhnp.schedule import Schedule, check
 from mdhnp.schedule.default import default
 
-__all__ = ["Prepared", "observe", "prepare", "run"]
+__all__ = ["Prepared", "forget", "observe", "prepare", "run"]
 
 Array = npt.NDArray[Any]
 
@@ -123,6 +123,12 @@ def prepare(h: MdHom, arrays: Sequence[Array], device: Device) -> Prepared:
     layouts = [Layout.of(a) for a in arrays]
     results = [Layout.of(np.empty(shape, dtype)) for shape, dtype in outputs]
     return Prepared(h, device, outputs, schedules, program, Plan(device, program, layouts, results))
+
+
+def forget() -> None:
+    """Drop all plans, so that calls look their schedules up again."""
+    with _lock:
+        _plans.clear()
 
 
 @contextmanager

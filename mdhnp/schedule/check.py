@@ -1,6 +1,6 @@
 """Legality of a schedule, decided before anything is generated or compiled.
 
-`check` raises :class:`IllegalSchedule` with the broken rule; a schedule that passes gives the MDH's result on the device.
+`check` raises :class:`IllegalSchedule` with the broken rule; a schedule that passes gives the MDH's result.
 """
 
 from mdhnp.mdh import MdHom
@@ -13,7 +13,7 @@ __all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "local_memory"]
 UNROLL_LIMIT = 512
 
 
-class IllegalSchedule(ValueError):  # noqa: N818
+class IllegalSchedule(ValueError):
     """A schedule that cannot be generated for this MDH and device; the message names the broken rule."""
 
 

@@ -1,215 +1,226 @@
-"""An analytical cost model: how long a schedule should take on a CPU, before anything is compiled.
+"""An analytical cost model: how long schedules should take on a CPU, before anything is compiled.
 
-Counts what the schedule makes the machine do, per private tile (vector operations, loads, dependent chains, registers),
+Counts what a schedule makes the machine do, per private tile (vector operations, loads, dependent chains, registers),
 per local tile (copies, stores) and in all (memory traffic, uneven work-groups), and turns the counts into seconds with
-a handful of machine constants. It ranks candidates; it does not predict seconds to better than a small factor.
+a handful of machine constants. It ranks candidates, thousands in milliseconds; it does not predict seconds to better
+than a small factor.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from math import prod
+from collections.abc import Iterable, Sequence
 
-from mdhnp.mdh import MdHom, View
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh import View
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, global_order
 
-__all__ = ["Facts", "cpu_seconds"]
+__all__ = ["cpu_seconds"]
+
+Floats = npt.NDArray[np.float64]
 
 _CLOCK = 2.6e9
 _FMA_LATENCY = 4
 #: Bytes a second that one core draws from main memory and from the shared cache.
 _MEMORY, _CACHE = 20e9, 60e9
 _GROUP_OVERHEAD = 1.5e-6
-#: Instructions of one application, in vector operations; others count as one.
-_WEIGHTS = {
-    "param": 0, "const": 0, "index": 0, "cast": 0.5, "divide": 8, "sqrt": 8, "exp": 15, "log": 15, "power": 40, "tanh": 30, "sin": 25,
-    "cos": 25, "maximum": 3, "minimum": 3, "remainder": 20, "floor_divide": 20, "log2": 15, "text": 10,
-}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What the model needs of an MDH, computed once for all its schedules."""
-
-    h: MdHom
-
-    @cached_property
-    def kept(self) -> tuple[int, ...]:
-        """Concatenated dimensions."""
-        return self.h.dims("cc")
-
-    @cached_property
-    def combined(self) -> tuple[int, ...]:
-        """Reduced or scanned dimensions."""
-        return tuple(d for d in range(self.h.rank) if self.h.combine[d].kind != "cc")
-
-    @cached_property
-    def strides(self) -> tuple[tuple[int, ...], ...]:
-        """Of each input's first access, the distance in elements that each dimension moves it."""
-        return tuple(_coefficients(v, self.h.rank) for v in self.h.inputs)
-
-    @cached_property
-    def output_strides(self) -> tuple[int, ...]:
-        """The same of the first output."""
-        return _coefficients(self.h.outputs[0], self.h.rank)
-
-    @cached_property
-    def depends(self) -> tuple[frozenset[int], ...]:
-        """Dimensions that move each input."""
-        return tuple(frozenset(d for d in range(self.h.rank) if v.depends_on(d)) for v in self.h.inputs)
-
-    @cached_property
-    def operations(self) -> float:
-        """Vector operations of one application of the scalar function and one combination."""
-        function = self.h.scalar
-        count = sum(_WEIGHTS.get(function.body[n].op, 1) for n in function.live())
-        op = self.h.operator
-        if op is not None:
-            combine = sum(_WEIGHTS.get(op.function.body[n].op, 1) for n in op.function.live())
-            # A product that is added at once is one instruction.
-            count = max(count + combine - (1 if str(op.name) == "+" and count >= 1 else 0), 1)
-        return max(count, 1)
-
-    @cached_property
-    def itemsize(self) -> int:
-        """Bytes of the first result."""
-        return self.h.scalar.dtypes[0].itemsize
+def cpu_seconds(facts: Facts, choices: Choices, caps: DeviceCaps) -> Floats:
+    """Estimate the time of one launch of each schedule, in seconds; one work-item a work-group."""
+    seconds = np.empty(len(choices))
+    # Rows that agree on copies and results share their loop order.
+    kinds = choices.results * (1 << choices.packed.shape[1]) + choices.packed @ (
+        1 << np.arange(choices.packed.shape[1])
+    )
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        seconds[rows] = _Model(facts, choices.take(rows), caps).seconds()
+    return seconds
 
 
-def _coefficients(view: View, rank: int) -> tuple[int, ...]:
-    """Distances along each dimension of the view's first access."""
-    return view.linear(view.accesses[0]).coefficients or (0,) * rank
+class _Model:
+    """The terms of the estimate for rows that agree on copies and results."""
 
+    def __init__(self, facts: Facts, choices: Choices, caps: DeviceCaps) -> None:
+        self.facts, self.caps = facts, caps
+        self.packed = [bool(p) for p in choices.packed[0]]
+        self.results = int(choices.results[0])
+        self.order = global_order(facts, self.packed, self.results)
+        self.pt = choices.private_tile.astype(float)
+        self.lt = choices.local_tile.astype(float)
+        self.wg = choices.num_wg.astype(float)
+        self.extents = np.array(facts.h.extents, float).reshape(1, -1)
+        self.tiles = np.ceil(self.extents / self.lt)
+        self.steps = np.ceil(self.lt / self.pt)
+        self.per_group = np.ceil(self.tiles / self.wg)
+        self.vector, self.width = choices.vector_dim, choices.vector_width.astype(float)
+        self.registers = np.maximum(self.width * facts.itemsize / caps.vector_bytes, 1)
+        self.moves = {d: (self.vector == d) & (self.width > 1) for d in range(facts.h.rank)}
 
-def cpu_seconds(facts: Facts, s: Schedule, caps: DeviceCaps) -> float:
-    """Estimate the time of one launch in seconds."""
-    h = facts.h
-    tiles = [-(-n // t) for n, t in zip(h.extents, s.local_tile, strict=True)]
-    groups = s.work_groups
-    per_group = [-(-t // g) for t, g in zip(tiles, s.num_wg, strict=True)]
-    cycles = _body_cycles(facts, s, caps)
-    steps = [-(-t // s.step(d)) for d, t in enumerate(s.local_tile)]
-    bodies = prod(max(h.extents[d] / s.step(d), 1) if d in facts.combined else steps[d] * tiles[d] for d in range(h.rank))
-    visits = prod(steps[d] for d in facts.kept) * prod(tiles) / 1.0
-    compute = bodies * cycles + visits * _visit_cycles(facts, s, prod(tiles[d] for d in facts.combined))
-    compute += _copy_cycles(facts, s, per_group) * groups
-    busy = min(groups, caps.compute_units)
-    rounds = -(-groups // caps.compute_units)
-    # The slowest unit: whole rounds of work-groups, each with the most tiles any group has.
-    uneven = rounds * caps.compute_units / groups if groups >= caps.compute_units else 1.0
-    ragged = prod(p * g for p, g in zip(per_group, s.num_wg, strict=True)) / prod(tiles)
-    seconds = compute / _CLOCK / busy * uneven * ragged
-    memory = _memory_seconds(facts, s, tiles, caps) / min(busy, caps.compute_units)
-    return max(seconds, memory) + 0.25 * min(seconds, memory) + _GROUP_OVERHEAD * (groups / caps.compute_units + 1)
+    def seconds(self) -> Floats:
+        """Compute or memory, whichever is slower, some of the other, and what work-groups cost."""
+        facts, units = self.facts, self.caps.compute_units
+        groups = _product(self.wg, range(facts.h.rank))
+        bodies = np.ones(len(groups))
+        for d in range(facts.h.rank):
+            inside = np.maximum(self.extents[:, d] / self.pt[:, d], 1)
+            bodies = bodies * (inside if d in facts.combined else self.steps[:, d] * self.tiles[:, d])
+        visits = _product(self.steps, facts.kept) * _product(self.tiles, range(facts.h.rank))
+        cycles = bodies * self._body() + visits * self._visit() + self._copies() * groups
+        busy = np.minimum(groups, units)
+        rounds = np.where(groups >= units, np.ceil(groups / units) * units / groups, 1.0)
+        # The slowest unit: whole rounds of work-groups, each with the most tiles any group has.
+        ragged = _product(self.per_group * self.wg / self.tiles, range(facts.h.rank))
+        compute = cycles / _CLOCK / busy * rounds * ragged
+        memory = self._memory() / busy
+        slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
+        seconds: Floats = slower + 0.25 * faster + _GROUP_OVERHEAD * (groups / units + 1)
+        return seconds
 
+    def _body(self) -> Floats:
+        """Cycles of one private tile of one step: the busiest of arithmetic, loads, dependent chain; spills on top."""
+        facts = self.facts
+        everything = range(facts.h.rank)
+        arithmetic = _product(self.pt, everything) / self.width * facts.operations / 2 * self.registers
+        loads, live, far = (np.zeros(len(self.pt)) for _ in range(3))
+        for n, view in enumerate(facts.h.inputs):
+            shared = _neighbours(view, _product(self.pt, facts.depends[n]))
+            lanes = np.zeros(len(self.pt), bool)
+            stride = np.zeros(len(self.pt))
+            for d in facts.depends[n]:
+                lanes |= self.moves[d]
+                stride = np.where(self.moves[d], abs(facts.strides[n][d]), stride)
+            if self.packed[n]:
+                stride = np.where(lanes, self._packed_stride(n), stride)
+            vectors = shared / self.width
+            loads += np.where(lanes, vectors * np.where(stride <= 1, self.registers, 1.5 * self.width), shared)
+            live += np.where(lanes, np.minimum(vectors, 4) * self.registers, 1.0)
+            far += self._far(n, np.where(lanes, vectors, shared))
+        reduced = np.zeros(len(self.pt), bool)
+        for d in facts.combined:
+            reduced |= self.moves[d]
+        accumulators = _product(self.pt, facts.kept) / np.where(reduced, 1.0, self.width) * self.registers
+        chain = np.zeros(len(self.pt))
+        if facts.combined:
+            chain = _product(self.pt, facts.combined) / np.where(reduced, self.width, 1.0) * _FMA_LATENCY
+        spilled = np.maximum(0.0, accumulators + np.minimum(live, 6) - self.caps.registers)
+        cycles: Floats = np.maximum(np.maximum(arithmetic, loads / 2), chain) + far + 2 * spilled + 1.0
+        return cycles
 
-def _body_cycles(facts: Facts, s: Schedule, caps: DeviceCaps) -> float:
-    """Cycles of one private tile of one step: the busiest of arithmetic, loads, dependent chain, and spills on top."""
-    vector, width = s.vector_dim, s.vector_width
-    points = prod(s.private_tile) / width
-    registers = max(width * facts.itemsize / caps.vector_bytes, 1)
-    arithmetic = points * facts.operations / 2 * registers
-    loads, live, far = 0.0, 0.0, 0.0
-    for n, view in enumerate(facts.h.inputs):
-        moved = [d for d in facts.depends[n]]
-        accesses = len(view.accesses)
-        shared = prod(s.private_tile[d] for d in moved)
-        if accesses > 1:
-            # Neighbouring points of a stencil share loads along every axis but the vector's.
-            box = prod(max(a[x].constant for a in view.accesses) - min(a[x].constant for a in view.accesses) + 1 for x in range(len(view.shape)))
-            if accesses == box:
-                shared = shared + accesses - 1
-            else:
-                shared *= accesses
-        stride = abs(facts.strides[n][vector]) if width > 1 else 0
-        if s.local_copies[n] is not None:
-            copied = s.local_copies[n]
-            axis = next((x for x, i in enumerate(view.accesses[0]) if width > 1 and i.coefficients[vector]), None)
-            stride = 1 if axis is None or (copied is not None and (axis in copied.blocked or copied.order[-1] == axis)) else 2
-        if width > 1 and vector in moved:
-            lanes = shared / width
-            loads += lanes * (registers if stride <= 1 else 1.5 * width)
-            live += min(lanes, 4) * registers
+    def _packed_stride(self, n: int) -> Floats:
+        """Distance of lanes in a packed tile: 1 where the vector's axis is blocked, which register tiles are."""
+        stride = np.ones(len(self.pt))
+        for d in self.facts.combined:
+            stride = np.where(
+                self.moves[d] & (d in self.facts.depends[n]) & (d != self.facts.loop_order[-1]), 2.0, stride
+            )
+        return stride
+
+    def _far(self, n: int, count: Floats) -> Floats:
+        """Cycles lost on loads that the first-level cache cannot serve while the innermost reduction runs."""
+        facts = self.facts
+        inner = facts.loop_order[-1] if facts.combined else -1
+        if inner not in facts.depends[n]:
+            return np.zeros(len(count))
+        size = facts.h.inputs[n].dtype.itemsize
+        swept_dims = [d for d in facts.combined if d in facts.depends[n]]
+        trips = _product(self.lt / self.pt, swept_dims)
+        swept = _product(self.pt, facts.depends[n]) * trips * size
+        lost = np.where(swept > 0.75 * self.caps.l1, 0.6 * count, 0.0)
+        stride = abs(facts.strides[n][inner]) * size
+        if not self.packed[n] and stride >= 512:
+            lost = lost + np.where(trips > 16, 1.5 * count + 4.0 * min(stride / 4096, 1.0), 0.0)
+        return lost
+
+    def _visit(self) -> Floats:
+        """Cycles to start and store one private tile."""
+        facts = self.facts
+        elements = _product(self.pt, facts.kept)
+        contiguous = np.zeros(len(elements), bool)
+        for d in facts.kept:
+            contiguous |= self.moves[d] & (abs(facts.output_strides[d]) == 1)
+        lanes = elements / self.width
+        cycles: Floats
+        if not facts.combined:
+            cycles = lanes * np.where(contiguous | (self.width == 1), 1.0, 2.0 * self.width) + 6
+            return cycles
+        kept = np.zeros(len(elements), bool)
+        for d in facts.kept:
+            kept |= self.moves[d]
+        vector_stores = lanes * np.where(contiguous, 1.0, 1.5 * self.width)
+        scalar_stores = elements * (2 + np.where(self.width > 1, 3 * (1 + np.log2(self.width)), 0.0))
+        stores = np.where(kept, vector_stores, scalar_stores)
+        passes = _product(self.tiles, facts.combined)
+        if self.results == PRIVATE:
+            cycles = 3 + elements / self.width + (20 + 3 * stores) / np.maximum(passes, 1)
         else:
-            loads += shared
-            live += 1
-        far += _far_cycles(facts, s, n, shared / (width if width > 1 and vector in moved else 1), caps)
-    accumulators = prod(s.private_tile[d] for d in facts.kept) / (width if vector in facts.kept else 1) * registers
-    chain = 0.0
-    if facts.combined:
-        chain = prod(s.private_tile[d] for d in facts.combined) / (width if vector in facts.combined else 1) * _FMA_LATENCY
-    spilled = max(0.0, accumulators + min(live, 6) - caps.registers)
-    return max(arithmetic, loads / 2, chain) + far + 2 * spilled + 1.0
+            cycles = 20 + stores * (2 + np.where((passes > 1) & (self.results == GLOBAL), 2.0, 1.0))
+        return cycles
+
+    def _copies(self) -> Floats:
+        """Cycles one work-group spends copying tiles to local memory."""
+        facts, total = self.facts, np.zeros(len(self.pt))
+        for n, packed in enumerate(self.packed):
+            if not packed:
+                continue
+            times = np.ones(len(total))
+            pending = np.ones(len(total))
+            for d in self.order:
+                pending = pending * self.per_group[:, d]
+                if d in facts.depends[n]:
+                    # A loop that moves the tile copies it anew, with all loops around it.
+                    times = np.where(self.per_group[:, d] > 1, pending, times)
+            size = _product(self.lt, facts.depends[n])
+            unit = [d for d in facts.depends[n] if abs(facts.strides[n][d]) == 1]
+            straight = np.zeros(len(total), bool)
+            for d in unit:
+                straight |= (self.vector == d) if d in facts.kept else False
+            total += times * (size * np.where(straight, 0.15, 1.2) + 30)
+        return total
+
+    def _memory(self) -> Floats:
+        """Time to move what the caches cannot keep, by one core."""
+        facts, caps = self.facts, self.caps
+        total = np.zeros(len(self.pt))
+        for n, view in enumerate(facts.h.inputs):
+            size = view.elements() * view.dtype.itemsize
+            again, pending = np.ones(len(total)), np.ones(len(total))
+            if size > caps.l2 // 2:
+                # Loops around an inner loop that moves the input bring it in again.
+                for d in self.order:
+                    if d in facts.depends[n]:
+                        again = np.where(self.tiles[:, d] > 1, pending, again)
+                    else:
+                        pending = pending * self.tiles[:, d]
+            run = np.full(len(total), 1.0)
+            for d in facts.depends[n]:
+                if abs(facts.strides[n][d]) == 1:
+                    run = np.maximum(run, self.lt[:, d])
+            # Short runs waste part of each cache line, and of each memory page and prefetch beyond the caches.
+            run = run * view.dtype.itemsize
+            waste = 1 + 256 / run if size > caps.l2 else np.maximum(1.0, 64 / run)
+            total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
+        passes = _product(self.tiles, facts.combined) if self.results == GLOBAL else np.ones(len(total))
+        for view in facts.h.outputs:
+            size = view.elements() * view.dtype.itemsize
+            total += size * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
+        return total
 
 
-def _far_cycles(facts: Facts, s: Schedule, n: int, count: float, caps: DeviceCaps) -> float:
-    """Cycles lost on loads that the first-level cache cannot serve while the innermost reduction runs."""
-    inner = s.local_order[-1] if facts.combined else -1
-    if inner not in facts.depends[n]:
-        return 0.0
-    size = facts.h.inputs[n].dtype.itemsize
-    trips = prod(s.local_tile[d] / s.private_tile[d] for d in facts.combined if d in facts.depends[n])
-    swept = prod(s.private_tile[d] for d in facts.depends[n]) * trips * size
-    stride = abs(facts.strides[n][inner]) * size
-    lost = 0.6 * count if swept > 0.75 * caps.l1 else 0.0
-    if s.local_copies[n] is None and stride >= 512 and trips > 16:
-        lost += 1.5 * count + 4.0 * min(stride / 4096, 1.0)
-    return lost
+def _product(columns: Floats, dims: Iterable[int]) -> Floats:
+    """Product along the given columns, one number a row."""
+    result: Floats = np.prod(columns[:, list(dims)], axis=1)
+    return result
 
 
-def _visit_cycles(facts: Facts, s: Schedule, passes: int) -> float:
-    """Cycles to start and store one private tile."""
-    vector, width = s.vector_dim, s.vector_width
-    elements = prod(s.private_tile[d] for d in facts.kept)
-    if not facts.combined:
-        lanes = elements / width
-        stride = abs(facts.output_strides[vector]) if width > 1 else 1
-        return lanes * (1.0 if stride == 1 else 2.0 * width) + 6
-    if vector in facts.kept and width > 1:
-        stores = elements / width * (1 if abs(facts.output_strides[vector]) == 1 else 1.5 * width)
-    else:
-        stores = elements * (2 + (3 * width.bit_length() if width > 1 else 0))
-    reread = 2.0 if s.results == "global" and passes > 1 else 1.0
-    per_visit = 20 + stores * (2 + reread)
-    return per_visit if s.results != "private" else per_visit / max(passes, 1)
-
-
-def _copy_cycles(facts: Facts, s: Schedule, per_group: list[int]) -> float:
-    """Cycles one work-group spends copying tiles to local memory."""
-    total = 0.0
-    for n, copy in enumerate(s.local_copies):
-        if copy is None:
-            continue
-        view = facts.h.inputs[n]
-        moving = [d for d in s.global_order if per_group[d] > 1]
-        deepest = max((moving.index(d) for d in facts.depends[n] if d in moving), default=-1)
-        times = prod(per_group[d] for d in moving[: deepest + 1])
-        size = prod(s.local_tile[d] for d in facts.depends[n])
-        unit = [d for d in facts.depends[n] if abs(facts.strides[n][d]) == 1]
-        last = view.accesses[0][copy.blocked[-1] if copy.blocked else copy.order[-1]].dims()
-        contiguous = bool(last) and last[0] in unit
-        total += times * size * (0.15 if contiguous else 1.2) + 30 * times
-    return total
-
-
-def _memory_seconds(facts: Facts, s: Schedule, tiles: list[int], caps: DeviceCaps) -> float:
-    """Time to move what the caches cannot keep, by one core."""
-    total = 0.0
-    h = facts.h
-    for n, view in enumerate(h.inputs):
-        size = view.elements() * view.dtype.itemsize
-        again = 1.0
-        if size > caps.l2 // 2:
-            # Loops outside of an inner loop that moves the input bring it in again.
-            moving = [d for d in s.global_order if tiles[d] > 1]
-            deepest = max((moving.index(d) for d in facts.depends[n] if d in moving), default=-1)
-            again = prod(tiles[d] for d in moving[: deepest + 1] if d not in facts.depends[n])
-        unit = [d for d in facts.depends[n] if abs(facts.strides[n][d]) == 1]
-        run = max((s.local_tile[d] for d in unit), default=1) * view.dtype.itemsize
-        waste = max(1.0, 64 / run) if size > caps.l1 else 1.0
-        total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
-    passes = prod(tiles[d] for d in facts.combined) if s.results == "global" else 1
-    for view in h.outputs:
-        size = view.elements() * view.dtype.itemsize
-        total += size * (2 * passes - 1 + 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
-    return total
+def _neighbours(view: View, shared: Floats) -> Floats:
+    """Loads of a private tile: neighbouring points of a stencil that fills its box share theirs."""
+    accesses = len(view.accesses)
+    if accesses == 1:
+        return shared
+    box = 1
+    for axis in range(len(view.shape)):
+        constants: Sequence[int] = [a[axis].constant for a in view.accesses]
+        box *= max(constants) - min(constants) + 1
+    return shared + accesses - 1 if accesses == box else shared * accesses

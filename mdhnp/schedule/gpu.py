@@ -6,7 +6,7 @@ from math import prod
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import IllegalSchedule, check
-from mdhnp.schedule.cost import Facts
+from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = ["gpu_default"]
@@ -56,7 +56,8 @@ def _build(facts: Facts, items: dict[int, int], points: dict[int, int], tiles: d
     fast_items = tuple(sorted(range(h.rank), key=lambda d: -order.index(d)))
     return replace(
         plain, num_wg=tuple(num_wg), num_wi=num_wi, local_tile=tuple(local), private_tile=private, results="private",
-        global_order=order, local_order=order, private_order=(*combined, *kept), group_order=fastest, item_order=fast_items,
+        global_order=order, local_order=order, private_order=(*combined, *kept),
+        group_order=fastest, item_order=fast_items,
         private_copies=(True,) * len(h.inputs),
     )  # fmt: skip
 
@@ -64,6 +65,11 @@ def _build(facts: Facts, items: dict[int, int], points: dict[int, int], tiles: d
 def _units(facts: Facts) -> list[int]:
     """Kept dimensions, contiguous in the output first."""
     return sorted((d for d in facts.kept if facts.h.extents[d] > 1), key=lambda d: abs(facts.output_strides[d]))
+
+
+def _apart(facts: Facts, x: int, y: int) -> bool:
+    """Whether some input moves along x but not along y."""
+    return any(x in moved and y not in moved for moved in facts.depends)
 
 
 def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
@@ -74,7 +80,7 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     units = _units(facts)
     pairs = [
         (x, y) for x in units for y in units
-        if x != y and any(x in f and y not in f for f in facts.depends) and any(y in f and x not in f for f in facts.depends)
+        if x != y and _apart(facts, x, y) and _apart(facts, y, x)
     ]  # fmt: skip
     if not pairs:
         return []
@@ -88,9 +94,11 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             tiles = {d: 1 for d in facts.combined}
             tiles[inner] = min(depth, h.extents[inner])
             s = _build(facts, items, points, tiles)
-            order = tuple(d for d in s.global_order if d != inner) + (inner,)
+            order = (*(d for d in s.global_order if d != inner), inner)
             s = replace(s, global_order=order, local_order=order)
-            copies = tuple(_shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs)))
+            copies = tuple(
+                _shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs))
+            )
             enough = s.work_groups >= caps.compute_units or size == 1
             if enough:
                 found.append(replace(s, local_copies=copies))
@@ -119,17 +127,25 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     operator = h.operator
     if operator is None or not operator.commutative:
         return []
-    contiguous = [d for d in facts.combined if any(abs(s[d]) == 1 for s in facts.strides)]
+    # The input with the most elements decides which dimension neighbouring work-items walk along.
+    largest = max(range(len(h.inputs)), key=lambda n: h.inputs[n].elements())
+    unit = [d for d in range(h.rank) if abs(facts.strides[largest][d]) == 1 and h.extents[d] > 1]
+    contiguous = [d for d in unit if d in facts.combined]
+    side = [d for d in unit if d in facts.kept]
     results = prod(h.extents[d] for d in facts.kept)
     busy = caps.compute_units * 256
     inner = contiguous[0] if contiguous else max(facts.combined, key=lambda d: h.extents[d])
     if results >= busy and not (contiguous and h.extents[inner] >= 2 * _WARP):
         return []
+    beside = {side[0]: min(_WARP, _covering(h.extents[side[0]]))} if side and not contiguous else {}
     found = []
     for count in (256, 128, 64, 32, 8, 2):
-        items = {inner: min(count, _power_of_two(h.extents[inner]))}
+        shared = max(count // prod(beside.values()), 1)
+        items = {inner: min(shared, _power_of_two(h.extents[inner])), **beside}
         tiles = {d: h.extents[d] for d in facts.combined}
         s = _build(facts, items, {inner: min(4, max(h.extents[inner] // items[inner], 1))}, tiles)
+        if beside:
+            s = replace(s, item_order=(*beside, *(d for d in s.item_order if d not in beside)))
         wanted = 4 * caps.compute_units
         reduced = prod(h.extents[d] for d in facts.combined)
         if s.work_groups < wanted and reduced >= 1 << 14 and operator.identity is not None:
@@ -166,7 +182,11 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     (d,) = h.dims("ps")
     lines = prod(h.extents[k] for k in facts.kept)
     operator = h.operator
-    if operator is None or operator.identity is None or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != 1):
+    if (
+        operator is None
+        or operator.identity is None
+        or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != 1)
+    ):
         items = {k: min(64, _covering(h.extents[k])) for k in _units(facts)[:1]}
         return [_build(facts, items, {}, {d: h.extents[d]})]
     found = []
@@ -176,7 +196,7 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         tile = count * size
         s = _build(facts, {d: count}, {d: size}, {d: tile})
         tiles = -(-h.extents[d] // tile)
-        groups = min(tiles, max(2 * caps.compute_units // max(lines, 1), 1))
+        groups = min(tiles, max(2 * caps.compute_units // max(lines, 1), 1)) if tile >= 64 and tiles > 4 else 1
         per_group = -(-tiles // groups)
         found.append(replace(s, num_wg=tuple(-(-tiles // per_group) if k == d else g for k, g in enumerate(s.num_wg))))
     return found

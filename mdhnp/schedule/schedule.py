@@ -56,7 +56,8 @@ class Schedule:
     group_order, item_order : tuple of int
         Dimensions by how fast their work-group and work-item ids change, fastest first (7).
     combine_on : {"global", "local"}
-        Whether work-items' results are combined once after all local tiles, or after each (10).
+        Whether work-items' results are combined once after all local tiles, or after each (10); after each, a
+        work-item's own partial results start anew too, which keeps the chains of a long sum short.
     second : Schedule or None
         Of the kernel that combines work-groups' results; None lets the default decide.
     """
@@ -129,7 +130,7 @@ class Schedule:
 
     @classmethod
     def _from_dict(cls, fields: dict[str, Any]) -> Self:
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
         values["local_copies"] = tuple(
             None if c is None else LocalCopy(tuple(c["order"]), tuple(c["blocked"])) for c in fields["local_copies"]
         )

@@ -1,0 +1,41 @@
+"""Move a schedule to other extents of the same family, or repair one whose numbers do not fit together."""
+
+from dataclasses import replace
+
+from mdhnp.mdh import MdHom
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["adapt"]
+
+
+def adapt(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
+    """Fit tiles and work-groups to the extents of `h`; None where the result is still illegal.
+
+    Local tiles become no larger than their extent and multiples of the work-items' step; work-groups no more than there
+    are local tiles. Everything else stays.
+    """
+    if len(s.num_wg) != h.rank:
+        return None
+    local, groups = [], []
+    for d, extent in enumerate(h.extents):
+        step, tile = s.step(d), min(s.local_tile[d], extent)
+        if h.combine[d].kind == "cc" and tile < extent:
+            tile = min(-(-tile // step) * step, extent)
+        tiles = -(-extent // tile)
+        per_group = -(-tiles // min(s.num_wg[d], tiles))
+        local.append(tile)
+        groups.append(-(-tiles // per_group))
+    fitted = replace(s, local_tile=tuple(local), num_wg=tuple(groups))
+    kept = h.dims("cc")
+    if fitted.results == "private" and h.rank > len(kept) and any(fitted.step(d) < fitted.local_tile[d] for d in kept):
+        fitted = replace(
+            fitted, local_tile=tuple(min(fitted.step(d), t) if d in kept else t for d, t in enumerate(local))
+        )
+        return adapt(h, fitted, caps) if fitted.local_tile != s.local_tile else None
+    try:
+        check(h, fitted, caps)
+    except IllegalSchedule:
+        return None
+    return fitted

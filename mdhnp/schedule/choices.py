@@ -1,0 +1,204 @@
+"""Many schedules at once, by the choices that matter; the rest follows from the MDH.
+
+:class:`Choices` holds tile sizes, work-groups, work-items, vectors, copies and where results wait as NumPy arrays, one
+row a schedule, so that thousands can be judged in milliseconds. `complete` turns a row into a :class:`Schedule`: loop
+orders and the layout of packed tiles are derived, not searched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh import MdHom, View
+from mdhnp.schedule.schedule import LocalCopy, Schedule
+
+__all__ = ["PRIVATE", "RESULTS", "Choices", "Facts", "complete", "global_order", "packed_layout"]
+
+Ints = npt.NDArray[np.int64]
+
+#: Where partial results wait, by number.
+RESULTS: tuple[Literal["private", "local", "global"], ...] = ("private", "local", "global")
+PRIVATE, GLOBAL = 0, 2
+
+#: Instructions of one application, in vector operations; others count as one.
+_WEIGHTS = {
+    "param": 0, "const": 0, "index": 0, "cast": 0.5, "divide": 8, "sqrt": 8, "exp": 15, "log": 15, "log2": 15,
+    "tanh": 30, "sin": 25, "cos": 25, "power": 40, "maximum": 3, "minimum": 3, "remainder": 20, "floor_divide": 20,
+    "text": 10,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What choosing a schedule needs of an MDH, computed once."""
+
+    h: MdHom
+
+    @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """Concatenated dimensions."""
+        return self.h.dims("cc")
+
+    @cached_property
+    def combined(self) -> tuple[int, ...]:
+        """Reduced or scanned dimensions."""
+        return tuple(d for d in range(self.h.rank) if self.h.combine[d].kind != "cc")
+
+    @cached_property
+    def strides(self) -> tuple[tuple[int, ...], ...]:
+        """Of each input's first access, the distance in elements that each dimension moves it."""
+        return tuple(_coefficients(v, self.h.rank) for v in self.h.inputs)
+
+    @cached_property
+    def output_strides(self) -> tuple[int, ...]:
+        """The same of the first output."""
+        return _coefficients(self.h.outputs[0], self.h.rank)
+
+    @cached_property
+    def depends(self) -> tuple[frozenset[int], ...]:
+        """Dimensions that move each input."""
+        return tuple(frozenset(d for d in range(self.h.rank) if v.depends_on(d)) for v in self.h.inputs)
+
+    @cached_property
+    def reused(self) -> tuple[int, ...]:
+        """Inputs of several dimensions whose elements serve several results, so that copying them can pay."""
+        several = range(len(self.h.inputs)) if self.combined else ()
+        return tuple(
+            n for n in several if any(d not in self.depends[n] for d in self.kept) and len(self.depends[n]) > 1
+        )
+
+    @cached_property
+    def loop_order(self) -> tuple[int, ...]:
+        """Kept dimensions by falling distance in the output, then combined ones by falling distance in the inputs."""
+        kept = sorted(self.kept, key=lambda d: -abs(self.output_strides[d]))
+        far = {d: max((abs(s[d]) for s in self.strides), default=0) for d in self.combined}
+        return (*kept, *sorted(self.combined, key=lambda d: -far[d]))
+
+    @cached_property
+    def operations(self) -> float:
+        """Vector operations of one application of the scalar function and one combination."""
+        function = self.h.scalar
+        count = sum(_WEIGHTS.get(function.body[n].op, 1) for n in function.live())
+        op = self.h.operator
+        if op is not None:
+            combine = sum(_WEIGHTS.get(op.function.body[n].op, 1) for n in op.function.live())
+            # A product that is added at once is one instruction.
+            count = count + combine - (1 if op.name == "+" and count >= 1 else 0)
+        return float(max(count, 1))
+
+    @cached_property
+    def itemsize(self) -> int:
+        """Bytes of the first result."""
+        return self.h.scalar.dtypes[0].itemsize
+
+    @cached_property
+    def vectorisable(self) -> bool:
+        """Whether the scalar functions exist on vectors."""
+        return self.h.scalar.text is None and (self.h.finish is None or self.h.finish.text is None)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A batch of schedules.
+
+    Attributes
+    ----------
+    num_wg, num_wi, local_tile, private_tile : ndarray of shape (n, rank)
+        As in :class:`Schedule`.
+    vector_dim, vector_width : ndarray of shape (n,)
+        As in :class:`Schedule`; -1 and 1 for scalars.
+    packed : ndarray of bool, shape (n, inputs)
+        Which inputs' local tiles are copied to local memory.
+    results : ndarray of shape (n,)
+        Index into RESULTS.
+    """
+
+    num_wg: Ints
+    num_wi: Ints
+    local_tile: Ints
+    private_tile: Ints
+    vector_dim: Ints
+    vector_width: Ints
+    packed: npt.NDArray[np.bool_]
+    results: Ints
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def take(self, rows: Any) -> Self:
+        """The given rows."""
+        return type(self)(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    @classmethod
+    def join(cls, batches: Sequence["Choices"]) -> "Choices":
+        """One batch of all rows."""
+        return cls(*(np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(cls)))
+
+
+def _coefficients(view: View, rank: int) -> tuple[int, ...]:
+    """Distances along each dimension of the view's first access."""
+    return view.linear(view.accesses[0]).coefficients or (0,) * rank
+
+
+def global_order(facts: Facts, packed: Sequence[bool], results: int) -> tuple[int, ...]:
+    """Loop order over local tiles: the packed operand's dimensions outside, so that its tile is copied least often."""
+    kept = [d for d in facts.loop_order if d in facts.kept]
+    combined = [d for d in facts.loop_order if d in facts.combined]
+    copied = [n for n, p in enumerate(packed) if p]
+    first = [d for d in kept if copied and d in facts.depends[copied[-1]]]
+    rest = [d for d in kept if d not in first]
+    return (*first, *combined, *rest) if results == GLOBAL else (*first, *rest, *combined)
+
+
+def packed_layout(facts: Facts, n: int, private_tile: Sequence[int], vector_dim: int) -> LocalCopy | None:
+    """How to pack an input: axes of register tiles blocked and innermost, the reduction just outside, others around.
+
+    None for inputs that cannot be copied as one box.
+    """
+    view = facts.h.inputs[n]
+    same = all(len({a[x].coefficients for a in view.accesses}) == 1 for x in range(len(view.shape)))
+    if not view.shape or not same:
+        return None
+    blocked = []
+    for x, index in enumerate(view.accesses[0]):
+        dims = index.dims()
+        plain = len(dims) == 1 and len({a[x] for a in view.accesses}) == 1 and index.coefficients[dims[0]] == 1
+        if plain and dims[0] in facts.kept and private_tile[dims[0]] > 1:
+            blocked.append(x)
+    blocked.sort(key=lambda x: view.accesses[0][x].dims()[0] == vector_dim)
+
+    def outermost(x: int) -> tuple[bool, int]:
+        dims = view.accesses[0][x].dims()
+        return (any(d in facts.combined for d in dims), -abs(view.strides[x]))
+
+    return LocalCopy(tuple(sorted(range(len(view.shape)), key=outermost)), tuple(blocked))
+
+
+def complete(facts: Facts, choices: Choices, row: int) -> Schedule:
+    """The schedule of one row of a batch, for one work-item a work-group."""
+    private = tuple(int(n) for n in choices.private_tile[row])
+    vector = int(choices.vector_dim[row])
+    packed = [bool(p) for p in choices.packed[row]]
+    results = int(choices.results[row])
+    order = global_order(facts, packed, results)
+    return Schedule(
+        num_wg=tuple(int(n) for n in choices.num_wg[row]),
+        num_wi=tuple(int(n) for n in choices.num_wi[row]),
+        local_tile=tuple(int(n) for n in choices.local_tile[row]),
+        private_tile=private,
+        vector_dim=vector,
+        vector_width=int(choices.vector_width[row]),
+        local_copies=tuple(packed_layout(facts, n, private, vector) if p else None for n, p in enumerate(packed)),
+        private_copies=(True,) * len(packed),
+        results=RESULTS[results],
+        global_order=order,
+        local_order=facts.loop_order,
+        private_order=(*facts.combined, *facts.kept),
+        group_order=order[::-1],
+        item_order=facts.loop_order[::-1],
+        combine_on="local" if results == PRIVATE and facts.combined else "global",
+    )
