@@ -6,7 +6,7 @@ scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evalua
 tests), `canonical.py` names all calls that share a kernel by one form, `stages.py` splits an MDH into kernels' worth.
 """
 
-from mdhnp.mdh.canonical import canonical, fingerprint
+from mdhnp.mdh.canonical import canonical, family, fingerprint
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.interpret import interpret
@@ -29,6 +29,7 @@ __all__ = [
     "View",
     "canonical",
     "cc",
+    "family",
     "fingerprint",
     "index",
     "interpret",

@@ -1,0 +1,137 @@
+"""Runs a case and its peer by turns, times them, and compares the result with the expected one."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import mdhnp
+
+__all__ = ["Case", "Measured", "largest_error", "measure"]
+
+#: Seconds between measurements: OpenBLAS's threads keep spinning after a call and would disturb the next one.
+_PAUSE = 0.05
+#: Seconds of calls in one measurement, where one call is shorter.
+_LENGTH = 0.005
+_MOST_PAIRS, _FEWEST_PAIRS, _SECONDS_A_CASE = 9, 3, 1.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the demo.
+
+    Attributes
+    ----------
+    call, data : str
+        As printed.
+    ours, peer : callable
+        Compute the same.
+    peer_name : str
+        Who computes it today.
+    expected : callable
+        Gives the right result: NumPy's, in float64 where results are floats.
+    tolerance : float
+        Largest error allowed, relative to the largest expected value.
+    note : callable, optional
+        From the result to a remark printed under the table.
+    """
+
+    call: str
+    data: str
+    ours: Callable[[], Any]
+    peer: Callable[[], Any]
+    peer_name: str
+    expected: Callable[[], Any]
+    tolerance: float = 2e-6
+    note: Callable[[Any], str] | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out: medians in seconds, the median of the pairs' ratios (peer by ours), the largest error."""
+
+    case: Case
+    seconds: float
+    peer_seconds: float
+    ratio: float
+    error: float
+    mdhoms: tuple[str, ...]
+    result: Any = field(repr=False)
+
+    @property
+    def right(self) -> bool:
+        """Whether the error is within the case's tolerance."""
+        return self.error <= self.case.tolerance
+
+
+def measure(case: Case) -> Measured:
+    """Warm up, check, and time a case and its peer by turns."""
+    kept: list[Any] = []
+    launches = mdhnp.explain(lambda: kept.append(case.ours())).launches
+    result = kept[0]
+    error = largest_error(result, case.expected())
+    case.peer()
+    pairs: list[tuple[float, float]] = []
+    begin = time.perf_counter()
+    while len(pairs) < _MOST_PAIRS:
+        pairs.append((_seconds(case.ours), _seconds(case.peer)))
+        if len(pairs) >= _FEWEST_PAIRS and time.perf_counter() - begin > _SECONDS_A_CASE:
+            break
+    ours, peers = zip(*pairs, strict=True)
+    ratio = median(theirs / mine for mine, theirs in pairs)
+    shown = tuple(short(p.mdhom) for p in launches)
+    # A call that NumPy computed has no launches, and shows nothing about this package.
+    return Measured(case, median(ours), median(peers), ratio, error if launches else np.inf, shown, result)
+
+
+def _seconds(function: Callable[[], Any]) -> float:
+    """Time of one call: the mean over calls that take long enough together."""
+    time.sleep(_PAUSE)
+    count, begin = 0, time.perf_counter()
+    while True:
+        function()
+        count += 1
+        passed = time.perf_counter() - begin
+        if passed > _LENGTH:
+            return passed / count
+
+
+def largest_error(found: Any, expected: Any) -> float:
+    """Give the largest difference by the largest expected value; infinite where shapes or infinities differ.
+
+    Examples
+    --------
+    >>> largest_error(np.array([1.0, 2.5]), np.array([1.0, 2.0]))
+    0.25
+    """
+    if isinstance(expected, tuple):
+        return max(largest_error(f, e) for f, e in zip(found, expected, strict=True))
+    found, expected = np.asarray(found), np.asarray(expected)
+    finite = np.isfinite(expected)
+    if found.shape != expected.shape or not np.array_equal(found[~finite], expected[~finite]):
+        return float("inf")
+    wide = np.float64 if expected.dtype.kind == "f" else np.int64
+    difference = np.abs(found[finite].astype(wide) - expected[finite].astype(wide)).max(initial=0)
+    if difference == 0:
+        return 0.0
+    error = float(difference / max(float(np.abs(expected[finite]).max()), np.finfo(float).tiny))
+    return error if np.isfinite(error) else float("inf")
+
+
+def short(h: mdhnp.MdHom) -> str:
+    """Give the papers' notation, with long scalar functions and lists of accesses cut.
+
+    Examples
+    --------
+    >>> four = mdhnp.md_hom(lambda a, b, c, d: a + b + c + d, {"i": mdhnp.cc}, "x[i], x[i+1], x[i+2], x[i+3] -> y[i]")
+    >>> short(four.bind(np.ones(9)))
+    'md_hom(f, (++)) ∘ x[i], x[i+1], … -> y[i]'
+    """
+    function = {"x0 * x1": "*", "x0 + x1": "+", "x0": "id"}.get(str(h.scalar).removeprefix("(").removesuffix(")"), "f")
+    accesses = [f"{v.name}[{','.join(i.show(h.names) for i in a)}]" for v in h.inputs for a in v.accesses]
+    shown = ", ".join(accesses if len(accesses) < 4 else [*accesses[:2], "…"])
+    outputs = ", ".join(v.show(h.names) for v in h.outputs)
+    return f"md_hom({function}, ({', '.join(map(str, h.combine))})) ∘ {shown} -> {outputs}"

@@ -1,0 +1,107 @@
+"""The demo: right results and exit code on every device, pictures, and what happens when a result is wrong."""
+
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp.demo
+from mdhnp.__main__ import main
+from mdhnp.demo import data, timing
+from mdhnp.demo.cases import all_cases
+from mdhnp.demo.png import write_png
+from mdhnp.demo.timing import Case, largest_error
+from mdhnp.runtime.devices import Device
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pair a case: this tests results, not times."""
+    for name, value in {"_PAUSE": 0, "_LENGTH": 0, "_MOST_PAIRS": 1, "_FEWEST_PAIRS": 1}.items():
+        monkeypatch.setattr(timing, name, value)
+
+
+def pixels_of(path: Path) -> Any:
+    content = path.read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n" and content[12:16] == b"IHDR"
+    columns, rows = (int.from_bytes(content[n : n + 4], "big") for n in (16, 20))
+    begin = content.index(b"IDAT")
+    length = int.from_bytes(content[begin - 4 : begin], "big")
+    lines = np.frombuffer(zlib.decompress(content[begin + 4 : begin + 4 + length]), np.uint8).reshape(rows, columns + 1)
+    assert (lines[:, 0] == 0).all()
+    return lines[:, 1:]
+
+
+def check_pictures(folder: Path) -> None:
+    found = {path.stem: pixels_of(path) for path in folder.iterdir()}
+    assert set(found) == {"photograph", "smoothed", "edges"}
+    assert all(pixels.shape == (512, 512) for pixels in found.values())
+    assert (found["photograph"] == data.picture()).all()
+    assert found["smoothed"].std() < found["photograph"].std()
+
+
+def test_demo(device: Device, quick: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mdhnp.demo.run(tmp_path) == 0
+    printed = capsys.readouterr().out
+    assert max(len(line) for line in printed.splitlines() if not line.startswith("written")) <= 120
+    for call in ("einsum", "matmul", "gemm", "gemv", "dot", "stencil", "prl", "md_hom"):
+        assert f"{call}(" in printed
+    assert device.name in printed and "recall" in printed
+    check_pictures(tmp_path)
+
+
+def test_demo_as_a_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mdhnp", "demo", "--device", "0", "--save", str(tmp_path / "new")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_pictures(tmp_path / "new")
+
+
+def test_a_wrong_result_fails(
+    device: Device, quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = np.ones(100)
+    wrong = Case("dot(x, x)", "ones", lambda: mdhnp.dot(x, x), lambda: x @ x, "np.matmul", lambda: np.float64(101))
+    monkeypatch.setattr(mdhnp.demo, "all_cases", lambda: iter([wrong]))
+    assert mdhnp.demo.run() == 1
+    assert "WRONG" in (printed := capsys.readouterr().out) and "wrong results: dot(x, x)" in printed
+
+
+def test_a_call_left_to_numpy_fails(device: Device, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(3, np.float16)
+    left = Case("dot(x, x)", "halves", lambda: mdhnp.dot(x, x), lambda: x @ x, "np.matmul", lambda: x @ x)
+    monkeypatch.setattr(mdhnp.demo, "all_cases", lambda: iter([left]))
+    assert mdhnp.demo.run() == 1
+
+
+def test_peers_agree() -> None:
+    for case in all_cases():
+        assert largest_error(case.peer(), case.expected()) < 1e-4, case.call
+
+
+def test_largest_error() -> None:
+    inf = np.inf
+    assert largest_error(np.zeros(3), np.zeros(4)) == inf
+    assert largest_error(np.array([1, inf]), np.array([1, inf])) == 0
+    assert largest_error(np.array([1, 2.0]), np.array([1, inf])) == inf
+    assert largest_error(np.array([1, np.nan]), np.array([1, 2.0])) == inf
+    assert largest_error((np.array([1]), np.array([3])), (np.array([1]), np.array([2]))) == 0.5
+    assert largest_error(np.zeros(0), np.zeros(0)) == 0
+
+
+def test_png(tmp_path: Path) -> None:
+    write_png(tmp_path / "a.png", np.array([[0.4, 254.6, 300], [-5, 128, 1]]))
+    assert pixels_of(tmp_path / "a.png").tolist() == [[0, 255, 255], [0, 128, 1]]
+
+
+def test_commands(device: Device, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == 0
+    assert device.runtime in capsys.readouterr().out
+    assert main(["demo", "--device", "no such device"]) == 2
+    assert "no such device" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([])
