@@ -1,0 +1,79 @@
+"""What the documentation shows is what happens: code blocks, examples in docstrings, example scripts."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import runpy
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mdhnp
+import mdhnp.mdh
+from mdhnp.runtime.devices import Device
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+MODULES = sorted(
+    info.name for info in pkgutil.walk_packages(mdhnp.__path__, "mdhnp.")
+    if not info.name.endswith((".__main__", ".data.make"))
+)  # fmt: skip
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """Line number and text of every Python block."""
+    text = page.read_text()
+    return [(text[: m.start(1)].count("\n"), m[1]) for m in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_blocks_run(page: Path, device: Device) -> None:
+    found = blocks(page)
+    names: dict[str, Any] = {"__name__": page.stem}
+    for line, block in found:
+        # Blank lines put a block's line numbers in a traceback where they are in the page.
+        exec(compile("\n" * line + block, str(page), "exec"), names)
+
+
+def test_pages_have_blocks() -> None:
+    assert {p.name for p in PAGES if blocks(p)} >= {"README.md", "md_hom.md"}
+
+
+@pytest.mark.parametrize("name", ["mdhnp", *MODULES])
+def test_docstrings(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Examples of settings must not reach other tests.
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    # Inside of mdhnp.mdh examples use its names without saying where they come from.
+    known = {n: getattr(mdhnp.mdh, n) for n in mdhnp.mdh.__all__} if name.startswith("mdhnp.mdh") else {}
+    module = importlib.import_module(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)
+        assert doctest.testmod(module, extraglobs=known, optionflags=OPTIONS).failed == 0
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
+def test_examples_run(script: Path, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def test_no_page_links_to_nothing() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_ci_runs_the_readmes_commands() -> None:
+    readme, script = (ROOT / "README.md").read_text(), (ROOT / ".ci" / "run").read_text().splitlines()
+    tests = re.search(r"^pip install (\S+) && (python -m pytest.*)$", readme, re.M)
+    style = re.search(r"`(ruff check .*mypy)`", readme)
+    assert tests and style
+    assert tests[2] in script
+    assert any(line.endswith(tests[1]) and "pip install" in line for line in script)
+    assert all(command in script for command in style[1].split(" && "))
