@@ -1,0 +1,1 @@
+"""Finds better schedules by measuring, and remembers them for good."""

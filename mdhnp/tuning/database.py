@@ -1,0 +1,292 @@
+"""One SQLite file that is always usable: by many threads and processes, after a kill, on a full or read-only disk.
+
+Takes functions of a connection and runs them; it must not know what the tables mean. Whatever is wrong with the file,
+the caller only finds less in it. A file that is damaged, foreign or of a later schema is renamed and a new one begun.
+Where nothing can be written, a database in memory takes its place, with all that could be read. Either is said once, as
+a warning.
+
+Connections are kept in a pool: no two threads use one at the same time. SQLite's locks belong to a process and do not
+survive fork(), which even in a child that never touches them can damage the file. So all are closed before each fork().
+"""
+
+import os
+import sqlite3
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from mdhnp.tuning import schema
+from mdhnp.tuning.processes import file_lock
+
+__all__ = ["Database"]
+
+T = TypeVar("T")
+_Identity = tuple[int, int]
+
+_PATIENCE = 5.0  # seconds to wait for another process
+# After a power failure the last moments may be missing, but the file is whole.
+_SETTINGS = ("PRAGMA synchronous = NORMAL", "PRAGMA foreign_keys = ON")
+
+# File systems that several machines mount: WAL needs memory that all its users share.
+_NETWORK = (
+    "9p",
+    "afs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "panfs",
+    "smb3",
+    "sshfs",
+)
+
+
+class Database:
+    """A file and the connections to it.
+
+    Attributes
+    ----------
+    path : Path
+        The file, which need not exist, nor be possible.
+    trouble : str or None
+        Why the database is in memory and ends with the process; None while it is in the file.
+
+    Examples
+    --------
+    >>> Database(Path("/nowhere/tuning.sqlite")).read(lambda db: 1) is None
+    True
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.trouble: str | None = None
+        self._memory: sqlite3.Connection | None = None
+        self._gate = threading.Condition()
+        self._free: list[tuple[sqlite3.Connection, _Identity | None]] = []
+        self._taken = 0
+        self._closer = weakref.finalize(self, _close, self._free)
+        _databases.add(self)
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Give `work(connection)`, or None where there is no file: reading creates none."""
+        if self.trouble is None and self._identity() is None:
+            return None
+        return self._run(work)
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Give `work(connection)`, run as one transaction. It may run more than once, and must have no other effect."""
+
+        def transaction(db: sqlite3.Connection) -> T:
+            with schema.transaction(db):
+                return work(db)
+
+        return self._run(transaction)
+
+    def problems(self) -> list[str]:
+        """Say what is wrong with the file, without changing or moving it."""
+        if self.trouble is not None:
+            return [f"kept in memory, not in {self.path}: {self.trouble}"]
+        if self._identity() is None:
+            return []
+        try:
+            db = sqlite3.connect(self._uri("mode=ro"), uri=True, timeout=_PATIENCE)
+            try:
+                schema.check_stamp(db)
+                rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+            finally:
+                db.close()
+        except sqlite3.Error as error:
+            rows = [str(error)]
+        return [f"{self.path}: {row}" for row in rows if row != "ok"]
+
+    def close(self) -> None:
+        """Close the connections that are not in use. The next use opens one again."""
+        with self._gate:
+            _close(self._free)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        attempts = 0
+        while self.trouble is None:
+            attempts += 1
+            identity = self._identity()
+            try:
+                with self._connection(identity) as db:
+                    return work(db)
+            except (sqlite3.DatabaseError, OSError) as error:
+                if schema.is_damage(error) and attempts <= 2:
+                    self._replace(identity, str(error))
+                elif schema.is_damage(error) or isinstance(error, (sqlite3.OperationalError, OSError)):
+                    self._to_memory(str(error))
+                else:
+                    raise
+        with self._gate:
+            assert self._memory is not None
+            return work(self._memory)
+
+    def _identity(self) -> _Identity | None:
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _uri(self, options: str) -> str:
+        return f"{self.path.as_uri()}?{options}"
+
+    @contextmanager
+    def _connection(self, identity: _Identity | None) -> Iterator[sqlite3.Connection]:
+        """Lend a connection to the file of this identity: another may have taken its place since the last use."""
+        with self._gate:
+            held = self._free.pop() if self._free else None
+            self._taken += 1
+        try:
+            if held is not None and (held[1] != identity or identity is None):
+                held[0].close()
+                held = None
+            held = held or self._open()
+            yield held[0]
+        except BaseException:
+            if held is not None:
+                held[0].close()
+                held = None
+            raise
+        finally:
+            with self._gate:
+                self._taken -= 1
+                if held is not None:
+                    self._free.append(held)
+                self._gate.notify_all()
+
+    def _open(self) -> tuple[sqlite3.Connection, _Identity | None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            identity = self._identity()
+            if not schema.check_stamp(db):
+                db.execute("PRAGMA synchronous = OFF")  # there is nothing to lose yet
+                with schema.transaction(db):
+                    if not schema.check_stamp(db):  # another process may have been faster
+                        schema.create(db)
+            mode = "DELETE" if _on_network(self.path.parent) else "WAL"
+            if db.execute("PRAGMA journal_mode").fetchone()[0] != mode.lower():
+                with suppress(sqlite3.OperationalError):  # in use; the next to open it will succeed
+                    db.execute(f"PRAGMA journal_mode = {mode}")
+            for setting in _SETTINGS:
+                db.execute(setting)
+        except BaseException:
+            db.close()
+            raise
+        return db, identity
+
+    def _replace(self, identity: _Identity | None, reason: str) -> None:
+        try:
+            target = self._set_aside(identity)
+        except OSError as error:
+            self._to_memory(f"{reason}; {error}")
+            return
+        if target is not None:
+            warnings.warn(
+                f"the tuning cache {self.path} cannot be used ({reason}): it is now {target}, and a new one is begun",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _set_aside(self, identity: _Identity | None) -> Path | None:
+        with self._gate, file_lock(Path(f"{self.path}.lock"), _PATIENCE):
+            if identity is None or self._identity() != identity:
+                return None  # another process did it
+            number = 1
+            while (target := Path(f"{self.path}.aside-{number}")).exists():
+                number += 1
+            for suffix in ("-wal", "-shm", "-journal", ""):
+                with suppress(FileNotFoundError):
+                    os.rename(f"{self.path}{suffix}", f"{target}{suffix}")
+            return target
+
+    def _to_memory(self, reason: str) -> None:
+        with self._gate:
+            if self.trouble is not None:
+                return
+            self._memory = schema.in_memory()
+            for options in ("mode=ro", "mode=ro&immutable=1"):  # the second needs no file beside it
+                if schema.copy_tables(self._uri(options), self._memory):
+                    break
+            self.trouble = reason
+            _close(self._free)
+        warnings.warn(
+            f"the tuning cache {self.path} cannot be used ({reason}): what is tuned now is forgotten when this process "
+            "ends. Set MDHNP_CACHE_DIR to a folder that can be written",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def _pause(self) -> None:
+        self._gate.acquire()
+        deadline = time.monotonic() + _PATIENCE + 1
+        while self._taken and (left := deadline - time.monotonic()) > 0:
+            self._gate.wait(left)
+        _close(self._free)
+
+    def _resume(self) -> None:
+        self._gate.release()
+
+    def _restart(self) -> None:
+        """Begin anew in a child, where what was in use belongs to threads that no longer exist."""
+        self._gate = threading.Condition()
+        self._taken = 0
+
+
+def _close(connections: list[tuple[sqlite3.Connection, _Identity | None]]) -> None:
+    while connections:
+        with suppress(sqlite3.Error):
+            connections.pop()[0].close()
+
+
+@lru_cache(maxsize=8)
+def _on_network(folder: Path) -> bool:
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    except OSError:
+        return False
+    folder = folder.resolve()
+    points = [(m[1].replace("\\040", " "), m[2].removeprefix("fuse.")) for m in mounts]
+    found = [(len(point), number) for number, (point, _) in enumerate(points) if folder.is_relative_to(point)]
+    return bool(found) and points[max(found)[1]][1] in _NETWORK
+
+
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_forking = threading.Lock()
+_paused: list[Database] = []
+
+
+def _before_fork() -> None:
+    _forking.acquire()
+    for database in list(_databases):
+        database._pause()
+        _paused.append(database)
+
+
+def _after_fork_in_parent() -> None:
+    while _paused:
+        _paused.pop()._resume()
+    _forking.release()
+
+
+def _after_fork_in_child() -> None:
+    while _paused:
+        _paused.pop()._restart()
+    _forking.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

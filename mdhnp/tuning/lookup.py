@@ -1,0 +1,57 @@
+"""The schedule to use now: the tuned one, else that of the nearest extents, else the default.
+
+Takes a stage and a device, never measures. The generator's version is part of the key, so that schedules tuned for
+other kernels are not taken for granted.
+"""
+
+from mdhnp.mdh import MdHom, canonical, family, fingerprint
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import IllegalSchedule, Schedule, check
+from mdhnp.schedule.adapt import adapt
+from mdhnp.schedule.default import default
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.records import Key
+
+__all__ = ["GENERATOR", "key_of", "schedule_for"]
+
+#: Counts changes of the code generator that change which schedules are fast.
+GENERATOR = "1"
+
+#: A schedule of the same family is worth more than the default only where extents are alike.
+_NEAR = 4.0
+
+
+def key_of(h: MdHom, device: Device) -> Key:
+    """Give the key under which a stage's schedule is kept."""
+    extents = canonical(h).extents
+    return Key(family(h), extents, fingerprint(h), device.identity, GENERATOR)
+
+
+def schedule_for(h: MdHom, device: Device) -> Schedule:
+    """Look the best known schedule up.
+
+    Parameters
+    ----------
+    h : MdHom
+        One stage in canonical form, without extents of 0.
+    device : Device
+        Where it will run.
+    """
+    key = key_of(h, device)
+    entry = cache().get(key)
+    if entry is not None and _legal(h, entry.schedule, device):
+        return entry.schedule
+    for other, near in cache().nearest(key, limit=3):
+        ratios = [max(a / b, b / a) for a, b in zip(key.extents, other.extents, strict=True)]
+        fitted = adapt(h, near.schedule, device.caps) if max(ratios) <= _NEAR else None
+        if fitted is not None:
+            return fitted
+    return default(h, device.caps)
+
+
+def _legal(h: MdHom, s: Schedule, device: Device) -> bool:
+    try:
+        check(h, s, device.caps)
+    except IllegalSchedule:
+        return False
+    return True

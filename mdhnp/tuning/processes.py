@@ -1,0 +1,109 @@
+"""Processes that share files: which are still there, and how to keep the others out. Knows not what they share."""
+
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Process", "file_lock"]
+
+
+class Process(NamedTuple):
+    """A process, told from a later one that got the same number.
+
+    Attributes
+    ----------
+    host : str
+        Machine, its boot and the name space that gives the number its meaning, so that containers with one cache folder
+        do not take each other's processes for dead.
+    pid : int
+        The process's number.
+    started : str
+        Time of its start as the system writes it; empty where that is unknown.
+
+    Examples
+    --------
+    >>> Process.current().is_dead()
+    False
+    """
+
+    host: str
+    pid: int
+    started: str
+
+    @staticmethod
+    def current() -> "Process":
+        """Give the process that asks."""
+        return _process(os.getpid())
+
+    def is_dead(self) -> bool:
+        """Tell whether the process surely no longer runs; False where that cannot be known."""
+        if self.host != _host() or os.name != "posix":
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # alive, and another user's
+            pass
+        return self.started != _started(self.pid)
+
+
+@contextmanager
+def file_lock(path: Path, patience: float) -> Iterator[None]:
+    """Keep other processes out while the block runs; the lock ends with its process.
+
+    Parameters
+    ----------
+    path : Path
+        File to lock, made if it is missing.
+    patience : float
+        Seconds to wait for another process.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be made, or another process holds it for too long.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not POSIX
+        yield
+        return
+    with open(path, "ab") as lock:
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        yield
+
+
+@lru_cache(maxsize=1)
+def _process(pid: int) -> Process:
+    return Process(_host(), pid, _started(pid))
+
+
+@lru_cache(maxsize=1)
+def _host() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        boot = space = ""
+    return f"{platform.node()}|{boot}|{space}"
+
+
+def _started(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

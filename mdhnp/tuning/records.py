@@ -1,0 +1,170 @@
+"""What the tuning cache holds: keys, entries and measurements. Knows no file and no database."""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Literal, get_args
+
+from mdhnp.schedule import LocalCopy, Schedule
+
+__all__ = ["Entry", "Key", "Measurement", "Source", "Status", "read_schedule"]
+
+Source = Literal["tuned", "imported", "shipped"]
+Status = Literal["ok", "slow", "build", "wrong", "hang", "crash", "illegal"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a schedule was tuned for.
+
+    Attributes
+    ----------
+    family : str
+        Hash of the canonical MDH without its extents: operators, scalar function, access pattern, dtypes, stride class.
+    extents : tuple of int
+        Of the canonical MDH.
+    exact : str
+        Fingerprint of the canonical MDH with its extents and strides.
+    device : str
+        ``Device.identity``: name, driver and runtime.
+    generator : str
+        Version of the code generator.
+
+    Examples
+    --------
+    >>> Key("matmul", (64, 64, 64), "1f3a", "intel|Xeon|2025.1", "1").extents
+    (64, 64, 64)
+    """
+
+    family: str
+    extents: tuple[int, ...]
+    exact: str
+    device: str
+    generator: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The best schedule found for a key.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        For the canonical MDH.
+    seconds : float
+        Median time of the kernel.
+    evaluations : int
+        Schedules measured until this one was chosen.
+    tuned_at : str
+        Date and time in ISO 8601. Given in any time zone (UTC if none is named), kept as ``2026-01-31T12:00:00Z``.
+    mdh : str
+        The MDH in printed notation, for humans.
+    source : {"tuned", "imported", "shipped"}
+        Who measured: this user, someone whose wisdom was imported, or those who made the package.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of range or `tuned_at` is no date.
+    """
+
+    schedule: Schedule
+    seconds: float
+    evaluations: int
+    tuned_at: str
+    mdh: str
+    source: Source = "tuned"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise ValueError(f"seconds: {self.seconds} is no positive number")
+        if self.evaluations < 0:
+            raise ValueError(f"evaluations: {self.evaluations} is negative")
+        if self.source not in get_args(Source):
+            raise ValueError(f"source: {self.source!r} is none of {', '.join(get_args(Source))}")
+        object.__setattr__(self, "tuned_at", _utc(self.tuned_at))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One candidate of a search and what became of it.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        The candidate.
+    seconds : float or None
+        Median time of the kernel; None where it never ran to its end.
+    status : {"ok", "slow", "build", "wrong", "hang", "crash", "illegal"}
+        Measured; cut off as clearly slower than the best; or how it failed.
+    message : str
+        The error's text. The cache keeps its first 4000 characters.
+    """
+
+    schedule: Schedule
+    seconds: float | None
+    status: Status
+    message: str = ""
+
+
+@lru_cache(maxsize=4096)
+def read_schedule(text: str) -> Schedule:
+    """Read a schedule that may come from anywhere.
+
+    Stricter than :meth:`Schedule.from_json`: what passes has the right types throughout, so that nothing but numbers
+    reaches generated code. Whether it is legal for an MDH and a device is for :func:`mdhnp.schedule.check` to say.
+
+    Raises
+    ------
+    ValueError
+        If the text is no schedule, with the field that is wrong.
+
+    Examples
+    --------
+    >>> read_schedule(Schedule.plain((4, 5), 1).to_json()).num_wg
+    (1, 1)
+    """
+    try:
+        schedule = Schedule.from_json(text)
+    except RecursionError as error:
+        raise ValueError("schedule: nested too deeply") from error
+    _check_types(schedule)
+    return schedule
+
+
+_SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
+_ORDERS = ("global_order", "local_order", "private_order", "group_order", "item_order")
+
+
+def _check_types(s: Schedule) -> None:
+    for name in _SIZES + _ORDERS:
+        values = getattr(s, name)
+        _require(_all_of(int, values) and len(values) == len(s.num_wg), name, "is not one integer a dimension")
+    _require(_all_of(int, (s.vector_dim, s.vector_width)), "vector_dim, vector_width", "are not integers")
+    _require(_all_of(bool, s.private_copies), "private_copies", "are not true or false")
+    for copy in s.local_copies:
+        if isinstance(copy, LocalCopy):
+            _require(_all_of(int, copy.order + copy.blocked), "local_copies", "are not made of integers")
+    _require(s.results in ("private", "local", "global"), "results", f"cannot be {s.results!r}")
+    _require(s.combine_on in ("global", "local"), "combine_on", f"cannot be {s.combine_on!r}")
+    if s.second is not None:
+        _check_types(s.second)
+
+
+def _all_of(kind: type, values: object) -> bool:
+    return isinstance(values, tuple) and all(type(v) is kind for v in values)
+
+
+def _require(holds: bool, field: str, problem: str) -> None:
+    if not holds:
+        raise ValueError(f"schedule: {field} {problem}")
+
+
+def _utc(text: str) -> str:
+    if len(text) == 20 and text[-1] == "Z" and text[10] == "T":
+        datetime.fromisoformat(text)
+        return text
+    when = datetime.fromisoformat(text)
+    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
