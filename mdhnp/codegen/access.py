@@ -1,6 +1,6 @@
 """Reading inputs and writing outputs at given coordinates, from global or local memory, in scalars or vectors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mdhnp.codegen.ctypes import Value, constant, convert, mask, memory_type, value_type, vector_name
@@ -66,19 +66,31 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     offset = Linear((), linear.constant)
     for d, coefficient in enumerate(linear.coefficients):
         offset = offset + place.point[d] * coefficient
-    stride = linear.coefficients[vector] if place.lanes > 1 else 0
+    stride = linear.coefficients[vector] if moves else 0
     return _read(c, view, view.name, GLOBAL, offset, stride, place.lanes, place.valid if moves else "")
 
 
 def store(c: Context, number: int, place: Place, value: Value) -> None:
     """Write a result to its place in the output."""
     view = c.nest.h.outputs[number]
+    offset, stride = _output_offset(c, view, place)
+    write(c, view.name, GLOBAL, offset, stride, place.valid, value)
+
+
+def read_back(c: Context, number: int, place: Place) -> Value:
+    """Give the partial result that waits in an output."""
+    view = c.nest.h.outputs[number]
+    offset, stride = _output_offset(c, view, place)
+    return _read(c, view, view.name, GLOBAL, offset, stride, place.lanes, place.valid)
+
+
+def _output_offset(c: Context, view: View, place: Place) -> tuple[Linear, int]:
+    """Where a place's result lies in an output, and the distance of neighbouring lanes."""
     linear = view.linear(view.accesses[0])
     offset = c.output_offset + linear.constant
     for d, coefficient in enumerate(linear.coefficients):
         offset = offset + place.point[d] * coefficient
-    stride = linear.coefficients[c.nest.s.vector_dim] if value.lanes > 1 else 0
-    write(c, view.name, GLOBAL, offset, stride, place.valid, value)
+    return offset, linear.coefficients[c.nest.s.vector_dim] if place.lanes > 1 else 0
 
 
 def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, valid: str, value: Value) -> None:
@@ -97,7 +109,9 @@ def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, vali
         c.writer.line(f"{function}({buffer} + {offset}, {stride}, {valid or value.lanes}, {text});")
 
 
-def _read(c: Context, view: View, buffer: str, space: str, offset: Linear, stride: int, lanes: int, valid: str) -> Value:
+def _read(
+    c: Context, view: View, buffer: str, space: str, offset: Linear, stride: int, lanes: int, valid: str
+) -> Value:
     name = memory_type(view.dtype)
     if lanes == 1 or stride == 0:
         return _as_value(view, f"{buffer}[{offset}]", 1)
@@ -118,26 +132,28 @@ def _as_value(view: View, text: str, lanes: int) -> Value:
     if view.dtype.kind != "b":
         return Value(text, view.dtype, lanes)
     if lanes == 1:
-        return Value(f"({text} != 0)", view.dtype)
+        return Value(f"{text} != 0", view.dtype)
     return Value(f"convert_int{lanes}({text} != (uchar{lanes})(0))", view.dtype, lanes)
 
 
-def bounded_read(c: Context, view: View, indices: list[str]) -> str:
+def bounded_read(c: Context, view: View, indices: Sequence[Linear]) -> str:
     """Read an element whose indices may lie outside of the array."""
-    if view.boundary == "constant":
-        inside = " && ".join(f"({i}) >= 0 && ({i}) < {n}" for i, n in zip(indices, view.shape, strict=True))
-        outside = "0" if view.dtype.kind == "b" else constant(view.fill, view.dtype)
-        return f"({inside} ? {view.name}[{_flat(view, indices)}] : ({memory_type(view.dtype)}){outside})"
-    assert view.boundary is not None
-    function = c.helpers.boundary(view.boundary)
-    return f"{view.name}[{_flat(view, [f'{function}({i}, {n})' for i, n in zip(indices, view.shape, strict=True)])}]"
+    if view.boundary != "constant":
+        assert view.boundary is not None
+        function = c.helpers.boundary(view.boundary)
+        inside = [Linear(((f"{function}({i}, {n})", 1),)) for i, n in zip(indices, view.shape, strict=True)]
+        return f"{view.name}[{_flat(view, inside)}]"
+    tests = [t for i, n in zip(indices, view.shape, strict=True) for t in (i.at_least(0), i.at_most(n - 1))]
+    outside = "0" if view.dtype.kind == "b" else constant(view.fill, view.dtype)
+    test = "0" if "0" in tests else " && ".join(t for t in tests if t != "1") or "1"
+    return f"({test} ? {view.name}[{_flat(view, indices)}] : ({memory_type(view.dtype)}){outside})"
 
 
-def _flat(view: View, indices: list[str]) -> str:
-    terms = [f"({i}) * {s}" if s != 1 else f"({i})" for i, s in zip(indices, view.strides, strict=True) if s]
-    if view.offset or not terms:
-        terms.append(str(view.offset))
-    return " + ".join(terms)
+def _flat(view: View, indices: Sequence[Linear]) -> str:
+    offset = Linear((), view.offset)
+    for index, stride in zip(indices, view.strides, strict=True):
+        offset = offset + index * stride
+    return str(offset)
 
 
 def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool) -> Value:
@@ -145,13 +161,13 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
     vector = c.nest.s.vector_dim
     point = dict(place.point)
     if moves:
-        point[vector] = point[vector] + Linear((("l", 1),))
+        point[vector] = point[vector] + Linear((("lane", 1),))
     indices = []
     for index in view.accesses[access]:
         total = Linear((), index.constant)
         for d, coefficient in enumerate(index.coefficients):
             total = total + point[d] * coefficient
-        indices.append(str(total))
+        indices.append(total)
     element = bounded_read(c, view, indices)
     if not moves:
         return _as_value(view, element, 1)
@@ -159,7 +175,9 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
     kind = vector_name(name, place.lanes)
     variable = c.writer.fresh("b")
     c.writer.line(f"{kind} {variable};")
-    c.writer.line(f"for ({c.nest.index_type} l = 0; l < {place.lanes}; ++l) (({name} *)&{variable})[l] = {element};")
+    c.writer.line(
+        f"for ({c.nest.index_type} lane = 0; lane < {place.lanes}; ++lane) (({name} *)&{variable})[lane] = {element};"
+    )
     return _as_value(view, variable, place.lanes)
 
 
@@ -187,9 +205,10 @@ class TileLayout:
                     where = where + -coefficient * (self.footprints[d] - 1)
             block = self.blocks[axis]
             if block:
-                terms = Linear(where.terms) * (self.block_strides[axis] // block)
-                inner = (where.constant // block) * self.block_strides[axis] + (where.constant % block) * self.strides[axis]
-                total = total + terms + inner
+                # Steps advance by whole blocks; everything else stays inside of one.
+                steps = Linear(tuple((n, f) for n, f in where.terms if n.endswith("_p")))
+                inside = Linear(tuple((n, f) for n, f in where.terms if not n.endswith("_p")), where.constant)
+                total = total + steps * (self.block_strides[axis] // block) + inside * self.strides[axis]
             else:
                 total = total + where * self.strides[axis]
             if place.lanes > 1:

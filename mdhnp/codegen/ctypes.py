@@ -28,8 +28,18 @@ class Value:
 
     @property
     def atom(self) -> str:
-        """The text, in parentheses where it is not a single token or call."""
-        return self.text if self.text.replace("_", "").replace(".", "").isalnum() else f"({self.text})"
+        """The text, in parentheses where operators beside it could tear it apart."""
+        return self.text if _is_atom(self.text) else f"({self.text})"
+
+
+def _is_atom(text: str) -> bool:
+    """Whether it is a name or number, followed by any brackets and parentheses: ``x``, ``x[i + 1]``, ``f(x)``."""
+    depth = 0
+    for char in text:
+        depth += (char in "([") - (char in ")]")
+        if depth == 0 and not (char.isalnum() or char in "_.)]"):
+            return False
+    return True
 
 
 def memory_type(dtype: np.dtype[Any]) -> str:
@@ -99,8 +109,9 @@ def convert(value: Value, dtype: np.dtype[Any]) -> Value:
     if dtype.kind == "b":
         zero = constant("0", value.dtype)
         if value.lanes == 1:
-            return Value(f"({value.atom} != {zero})", dtype)
-        return mask(f"({value.atom} != {zero})", value.dtype, value.lanes)
+            return Value(f"{value.atom} != {zero}", dtype)
+        wide = as_vector(Value(zero, value.dtype), value.lanes)
+        return mask(f"{value.atom} != {wide.atom}", value.dtype, value.lanes)
     if value.dtype.kind == "b":
         source = value.text if value.lanes == 1 else f"-{value.atom}"
         text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({source})"
@@ -121,8 +132,8 @@ def select(condition: Value, left: Value, right: Value) -> Value:
     lanes = max(condition.lanes, left.lanes, right.lanes)
     if condition.lanes == 1:
         left, right = (as_vector(v, lanes) for v in (left, right))
-        return Value(f"({condition.atom} ? {left.atom} : {right.atom})", left.dtype, lanes)
+        return Value(f"{condition.atom} ? {left.atom} : {right.atom}", left.dtype, lanes)
     left, right = (as_vector(v, lanes) for v in (left, right))
     size = 4 if left.dtype.kind == "b" else left.dtype.itemsize
     test = condition.atom if size == 4 else f"convert_{_MASKS[size]}{lanes}({condition.text})"
-    return Value(f"({test} ? {left.atom} : {right.atom})", left.dtype, lanes)
+    return Value(f"{test} ? {left.atom} : {right.atom}", left.dtype, lanes)

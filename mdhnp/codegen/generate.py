@@ -3,8 +3,11 @@
 Takes canonical MDHs, schedules and device sizes, gives a :class:`Program`. Pure: no device, no files, no clock.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.kernel import emit_kernel
@@ -15,7 +18,7 @@ from mdhnp.codegen.scan import emit_scan
 from mdhnp.codegen.writer import Writer
 from mdhnp.mdh import Affine, Combine, MdHom, Stage, View, canonical
 from mdhnp.mdh.combine import CC
-from mdhnp.mdh.function import identity_function
+from mdhnp.mdh.function import Function, Instruction, identity_function
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import Schedule
@@ -41,11 +44,21 @@ class _Build:
         self.temporaries.append(max(view.elements(), 1) * view.dtype.itemsize)
         return Argument("temporary", len(self.temporaries) - 1)
 
-    def add(self, h: MdHom, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument], *, scan: bool = False, carry: Sequence[Argument] = (), partial: bool = False) -> None:
+    def add(
+        self,
+        h: MdHom,
+        s: Schedule,
+        inputs: Sequence[Argument],
+        outputs: Sequence[Argument],
+        *,
+        scan: bool = False,
+        carry: Sequence[Argument] = (),
+        partial: bool = False,
+    ) -> None:
         """Write one kernel."""
         nest = Nest(h, s)
         helpers = self.helpers.setdefault(nest.index_type, Helpers(nest.index_type))
-        context = Context(nest, Writer(), helpers)
+        context = Context(nest, Writer(barrier_first=self.caps.kind == "cpu"), helpers)
         name = f"mdh_{len(self.kernels)}"
         if partial:
             context.output_offset = _group_offset(nest)
@@ -140,7 +153,7 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
     finish = None
     if h.finish is not None:
-        finish = _renumbered_finish(h, len(reads), parameters, position)
+        finish = _renumbered_finish(h, h.finish, len(reads), parameters, position)
     combine = (Combine("pw", h.operator), *(CC for _ in kept))
     names = ("g_", *(h.names[d] for d in kept))
     second = MdHom(full, combine, scalar, inputs, tuple(move(v) for v in h.outputs), finish, names)
@@ -155,7 +168,10 @@ def _finish_inputs(h: MdHom) -> list[int]:
     return sorted({h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count})
 
 
-def _renumbered_finish(h, reads, parameters, position):  # type: ignore[no-untyped-def]
+def _renumbered_finish(
+    h: MdHom, finish: Function, reads: int, parameters: tuple[np.dtype[Any], ...], position: Mapping[int, int]
+) -> Function:
+    """Renumber `finish` for the second kernel: after the results come `reads` parts, then the inputs it reads."""
     count = len(h.scalar.dtypes)
     place = {p: p for p in range(count)}
     following = count + reads
@@ -164,14 +180,14 @@ def _renumbered_finish(h, reads, parameters, position):  # type: ignore[no-untyp
             place[count + h.accesses.index((n, a))] = following
             following += 1
 
-    def step(s):  # type: ignore[no-untyped-def]
+    def step(s: Instruction) -> Instruction:
         if s.op == "param":
             return replace(s, position=place.get(s.position, 0))
         if s.op == "index":
             return replace(s, position=position.get(s.position, 0))
         return s
 
-    return replace(h.finish, parameters=(*h.scalar.dtypes, *parameters), body=tuple(step(s) for s in h.finish.body))
+    return replace(finish, parameters=(*h.scalar.dtypes, *parameters), body=tuple(step(s) for s in finish.body))
 
 
 def _group_offset(nest: Nest) -> Linear:
@@ -187,7 +203,9 @@ def _group_offset(nest: Nest) -> Linear:
     return total
 
 
-def _scan(build: _Build, h: MdHom, s: Schedule, d: int, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
+def _scan(
+    build: _Build, h: MdHom, s: Schedule, d: int, inputs: Sequence[Argument], outputs: Sequence[Argument]
+) -> None:
     """Within one work-group a scan is one kernel; over several, totals come first, then their scan, then the scan."""
     groups = s.num_wg[d]
     if groups == 1:
@@ -201,7 +219,7 @@ def _scan(build: _Build, h: MdHom, s: Schedule, d: int, inputs: Sequence[Argumen
     outputs_of_scan = tuple(replace(v, name=f"O{n}") for n, v in enumerate(second.inputs))
     scan_totals = canonical(replace(second, combine=combine, outputs=outputs_of_scan))
     prefixes = [build.temporary(v) for v in scan_totals.outputs]
-    build.add(scan_totals, build.default(scan_totals, build.caps), totals, prefixes, scan=True)
+    _scan(build, scan_totals, build.default(scan_totals, build.caps), scan_totals.dims("ps")[0], totals, prefixes)
     build.add(h, s, inputs, outputs, scan=True, carry=prefixes)
 
 
@@ -217,4 +235,3 @@ def _totals(h: MdHom) -> MdHom:
     assert operator is not None
     combine = tuple(Combine("pw", replace(operator, commutative=False)) if c.kind == "ps" else c for c in h.combine)
     return replace(h, combine=combine, outputs=outputs, finish=None)
-

@@ -9,6 +9,7 @@ schedule.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,20 @@ class Linear:
 
     def __mul__(self, factor: int) -> "Linear":
         return Linear(tuple((n, f * factor) for n, f in self.terms if f * factor), self.constant * factor)
+
+    @property
+    def atom(self) -> str:
+        """The text, in parentheses where it is more than a name or number."""
+        text = str(self)
+        return f"({text})" if " " in text or text.startswith("-") else text
+
+    def at_least(self, bound: int) -> str:
+        """Text of the test; "1" or "0" where the value is known."""
+        return f"{self} >= {bound}" if self.terms else str(int(self.constant >= bound))
+
+    def at_most(self, bound: int) -> str:
+        """Text of the test; "1" or "0" where the value is known."""
+        return f"{self} <= {bound}" if self.terms else str(int(self.constant <= bound))
 
     def __str__(self) -> str:
         text = ""
@@ -111,9 +126,12 @@ class Nest:
     @cached_property
     def index_type(self) -> str:
         """Type that holds every offset: ``int``, or ``long`` for buffers of 2^31 elements and more."""
-        views = (*self.h.inputs, *self.h.outputs)
-        largest = max((v.elements() for v in views), default=0)
-        return "int" if max(largest, self.h.points if not views else 0, *self.h.extents, 0) < 2**31 - 2**16 else "long"
+        reach = [v.offset + v.elements() for v in (*self.h.inputs, *self.h.outputs)]
+        return "int" if max(*reach, *self.h.extents, 0, 0) < 2**31 - 2**16 else "long"
+
+    def literal(self, value: int) -> str:
+        """Write a number in the type of offsets, for functions that need arguments of one type."""
+        return str(value) if self.index_type == "int" else f"{value}l"
 
     def base(self, d: int) -> Linear:
         """The first point of the work-item's private tile."""
@@ -131,7 +149,7 @@ class Nest:
         return Linear(((f"min({coordinates[d]}, {self.h.extents[d] - 1})", 1),))
 
     @cached_property
-    def result_dtypes(self) -> tuple["np.dtype", ...]:  # type: ignore[type-arg]
+    def result_dtypes(self) -> tuple[np.dtype[Any], ...]:
         """Types of the partial results."""
         return self.h.scalar.dtypes
 

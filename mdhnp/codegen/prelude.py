@@ -10,10 +10,52 @@ __all__ = ["Helpers"]
 
 _BOUNDARY = {
     "nearest": "return clamp(i, ({t})0, n - 1);",
-    "wrap": "const {t} r = i % n; return r < 0 ? r + n : r;",
-    "reflect": "const {t} m = 2 * n; {t} r = i % m; r = r < 0 ? r + m : r; return min(r, m - 1 - r);",
-    "mirror": "const {t} m = max(2 * n - 2, ({t})1); {t} r = i % m; r = r < 0 ? r + m : r; return min(r, m - r);",
+    "wrap": "if (i >= 0 && i < n) return i; const {t} r = i % n; return r < 0 ? r + n : r;",
+    "reflect": (
+        "if (i >= 0 && i < n) return i; "
+        "const {t} m = 2 * n; {t} r = i % m; r = r < 0 ? r + m : r; return min(r, m - 1 - r);"
+    ),
+    "mirror": (
+        "if (i >= 0 && i < n) return i; "
+        "const {t} m = max(2 * n - 2, ({t})1); {t} r = i % m; r = r < 0 ? r + m : r; return min(r, m - r);"
+    ),
 }
+
+
+_POWER = "T r = 1; while (b > 0) { if (b & 1) r *= a; a *= a; b >>= 1; } return r;"
+_FLOAT_MOD = "const T r = fmod(a, b); return r == 0 ? copysign((T)0, b) : (r < 0) != (b < 0) ? r + b : r;"
+_FLOAT_DIV = (
+    "if (b == 0) return a / b; const T r = fmod(a, b); const T q = (a - r) / b - (r != 0 && (r < 0) != (b < 0)); "
+    "const T f = floor(q); return q == 0 ? copysign((T)0, a / b) : q - f > (T)0.5 ? f + 1 : f;"
+)
+#: Operations by their NumPy name and the kind of their type: name, operands, body with T for the type.
+_ELEMENTWISE = {
+    ("power", "i"): ("int_power", 2, _POWER),
+    ("power", "u"): ("int_power", 2, _POWER),
+    # The smallest integer divided by -1 traps where it is not avoided.
+    ("floor_divide", "i"): (
+        "floor_div", 2,
+        "if (b == 0) return 0; if (b == -1) return (T)(0 - a); return a / b - (a % b != 0 && (a ^ b) < 0);",
+    ),
+    ("floor_divide", "u"): ("floor_div", 2, "return b == 0 ? 0 : a / b;"),
+    ("floor_divide", "f"): ("floor_div", 2, _FLOAT_DIV),
+    ("remainder", "i"): (
+        "floor_mod", 2, "if (b == 0 || b == -1) return 0; const T r = a % b; return r != 0 && (r ^ b) < 0 ? r + b : r;",
+    ),
+    ("remainder", "u"): ("floor_mod", 2, "return b == 0 ? 0 : a % b;"),
+    ("remainder", "f"): ("floor_mod", 2, _FLOAT_MOD),
+    ("fmod", "i"): ("int_fmod", 2, "return b == 0 || b == -1 ? 0 : a % b;"),
+    ("fmod", "u"): ("int_fmod", 2, "return b == 0 ? 0 : a % b;"),
+    ("divide", "i"): ("int_div", 2, "return b == 0 ? 0 : b == -1 ? (T)(0 - a) : a / b;"),
+    ("divide", "u"): ("int_div", 2, "return b == 0 ? 0 : a / b;"),
+    ("reciprocal", "i"): ("int_reciprocal", 1, "return a == 0 ? 0 : 1 / a;"),
+    ("reciprocal", "u"): ("int_reciprocal", 1, "return a == 0 ? 0 : 1 / a;"),
+    # C leaves shifts by the whole width and more undefined.
+    ("left_shift", "i"): ("shift_left", 2, "return b < 0 || b >= 8 * (T)sizeof(T) ? 0 : a << b;"),
+    ("left_shift", "u"): ("shift_left", 2, "return b >= 8 * sizeof(T) ? 0 : a << b;"),
+    ("right_shift", "i"): ("shift_right", 2, "return a >> (b < 0 || b >= 8 * (T)sizeof(T) ? 8 * sizeof(T) - 1 : b);"),
+    ("right_shift", "u"): ("shift_right", 2, "return b >= 8 * sizeof(T) ? 0 : a >> b;"),
+}  # fmt: skip
 
 
 class Helpers:
@@ -45,7 +87,8 @@ class Helpers:
         function, kind = f"gather{space}_{vector_name(name, lanes)}", vector_name(name, lanes)
         items = ", ".join("p[0]" if n == 0 else f"p[{n} * s]" for n in range(lanes))
         self._texts[function] = (
-            f"static inline {kind} {function}({space} const {name} *p, {self._index} s)\n{{ return ({kind})({items}); }}\n"
+            f"static inline {kind} {function}({space} const {name} *p, {self._index} s)\n"
+            f"{{ return ({kind})({items}); }}\n"
         )
         return function
 
@@ -71,16 +114,21 @@ class Helpers:
         )
         return function
 
-    def power(self, kind: str) -> None:
-        """Integer power by squaring, as NumPy wraps it."""
-        lane = kind.rstrip("0123456789")
-        if lane == kind:
-            body = f"{kind} r = 1; while (e > 0) {{ if (e & 1) r *= b; b *= b; e >>= 1; }} return r;"
-        else:
-            lanes = int(kind[len(lane) :])
-            self.power(lane)
-            body = f"return ({kind})({', '.join(f'mdh_ipow_{lane}(b.s{n:x}, e.s{n:x})' for n in range(lanes))});"
-        self._texts[f"ipow {len(kind):02d} {kind}"] = f"static inline {kind} mdh_ipow_{kind}({kind} b, {kind} e) {{ {body} }}\n"
+    def elementwise(self, op: str, name: str, lanes: int, kind: str) -> str:
+        """Ask for an operation that C has not, or not as NumPy defines it; on vectors lane by lane."""
+        short, count, body = _ELEMENTWISE[op, kind]
+        letters = "ab"[:count]
+
+        def head(t: str) -> str:
+            return f"static inline {t} {short}_{t}({', '.join(f'{t} {x}' for x in letters)})"
+
+        self._texts[f"elementwise {short}_{name}"] = f"{head(name)}\n{{ {body.replace('T', name)} }}\n"
+        if lanes == 1:
+            return f"{short}_{name}"
+        wide = vector_name(name, lanes)
+        calls = ", ".join(f"{short}_{name}({', '.join(f'{x}.s{n:x}' for x in letters)})" for n in range(lanes))
+        self._texts[f"elementwise {short}_{name} {wide}"] = f"{head(wide)}\n{{ return ({wide})({calls}); }}\n"
+        return f"{short}_{wide}"
 
     def user(self, source: str) -> None:
         """A scalar function given as OpenCL C."""

@@ -14,6 +14,7 @@ from mdhnp.codegen.ctypes import Value, as_vector, constant, convert, select, va
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.scalar import emit
 from mdhnp.codegen.tiles import tile_start
+from mdhnp.codegen.writer import advance
 from mdhnp.mdh import Function
 
 __all__ = ["Accumulators", "across_items", "apply", "elements", "flatten_lanes", "point_values", "reduce_loops"]
@@ -74,36 +75,27 @@ def _variable(c: Context, prefix: str, result: int, lanes: int) -> Value:
     return Value(name, dtype, lanes)
 
 
-def apply(c: Context, left: Sequence[Value], right: Sequence[Value], seen: str = "") -> None:
-    """Combine `right` into the variables `left`."""
+def apply(c: Context, left: Sequence[Value], right: Sequence[Value], seen: str = "", *, before: bool = False) -> None:
+    """Combine `right` into the variables `left`, of which it is the left operand where it comes `before`."""
     op = c.nest.h.operator
     assert op is not None
     count, lanes = len(left), left[0].lanes
     wide = [as_vector(v, lanes) for v in right]
     if seen and count > 1:
         wide = [c.writer.declare("f", v) for v in wide]
-    parameters = dict(enumerate((*left, *wide)))
-    results = [as_vector(v, lanes) for v in emit(op.function, parameters, {}, c.writer)]
+    parameters = dict(enumerate((*wide, *left) if before else (*left, *wide)))
+    results = [as_vector(v, lanes) for v in emit(op.function, parameters, {}, c.writer, c.helpers)]
     if seen:
         results = [select(Value(seen, results[0].dtype), new, first) for new, first in zip(results, wide, strict=True)]
     if count > 1:
         results = [c.writer.declare("n", v) for v in results]
     for variable, value in zip(left, results, strict=True):
-        text = value.text
-        c.writer.line(f"{variable.text} = {text[1:-1] if _wrapped(text) else text};")
+        c.writer.line(f"{variable.text} = {value.text};")
 
 
-def _wrapped(text: str) -> bool:
-    """Whether the outermost parentheses enclose all of the text."""
-    depth = 0
-    for n, char in enumerate(text):
-        depth += (char == "(") - (char == ")")
-        if depth == 0:
-            return n == len(text) - 1 and text[0] == "("
-    return False
-
-
-def point_values(c: Context, function: Function, place: Place, given: Mapping[int, Value], cache: dict[str, Value], first: int = 0) -> list[Value]:
+def point_values(
+    c: Context, function: Function, place: Place, given: Mapping[int, Value], cache: dict[str, Value], first: int = 0
+) -> list[Value]:
     """Apply a function to the accesses at a place; parameters before `first` are given."""
     parameters = dict(given)
     for p in sorted(function.used_parameters()):
@@ -116,12 +108,7 @@ def point_values(c: Context, function: Function, place: Place, given: Mapping[in
                 value = cache[value.text]
             parameters[p] = value
     indices = {d: _index_value(c, d, place) for d in function.used_indices()}
-    if function.text is not None:
-        c.helpers.user(function.text.source)
-    for step in function.body:
-        if step.op == "power" and step.dtype.kind in "iu":
-            c.helpers.power(value_type(step.dtype, place.lanes))
-    return emit(function, parameters, indices, c.writer)
+    return emit(function, parameters, indices, c.writer, c.helpers)
 
 
 def _index_value(c: Context, d: int, place: Place) -> Value:
@@ -131,7 +118,7 @@ def _index_value(c: Context, d: int, place: Place) -> Value:
     text = f"(long)({place.point[d]})"
     if place.lanes > 1 and d == c.nest.s.vector_dim:
         lanes = ", ".join(str(n) for n in range(place.lanes))
-        return Value(f"((long{place.lanes})({text}) + (long{place.lanes})({lanes}))", dtype, place.lanes)
+        return Value(f"(long{place.lanes})({text}) + (long{place.lanes})({lanes})", dtype, place.lanes)
     return Value(text, dtype)
 
 
@@ -146,7 +133,7 @@ class _Run:
 
 
 def reduce_loops(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
-    """Loop over the combined dimensions of the local tile and accumulate; `place` gives an element's kept coordinates."""
+    """Loop over the local tile's combined dimensions and accumulate; `place` gives an element's kept coordinates."""
     _loops(c, list(c.nest.combined), {}, acc, place)
 
 
@@ -172,8 +159,10 @@ def _loops(
 
     if nest.ordered(d) and items > 1:
         size = nest.s.private_tile[d]
-        last = f"min(({name}_w + 1) * {size}, {count})"
-        loop(f"for ({t} {name}_p = {name}_w * {size}; {name}_p < {last}; ++{name}_p)", here, (0,), 1)
+        first = Linear(((f"{name}_w", size),))
+        limit = nest.literal(int(count)) if count.isdigit() else count
+        last = f"min({first + size}, {limit})" if nest.index_type == "int" else f"min((long)({first + size}), {limit})"
+        loop(f"for ({t} {name}_p = {first}; {name}_p < {last}; ++{name}_p)", here, (0,), 1)
         return
     exact = count.isdigit() and int(count) % step == 0
     if exact and int(count) == step:
@@ -183,10 +172,11 @@ def _loops(
     item = here + Linear(((f"{name}_w", nest.item_stride(d)),)) if items > 1 else here
     if step <= nest.s.local_tile[d]:
         condition = f"{name}_p + {step} <= {count}" if step > 1 else f"{name}_p < {count}"
-        loop(f"for ({t} {name}_p = 0; {condition}; {name}_p += {step})", item, nest.offsets(d), width)
+        loop(f"for ({t} {name}_p = 0; {condition}; {advance(f'{name}_p', step)})", item, nest.offsets(d), width)
     if not exact and step > 1:
-        begin = f"{count} / {step} * {step}" + (f" + {name}_w" if items > 1 else "")
-        loop(f"for ({t} {name}_p = {begin}; {name}_p < {count}; {name}_p += {items})", here, (0,), 1)
+        begin = str(int(count) // step * step) if count.isdigit() else f"{count} / {step} * {step}"
+        begin += f" + {name}_w" if items > 1 else ""
+        loop(f"for ({t} {name}_p = {begin}; {name}_p < {count}; {advance(f'{name}_p', items)})", here, (0,), 1)
 
 
 def tile_points(nest: Nest, d: int) -> str:
@@ -263,20 +253,23 @@ def items_index(nest: Nest, dims: Sequence[int]) -> str:
 
 
 def declare_shared(c: Context) -> None:
-    """Declare the local memory of the tree across work-items."""
+    """Declare the local memory of the tree across work-items.
+
+    Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
+    """
     nest = c.nest
     if nest.reduced_items == 1:
         return
     lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
     for n, dtype in enumerate(nest.result_dtypes):
-        c.writer.line(f"{LOCAL} {value_type(dtype, lanes)} r{n}_l[{len(elements(nest)) * nest.s.work_items}];")
+        c.writer.line(f"volatile {LOCAL} {value_type(dtype, lanes)} r{n}_l[{len(elements(nest)) * nest.s.work_items}];")
     assert nest.h.operator is not None
     if nest.h.operator.identity is None:
-        c.writer.line(f"{LOCAL} int seen_l[{nest.s.work_items}];")
+        c.writer.line(f"volatile {LOCAL} int seen_l[{nest.s.work_items}];")
 
 
 def across_items(c: Context, acc: Accumulators) -> None:
-    """Combine the work-items' results by a tree; those with combined ids of 0 hold the outcome."""
+    """Combine the work-items' results by a tree, and give all of them the outcome."""
     nest, w = c.nest, c.writer
     count = nest.reduced_items
     if count == 1:
@@ -286,9 +279,14 @@ def across_items(c: Context, acc: Accumulators) -> None:
     group = items_index(nest, nest.kept)
 
     def slot(element: int, other: str) -> str:
-        base = Linear(((f"({group})", count),), element * kept_items * count) if group != "0" else Linear((), element * count)
-        return f"{base} + {other}"
+        base = (
+            Linear(((f"({group})", count),), element * kept_items * count)
+            if group != "0"
+            else Linear((), element * count)
+        )
+        return f"{base} + {other}" if base.terms or base.constant else other
 
+    w.line("// The work-items' results together, in a tree")
     m = w.fresh("m")
     w.line(f"const int {m} = {mine};")
     for e, values in enumerate(acc.values):
@@ -296,26 +294,24 @@ def across_items(c: Context, acc: Accumulators) -> None:
             w.line(f"r{n}_l[{slot(e, m)}] = {v.text};")
     if acc.seen:
         w.line(f"seen_l[{slot(0, m)}] = {acc.seen};")
-    w.line("barrier(CLK_LOCAL_MEM_FENCE);")
-    with w.block(f"for (int s = 1; s < {count}; s *= 2)"):
-        test = f"{m} % (2 * s) == 0 && {m} + s < {count}"
+    w.barrier()
+    with w.block(f"for (int d = 1; d < {count}; d *= 2)"):
+        test = f"{m} % (2 * d) == 0 && {m} + d < {count}"
         if acc.seen:
-            test += f" && seen_l[{slot(0, f'{m} + s')}]"
+            test += f" && seen_l[{slot(0, f'{m} + d')}]"
         with w.block(f"if ({test})"):
             for e, values in enumerate(acc.values):
                 left = [Value(f"r{n}_l[{slot(e, m)}]", v.dtype, v.lanes) for n, v in enumerate(values)]
-                right = [Value(f"r{n}_l[{slot(e, f'{m} + s')}]", v.dtype, v.lanes) for n, v in enumerate(values)]
+                right = [Value(f"r{n}_l[{slot(e, f'{m} + d')}]", v.dtype, v.lanes) for n, v in enumerate(values)]
                 apply(c, left, right, f"seen_l[{slot(0, m)}]" if acc.seen else "")
             if acc.seen:
                 w.line(f"seen_l[{slot(0, m)}] = 1;")
-        w.line("barrier(CLK_LOCAL_MEM_FENCE);")
-    with w.block(f"if ({m} == 0)"):
-        for e, values in enumerate(acc.values):
-            for n, v in enumerate(values):
-                w.line(f"{v.text} = r{n}_l[{slot(e, m)}];")
-        if acc.seen:
-            w.line(f"{acc.seen} = seen_l[{slot(0, m)}];")
-    w.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        w.barrier()
+    for e, values in enumerate(acc.values):
+        for n, v in enumerate(values):
+            w.line(f"{v.text} = r{n}_l[{slot(e, '0')}];")
+    if acc.seen:
+        w.line(f"{acc.seen} = seen_l[{slot(0, '0')}];")
 
 
 def is_first_item(nest: Nest) -> str:

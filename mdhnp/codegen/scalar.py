@@ -1,26 +1,38 @@
 """From scalar functions to OpenCL C expressions, on scalars and on vectors alike.
 
 Takes a :class:`Function` and the text of its parameters, gives the text of its results. NumPy decides what an
-operation means: integer division rounds down, NaN wins in maximum, comparisons of NaN are false.
+operation means: integer division rounds down and gives 0 where it divides by 0, NaN wins in maximum, comparisons of NaN
+are false.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from mdhnp.codegen.ctypes import Value, as_vector, constant, convert, mask, memory_type, select, value_type
+from mdhnp.codegen.prelude import Helpers
 from mdhnp.codegen.writer import Writer
 from mdhnp.mdh.function import Function, Instruction
 
 __all__ = ["emit"]
 
+DType = np.dtype[Any]
+Build = Callable[[DType, Sequence[Value], int], Value]
 
+_BOOL = np.dtype(bool)
 _BINARY = {"add": "+", "subtract": "-", "multiply": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
 _COMPARE = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
 _LOGICAL = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
+_ON_BOOLEANS = {
+    "add": "|", "maximum": "|", "fmax": "|", "multiply": "&", "minimum": "&", "fmin": "&", "bitwise_and": "&",
+    "bitwise_or": "|", "bitwise_xor": "^",
+}  # fmt: skip
+#: Masks are 0 and -1, so that their order is the other way round.
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 #: NumPy's name to OpenCL C's, where the meaning is the same for floats.
 _CALLS = {
     "sqrt": "sqrt", "cbrt": "cbrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2",
@@ -29,9 +41,20 @@ _CALLS = {
     "arccosh": "acosh", "arctanh": "atanh", "hypot": "hypot", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
     "rint": "rint", "fmod": "fmod", "copysign": "copysign", "fmax": "fmax", "fmin": "fmin",
 }  # fmt: skip
+#: Operations that helper functions compute: for any type, and for integers only.
+_HELPED = frozenset({"floor_divide", "remainder"})
+_HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
+#: Operations whose text names an operand more than once.
+_REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan"})
 
 
-def emit(function: Function, parameters: Mapping[int, Value], indices: Mapping[int, Value], writer: Writer) -> list[Value]:
+def emit(
+    function: Function,
+    parameters: Mapping[int, Value],
+    indices: Mapping[int, Value],
+    writer: Writer,
+    helpers: Helpers,
+) -> list[Value]:
     """Give the results' expressions.
 
     Parameters
@@ -42,9 +65,13 @@ def emit(function: Function, parameters: Mapping[int, Value], indices: Mapping[i
         Text of the parameters and of the MDH's indices that the function uses.
     writer : Writer
         Where values that are used more than once are declared.
+    helpers : Helpers
+        Where functions that the expressions call are asked for.
     """
+    if function.text is not None:
+        helpers.user(function.text.source)
     live = function.live()
-    uses = Counter(a for n in live for a in function.body[n].args)
+    uses = Counter(a for n in live for a in function.body[n].args * (1 + (function.body[n].op in _REPEATING)))
     uses.update(function.results)
     values: dict[int, Value] = {}
     for n in live:
@@ -56,13 +83,13 @@ def emit(function: Function, parameters: Mapping[int, Value], indices: Mapping[i
         elif step.op == "text":
             values[n] = _call_text(function, n, [values[a] for a in step.args], writer)
         else:
-            values[n] = _operation(step, [values[a] for a in step.args])
-            if uses[n] > 1 and step.op != "const":
-                values[n] = writer.declare("v", values[n])
+            values[n] = _operation(step, [values[a] for a in step.args], helpers)
+        if uses[n] > 1 and step.op != "const" and not values[n].text.isidentifier():
+            values[n] = writer.declare("v", values[n])
     return [values[r] for r in function.results]
 
 
-def _operation(step: Instruction, args: Sequence[Value]) -> Value:
+def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Value:
     lanes = max((a.lanes for a in args), default=1)
     op, dtype = step.op, step.dtype
     if op == "const":
@@ -74,19 +101,25 @@ def _operation(step: Instruction, args: Sequence[Value]) -> Value:
     if op in _COMPARE:
         return _comparison(_COMPARE[op], args, lanes)
     if op in _LOGICAL:
-        return Value(f"({f' {_LOGICAL[op]} '.join(a.atom for a in _widened(args, lanes))})", dtype, lanes)
+        return Value(f" {_LOGICAL[op]} ".join(a.atom for a in _widened(args, lanes)), dtype, lanes)
     if op == "logical_not":
-        return Value(f"!{args[0].atom}" if lanes == 1 else f"~{args[0].atom}", dtype, lanes)
+        return _not(args[0])
     if dtype.kind == "b":
-        return _boolean(op, [a if a.dtype.kind == "b" else convert(a, dtype) for a in args], lanes, args)
+        return _boolean(op, args, lanes)
     if op in _BINARY:
-        return _narrowed(f"({args[0].atom} {_BINARY[op]} {args[1].atom})", dtype, lanes)
+        left, right = _exact(args, lanes)
+        return _narrowed(f"{left.atom} {_BINARY[op]} {right.atom}", dtype, lanes)
     wide = _widened(args, lanes)
+    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu"):
+        function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
+        return Value(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)
     if special is not None:
         return special(dtype, wide, lanes)
-    if op in ("floor", "ceil", "trunc", "rint") and dtype.kind != "f":
-        return args[0]
+    if dtype.kind != "f":
+        if op in ("fmax", "fmin"):
+            return _extremum(op[1:], ">=")(dtype, wide, lanes)
+        return args[0]  # floor, ceil, trunc and rint
     return Value(f"{_CALLS[op]}({', '.join(a.text for a in wide)})", dtype, lanes)
 
 
@@ -94,44 +127,56 @@ def _widened(args: Sequence[Value], lanes: int) -> list[Value]:
     return [as_vector(a, lanes) for a in args]
 
 
-def _narrowed(text: str, dtype: np.dtype, lanes: int) -> Value:  # type: ignore[type-arg]
+def _exact(args: Sequence[Value], lanes: int) -> Sequence[Value]:
+    """Operands that C's own promotion leaves in their type: small integers beside vectors must be vectors."""
+    small = args[0].dtype.kind in "iu" and args[0].dtype.itemsize < 4
+    return _widened(args, lanes) if small else args
+
+
+def _narrowed(text: str, dtype: DType, lanes: int) -> Value:
     """C computes small integers as int; NumPy wraps them in their own type."""
     if dtype.kind in "iu" and dtype.itemsize < 4 and lanes == 1:
-        return Value(f"({memory_type(dtype)}){text}", dtype)
+        return Value(f"({memory_type(dtype)})({text})", dtype)
     return Value(text, dtype, lanes)
 
 
+def _not(value: Value) -> Value:
+    return Value(f"{'!' if value.lanes == 1 else '~'}{value.atom}", _BOOL, value.lanes)
+
+
 def _comparison(sign: str, args: Sequence[Value], lanes: int) -> Value:
-    boolean = args[0].dtype.kind == "b"
-    left, right = _widened(args, lanes) if boolean else args
-    text = f"({left.atom} {sign} {right.atom})"
-    if lanes == 1:
-        return Value(text, np.dtype(bool))
-    return mask(text, np.dtype(np.int32) if boolean else args[0].dtype, lanes)
+    if args[0].dtype.kind == "b":
+        left, right = _widened(args, lanes)
+        sign = sign if lanes == 1 else _MIRRORED.get(sign, sign)
+        return Value(f"{left.atom} {sign} {right.atom}", _BOOL, lanes)
+    left, right = _exact(args, lanes)
+    text = f"{left.atom} {sign} {right.atom}"
+    return Value(text, _BOOL) if lanes == 1 else mask(text, args[0].dtype, lanes)
 
 
-def _boolean(op: str, args: Sequence[Value], lanes: int, given: Sequence[Value]) -> Value:
+def _boolean(op: str, args: Sequence[Value], lanes: int) -> Value:
     """Arithmetic on booleans, which NumPy defines as logic; tests of floats."""
-    boolean = np.dtype(bool)
     if op in ("isnan", "isinf", "isfinite"):
-        x = given[0]
-        if x.dtype.kind != "f":
-            return as_vector(Value("1" if op == "isfinite" else "0", boolean), lanes)
-        top = convert(Value("INFINITY", np.dtype(np.float32)), x.dtype).atom
-        size = f"fabs({x.text})"
-        text = {"isnan": f"({x.atom} != {x.atom})", "isinf": f"({size} == {top})", "isfinite": f"({size} < {top})"}[op]
-        return Value(text, boolean) if lanes == 1 else mask(text, x.dtype, lanes)
-    args = _widened(args, lanes)
-    if op in ("invert",):
-        return Value(f"!{args[0].atom}" if lanes == 1 else f"~{args[0].atom}", boolean, lanes)
+        return _class_test(op, args[0], lanes)
+    args = _widened([convert(a, _BOOL) for a in args], lanes)
+    if op == "invert":
+        return _not(args[0])
     if op in ("absolute", "positive"):
         return args[0]
-    sign = {"add": "|", "maximum": "|", "multiply": "&", "minimum": "&", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
-    return Value(f"({args[0].atom} {sign[op]} {args[1].atom})", boolean, lanes)
+    return Value(f"{args[0].atom} {_ON_BOOLEANS[op]} {args[1].atom}", _BOOL, lanes)
+
+
+def _class_test(op: str, x: Value, lanes: int) -> Value:
+    if x.dtype.kind != "f":
+        return as_vector(Value("1" if op == "isfinite" else "0", _BOOL), lanes)
+    top = constant("inf", x.dtype)
+    size = f"fabs({x.text})"
+    text = {"isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}"}[op]
+    return Value(text, _BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
 
 
 def _call_text(function: Function, n: int, args: Sequence[Value], writer: Writer) -> Value:
-    """A call of the user's OpenCL C; with several results each is returned through a pointer."""
+    """Call the user's OpenCL C; with several results each is returned through a pointer."""
     assert function.text is not None
     step = function.body[n]
     given = ", ".join(a.text for a in args)
@@ -147,77 +192,51 @@ def _call_text(function: Function, n: int, args: Sequence[Value], writer: Writer
     return Value(writer.returned[step.position], step.dtype)
 
 
-def _is_float(dtype: np.dtype) -> bool:  # type: ignore[type-arg]
-    return dtype.kind == "f"
-
-
-def _divide(t, a, lanes):  # type: ignore[no-untyped-def]
-    return Value(f"({a[0].atom} / {a[1].atom})", t, lanes)
-
-
-def _floor_divide(t, a, lanes):  # type: ignore[no-untyped-def]
-    x, y = a[0].atom, a[1].atom
-    if _is_float(t):
-        return Value(f"floor({x} / {y})", t, lanes)
-    if t.kind == "u":
-        return Value(f"({x} / {y})", t, lanes)
-    return Value(f"({x} / {y} - {_as_integer(f'(({x} % {y} != 0) & (({x} ^ {y}) < 0))', t, lanes)})", t, lanes)
-
-
-def _remainder(t, a, lanes):  # type: ignore[no-untyped-def]
-    x, y = a[0].atom, a[1].atom
-    if _is_float(t):
-        return Value(f"({x} - floor({x} / {y}) * {y})", t, lanes)
-    if t.kind == "u":
-        return Value(f"({x} % {y})", t, lanes)
-    return Value(f"({x} % {y} + {_as_integer(f'(({x} % {y} != 0) & (({x} ^ {y}) < 0))', t, lanes)} * {y})", t, lanes)
-
-
-def _as_integer(test: str, t, lanes: int) -> str:  # type: ignore[no-untyped-def]
-    """A comparison's 1 or -1 as 1."""
-    return f"({value_type(t)}){test}" if lanes == 1 else f"(-{test})"
-
-
-def _extremum(sign: str):  # type: ignore[no-untyped-def]
-    def build(t, a, lanes):  # type: ignore[no-untyped-def]
+def _extremum(name: str, sign: str) -> Build:
+    def build(t: DType, a: Sequence[Value], lanes: int) -> Value:
+        if t.kind != "f":
+            small = t.itemsize < 4 and lanes == 1
+            texts = [f"({value_type(t)}){v.atom}" if small and not v.text.isidentifier() else v.text for v in a]
+            return Value(f"{name}({', '.join(texts)})", t, lanes)
         x, y = a[0].atom, a[1].atom
-        if not _is_float(t):
-            return Value(f"{'max' if sign == '>=' else 'min'}({a[0].text}, {a[1].text})", t, lanes)
         text = f"({x} {sign} {y}) | ({x} != {x})"
-        test = Value(text, np.dtype(bool)) if lanes == 1 else mask(f"({text})", t, lanes)
-        return select(test, a[0], a[1])
+        return select(Value(text, _BOOL) if lanes == 1 else mask(text, t, lanes), a[0], a[1])
 
     return build
 
 
-def _power(t, a, lanes):  # type: ignore[no-untyped-def]
-    if _is_float(t):
-        return Value(f"pow({a[0].text}, {a[1].text})", t, lanes)
-    return Value(f"mdh_ipow_{value_type(t, lanes)}({a[0].text}, {a[1].text})", t, lanes)
+def _absolute(t: DType, a: Sequence[Value], lanes: int) -> Value:
+    if t.kind == "f":
+        return Value(f"fabs({a[0].text})", t, lanes)
+    if t.kind == "u":
+        return a[0]
+    # abs gives an unsigned result.
+    return Value(
+        f"({value_type(t)})abs({a[0].text})" if lanes == 1 else f"as_{value_type(t, lanes)}(abs({a[0].text}))", t, lanes
+    )
 
 
-def _unary(text: str, integer: str | None = None):  # type: ignore[no-untyped-def]
-    def build(t, a, lanes):  # type: ignore[no-untyped-def]
-        form = text if _is_float(t) or integer is None else integer
-        return Value(form.format(x=a[0].atom, t=value_type(t, lanes)), t, lanes)
-
-    return build
-
-
-def _sign(t, a, lanes):  # type: ignore[no-untyped-def]
+def _sign(t: DType, a: Sequence[Value], lanes: int) -> Value:
     x = a[0]
-    zero, one = (Value(constant(c, t), t) for c in ("0", "1"))
-    minus = Value(constant("-1", t), t) if t.kind != "u" else zero
-    compare = lambda s: _comparison(s, (x, zero), lanes)  # noqa: E731
-    inner = select(compare("<"), as_vector(minus, lanes), as_vector(x if _is_float(t) else zero, lanes))
-    return select(compare(">"), as_vector(one, lanes), inner)
+    zero, one = (as_vector(Value(constant(c, t), t), lanes) for c in ("0", "1"))
+    positive = _comparison(">", (x, zero), lanes)
+    if t.kind == "u":
+        return select(positive, one, zero)
+    minus = as_vector(Value(constant("-1", t), t), lanes)
+    # What is neither positive nor negative is 0 or NaN, and stays.
+    return select(positive, one, select(_comparison("<", (x, zero), lanes), minus, x))
 
 
-_SPECIAL = {
-    "divide": _divide, "floor_divide": _floor_divide, "remainder": _remainder, "maximum": _extremum(">="),
-    "minimum": _extremum("<="), "power": _power, "sign": _sign, "negative": _unary("(-{x})"), "positive": _unary("{x}"),
-    "absolute": _unary("fabs({x})", "({t})abs({x})"), "square": _unary("({x} * {x})"),
-    "reciprocal": _unary("(({t})(1) / {x})"), "invert": _unary("(~{x})"),
-    "left_shift": lambda t, a, n: Value(f"({a[0].atom} << {a[1].atom})", t, n),
-    "right_shift": lambda t, a, n: Value(f"({a[0].atom} >> {a[1].atom})", t, n),
-}  # fmt: skip
+_SPECIAL: dict[str, Build] = {
+    "divide": lambda t, a, n: Value(f"{a[0].atom} / {a[1].atom}", t, n),
+    "maximum": _extremum("max", ">="),
+    "minimum": _extremum("min", "<="),
+    "power": lambda t, a, n: Value(f"pow({a[0].text}, {a[1].text})", t, n),
+    "sign": _sign,
+    "negative": lambda t, a, n: _narrowed(f"-{a[0].atom}", t, n),
+    "positive": lambda t, a, n: a[0],
+    "absolute": _absolute,
+    "square": lambda t, a, n: _narrowed(f"{a[0].atom} * {a[0].atom}", t, n),
+    "reciprocal": lambda t, a, n: Value(f"{as_vector(Value(constant('1', t), t), n).atom} / {a[0].atom}", t, n),
+    "invert": lambda t, a, n: _narrowed(f"~{a[0].atom}", t, n),
+}

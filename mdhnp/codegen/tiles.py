@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from mdhnp.codegen.access import LOCAL, Context, TileLayout, bounded_read, tile_layout
 from mdhnp.codegen.ctypes import memory_type
@@ -29,21 +30,16 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
     if not numbers:
         return
     shared = c.nest.s.work_items > 1
-    if shared:
-        c.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
     for number in numbers:
         layout = tile_layout(c.nest, number)
         corner = [_corner(c.nest, layout, axis) for axis in range(len(layout.extents))]
         checks = _checks(c.nest, layout, corner)
-        if checks:
-            with c.writer.block(f"if ({' && '.join(checks)})", "} else {"):
-                _copy(c, layout, corner, inside=True)
-            with c.writer.otherwise():
-                _copy(c, layout, corner, inside=False)
-        else:
-            _copy(c, layout, corner, inside=True)
+        c.writer.line(f"// The tile of {layout.view.name} to local memory")
+        c.writer.either(
+            checks, partial(_copy, c, layout, corner, inside=True), partial(_copy, c, layout, corner, inside=False)
+        )
     if shared:
-        c.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        c.writer.barrier()
 
 
 def _corner(nest: Nest, layout: TileLayout, axis: int) -> Linear:
@@ -63,9 +59,9 @@ def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Linear]) -> list[st
     for axis, size in enumerate(layout.view.shape):
         low, high = _range(nest, layout.view.accesses[0][axis], layout, axis)
         if low < 0:
-            checks.append(f"{corner[axis]} >= 0")
+            checks.append(corner[axis].at_least(0))
         if high >= size:
-            checks.append(f"{corner[axis]} <= {size - layout.extents[axis]}")
+            checks.append(corner[axis].at_most(size - layout.extents[axis]))
     return checks
 
 
@@ -93,11 +89,13 @@ def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool
                 offset = offset + index * stride
             source = f"{view.name}[{offset}]"
         elif view.boundary is not None:
-            source = bounded_read(c, view, [str(i) for i in indices])
+            source = bounded_read(c, view, indices)
         else:
             offset = Linear((), view.offset)
             for index, stride, size in zip(indices, view.strides, view.shape, strict=True):
-                offset = offset + Linear(((f"clamp({index}, ({c.nest.index_type})0, ({c.nest.index_type}){size - 1})", 1),)) * stride
+                offset = (
+                    offset + Linear(((f"clamp({index}, {c.nest.literal(0)}, {c.nest.literal(size - 1)})", 1),)) * stride
+                )
             source = f"{view.name}[{offset}]"
         c.writer.line(f"{view.name}_l[{target}] = {source};")
 
@@ -129,20 +127,23 @@ def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Linea
     total = 1
     for n in layout.extents:
         total *= n
-    loops.enter_context(c.writer.block(f"for ({t} t = w; t < {total}; t += {c.nest.s.work_items})"))
+    loops.enter_context(c.writer.block(f"for ({t} e = w; e < {total}; e += {c.nest.s.work_items})"))
     places = [Linear() for _ in layout.extents]
     target, divisor = Linear(), 1
     for axis in sorted(range(len(places)), key=lambda a: (abs(layout.view.strides[a]), -a)):
         extent = layout.extents[axis]
         if extent == 1:
             continue
-        text = "t" if divisor == 1 else f"t / {divisor}"
-        text = text if divisor * extent == total else f"({text}) % {extent}"
+        text = "e" if divisor == 1 else f"e / {divisor}"
+        text = text if divisor * extent == total else f"{text} % {extent}"
         c.writer.line(f"const {t} x{axis} = {text};")
         places[axis] = Linear(((f"x{axis}", 1),))
         block = layout.blocks[axis]
         if block:
-            outer, inner = (f"x{axis} / {block}", layout.block_strides[axis]), (f"x{axis} % {block}", layout.strides[axis])
+            outer, inner = (
+                (f"x{axis} / {block}", layout.block_strides[axis]),
+                (f"x{axis} % {block}", layout.strides[axis]),
+            )
             target = target + Linear(((f"({outer[0]})", outer[1]), (f"({inner[0]})", inner[1])))
         else:
             target = target + Linear(((f"x{axis}", layout.strides[axis]),))

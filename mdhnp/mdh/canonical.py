@@ -12,7 +12,7 @@ from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["canonical", "fingerprint"]
+__all__ = ["canonical", "family", "fingerprint"]
 
 
 def canonical(h: MdHom) -> MdHom:
@@ -23,7 +23,7 @@ def canonical(h: MdHom) -> MdHom:
     >>> import numpy as np
     >>> square = md_hom(lambda x: x * x, {"i": cc, "j": cc}, "x[i,j] -> y[i,j]")
     >>> print(canonical(square.bind(np.ones((4, 5)))))
-    md_hom((x0 * x0), (++,)) ∘ (I0[i]) -> O0[i]
+    md_hom(x0 * x0, (++,)) ∘ (I0[i]) -> O0[i]
     """
     h = _drop_ones(h)
     while (pair := _fusible(h)) is not None:
@@ -31,7 +31,7 @@ def canonical(h: MdHom) -> MdHom:
     h = _order(h)
     inputs = tuple(replace(_merge_axes(v, h), name=f"I{n}") for n, v in enumerate(h.inputs))
     outputs = tuple(replace(_merge_axes(v, h), name=f"O{n}") for n, v in enumerate(h.outputs))
-    names = tuple("ijklmnopqrstuvw"[d] if d < 15 else f"i{d}" for d in range(h.rank))
+    names = tuple("ijklmnopqrstuv"[d] if d < 14 else f"i{d}" for d in range(h.rank))
     return replace(h, inputs=inputs, outputs=outputs, names=names)
 
 
@@ -118,7 +118,9 @@ def _fused_access(v: View, outer: int, inner: int, extent: int) -> bool:
         if v.boundary is not None and touched:
             return False
         together = len(touched) == 1 and touched[0].coefficients[outer] == extent * touched[0].coefficients[inner]
-        alone = len(touched) == 2 and all(len(i.dims()) == 1 and i.constant == 0 and max(i.coefficients) == 1 for i in touched)
+        alone = len(touched) == 2 and all(
+            len(i.dims()) == 1 and i.constant == 0 and max(i.coefficients) == 1 for i in touched
+        )
         if touched and not together and not alone:
             return False
     return True
@@ -148,7 +150,10 @@ def _fuse(h: MdHom, outer: int, inner: int) -> MdHom:
         return replace(
             v,
             accesses=tuple(
-                tuple(Affine(tuple(0 if d == outer else c for d, c in enumerate(i.coefficients)), i.constant) for i in access)
+                tuple(
+                    Affine(tuple(0 if d == outer else c for d, c in enumerate(i.coefficients)), i.constant)
+                    for i in access
+                )
                 for access in v.accesses
             ),
         )
@@ -166,7 +171,7 @@ def _order(h: MdHom) -> MdHom:
         op = h.combine[d].operator
         ordered = kind == "ps" or h.nested or (op is not None and not op.commutative)
         views = h.outputs if kind == "cc" else h.inputs
-        strides = [-abs(v.linear(v.accesses[0]).coefficients[d]) for v in views if v.accesses]
+        strides = [-abs(v.linear(v.accesses[0]).coefficients[d]) for v in views if v.accesses and v.accesses[0]]
         return (rank[kind], d) if ordered and kind != "cc" else (rank[kind], *strides, -h.extents[d], d)
 
     if h.nested:
@@ -179,7 +184,9 @@ def _merge_axes(v: View, h: MdHom) -> View:
     if v.boundary is not None:
         return v
     fixed = [
-        n for n in range(len(v.shape)) if all(not a[n].dims() and a[n].constant == v.accesses[0][n].constant for a in v.accesses)
+        n
+        for n in range(len(v.shape))
+        if all(not a[n].dims() and a[n].constant == v.accesses[0][n].constant for a in v.accesses)
     ]
     offset = v.offset + sum(v.strides[n] * v.accesses[0][n].constant for n in fixed)
     kept = [n for n in range(len(v.shape)) if n not in fixed]
@@ -190,3 +197,25 @@ def _merge_axes(v: View, h: MdHom) -> View:
         offset=offset,
         accesses=tuple(tuple(a[n] for n in kept) for a in v.accesses),
     )
+
+
+def family(h: MdHom) -> str:
+    """Give a hash of the canonical form without its extents: MDHs of one family differ in sizes only.
+
+    Counts: operators, scalar functions, access pattern, types, and of strides their order, signs and which are 0 or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dot = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]")
+    >>> family(dot.bind(np.ones(3), np.ones(3))) == family(dot.bind(np.ones(50), np.ones(50)))
+    True
+    """
+    c = canonical(h)
+    views = []
+    for v in (*c.inputs, *c.outputs):
+        order = tuple(sorted(range(len(v.strides)), key=lambda a, v=v: -abs(v.strides[a])))  # type: ignore[misc]
+        signs = tuple((s > 0) - (s < 0) if abs(s) != 1 else 2 * s for s in v.strides)
+        views.append((v.dtype.str, order, signs, v.accesses, v.boundary))
+    text = repr((c.rank, c.combine, c.scalar, views, c.finish, c.nested))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -139,7 +139,7 @@ def operator(
     Raises
     ------
     ValueError
-        For an unknown name.
+        For an unknown name, or ``"and"`` and ``"or"`` on results that are not boolean.
     TypeError
         If a custom function does not give one value a result.
     """
@@ -157,6 +157,9 @@ def operator(
             raise ValueError(f"combine: unknown operator {given!r}; use one of {', '.join(_NAMED)} or a function")
     if len(names) != count:
         raise ValueError(f"combine: {len(names)} operators for {count} results; one each is needed")
+    for given, dtype in zip(names, dtypes, strict=True):
+        if given in ("and", "or") and np.dtype(dtype).kind != "b":
+            raise ValueError(f"combine: {given!r} combines booleans, a result is {np.dtype(dtype).name}")
 
     def apply(left: Any, right: Any) -> Any:
         pairs = [(left, right)] if count == 1 else zip(left, right, strict=True)

@@ -20,7 +20,7 @@ OPERATIONS = frozenset(
     reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh
     arccosh arctanh hypot floor ceil trunc rint maximum minimum fmax fmin fmod copysign isnan isinf isfinite equal
     not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and
-    bitwise_or bitwise_xor invert left_shift right_shift where cast""".split()
+    bitwise_or bitwise_xor invert left_shift right_shift where cast""".split()  # noqa: SIM905
 )
 
 
@@ -130,7 +130,7 @@ class Function:
         names: dict[int, str] = {}
         for n in self.live():
             names[n] = _show(self.body[n], [names[a] for a in self.body[n].args])
-        shown = [names[r].removeprefix("(").removesuffix(")") if names[r].count("(") == 1 else names[r] for r in self.results]
+        shown = [n[1:-1] if n[0] == "(" and n.count("(") == 1 else n for n in (names[r] for r in self.results)]
         return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
 
 

@@ -63,7 +63,9 @@ def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
             fold = _reduce if combine.kind == "pw" else _scan
             values = fold(values, dim, combine.operator)
     if h.finish is not None:
-        kept = [g[tuple(slice(0, 1) if h.combine[d].kind == "pw" else slice(None) for d in range(h.rank))] for g in grid]
+        kept = [
+            g[tuple(slice(0, 1) if h.combine[d].kind == "pw" else slice(None) for d in range(h.rank))] for g in grid
+        ]
         at_kept = [_load(h.inputs[n], h.inputs[n].accesses[a], given[n], kept) for n, a in h.accesses]
         final = tuple(n if c.kind != "pw" else 1 for n, c in zip(h.extents, h.combine, strict=True))
         values = [np.broadcast_to(v, final) for v in h.finish.evaluate([*values, *at_kept], kept)]
@@ -83,7 +85,7 @@ def _load(view: View, access: Access, array: npt.NDArray[Any], grid: Any) -> npt
             outside = outside | (place < 0)
             place = np.maximum(place, 0)
         places.append(place)
-    value = array[tuple(places)]
+    value = np.asarray(array[tuple(places)])
     return np.where(outside, literal_value(view.fill, view.dtype), value) if view.boundary == "constant" else value
 
 
@@ -117,5 +119,7 @@ def _store(h: MdHom, view: View, value: npt.NDArray[Any]) -> npt.NDArray[Any]:
         for c, g in zip(index.coefficients, grid, strict=True):
             place = place + c * g
         places.append(place)
-    out[tuple(np.broadcast_arrays(*places))] = value.reshape(np.broadcast_shapes(*(np.shape(p) for p in places), value.shape)) if places else value.reshape(())
+    out[tuple(np.broadcast_arrays(*places))] = (
+        value.reshape(np.broadcast_shapes(*(np.shape(p) for p in places), value.shape)) if places else value.reshape(())
+    )
     return out

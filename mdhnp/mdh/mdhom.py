@@ -122,7 +122,9 @@ def _check_counts(h: MdHom) -> None:
                     if any(h.combine[d].kind == "pw" for d in index.dims()):
                         raise ValueError(f"finish: {h.inputs[n].name} moves with a reduced dimension")
     if final.dtypes != tuple(v.dtype for v in h.outputs):
-        raise ValueError(f"outputs: types {[v.dtype.name for v in h.outputs]} for results {[t.name for t in final.dtypes]}")
+        raise ValueError(
+            f"outputs: types {[v.dtype.name for v in h.outputs]} for results {[t.name for t in final.dtypes]}"
+        )
     for view in (*h.inputs, *h.outputs):
         for access in view.accesses:
             if len(access) != len(view.shape) or len(view.strides) != len(view.shape):
@@ -138,7 +140,9 @@ def _check_operators(h: MdHom) -> None:
     results = h.scalar.dtypes
     for op in kinds:
         if op.function.parameters != (*results, *results) or op.function.dtypes != results:
-            raise ValueError(f"combine: operator {op.name} does not combine results of types {[t.name for t in results]}")
+            raise ValueError(
+                f"combine: operator {op.name} does not combine results of types {[t.name for t in results]}"
+            )
     if len(kinds) > 1 and not h.nested:
         shown = ", ".join(sorted({op.name for op in kinds}))
         raise ValueError(
@@ -155,26 +159,32 @@ def _check_bounds(h: MdHom, view: View) -> None:
             low, high = index.span(h.extents)
             if low < 0 or high >= view.shape[axis]:
                 raise IndexError(
-                    f"{view.name}: index {index.show(h.names)} runs over {low}..{high}, axis {axis} has {view.shape[axis]} elements"
+                    f"{view.name}: index {index.show(h.names)} runs over {low}..{high}, "
+                    f"axis {axis} has {view.shape[axis]} elements"
                 )
 
 
 def _check_written_once(h: MdHom, view: View) -> None:
-    """A bijection from the points of the kept dimensions to the elements: mixed-radix coefficients, nothing left over."""
+    """Check for a bijection from the kept dimensions' points to the elements: mixed-radix coefficients, no gaps."""
     kept = [d for d in range(h.rank) if h.combine[d].kind != "pw"]
     used: set[int] = set()
     for axis, index in enumerate(view.accesses[0]):
         expected = 1
-        for d in sorted(index.dims(), key=lambda d, index=index: abs(index.coefficients[d])):  # type: ignore[misc]
-            if h.combine[d].kind == "pw" or d in used or abs(index.coefficients[d]) != expected:
+        steps = {d: abs(index.coefficients[d]) for d in index.dims() if h.extents[d] != 1}
+        for d in sorted(steps, key=steps.__getitem__):
+            if h.combine[d].kind == "pw" or d in used or steps[d] != expected:
                 raise ValueError(f"{view.name}: index {index.show(h.names)} does not write each element once")
             used.add(d)
             expected *= h.extents[d]
         if 0 not in h.extents and expected != view.shape[axis]:
-            raise ValueError(f"{view.name}: axis {axis} has {view.shape[axis]} elements, {index.show(h.names)} writes {expected}")
+            raise ValueError(
+                f"{view.name}: axis {axis} has {view.shape[axis]} elements, {index.show(h.names)} writes {expected}"
+            )
     missing = [h.names[d] for d in kept if d not in used and h.extents[d] > 1]
     if missing:
-        raise ValueError(f"{view.name}: does not depend on {', '.join(missing)}, so its elements would be written several times")
+        raise ValueError(
+            f"{view.name}: does not depend on {', '.join(missing)}, so its elements would be written several times"
+        )
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

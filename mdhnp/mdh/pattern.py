@@ -66,7 +66,9 @@ class Pattern:
         views = []
         for buffer, array in zip(self.inputs, given, strict=True):
             if array.ndim != len(buffer.accesses[0]):
-                raise ValueError(f"{buffer.name}: array of {array.ndim} axes, {len(buffer.accesses[0])} indices in the view")
+                raise ValueError(
+                    f"{buffer.name}: array of {array.ndim} axes, {len(buffer.accesses[0])} indices in the view"
+                )
             views.append(array_view(buffer.name, array, buffer.accesses, dict(self.boundary).get(buffer.name)))
         sizes = _extents(names, views, extents)
         parameters = [v.dtype for v in views for _ in v.accesses]
@@ -78,7 +80,9 @@ class Pattern:
             raise ValueError(f"md_hom: {len(dtypes)} results for {len(self.outputs)} outputs in the views")
         outputs = []
         for buffer, dtype in zip(self.outputs, dtypes, strict=True):
-            shape = tuple(max(i.span(sizes)[1] + 1, 0) if 0 not in sizes else _empty(i, sizes) for i in buffer.accesses[0])
+            shape = tuple(
+                max(i.span(sizes)[1] + 1, 0) if 0 not in sizes else _empty(i, sizes) for i in buffer.accesses[0]
+            )
             outputs.append(View(buffer.name, dtype, shape, row_major(shape), 0, buffer.accesses))
         return MdHom(sizes, combine, scalar, tuple(views), tuple(outputs), finish, names, self.nested)
 
@@ -115,7 +119,8 @@ def md_hom(
     finish : callable, optional
         Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
     boundary : mapping of str to str, optional
-        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or ``wrap``.
+        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror``,
+        ``wrap``.
     results : dtype or sequence of dtype, optional
         Types of the results; needed with OpenCL C text only.
     nested : bool
@@ -151,14 +156,16 @@ def md_hom(
             raise ValueError(f"boundary: {mode!r} for {name} is none of {', '.join(BOUNDARIES)}")
     types: tuple[np.dtype[Any], ...] | None = None
     if results is not None:
-        types = tuple(np.dtype(t) for t in (results if isinstance(results, list | tuple) else (results,)))  # type: ignore[arg-type]
+        types = tuple(np.dtype(t) for t in (results if isinstance(results, list | tuple) else (results,)))
     return Pattern(
         scalar, tuple(combine.items()), _buffers(left, names), _buffers(right, names), finish,
         tuple((boundary or {}).items()), types, nested,
     )  # fmt: skip
 
 
-def array_view(name: str, array: npt.NDArray[Any], accesses: tuple[Access, ...], boundary: str | None = None, fill: str = "0") -> View:
+def array_view(
+    name: str, array: npt.NDArray[Any], accesses: tuple[Access, ...], boundary: str | None = None, fill: str = "0"
+) -> View:
     """Describe an array as it lies in memory; its strides must be whole elements."""
     strides = tuple(s // max(array.itemsize, 1) for s in array.strides)
     offset = sum(-s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s < 0 and n > 0)
@@ -232,14 +239,18 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
         for v, axis, i in indices:
             unknown = [d for d in i.dims() if d not in known]
             if len(unknown) == 1 and i.coefficients[unknown[0]] > 0:
-                d = unknown[0]
-                reach = v.shape[axis] - 1 - i.constant - sum(max(c * (known[e] - 1), 0) for e, c in enumerate(i.coefficients) if c and e != d)
-                size = max(reach // i.coefficients[d] + 1, 0)
-                if v.boundary is not None and d in found:
-                    continue
+                d, coefficient = unknown[0], i.coefficients[unknown[0]]
+                if v.boundary is not None:
+                    # Indices may leave the array, so that its length decides, whatever is added.
+                    size = -(-v.shape[axis] // coefficient)
+                else:
+                    others = sum(max(c * (known[e] - 1), 0) for e, c in enumerate(i.coefficients) if c and e != d)
+                    size = max((v.shape[axis] - 1 - i.constant - others) // coefficient + 1, 0)
                 plain = i.constant == 0 and i.dims() == (d,) and i.coefficients[d] == 1
                 if d in found and found[d] != size and plain and _is_plain(indices, d, found[d]):
-                    raise ValueError(f"{v.name}: axis {axis} has {size} elements, dimension {names[d]} has {found[d]} elsewhere")
+                    raise ValueError(
+                        f"{v.name}: axis {axis} has {size} elements, dimension {names[d]} has {found[d]} elsewhere"
+                    )
                 found[d] = min(found.get(d, size), size)
         if not found:
             break
@@ -254,4 +265,7 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
 
 def _is_plain(indices: list[tuple[View, int, Affine]], d: int, size: int) -> bool:
     """Whether some array has this extent along an axis indexed by the dimension alone."""
-    return any(i.dims() == (d,) and i.constant == 0 and i.coefficients[d] == 1 and v.shape[axis] == size for v, axis, i in indices)
+    return any(
+        i.dims() == (d,) and i.constant == 0 and i.coefficients[d] == 1 and v.shape[axis] == size
+        for v, axis, i in indices
+    )

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from mdhnp.mdh.combine import CC
-from mdhnp.mdh.function import identity_function
+from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.views import Affine, View
 
@@ -106,7 +106,7 @@ def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: b
         outputs, targets = h.outputs, _arguments("output", len(h.outputs))
         if h.finish is not None:
             used = {h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}
-            finish, inputs, sources = _carry_finish(h, inputs, sources, used)
+            finish, inputs, sources = _carry_finish(h, h.finish, inputs, sources, used)
     else:
         left = [d for d in alive if d not in group or h.combine[d].kind != "pw"]
         outputs, targets = _temporaries(h, left, start), _arguments("temporary", count, start)
@@ -116,7 +116,9 @@ def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: b
     return Stage(_without_unit_dims(mdhom, alive), sources, targets)
 
 
-def _carry_finish(h, inputs, sources, used):  # type: ignore[no-untyped-def]
+def _carry_finish(
+    h: MdHom, finish: Function, inputs: tuple[View, ...], sources: tuple[Argument, ...], used: set[int]
+) -> tuple[Function, tuple[View, ...], tuple[Argument, ...]]:
     """Hand the inputs that `finish` reads to the last stage and renumber its parameters."""
     count = len(h.scalar.dtypes)
     keep = sorted(used)
@@ -128,8 +130,8 @@ def _carry_finish(h, inputs, sources, used):  # type: ignore[no-untyped-def]
             place += 1
     views = (*inputs, *(h.inputs[n] for n in keep))
     parameters = (*h.scalar.dtypes, *(v.dtype for v in views for _ in v.accesses))
-    body = tuple(replace(s, position=position.get(s.position, 0)) if s.op == "param" else s for s in h.finish.body)
-    finish = replace(h.finish, parameters=tuple(np.dtype(t) for t in parameters), body=body)
+    body = tuple(replace(s, position=position.get(s.position, 0)) if s.op == "param" else s for s in finish.body)
+    finish = replace(finish, parameters=tuple(np.dtype(t) for t in parameters), body=body)
     return finish, views, (*sources, *(Argument("input", n) for n in keep))
 
 

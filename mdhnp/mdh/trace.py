@@ -77,7 +77,9 @@ class Symbol(NDArrayOperatorsMixin):
             return self.recorder.add(Instruction("where", tuple(v.number for v in lifted), common))
         if func is np.clip and len(args) == 3 and not kwargs:
             return np.minimum(np.maximum(args[0], args[1]), args[2])
-        raise TypeError(f"scalar function: np.{func.__name__} does not work on single values; use operators, ufuncs, np.where")
+        raise TypeError(
+            f"scalar function: np.{func.__name__} does not work on single values; use operators, ufuncs, np.where"
+        )
 
     def _lift(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
         if isinstance(value, Symbol):
@@ -90,7 +92,7 @@ class Symbol(NDArrayOperatorsMixin):
     def __float__(self) -> float:
         raise TypeError("scalar function: a traced value is no float; use NumPy's functions (np.exp), not math's")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -185,7 +187,9 @@ def trace(
         elif isinstance(value, bool | int | float | np.generic):
             symbol = recorder.constant(value, np.result_type(value))
         else:
-            raise TypeError(f"{what}: returned {type(value).__name__} for value {n}; numbers made of its arguments are needed")
+            raise TypeError(
+                f"{what}: returned {type(value).__name__} for value {n}; numbers made of its arguments are needed"
+            )
         numbers.append((symbol if results is None else recorder.cast(symbol, np.dtype(results[n]))).number)
     return Function(dtypes, tuple(recorder.body), tuple(numbers))
 
@@ -211,8 +215,10 @@ def trace_text(source: str, name: str, parameters: Sequence[Any], results: Seque
 
 
 def _number(literal: str) -> Any:
-    return {"True": True, "False": False}.get(literal, None) if literal in ("True", "False") else (
-        float(literal) if any(c in literal for c in ".einf") else int(literal)
+    return (
+        {"True": True, "False": False}.get(literal)
+        if literal in ("True", "False")
+        else (float(literal) if any(c in literal for c in ".einf") else int(literal))
     )
 
 

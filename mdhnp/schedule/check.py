@@ -58,6 +58,8 @@ def _check_shape(h: MdHom, s: Schedule) -> None:
         _require(all(v >= 1 for v in values), f"{name}: all must be at least 1")
     for name in ("global_order", "local_order", "private_order", "group_order", "item_order"):
         _require(sorted(getattr(s, name)) == list(range(h.rank)), f"{name}: must be a permutation of the dimensions")
+    _require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
+    _require(s.combine_on in ("global", "local"), f"combine_on: {s.combine_on!r} is none of global, local")
     for name in ("local_copies", "private_copies"):
         _require(len(getattr(s, name)) == len(h.inputs), f"{name}: one for each of {len(h.inputs)} inputs is needed")
 
@@ -196,6 +198,10 @@ def _check_order(h: MdHom, s: Schedule) -> None:
                     s.combine_on == "local", f"combine_on: dimension {d} is combined in order, so on each local tile"
                 )
     _require(len(h.dims("ps")) <= 1 and not (h.dims("ps") and h.dims("pw")), "stage: a scan is a stage of its own")
+    operators = {c.operator for c in h.combine if c.operator is not None}
+    _require(len(operators) <= 1, "stage: several operators are several stages")
+    ordered = any(not op.commutative for op in operators)
+    _require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
 
 
 def local_memory(h: MdHom, s: Schedule) -> int:

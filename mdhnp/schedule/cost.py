@@ -24,6 +24,8 @@ _FMA_LATENCY = 4
 #: Bytes a second that one core draws from main memory and from the shared cache.
 _MEMORY, _CACHE = 20e9, 60e9
 _GROUP_OVERHEAD = 1.5e-6
+#: Launch of the kernel that combines a split reduction's parts.
+_SECOND_KERNEL = 8e-6
 
 
 def cpu_seconds(facts: Facts, choices: Choices, caps: DeviceCaps) -> Floats:
@@ -75,7 +77,8 @@ class _Model:
         compute = cycles / _CLOCK / busy * rounds * ragged
         memory = self._memory() / busy
         slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
-        seconds: Floats = slower + 0.25 * faster + _GROUP_OVERHEAD * (groups / units + 1)
+        second = np.where(_product(self.wg, facts.combined) > 1, _SECOND_KERNEL, 0.0)
+        seconds: Floats = slower + 0.25 * faster + _GROUP_OVERHEAD * (groups / units + 1) + second
         return seconds
 
     def _body(self) -> Floats:

@@ -1,0 +1,159 @@
+"""The loops of the three layers and what stands around them: signature, ids, tiles, and tests for what lies inside."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from mdhnp.codegen.access import GLOBAL, Context
+from mdhnp.codegen.ctypes import memory_type
+from mdhnp.codegen.nest import Linear, Nest
+from mdhnp.codegen.reduce import tile_points
+from mdhnp.codegen.tiles import copy_tiles, tile_start
+from mdhnp.codegen.writer import advance
+from mdhnp.mdh import View
+
+__all__ = ["bounded_checks", "group_loops", "head", "ids", "inside_checks", "step_inside", "step_loops"]
+
+
+@contextmanager
+def head(c: Context, name: str, extra: Sequence[str] = ()) -> Iterator[None]:
+    """Write the kernel's signature; its body is written inside the context."""
+    inputs = [f"{GLOBAL} const {memory_type(v.dtype)} *restrict {v.name}" for v in c.nest.h.inputs]
+    outputs = [f"{GLOBAL} {memory_type(v.dtype)} *restrict {v.name}" for v in c.nest.h.outputs]
+    c.writer.line(f"// {c.nest.h}")
+    c.writer.line(f"__kernel __attribute__((reqd_work_group_size({c.nest.s.work_items}, 1, 1)))")
+    with c.writer.block(f"void {name}({', '.join([*inputs, *extra, *outputs])})"):
+        yield
+
+
+def ids(c: Context) -> None:
+    """Declare work-group and work-item ids of each dimension, taken apart in the schedule's order."""
+    for letter, counts, order, call in (
+        ("g", c.nest.s.num_wg, c.nest.s.group_order, "get_group_id(0)"),
+        ("w", c.nest.s.num_wi, c.nest.s.item_order, "get_local_id(0)"),
+    ):
+        total = 1
+        for n in counts:
+            total *= n
+        if total == 1:
+            continue
+        c.writer.line(f"const int {letter} = {call};")
+        divisor = 1
+        for d in order:
+            if counts[d] == 1:
+                continue
+            text = letter if divisor == 1 else f"{letter} / {divisor}"
+            divisor *= counts[d]
+            text = text if divisor == total else f"{text} % {counts[d]}"
+            c.writer.line(f"const int {c.nest.name(d)}_{letter} = {text};")
+
+
+@contextmanager
+def group_loops(
+    c: Context, dims: Sequence[int], all_dims: Sequence[int] | None = None, first: bool = True
+) -> Iterator[None]:
+    """Write the loops over a work-group's local tiles in the given dimensions, with the copies between them.
+
+    Inputs are copied inside the innermost loop that moves them; `all_dims` are the dimensions of all loops of the
+    kernel, of which those not in `dims` are opened later by the caller.
+    """
+    nest = c.nest
+    all_dims = dims if all_dims is None else all_dims
+    moving = [d for d in all_dims if nest.tiles_per_group(d) > 1]
+    if first:
+        for d in all_dims:
+            if nest.tiles(d) > 1 and d not in moving:
+                _tile_begin(c, d)
+        copy_tiles(c, _copied_at(nest, moving, None))
+    with ExitStack() as loops:
+        for d in dims:
+            if d in moving:
+                loops.enter_context(c.writer.block(_tile_loop(c, d)))
+                _tile_count(c, d)
+                copy_tiles(c, _copied_at(nest, moving, d))
+        yield
+
+
+def _copied_at(nest: Nest, moving: Sequence[int], loop: int | None) -> list[int]:
+    """Inputs with a local copy whose innermost moving loop is `loop`."""
+    found = []
+    for n, copy in enumerate(nest.s.local_copies):
+        if copy is not None:
+            deepest = [d for d in moving if nest.h.inputs[n].depends_on(d)]
+            if (deepest[-1] if deepest else None) == loop:
+                found.append(n)
+    return found
+
+
+def _tile_begin(c: Context, d: int) -> None:
+    """The only local tile of a work-group in a dimension."""
+    name = c.nest.name(d)
+    c.writer.line(f"const {c.nest.index_type} {name}_l = {name}_g * {c.nest.s.local_tile[d]};")
+    _tile_count(c, d)
+
+
+def _tile_loop(c: Context, d: int) -> str:
+    nest, name, t = c.nest, c.nest.name(d), c.nest.index_type
+    chunk = nest.tiles_per_group(d) * nest.s.local_tile[d]
+    begin, end = "0", str(nest.h.extents[d])
+    if nest.s.num_wg[d] > 1:
+        begin = f"{name}_g * {nest.literal(chunk)}"
+        end = f"min({begin} + {chunk}, {nest.literal(nest.h.extents[d])})"
+    return f"for ({t} {name}_l = {begin}; {name}_l < {end}; {advance(f'{name}_l', nest.s.local_tile[d])})"
+
+
+def _tile_count(c: Context, d: int) -> None:
+    name, t = c.nest.name(d), c.nest.index_type
+    if c.nest.h.extents[d] % c.nest.s.local_tile[d]:
+        c.writer.line(
+            f"const {t} {name}_n = min({c.nest.literal(c.nest.s.local_tile[d])}, {c.nest.h.extents[d]} - {name}_l);"
+        )
+
+
+def step_loops(c: Context, stack: ExitStack) -> None:
+    """Open the local layer's loops over private tiles of the kept dimensions and declare their first points."""
+    nest, t = c.nest, c.nest.index_type
+    for d in nest.s.local_order:
+        if d in nest.kept and not nest.single(d):
+            name = nest.name(d)
+            head_text = (
+                f"for ({t} {name}_p = 0; {name}_p < {tile_points(nest, d)}; {advance(f'{name}_p', nest.s.step(d))})"
+            )
+            stack.enter_context(c.writer.block(head_text))
+    for d in nest.kept:
+        c.writer.line(f"const {t} {nest.name(d)} = {tile_start(nest, d) + nest.local(d)};")
+
+
+def step_inside(c: Context, d: int) -> str:
+    """Whether the work-items' current step lies inside the extent."""
+    nest = c.nest
+    begin = tile_start(nest, d) if nest.single(d) else tile_start(nest, d) + Linear(((f"{nest.name(d)}_p", 1),))
+    return begin.at_most(nest.h.extents[d] - nest.s.step(d))
+
+
+def bounded_checks(c: Context, view: View) -> list[str]:
+    """Conditions for all accesses of the current step to lie inside an array with a boundary mode."""
+    nest = c.nest
+    spans: dict[int, tuple[Linear, int]] = {}
+    for d in range(nest.h.rank):
+        begin, points = tile_start(nest, d), nest.s.local_tile[d]
+        if d in nest.kept:
+            begin = begin if nest.single(d) else begin + Linear(((f"{nest.name(d)}_p", 1),))
+            points = nest.s.step(d)
+        spans[d] = (begin, points)
+    return inside_checks(view, spans)
+
+
+def inside_checks(view: View, spans: Mapping[int, tuple[Linear, int]]) -> list[str]:
+    """Conditions for all accesses to lie inside the array; `spans` gives each dimension's first point and how many."""
+    checks = []
+    for axis, size in enumerate(view.shape):
+        for coefficients in dict.fromkeys(a[axis].coefficients for a in view.accesses):
+            constants = [a[axis].constant for a in view.accesses if a[axis].coefficients == coefficients]
+            low, reach = Linear((), min(constants)), max(constants) - min(constants)
+            for d, coefficient in enumerate(coefficients):
+                begin, points = spans[d]
+                low = low + begin * coefficient
+                low = low + coefficient * (points - 1) if coefficient < 0 else low
+                reach += abs(coefficient) * (points - 1)
+            checks += [low.at_least(0), low.at_most(size - 1 - reach)]
+    return checks

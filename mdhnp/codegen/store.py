@@ -1,0 +1,64 @@
+"""Results leave a kernel: finished, converted to their outputs' types, and stored where they lie inside the extents."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from mdhnp.codegen import reduce
+from mdhnp.codegen.access import Context, Place, read_back, result_convert, store
+from mdhnp.codegen.ctypes import Value, as_vector
+from mdhnp.codegen.layers import step_inside
+from mdhnp.codegen.nest import Linear
+from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values
+
+__all__ = ["store_all", "store_results"]
+
+
+def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = False) -> None:
+    """Store the private tile's results that lie inside the extents, `onto` those already in the output.
+
+    Only the work-items that hold a tree's outcome do, unless the caller sees to it: then it is done `by_all`.
+    """
+    nest = c.nest
+    with ExitStack() as stack:
+        tests = [] if by_all or not is_first_item(nest) else [is_first_item(nest)]
+        if tests:
+            stack.enter_context(c.writer.block(f"if ({tests[0]})"))
+        partial = [d for d in nest.kept if nest.partial(d)]
+        c.writer.either(
+            [step_inside(c, d) for d in partial],
+            lambda: _store_elements(c, acc, (), onto),
+            lambda: _store_elements(c, acc, partial, onto),
+        )
+
+
+def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto: bool) -> None:
+    nest, vector = c.nest, c.nest.s.vector_dim
+    cache: dict[str, Value] = {}
+    for offset, values in zip(elements(nest), acc.values, strict=True):
+        lanes = values[0].lanes
+        point = {d: nest.base(d) + o for d, o in offset.items()}
+        for d in nest.combined:
+            point[d] = Linear()
+        tests = [f"{point[d]} < {nest.h.extents[d]}" for d in partial]
+        valid = f"{nest.h.extents[vector]} - {point[vector].atom}" if vector in partial and lanes > 1 else ""
+        local = {d: nest.local(d) + offset.get(d, 0) if d in offset else Linear() for d in range(nest.h.rank)}
+        at = Place(point, local, lanes, valid, bounded=True)
+        with ExitStack() as stack:
+            if tests:
+                stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
+                cache = {}
+            if onto:
+                reduce.apply(c, values, [read_back(c, n, at) for n in range(len(values))], before=True)
+            store_results(c, at, values, cache)
+
+
+def store_results(c: Context, at: Place, values: Sequence[Value], cache: dict[str, Value]) -> None:
+    """Finish one element's results and store them."""
+    nest = c.nest
+    final = list(values)
+    if nest.h.finish is not None:
+        final = point_values(c, nest.h.finish, at, dict(enumerate(values)), cache, len(values))
+    for n, value in enumerate(final):
+        vector = at.lanes > 1 and value.lanes == 1
+        wide = as_vector(value, at.lanes) if vector else value
+        store(c, n, at, result_convert(c, wide, n))
