@@ -43,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="",
         help="run device tests only on devices whose runtime, platform or name contains SUBSTRING (any case)",
     )
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden/*.cl anew instead of comparing")
 
 
 def pytest_unconfigure() -> None:

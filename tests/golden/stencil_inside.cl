@@ -1,0 +1,40 @@
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT ON
+
+typedef float8 float8_u __attribute__((aligned(sizeof(float))));
+
+// md_hom(((((x0 + x1) + x4) + x3) - (4.0 * x2)), (++, ++)) ∘ (I0[i,j+1], I0[i+1,j], I0[i+1,j+1], I0[i+1,j+2], I0[i+2,j+1]) -> O0[i,j]
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
+  const int g = get_group_id(0);
+  const int i_g = g;
+  const int i_l = i_g * 4;
+  const int i_n = min(4, 7 - i_l);
+  for (int j_l = 0; j_l < 17; j_l += 8) {
+    const int j_n = min(8, 17 - j_l);
+    for (int i_p = 0; i_p < i_n; i_p += 2) {
+      const int i = i_l + i_p;
+      const int j = j_l;
+      if (i_l + i_p <= 5 && j_l <= 9) {
+        const float8 o0 = ((((*(__global const float8_u *)(I0 + i * 19 + j + 1)) + (*(__global const float8_u *)(I0 + i * 19 + j + 19))) + (*(__global const float8_u *)(I0 + i * 19 + j + 39))) + (*(__global const float8_u *)(I0 + i * 19 + j + 21))) - (4.0f * (*(__global const float8_u *)(I0 + i * 19 + j + 20)));
+        const float8 o1 = ((((*(__global const float8_u *)(I0 + i * 19 + j + 20)) + (*(__global const float8_u *)(I0 + i * 19 + j + 38))) + (*(__global const float8_u *)(I0 + i * 19 + j + 58))) + (*(__global const float8_u *)(I0 + i * 19 + j + 40))) - (4.0f * (*(__global const float8_u *)(I0 + i * 19 + j + 39)));
+        *(__global float8_u *)(O0 + i * 17 + j) = o0;
+        *(__global float8_u *)(O0 + i * 17 + j + 17) = o1;
+      } else {
+        for (int i_b = 0; i_b < 2; ++i_b) {
+          if (i + i_b <= 6 && j <= 9) {
+            *(__global float8_u *)(O0 + i * 17 + i_b * 17 + j) = ((((*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 1)) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 19))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 39))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 21))) - (4.0f * (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 20)));
+          } else {
+            for (int j_v = 0; j_v < 8; ++j_v) {
+              if (i + i_b < 7 && j + j_v < 17) {
+                O0[i * 17 + i_b * 17 + j + j_v] = (((I0[i * 19 + i_b * 19 + j + j_v + 1] + I0[i * 19 + i_b * 19 + j + j_v + 19]) + I0[i * 19 + i_b * 19 + j + j_v + 39]) + I0[i * 19 + i_b * 19 + j + j_v + 21]) - (4.0f * I0[i * 19 + i_b * 19 + j + j_v + 20]);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// mdh_0: 2 work-items, 1 a work-group; input 0, output 0

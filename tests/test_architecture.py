@@ -1,0 +1,52 @@
+"""A module imports only from folders that data has passed before: the way of a call, in one direction."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "mdhnp"
+
+#: What each folder may import of mdhnp, besides itself: folders, or single modules of them.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "mdh": (),
+    "schedule": ("mdhnp.mdh",),
+    "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
+    "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program"),
+    "frontend": ("mdhnp.mdh", "mdhnp.dispatch"),
+}
+
+MODULES = sorted(p for folder in MAY_IMPORT for p in (PACKAGE / folder).rglob("*.py"))
+
+
+def _imported(path: Path) -> set[str]:
+    """Names of mdhnp's modules that a module imports, wherever in its text."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}:{node.lineno}: relative import"
+            # `from mdhnp import mdh` names a folder, `from mdhnp.mdh import MdHom` what is in it.
+            found.update(f"mdhnp.{alias.name}" for alias in node.names if node.module == "mdhnp")
+            found.update({node.module} if node.module and node.module != "mdhnp" else set())
+    return {name for name in found if name.split(".")[0] == "mdhnp"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=[str(p.relative_to(PACKAGE)) for p in MODULES])
+def test_imports_only_what_stands_before(path: Path) -> None:
+    folder = path.relative_to(PACKAGE).parts[0]
+    allowed = (f"mdhnp.{folder}", *MAY_IMPORT[folder])
+    wrong = {name for name in _imported(path) if not any(f"{name}.".startswith(f"{a}.") for a in allowed)}
+    assert not wrong
+
+
+@pytest.mark.parametrize("folder", ["mdh", "schedule", "codegen"])
+def test_pure_folders_know_no_device(folder: str) -> None:
+    for path in (PACKAGE / folder).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "pyopencl" not in text, path
+
+
+def test_there_are_modules() -> None:
+    assert len(MODULES) > 30

@@ -1,0 +1,233 @@
+"""The test that makes the generator trustworthy: every legal schedule of every MDH gives the interpreter's result.
+
+Random MDHs times random legal schedules on each device; floats hold whole numbers, so that all results are exact. The
+functions that are not exact are compared in `test_scalar_functions`, within rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from strategies import CAPS, Array, Case, Drawn, case, schedule
+
+from mdhnp.codegen import Program, generate
+from mdhnp.mdh import MdHom, Stage, canonical, cc, index, interpret, md_hom, ps, pw, stages
+from mdhnp.runtime import Layout, Plan
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import check
+from mdhnp.schedule.schedule import Schedule
+
+if TYPE_CHECKING:
+    from mdhnp.runtime import Device
+
+
+def lowered(h: MdHom) -> list[Stage]:
+    """The stages that a call is generated from."""
+    return [replace(stage, mdhom=canonical(stage.mdhom)) for stage in stages(h)]
+
+
+def execute(device: Device, h: MdHom, arrays: Sequence[Array], program: Program) -> list[Array]:
+    """Run a program on outputs that hold garbage before."""
+    outputs = [np.full(v.shape, 77).astype(v.dtype) for v in h.outputs]
+    plan = Plan(device, program, [Layout.of(a) for a in arrays], [Layout.of(o) for o in outputs], keep=False)
+    plan(list(arrays), outputs)
+    return outputs
+
+
+def expected(h: MdHom, arrays: Sequence[Array]) -> list[Array]:
+    """What the definition gives."""
+    found = interpret(h, *arrays)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def run_plain(device: Device, h: MdHom, *arrays: Array) -> list[Array]:
+    """Run with the simplest schedules."""
+    plain: Callable[[MdHom, DeviceCaps], Schedule] = lambda m, _: Schedule.plain(m.extents, len(m.inputs))  # noqa: E731
+    steps = lowered(h)
+    return execute(device, h, arrays, generate(steps, [plain(s.mdhom, CAPS) for s in steps], CAPS, plain))
+
+
+@st.composite
+def programs(draw: Any) -> tuple[Case, Program]:
+    """A random MDH, generated with random legal schedules."""
+    picker = Drawn(draw)
+    drawn = case(picker)
+    steps = lowered(drawn.mdhom)
+    used = [schedule(picker, stage.mdhom) for stage in steps]
+
+    def following(h: MdHom, caps: DeviceCaps) -> Schedule:
+        found = schedule(picker, h, caps)
+        note(f"then: {h} {h.extents}\n  {found}")
+        return found
+
+    note(f"{drawn.mdhom}\n  extents {drawn.mdhom.extents}, nested {drawn.mdhom.nested}")
+    for view in drawn.mdhom.inputs:
+        note(f"  {view.name}: {view.dtype} {view.shape}, strides {view.strides}, offset {view.offset}, {view.boundary}")
+    for stage, one in zip(steps, used, strict=True):
+        note(f"stage: {stage.mdhom} {stage.mdhom.extents}\n  {one}")
+    return drawn, generate(steps, used, CAPS, following)
+
+
+@settings(
+    max_examples=150 if settings().max_examples <= 200 else settings().max_examples,
+    suppress_health_check=list(HealthCheck),
+)
+@given(programs())
+def test_every_schedule_gives_the_definition_s_result(device: Device, drawn: tuple[Case, Program]) -> None:
+    one, program = drawn
+    wanted = expected(one.mdhom, one.arrays)
+    note(program.source)
+    for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
+        np.testing.assert_array_equal(got, want, err_msg=f"output {number}")
+
+
+REAL = np.linspace(-3.0, 3.0, 61)
+UNIT = np.linspace(-1.0, 1.0, 61)
+POSITIVE = np.linspace(0.1, 9.0, 61)
+
+#: Function, where it is defined, units in the last place that OpenCL C allows a float32 (NumPy's own error added).
+FLOAT_FUNCTIONS: list[tuple[Any, Array, float]] = [
+    (np.sqrt, POSITIVE, 4),
+    (np.cbrt, REAL, 4),
+    (np.exp, REAL, 5),
+    (np.exp2, REAL, 5),
+    (np.expm1, REAL, 5),
+    (np.log, POSITIVE, 5),
+    (np.log2, POSITIVE, 5),
+    (np.log10, POSITIVE, 5),
+    (np.log1p, POSITIVE, 4),
+    (np.sin, REAL, 6),
+    (np.cos, REAL, 6),
+    (np.tan, REAL, 7),
+    (np.arcsin, UNIT, 6),
+    (np.arccos, UNIT, 6),
+    (np.arctan, REAL, 7),
+    (np.sinh, REAL, 6),
+    (np.cosh, REAL, 6),
+    (np.tanh, REAL, 7),
+    (np.arcsinh, REAL, 6),
+    (np.arccosh, POSITIVE + 1, 6),
+    (np.arctanh, UNIT * 0.9, 7),
+    (np.reciprocal, POSITIVE, 4),
+]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("function", "values", "ulp"), FLOAT_FUNCTIONS, ids=[f[0].__name__ for f in FLOAT_FUNCTIONS])
+def test_float_functions(device: Device, function: Any, values: Array, ulp: float, dtype: str) -> None:
+    x = values.astype(dtype)
+    (got,) = run_plain(device, md_hom(function, {"i": cc}, "x[i] -> y[i]").bind(x), x)
+    want = function(x.astype("f8"))
+    np.testing.assert_allclose(got, want, rtol=ulp * np.finfo(dtype).eps, atol=ulp * np.finfo(dtype).eps)
+
+
+SPECIAL = np.array([0.0, -0.0, 1.5, -1.5, 2.5, -2.5, 7.0, -7.0, np.inf, -np.inf, np.nan])
+
+#: What NumPy gives exactly, for each pair of values.
+EXACT: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "floor_divide": lambda a, b: a // b,
+    "remainder": lambda a, b: a % b,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "negative": lambda a, b: -a + b,
+    "absolute": lambda a, b: np.abs(a) + b,
+    "sign": lambda a, b: np.sign(a) + b,
+    "square": lambda a, b: np.square(a) + b,
+    "compare": lambda a, b: np.where(a < b, a, b) + np.where(a >= b, b, a),
+    "logic": lambda a, b: (a != 0) & ~(b > a) | (a == b) ^ (a != b),
+    "clip": lambda a, b: np.clip(a, 1, 3) + b,
+    "index": lambda a, b: a + index(1).astype(np.int8) * b,
+}
+FLOATS_ONLY: dict[str, Callable[..., Any]] = {
+    "round": lambda a, b: np.floor(a) + np.ceil(b) + np.trunc(a) + np.rint(b),
+    "tests": lambda a, b: np.isnan(a) | np.isinf(b) | (np.isfinite(a) & np.isfinite(b)),
+    "fmod": np.fmod,
+    "copysign": np.copysign,
+}
+INTEGERS_ONLY: dict[str, Callable[..., Any]] = {
+    "bits": lambda a, b: (a & b) | (a ^ ~b),
+    "shifts": lambda a, b: (a << (b & 3)) + (a >> (b & 3)),
+    "power": lambda a, b: a ** np.clip(b, 0, 5),
+    "fmod": np.fmod,
+}
+
+
+def _edges(dtype: str) -> Array:
+    if dtype.startswith("f"):
+        return SPECIAL.astype(dtype)
+    info = np.iinfo(dtype)
+    return np.array([0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1, info.max // 2], dtype)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "u1", "i2", "i4", "u4", "i8", "u8"])
+def test_exact_functions(device: Device, dtype: str, lanes: int) -> None:
+    """All at once, one output each, so that a type costs one build: NumPy decides what NaN, 0 and overflow mean."""
+    named = {**EXACT, **(FLOATS_ONLY if dtype.startswith("f") else INTEGERS_ONLY)}
+    x = _edges(dtype)
+    views = ", ".join(f"{name}[i,j]" for name in named)
+    with np.errstate(all="ignore"):
+        both = md_hom(lambda a, b: tuple(f(a, b) for f in named.values()), {"i": cc, "j": cc}, f"x[i], y[j] -> {views}")
+        h = both.bind(x, x)
+        (stage,) = lowered(h)
+        s = Schedule.plain(stage.mdhom.extents, 2)
+        if lanes > 1:
+            s = replace(s, vector_dim=1, vector_width=lanes, private_tile=(1, lanes))
+        check(stage.mdhom, s, CAPS)
+        got = execute(device, h, (x, x), generate([stage], [s], CAPS, lambda m, _: Schedule.plain(m.extents, 2)))
+        for name, found, want in zip(named, got, expected(h, (x, x)), strict=True):
+            np.testing.assert_array_equal(found, want, err_msg=name)
+
+
+TEXT = "float mix(float a, float b) { return a > b ? a - b : 0.5f * b; }"
+
+
+def test_c_text(device: Device) -> None:
+    x, y = np.arange(7, dtype="f4"), np.arange(7, 0, -1).astype("f4")
+    h = md_hom(TEXT.replace("mix", "blend"), {"i": cc}, "x[i], y[i] -> z[i]", results=np.float32).bind(x, y)
+    np.testing.assert_array_equal(run_plain(device, h, x, y)[0], np.where(x > y, x - y, 0.5 * y))
+
+
+def test_c_text_with_several_results(device: Device) -> None:
+    x = np.arange(6, dtype="i4")
+    text = "void both(int a, int *twos, int *rest) { *twos = a / 2; *rest = a % 2; }"
+    h = md_hom(text, {"i": pw("add")}, "x[i] -> p[], q[]", results=(np.int32, np.int32)).bind(x)
+    assert [int(v) for v in run_plain(device, h, x)] == [6, 3]
+
+
+@pytest.mark.parametrize("width", [2, 16])
+def test_scan_of_a_matrix_product(device: Device, width: int) -> None:
+    """A product of 2 × 2 matrices does not commute: linear recurrences by a scan over several work-groups."""
+    rng = np.random.default_rng(0)
+    parts = [rng.integers(-2, 3, (37, 19)).astype("i8") for _ in range(4)]
+
+    def product(a: Any, b: Any) -> Any:
+        return (
+            a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
+            a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3],
+        )  # fmt: skip
+
+    combine = {"j": cc, "i": ps(product, identity=(1, 0, 0, 1), commutative=False)}
+    pattern = md_hom(lambda *x: x, combine, "a[i,j], b[i,j], c[i,j], d[i,j] -> p[i,j], q[i,j], r[i,j], s[i,j]")
+    h = pattern.bind(*parts)
+    (stage,) = lowered(h)
+    s = replace(
+        Schedule.plain(stage.mdhom.extents, 4),
+        num_wg=(1, 4), num_wi=(1, 5), local_tile=(width, 5), private_tile=(width, 1), vector_dim=0, vector_width=width,
+        results="private",
+    )  # fmt: skip
+    check(stage.mdhom, s, CAPS)
+    got = execute(device, h, parts, generate([stage], [s], CAPS, lambda m, _: Schedule.plain(m.extents, 4)))
+    for found, want in zip(got, expected(h, parts), strict=True):
+        np.testing.assert_array_equal(found, want)

@@ -1,0 +1,54 @@
+"""The generator's text, kept: a change of generated code shows as a change of tests/golden/*.cl.
+
+Write them anew with ``pytest tests/test_golden.py --update-golden``, and read the difference. Needs no device.
+"""
+
+from pathlib import Path
+
+import pytest
+from kernels import KERNELS
+
+GOLDEN = Path(__file__).parent / "golden"
+
+#: Each shows one thing, in as few lines as it takes.
+NAMES = (
+    "gemm_plain",
+    "gemm_packed",
+    "gemm_in_output",
+    "gemm_work_items",
+    "gemm_tree",
+    "gemv_finish_split",
+    "dot_vector",
+    "and",
+    "first_in_order",
+    "scan_sequential",
+    "scan_work_groups",
+    "scan_of_sums",
+    "stencil_inside",
+    "stencil_constant",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_is_the_golden_one(name: str, request: pytest.FixtureRequest) -> None:
+    program = KERNELS[name].program()
+    launches = "".join(
+        f"// {k.name}: {k.global_size} work-items, {k.local_size} a work-group; "
+        f"{', '.join(f'{a.role} {a.position}' for a in k.arguments)}\n"
+        for k in program.kernels
+    )
+    text = f"{program.source}\n{launches}"
+    path = GOLDEN / f"{name}.cl"
+    if request.config.getoption("--update-golden"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), "pytest --update-golden writes the new text"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_text_is_the_same_each_time(name: str) -> None:
+    assert KERNELS[name].program() == KERNELS[name].program()
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {p.stem for p in GOLDEN.glob("*.cl")} == set(NAMES)

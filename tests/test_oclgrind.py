@@ -1,0 +1,70 @@
+"""Generated kernels under Oclgrind: no access out of bounds, uninitialised value, data race or divergent barrier.
+
+One process of its own runs every kernel of `kernels.py` and random ones of `strategies.py` on the simulator (its ICD
+replaces all others there) and reports what Oclgrind logged for each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernels import KERNELS
+
+LIBRARY = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
+HERE = Path(__file__).parent
+RANDOM = 40
+
+pytestmark = [
+    pytest.mark.oclgrind,
+    pytest.mark.skipif(not LIBRARY.exists(), reason=f"Oclgrind is not installed ({LIBRARY} is missing)"),
+]
+
+Report = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """For each kernel: whether the result was right, and Oclgrind's messages."""
+    folder = tmp_path_factory.mktemp("oclgrind")
+    icd = folder / "oclgrind.icd"
+    icd.write_text(f"{LIBRARY}\n")
+    environment = {
+        **os.environ,
+        "OCL_ICD_VENDORS": str(icd),
+        "OCLGRIND_LOG": str(folder / "log"),
+        "OCLGRIND_DATA_RACES": "1",
+        "OCLGRIND_UNINITIALIZED": "1",
+        "OCLGRIND_CHECK_API": "1",
+        # Oclgrind 21.10 does not know LLVM's instruction "freeze", which optimisation brings in.
+        "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
+    }
+    command = [sys.executable, str(HERE / "oclgrind_run.py"), str(RANDOM)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("name", [*KERNELS, *(f"random {n}" for n in range(RANDOM))])
+def test_nothing_is_found(report: Report, name: str) -> None:
+    assert report[name]["log"] == ""
+    assert report[name]["right"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("broken bounds", "Invalid read"),
+        ("broken race", "data race"),
+        ("broken uninitialised", "Uninitialized value"),
+        ("broken barrier", "divergence"),
+    ],
+)
+def test_broken_kernels_are_found(report: Report, name: str, message: str) -> None:
+    assert message in report[name]["log"]
