@@ -1,7 +1,7 @@
 """NumPy-compatible array calls that run as generated OpenCL kernels.
 
-`einsum`, `matmul`, `dot`, `gemv`, `gemm`, `stencil` and `prl` are drop-in calls; `md_hom` is for computations of your own.
-`devices`, `device` and `explain` show and choose where and how they run.
+`einsum`, `matmul`, `dot`, `gemv`, `gemm`, `stencil` and `prl` are drop-in calls; `md_hom` is for your own
+computations. `devices`, `device` and `explain` show and choose where and how they run.
 """
 
 from mdhnp.explain import Explanation, explain
@@ -16,6 +16,7 @@ from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
 from mdhnp.runtime.plan import LaunchError
 from mdhnp.runtime.programs import BuildError
 from mdhnp.schedule import IllegalSchedule, Schedule
+from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"
 
@@ -48,4 +49,6 @@ __all__ = [
     "prl",
     "set_fallback_policy",
     "stencil",
+    "tune",
+    "Tuned",
 ]

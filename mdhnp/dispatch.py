@@ -21,6 +21,7 @@ from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
 from mdhnp.schedule import Schedule, check
 from mdhnp.schedule.default import default
+from mdhnp.tuning.lookup import schedule_for
 
 __all__ = ["Prepared", "forget", "observe", "prepare", "run"]
 
@@ -116,7 +117,7 @@ def prepare(h: MdHom, arrays: Sequence[Array], device: Device) -> Prepared:
         # Nothing to launch: results are empty, or the operator's identity.
         return Prepared(h, device, outputs)
     chain = tuple(replace(s, mdhom=canonical(s.mdhom)) for s in stages(h))
-    schedules = tuple(_default(s.mdhom, device.caps) for s in chain)
+    schedules = tuple(schedule_for(s.mdhom, device) for s in chain)
     for stage, schedule in zip(chain, schedules, strict=True):
         check(stage.mdhom, schedule, device.caps)
     program = generate(chain, schedules, device.caps, _default)

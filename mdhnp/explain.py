@@ -46,7 +46,9 @@ class Explanation:
             if prepared.program is None:
                 lines.append("kernels   none: an extent is 0")
                 continue
-            shown = ", ".join(f"{k.name} {s * 1e6:.1f} µs" for k, s in zip(prepared.program.kernels, seconds, strict=True))
+            shown = ", ".join(
+                f"{k.name} {s * 1e6:.1f} µs" for k, s in zip(prepared.program.kernels, seconds, strict=True)
+            )
             lines.append(f"kernels   {shown}")
             lines.append("source\n" + prepared.program.source)
         if not self.launches:

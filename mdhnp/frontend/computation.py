@@ -72,7 +72,8 @@ def md_hom(
     finish : callable, optional
         Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
     boundary : mapping of str to str, optional
-        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or ``wrap``.
+        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or
+        ``wrap``.
     results : dtype or sequence of dtype, optional
         Types of the results; needed with OpenCL C text only.
     nested : bool

@@ -19,10 +19,8 @@ def cache_folder() -> Path:
 
     Examples
     --------
-    >>> import os
-    >>> os.environ["MDHNP_CACHE_DIR"] = "/var/cache/mdhnp"
-    >>> cache_folder().name
-    'mdhnp'
+    >>> cache_folder().is_absolute()
+    True
     """
     chosen = os.environ.get("MDHNP_CACHE_DIR")
     return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("mdhnp", appauthor=False))

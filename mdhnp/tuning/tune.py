@@ -186,7 +186,7 @@ def _final(worker: Worker, finalists: list[Schedule]) -> tuple[Schedule, float]:
     return ranked[0][2], ranked[0][0]
 
 
-class _bar:  # noqa: N801
+class _bar:
     """A progress bar on standard error, or nothing."""
 
     def __init__(self, budget: _Budget, h: MdHom) -> None:
