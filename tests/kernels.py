@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from strategies import CAPS, Array
+from schedules import CAPS
+from strategies import Array
 
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import MdHom, Pattern, Stage, canonical, cc, md_hom, ps, pw, stages

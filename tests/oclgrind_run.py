@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pyopencl as cl
 from kernels import KERNELS
-from strategies import CAPS, Array, Seeded, case, schedule
+from schedules import CAPS, schedule
+from strategies import Array, Seeded, case
 
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.program import Argument, Kernel

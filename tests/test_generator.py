@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from strategies import CAPS, Array, Case, Drawn, case, schedule
+from kernels import KERNELS
+from schedules import CAPS, schedule
+from strategies import Array, Case, Drawn, case
 
 from mdhnp.codegen import Program, generate
+from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import MdHom, Stage, canonical, cc, index, interpret, md_hom, ps, pw, stages
 from mdhnp.runtime import Layout, Plan
 from mdhnp.schedule.caps import DeviceCaps
@@ -85,6 +88,26 @@ def test_every_schedule_gives_the_definition_s_result(device: Device, drawn: tup
     note(program.source)
     for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
         np.testing.assert_array_equal(got, want, err_msg=f"output {number}")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_named_kernels(device: Device, name: str) -> None:
+    named = KERNELS[name]
+    arrays = named.arrays()
+    for got, want in zip(
+        execute(device, named.mdhom(), arrays, named.program()), expected(named.mdhom(), arrays), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    "name", ["gemm_packed", "gemm_work_items", "scan_work_groups", "stencil_reflect", "stencil_wrap"]
+)
+def test_64_bit_offsets(device: Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for buffers of 2^31 elements and more."""
+    monkeypatch.setattr(Nest, "index_type", "long")
+    assert "for (long" in KERNELS[name].program().source
+    test_named_kernels(device, name)
 
 
 REAL = np.linspace(-3.0, 3.0, 61)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import KERNELS
-from strategies import CAPS, Drawn, case, schedule
+from schedules import CAPS, schedule
+from strategies import Drawn, case
 
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.check import IllegalSchedule, check, local_memory

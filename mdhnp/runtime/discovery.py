@@ -50,7 +50,7 @@ def platforms() -> list[cl.Platform]:
     ['Intel(R) OpenCL', 'Portable Computing Language']
     """
     added = extra_libraries()
-    # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of some 200 random
+    # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of 200 random
     # kernels gave a wrong result or crashed the compiler.
     os.environ.setdefault("CL_CONFIG_CPU_VECTORIZER_MODE", "1")
     with _loader_reads(added):

@@ -24,6 +24,8 @@ _FMA_LATENCY = 4
 #: Bytes a second that one core draws from main memory and from the shared cache.
 _MEMORY, _CACHE = 20e9, 60e9
 _GROUP_OVERHEAD = 1.5e-6
+#: Bytes of a memory page, and how many the first level of address translation remembers.
+_PAGE, _PAGES = 4096, 64
 #: Launch of the kernel that combines a split reduction's parts.
 _SECOND_KERNEL = 8e-6
 
@@ -133,7 +135,8 @@ class _Model:
         lost = np.where(swept > 0.75 * self.caps.l1, 0.6 * count, 0.0)
         stride = abs(facts.strides[n][inner]) * size
         if not self.packed[n] and stride >= 512:
-            lost = lost + np.where(trips > 16, 1.5 * count + 4.0 * min(stride / 4096, 1.0), 0.0)
+            pages = trips * min(stride, _PAGE) / _PAGE
+            lost = lost + np.where(pages > _PAGES, 1.5 * count + 4.0 * min(stride / _PAGE, 1.0), 0.0)
         return lost
 
     def _visit(self) -> Floats:

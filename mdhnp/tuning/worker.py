@@ -1,8 +1,8 @@
 """A process of its own that builds and times candidates: what crashes or hangs there harms nobody.
 
 The parent sends one stage (:class:`Task`) and then schedules; the worker answers each with a :class:`Measurement`.
-Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is compared
-with the first schedule's before it is timed.
+Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is
+compared with the first schedule's before it is timed.
 """
 
 import multiprocessing

@@ -1,0 +1,152 @@
+"""Random schedules, drawn so that nearly all are legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from strategies import Picker, shuffled
+
+from mdhnp.mdh import MdHom
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.schedule import LocalCopy, Schedule
+
+#: A device whose limits the CPU runtimes and Oclgrind all meet.
+CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True, False, 1 << 30)
+
+
+def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -> Schedule:
+    """A random legal schedule: drawn so that `check` accepts nearly all, redrawn where it does not."""
+    for _ in range(attempts):
+        drawn = _schedule(p, h)
+        try:
+            check(h, drawn, caps)
+        except IllegalSchedule:
+            continue
+        return drawn
+    tile = tuple(1 if c.kind == "cc" else n for c, n in zip(h.combine, h.extents, strict=True))
+    simple = replace(Schedule.plain(h.extents, len(h.inputs)), results="private", local_tile=tile)
+    check(h, simple, caps)
+    return simple
+
+
+def _schedule(p: Picker, h: MdHom) -> Schedule:
+    rank = h.rank
+    combined = [d for d in range(rank) if h.combine[d].kind != "cc"]
+    kept = [d for d in range(rank) if h.combine[d].kind == "cc"]
+    scan = bool(h.dims("ps"))
+    op = h.operator
+    results = (
+        p.choice(("private", "global", "local"))
+        if combined and not scan
+        else ("private" if rank == 0 or scan else "global")
+    )
+    if combined and op is not None and op.identity is None:
+        results = p.choice(("private", "private", results))
+    if scan:
+        results = p.choice(("private", "global"))
+    in_registers = bool(combined) and (results == "private" or scan)
+    finish_first = h.finish is not None or h.scalar.dtypes != tuple(v.dtype for v in h.outputs)
+    # vectors
+    text = h.scalar.text is not None
+    may = [
+        d
+        for d in range(rank)
+        if h.extents[d] > 1
+        and (d in kept or (not scan and op is not None and op.commutative and op.identity is not None))
+    ]
+    vector_dim, width = -1, 1
+    if may and not text and p.integer(0, 1):
+        vector_dim, width = p.choice(may), p.choice((2, 4, 8, 16))
+        while width > h.extents[vector_dim]:
+            width //= 2
+        if width == 1:
+            vector_dim = -1
+    num_wi, private, local, groups = [1] * rank, [1] * rank, [1] * rank, [1] * rank
+    unrolled, items = 1, 1
+    several_items = p.integer(0, 2) > 0
+    for d in range(rank):
+        n = h.extents[d]
+        w = width if d == vector_dim else 1
+        ordered = d in combined and (scan or (op is not None and not op.commutative))
+        if (
+            several_items
+            and p.integer(0, 1)
+            and items <= 32
+            and not (scan and d in combined and (op is None or op.identity is None))
+        ):
+            num_wi[d] = p.choice((2, 3, 4, 5, 8))
+            while num_wi[d] * w > n and num_wi[d] > 1:
+                num_wi[d] -= 1
+        items *= num_wi[d]
+        room = max(1, n // w)
+        private[d] = w * p.integer(1, min(room, 6 if unrolled < 24 else 2))
+        unrolled *= private[d] // w
+        step = private[d] * num_wi[d]
+        one_step = (d in kept and in_registers) or (ordered and num_wi[d] > 1)
+        if one_step:
+            local[d] = min(step, n)
+            if ordered and num_wi[d] > 1 and step > n:
+                private[d], local[d] = 1, num_wi[d]
+        elif d in kept:
+            if step >= n or p.integer(0, 2) == 0:
+                local[d] = n
+            else:
+                local[d] = step * p.integer(1, min(n // step, 5))
+        else:
+            local[d] = p.choice((n, p.integer(1, n), min(n, step * p.integer(1, 4))))
+        if private[d] > local[d] and num_wi[d] > 1:
+            private[d] = max(w, local[d] // num_wi[d] // w * w)
+            if d in kept and local[d] % (private[d] * num_wi[d]) and local[d] != n:
+                local[d] = n
+        tiles = -(-n // local[d])
+        if tiles > 1 and p.integer(0, 1):
+            per = p.integer(1, tiles)
+            groups[d] = -(-tiles // per)
+    # Partial results that wait in memory need an identity where there are several tiles; some cannot wait in outputs.
+    if combined and not in_registers:
+        for d in combined:
+            whole = (results == "global" and finish_first) or (op is not None and op.identity is None)
+            if whole:
+                if num_wi[d] > 1 and not (op is None or op.commutative):
+                    groups[d] = -(-h.extents[d] // local[d])
+                elif p.integer(0, 1):
+                    local[d], groups[d] = h.extents[d], 1
+                else:
+                    groups[d] = -(-h.extents[d] // local[d])
+    copies = tuple(_copy(p, h, n, num_wi, private) for n in range(len(h.inputs)))
+    anyhow = results == "global" and not scan
+    global_order = shuffled(p, range(rank)) if anyhow or not combined else [*shuffled(p, kept), *shuffled(p, combined)]
+    on: Any = p.choice(("global", "local"))
+    if any(num_wi[d] > 1 for d in combined) and not scan:
+        ordered = op is not None and not op.commutative
+        if results != "private" or ordered:
+            on = "local"
+    return Schedule(
+        tuple(groups), tuple(num_wi), tuple(local), tuple(private), vector_dim, width, copies,
+        tuple(p.integer(0, 1) == 1 for _ in h.inputs), results,
+        tuple(global_order), *(tuple(shuffled(p, range(rank))) for _ in range(4)), on,
+    )  # fmt: skip
+
+
+def _copy(p: Picker, h: MdHom, number: int, num_wi: Sequence[int], private: Sequence[int]) -> LocalCopy | None:
+    view = h.inputs[number]
+    if not view.shape or p.integer(0, 1):
+        return None
+    if any(len({a[axis].coefficients for a in view.accesses}) > 1 for axis in range(len(view.shape))):
+        return None
+    if h.finish is not None:
+        first = len(h.scalar.dtypes)
+        if number in {h.accesses[q - first][0] for q in h.finish.used_parameters() if q >= first}:
+            return None
+    blocked = []
+    for axis in range(len(view.shape)):
+        indices = {a[axis] for a in view.accesses}
+        found = next(iter(indices))
+        dims = found.dims()
+        plain = len(indices) == 1 and len(dims) == 1 and found.coefficients[dims[0]] == 1
+        if plain and h.combine[dims[0]].kind == "cc" and num_wi[dims[0]] == 1 and p.integer(0, 1):
+            blocked.append(axis)
+    return LocalCopy(tuple(shuffled(p, range(len(view.shape)))), tuple(shuffled(p, blocked)))
