@@ -15,6 +15,8 @@ _NAMES = {
     "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "i8": "long", "u8": "ulong",
     "f4": "float", "f8": "double",
 }  # fmt: skip
+#: Wider signed types through which floats become these, so that what they cannot hold wraps around.
+_THROUGH = {np.dtype(t): np.dtype(f"i{w}") for t, w in {"i1": 4, "i2": 4, "u1": 4, "u2": 4, "u4": 8, "u8": 8}.items()}
 _MASKS = {1: "char", 2: "short", 4: "int", 8: "long"}
 
 
@@ -102,7 +104,7 @@ def as_vector(value: Value, lanes: int) -> Value:
 
 
 def convert(value: Value, dtype: np.dtype[Any]) -> Value:
-    """Convert as ``ndarray.astype`` does."""
+    """Convert as ``ndarray.astype`` does on x86-64; float to uint64 names the value more than once."""
     if value.dtype == dtype:
         return value
     target = value_type(dtype, value.lanes)
@@ -116,9 +118,21 @@ def convert(value: Value, dtype: np.dtype[Any]) -> Value:
         source = value.text if value.lanes == 1 else f"-{value.atom}"
         text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({source})"
         return Value(text, dtype, value.lanes)
-    if value.lanes == 1:
-        return Value(f"({target}){value.atom}", dtype)
-    return Value(f"convert_{target}({value.text})", dtype, value.lanes)
+    if value.dtype.kind == "f" and dtype in _THROUGH:
+        signed = _cast(value, _THROUGH[dtype])
+        if dtype.itemsize < 8:
+            return _cast(signed, dtype)
+        nothing = as_vector(Value(constant("0", value.dtype), value.dtype), value.lanes)
+        below = f"{value.atom} < {nothing.atom}"
+        negative = Value(below, np.dtype(bool)) if value.lanes == 1 else mask(below, value.dtype, value.lanes)
+        return select(negative, _cast(signed, dtype), _cast(value, dtype))
+    return _cast(value, dtype)
+
+
+def _cast(value: Value, dtype: np.dtype[Any]) -> Value:
+    target = value_type(dtype, value.lanes)
+    text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({value.text})"
+    return Value(text, dtype, value.lanes)
 
 
 def mask(comparison: str, dtype: np.dtype[Any], lanes: int) -> Value:

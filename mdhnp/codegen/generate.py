@@ -96,8 +96,7 @@ def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: Devic
         _stage(build, stage.mdhom, schedule, inputs, outputs)
     types = "".join(h.text() for _, h in sorted(build.helpers.items()))
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if caps.fp64 else ""
-    contract = "#pragma OPENCL FP_CONTRACT ON\n"
-    source = extension + contract + ("\n" + types if types else "") + "\n" + "\n".join(build.texts)
+    source = extension + ("\n" + types if types else "") + "\n" + "\n".join(build.texts)
     return Program(source, tuple(build.kernels), tuple(build.temporaries))
 
 

@@ -19,6 +19,7 @@ from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_va
 from mdhnp.codegen.store import store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.mdh import View
+from mdhnp.schedule.accuracy import sums_floats
 
 __all__ = ["accumulate_coordinates", "emit_kernel"]
 
@@ -56,29 +57,35 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         moving = any(nest.tiles_per_group(d) > 1 for d in inner)
         per_tile = nest.s.combine_on == "local" and (nest.reduced_items > 1 or moving)
         total = reduce.declare(c, "acc")
+        lost = reduce.declare(c, "lost") if per_tile and sums_floats(nest.h) else None
         with group_loops(c, inner, all_dims=nest.s.global_order, first=False):
             part = reduce.declare(c, "part") if per_tile else total
             accumulate(c, part)
             if per_tile:
-                _add_tile(c, total, part)
+                _add_tile(c, total, part, lost)
         total = reduce.flatten_lanes(c, total)
         if not per_tile:
             reduce.across_items(c, total)
         store_all(c, total)
 
 
-def _add_tile(c: Context, total: Accumulators, part: Accumulators) -> None:
-    """Combine one local tile's results with those of the tiles before: shorter chains, so smaller rounding errors."""
+def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Accumulators | None) -> None:
+    """Combine one local tile's results with those of the tiles before; float sums carry along what rounding loses."""
     pairs = [*zip(total.values, part.values, strict=True), *zip(total.tails, part.tails, strict=True)]
+    errors = [*lost.values, *lost.tails] if lost is not None else []
     first = is_first_item(c.nest)
     if first:
         part = reduce.flatten_lanes(c, part)
         reduce.across_items(c, part)
         pairs = list(zip(total.tails or total.values, part.values, strict=True))
+        errors = list(lost.tails or lost.values) if lost is not None else []
     tests = [t for t in (first, part.seen) if t]
     with c.writer.block(f"if ({' && '.join(tests)})" if tests else ""):
-        for left, right in pairs:
-            reduce.apply(c, left, right, total.seen)
+        for n, (left, right) in enumerate(pairs):
+            if errors:
+                reduce.add_compensated(c, left, right, errors[n])
+            else:
+                reduce.apply(c, left, right, total.seen)
         if total.seen:
             c.writer.line(f"{total.seen} = 1;")
 

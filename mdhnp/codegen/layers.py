@@ -9,7 +9,7 @@ from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.reduce import tile_points
 from mdhnp.codegen.tiles import copy_tiles, tile_start
 from mdhnp.codegen.writer import advance
-from mdhnp.mdh import View
+from mdhnp.mdh import Function, MdHom, View
 
 __all__ = ["bounded_checks", "group_loops", "head", "ids", "inside_checks", "step_inside", "step_loops"]
 
@@ -22,7 +22,24 @@ def head(c: Context, name: str, extra: Sequence[str] = ()) -> Iterator[None]:
     c.writer.line(f"// {c.nest.h}")
     c.writer.line(f"__kernel __attribute__((reqd_work_group_size({c.nest.s.work_items}, 1, 1)))")
     with c.writer.block(f"void {name}({', '.join([*inputs, *extra, *outputs])})"):
+        c.writer.line(f"#pragma OPENCL FP_CONTRACT {'ON' if _may_contract(c.nest.h) else 'OFF'}")
         yield
+
+
+def _may_contract(h: MdHom) -> bool:
+    """Whether a fused multiply-add can change nothing but the rounding of a sum of products.
+
+    A scalar function that adds and multiplies itself means what NumPy computes, with every product rounded.
+    """
+    functions = [h.scalar, *([h.finish] if h.finish else [])]
+    if h.operator is not None:
+        functions.append(h.operator.function)
+    return all(f.contract or not _adds_products(f) for f in functions)
+
+
+def _adds_products(f: Function) -> bool:
+    operations = {f.body[n].op for n in f.live()}
+    return bool(operations & {"multiply", "square"}) and bool(operations & {"add", "subtract"})
 
 
 def ids(c: Context) -> None:

@@ -93,6 +93,15 @@ def apply(c: Context, left: Sequence[Value], right: Sequence[Value], seen: str =
         c.writer.line(f"{variable.text} = {value.text};")
 
 
+def add_compensated(c: Context, total: Sequence[Value], part: Sequence[Value], lost: Sequence[Value]) -> None:
+    """Add `part` to `total` and keep what rounding loses for the next addition (Kahan's summation)."""
+    for t, p, e in zip(total, part, lost, strict=True):
+        add = c.writer.declare("add", Value(f"{p.atom} - {e.atom}", t.dtype, t.lanes))
+        new = c.writer.declare("sum", Value(f"{t.atom} + {add.atom}", t.dtype, t.lanes))
+        c.writer.line(f"{e.text} = ({new.text} - {t.text}) - {add.text};")
+        c.writer.line(f"{t.text} = {new.text};")
+
+
 def point_values(
     c: Context, function: Function, place: Place, given: Mapping[int, Value], cache: dict[str, Value], first: int = 0
 ) -> list[Value]:

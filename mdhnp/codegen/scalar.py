@@ -44,7 +44,7 @@ _CALLS = {
 #: Operations that helper functions compute: for any type, and for integers only.
 _HELPED = frozenset({"floor_divide", "remainder"})
 _HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
-#: Operations whose text names an operand more than once.
+#: Operations whose text names an operand more than once; casts to uint64 do, too.
 _REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan"})
 
 
@@ -71,7 +71,7 @@ def emit(
     if function.text is not None:
         helpers.user(function.text.source)
     live = function.live()
-    uses = Counter(a for n in live for a in function.body[n].args * (1 + (function.body[n].op in _REPEATING)))
+    uses = Counter(a for n in live for a in function.body[n].args * (1 + _repeats(function.body[n])))
     uses.update(function.results)
     values: dict[int, Value] = {}
     for n in live:
@@ -87,6 +87,11 @@ def emit(
         if uses[n] > 1 and step.op != "const" and not values[n].text.isidentifier():
             values[n] = writer.declare("v", values[n])
     return [values[r] for r in function.results]
+
+
+def _repeats(step: Instruction) -> bool:
+    """Whether an operation's text names an operand more than once."""
+    return step.op in _REPEATING or (step.op == "cast" and step.dtype == np.uint64)
 
 
 def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Value:
@@ -161,7 +166,7 @@ def _boolean(op: str, args: Sequence[Value], lanes: int) -> Value:
     args = _widened([convert(a, _BOOL) for a in args], lanes)
     if op == "invert":
         return _not(args[0])
-    if op in ("absolute", "positive"):
+    if op in ("absolute", "positive", "floor", "ceil", "trunc"):
         return args[0]
     return Value(f"{args[0].atom} {_ON_BOOLEANS[op]} {args[1].atom}", _BOOL, lanes)
 

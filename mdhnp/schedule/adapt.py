@@ -4,19 +4,19 @@ from dataclasses import replace
 
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.check import has_shape_of, is_legal
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["adapt"]
 
 
 def adapt(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
-    """Fit tiles and work-groups to the extents of `h`; None where the result is still illegal.
+    """Fit tiles and work-groups to the extents of `h`; None where the result is still illegal, or `s` is none for such an MDH.
 
     Local tiles become no larger than their extent and multiples of the work-items' step; work-groups no more than there
     are local tiles. Everything else stays.
     """
-    if len(s.num_wg) != h.rank:
+    if 0 in h.extents or not has_shape_of(h, s):
         return None
     local, groups = [], []
     for d, extent in enumerate(h.extents):
@@ -34,8 +34,4 @@ def adapt(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
             fitted, local_tile=tuple(min(fitted.step(d), t) if d in kept else t for d, t in enumerate(local))
         )
         return adapt(h, fitted, caps) if fitted.local_tile != s.local_tile else None
-    try:
-        check(h, fitted, caps)
-    except IllegalSchedule:
-        return None
-    return fitted
+    return fitted if is_legal(h, fitted, caps) else None

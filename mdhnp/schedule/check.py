@@ -4,10 +4,11 @@
 """
 
 from mdhnp.mdh import MdHom
+from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "local_memory"]
+__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal", "local_memory"]
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
@@ -35,15 +36,35 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         With the broken rule.
     """
     _check_shape(h, s)
+    _check_second(s)
     _check_sizes(h, s, caps)
     _check_vectors(h, s)
     _check_copies(h, s)
     _check_results(h, s)
     _check_order(h, s)
+    _require(chain_is_short(h, s), f"local_tile: more than {LONGEST} additions of floats in a row")
     need = local_memory(h, s)
     _require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
     types = {v.dtype for v in (*h.inputs, *h.outputs)} | set(h.scalar.dtypes)
     _require(caps.fp64 or all(t.name != "float64" for t in types), "float64: the device has no double precision")
+
+
+def is_legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:
+    """Tell whether :func:`check` lets the schedule pass."""
+    try:
+        check(h, s, caps)
+    except IllegalSchedule:
+        return False
+    return True
+
+
+def has_shape_of(h: MdHom, s: Schedule) -> bool:
+    """Tell whether the schedule has as many dimensions and inputs as `h`, and nothing but sizes and orders in them."""
+    try:
+        _check_shape(h, s)
+    except IllegalSchedule:
+        return False
+    return True
 
 
 def _require(holds: bool, rule: str) -> None:
@@ -52,16 +73,39 @@ def _require(holds: bool, rule: str) -> None:
 
 
 def _check_shape(h: MdHom, s: Schedule) -> None:
+    _check_fields(s, h.rank, len(h.inputs))
+
+
+def _check_second(s: Schedule) -> None:
+    """The stage that a second schedule is for is not known here; its own fields must agree all the same."""
+    second = s.second
+    while second is not None:
+        try:
+            _check_fields(second, len(second.num_wg), len(second.local_copies))
+        except IllegalSchedule as error:
+            raise IllegalSchedule(f"second: {error}") from error
+        second = second.second
+
+
+def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
     for name in ("num_wg", "num_wi", "local_tile", "private_tile"):
         values = getattr(s, name)
-        _require(len(values) == h.rank, f"{name}: {len(values)} values for {h.rank} dimensions")
+        _require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")
         _require(all(v >= 1 for v in values), f"{name}: all must be at least 1")
     for name in ("global_order", "local_order", "private_order", "group_order", "item_order"):
-        _require(sorted(getattr(s, name)) == list(range(h.rank)), f"{name}: must be a permutation of the dimensions")
+        _require(sorted(getattr(s, name)) == list(range(rank)), f"{name}: must be a permutation of the dimensions")
     _require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
     _require(s.combine_on in ("global", "local"), f"combine_on: {s.combine_on!r} is none of global, local")
+    _require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
+    _require(-1 <= s.vector_dim < rank, f"vector_dim: {s.vector_dim} is no dimension")
     for name in ("local_copies", "private_copies"):
-        _require(len(getattr(s, name)) == len(h.inputs), f"{name}: one for each of {len(h.inputs)} inputs is needed")
+        _require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
+    for n, copy in enumerate(s.local_copies):
+        if copy is not None:
+            axes = range(len(copy.order))
+            _require(sorted(copy.order) == list(axes), f"local_copies: input {n} needs an order of its axes")
+            _require(len(set(copy.blocked)) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
+            _require(all(axis in axes for axis in copy.blocked), f"local_copies: input {n} blocks an axis it has not")
 
 
 def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
@@ -93,10 +137,9 @@ def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
 
 
 def _check_vectors(h: MdHom, s: Schedule) -> None:
-    _require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
     if s.vector_width == 1:
         return
-    _require(0 <= s.vector_dim < h.rank, f"vector_dim: {s.vector_dim} is no dimension")
+    _require(s.vector_dim >= 0, f"vector_dim: {s.vector_dim} is no dimension")
     d = s.vector_dim
     _require(
         s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension"
@@ -122,13 +165,10 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
             continue
         view = h.inputs[n]
         _require(bool(view.shape), f"local_copies: input {n} is one element")
-        _require(
-            sorted(copy.order) == list(range(len(view.shape))), f"local_copies: input {n} needs an order of its axes"
-        )
+        _require(len(copy.order) == len(view.shape), f"local_copies: input {n} needs an order of its axes")
         for axis in range(len(view.shape)):
             same = {a[axis].coefficients for a in view.accesses}
             _require(len(same) == 1, f"local_copies: the accesses of input {n} move differently")
-        _require(len(set(copy.blocked)) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
         for axis in copy.blocked:
             indices = {a[axis] for a in view.accesses}
             index = next(iter(indices))

@@ -6,7 +6,7 @@ orders and the layout of packed tiles are derived, not searched.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom, View
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["PRIVATE", "RESULTS", "Choices", "Facts", "complete", "global_order", "packed_layout"]
+__all__ = ["PRIVATE", "RESULTS", "Choices", "Facts", "complete", "fallback", "global_order", "packed_layout"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -176,6 +176,20 @@ def packed_layout(facts: Facts, n: int, private_tile: Sequence[int], vector_dim:
         return (any(d in facts.combined for d in dims), -abs(view.strides[x]))
 
     return LocalCopy(tuple(sorted(range(len(view.shape)), key=outermost)), tuple(blocked))
+
+
+def fallback(h: MdHom) -> Schedule:
+    """One work-item that computes one result after the other: legal for every stage on every device."""
+    tile = [1] * h.rank
+    for d in h.dims("pw")[-1:]:
+        tile[d] = min(h.extents[d], 1024)
+    for d in h.dims("ps"):
+        tile[d] = h.extents[d]
+    order = (*h.dims("cc"), *(d for d in range(h.rank) if h.combine[d].kind != "cc"))
+    return replace(
+        Schedule.plain(h.extents, len(h.inputs)), local_tile=tuple(tile), results="private",
+        combine_on="local" if h.dims("pw") else "global", global_order=order, local_order=order, private_order=order,
+    )  # fmt: skip
 
 
 def complete(facts: Facts, choices: Choices, row: int) -> Schedule:

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom
+from mdhnp.schedule.accuracy import LONGEST, sums_floats
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import IllegalSchedule, check
-from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, packed_layout
+from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fallback, packed_layout
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.schedule import Schedule
 
@@ -36,7 +37,7 @@ def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
         except IllegalSchedule:
             continue
         return schedule
-    return Schedule.plain(h.extents, len(h.inputs))
+    return fallback(h)
 
 
 def vector_choices(facts: Facts, caps: DeviceCaps) -> list[tuple[int, int]]:
@@ -99,9 +100,8 @@ def _with_local_tiles(facts: Facts, tiles: Choices, caps: DeviceCaps) -> Choices
     batches = []
     for row in range(len(tiles)):
         for packed in _packings(facts, tiles, row):
-            sizes = np.array(list(product(*_tile_sizes(facts, tiles, row, any(packed)))), np.int64).reshape(
-                -1, facts.h.rank
-            )
+            listed = list(product(*_tile_sizes(facts, tiles, row, any(packed))))
+            sizes = np.array(listed, np.int64).reshape(len(listed), facts.h.rank)
             batch = tiles.take(np.full(len(sizes), row))
             private = (batch.private_tile >= sizes)[:, list(facts.kept)].all(axis=1)
             batches.append(
@@ -139,7 +139,7 @@ def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[l
         wanted = [extent]
         if d in facts.combined:
             if d == inner and extent > 64:
-                wanted = [8, 32, 128, 256, 512, extent]
+                wanted = [8, 32, 128, 256, 512, 4096, extent]
             elif d != inner and long:
                 wanted = [1, 8, extent]
         elif d == tiles.vector_dim[row]:
@@ -164,8 +164,18 @@ def _fits(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.bo
         need += np.where(choices.packed[:, n], size, 0)
     same = h.finish is None and h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
     waiting = same and h.operator is not None and h.operator.identity is not None
-    once = (choices.local_tile[:, list(facts.combined)] == np.array(h.extents)[list(facts.combined)]).all(axis=1)
-    return np.asarray((need <= caps.local_memory) & ((choices.results == PRIVATE) | once | waiting))
+    combined = list(facts.combined)
+    once = (choices.local_tile[:, combined] == np.array(h.extents, np.int64)[combined]).all(axis=1)
+    chain = np.prod(-(-choices.local_tile[:, combined] // _lanes(choices, combined)), axis=1)
+    tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // choices.local_tile[:, combined]), axis=1)
+    short = (chain <= LONGEST) & ((choices.results == PRIVATE) | (tiles <= LONGEST))
+    accurate = short if sums_floats(h) else np.full(len(choices), True)
+    return np.asarray((need <= caps.local_memory) & accurate & ((choices.results == PRIVATE) | once | waiting))
+
+
+def _lanes(choices: Choices, dims: list[int]) -> npt.NDArray[np.int64]:
+    """Lanes along each of the given dimensions."""
+    return np.where(choices.vector_dim[:, None] == np.array(dims, np.int64), choices.vector_width[:, None], 1)
 
 
 def _with_groups(facts: Facts, choices: Choices, caps: DeviceCaps) -> Choices:
@@ -197,7 +207,7 @@ def _scan(facts: Facts, caps: DeviceCaps) -> Schedule:
         except IllegalSchedule:
             continue
         return schedule
-    return Schedule.plain(facts.h.extents, len(facts.h.inputs))
+    return fallback(facts.h)
 
 
 def _scans(facts: Facts, caps: DeviceCaps) -> Iterator[Schedule]:

@@ -4,9 +4,10 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import MdHom
+from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import IllegalSchedule, check
-from mdhnp.schedule.choices import Facts
+from mdhnp.schedule.choices import Facts, fallback
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = ["gpu_default"]
@@ -24,7 +25,7 @@ def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
             except IllegalSchedule:
                 continue
             return schedule
-    return Schedule.plain(h.extents, len(h.inputs))
+    return fallback(h)
 
 
 def _power_of_two(n: int) -> int:
@@ -94,6 +95,7 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             tiles = {d: 1 for d in facts.combined}
             tiles[inner] = min(depth, h.extents[inner])
             s = _build(facts, items, points, tiles)
+            s = s if chain_is_short(h, s) else replace(s, combine_on="local")
             order = (*(d for d in s.global_order if d != inner), inner)
             s = replace(s, global_order=order, local_order=order)
             copies = tuple(
@@ -162,15 +164,15 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
 def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     """One work-item an element of the output, neighbours along its contiguous dimension."""
     h = facts.h
-    tiles = {d: h.extents[d] for d in facts.combined}
     found = []
+    tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], 1024) for d in facts.combined[-1:]}
     for total in (256, 64, 1):
         items: dict[int, int] = {}
         left = min(total, caps.max_work_group)
         for d in _units(facts):
             items[d] = min(left, _covering(h.extents[d]), 64 if not items else left)
             left //= items[d]
-        found.append(_build(facts, items, {}, tiles))
+        found.append(replace(_build(facts, items, {}, tiles), combine_on="local" if facts.combined else "global"))
     return found
 
 

@@ -1,5 +1,4 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 typedef int4 int4_u __attribute__((aligned(sizeof(int))));
 typedef uchar4 uchar4_u __attribute__((aligned(sizeof(uchar))));
@@ -13,6 +12,7 @@ static inline void scatter__global_uchar4(__global uchar *p, int s, int n, uchar
 // md_hom(x0 > 0, (++, and)) ∘ (I0[j,i]) -> O0[i]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const int *restrict I0, __global uchar *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   for (int i_l = 0; i_l < 7; i_l += 4) {
     const int i_n = min(4, 7 - i_l);
     const int i = i_l;

@@ -1,11 +1,11 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 typedef float8 float8_u __attribute__((aligned(sizeof(float))));
 
 // md_hom(*, (+,)) ∘ (I0[i], I1[i]) -> O0[]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global const float *restrict I1, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   float8 acc0 = (float8)(0.0f);
   float acc_tail0 = 0.0f;
   for (int i_p = 0; i_p + 16 <= 61; i_p += 16) {

@@ -1,9 +1,9 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 // md_hom(id, (first,)) ∘ (I0[i]) -> P0[]
 __kernel __attribute__((reqd_work_group_size(4, 1, 1)))
 void mdh_0(__global const int *restrict I0, __global int *restrict P0) {
+  #pragma OPENCL FP_CONTRACT ON
   volatile __local int r0_l[4];
   volatile __local int seen_l[4];
   const int g = get_group_id(0);
@@ -51,6 +51,7 @@ void mdh_0(__global const int *restrict I0, __global int *restrict P0) {
 // md_hom(id, (first,)) ∘ (I0[i]) -> O0[]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_1(__global const int *restrict I0, __global int *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   int acc_seen0 = 0;
   int acc0 = 0;
   for (int i_p = 0; i_p < 2; ++i_p) {

@@ -1,5 +1,4 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 typedef float4 float4_u __attribute__((aligned(sizeof(float))));
 static inline void scatter__global_float4(__global float *p, int s, int n, float4 v)
@@ -9,6 +8,7 @@ static inline void scatter__global_float4(__global float *p, int s, int n, float
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global const float *restrict I1, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   __local float I0_l[16];
   __local float I1_l[64];
   __local float o0_l[64];

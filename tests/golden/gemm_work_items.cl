@@ -1,9 +1,9 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(8, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global const float *restrict I1, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   __local float I0_l[12];
   __local float I1_l[24];
   const int g = get_group_id(0);

@@ -1,9 +1,9 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 // md_hom(*, (++, +)) ∘ (I0[i,j], I1[j], I2[i]) -> P0[i]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global const float *restrict I1, __global const float *restrict I2, __global float *restrict P0) {
+  #pragma OPENCL FP_CONTRACT ON
   const int g = get_group_id(0);
   const int j_g = g % 3;
   const int i_g = g / 3;
@@ -50,6 +50,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
 // md_hom(id, (++, +)) ∘ (I0[j,i], I1[i]) -> O0[i] >> ((2.0 * x0) + x2)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_1(__global const float *restrict I0, __global const float *restrict I1, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT OFF
   for (int i_p = 0; i_p < 7; ++i_p) {
     const int i = i_p;
     float acc0 = 0.0f;

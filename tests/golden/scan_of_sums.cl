@@ -1,9 +1,9 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 // md_hom(id, (++, +)) ∘ (I0[i,j]) -> O0[i]
 __kernel __attribute__((reqd_work_group_size(2, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   volatile __local float r0_l[2];
   const int w = get_local_id(0);
   const int j_w = w;
@@ -40,6 +40,7 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
 // md_hom(id, (ps(+),)) ∘ (I0[i]) -> O0[i]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_1(__global const float *restrict I0, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   float carry0 = 0.0f;
   for (int i_p = 0; i_p < 7; ++i_p) {
     carry0 = carry0 + I0[i_p];

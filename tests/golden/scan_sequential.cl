@@ -1,5 +1,4 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 typedef float4 float4_u __attribute__((aligned(sizeof(float))));
 static inline float4 gather_part__global_float4(__global const float *p, int s, int n)
@@ -12,6 +11,7 @@ static inline void scatter__global_float4(__global float *p, int s, int n, float
 // md_hom(id, (++, ps(+))) ∘ (I0[j,i]) -> O0[j,i]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
   for (int i_l = 0; i_l < 6; i_l += 4) {
     const int i_n = min(4, 6 - i_l);
     const int i = i_l;

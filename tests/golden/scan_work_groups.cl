@@ -1,9 +1,9 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 // md_hom((x0, x1), (affine,)) ∘ (I0[i], I1[i]) -> P0[], P1[]
 __kernel __attribute__((reqd_work_group_size(2, 1, 1)))
 void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __global int *restrict P0, __global int *restrict P1) {
+  #pragma OPENCL FP_CONTRACT OFF
   volatile __local int r0_l[2];
   volatile __local int r1_l[2];
   const int g = get_group_id(0);
@@ -59,6 +59,7 @@ void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __g
 // md_hom((x0, x1), (ps(affine),)) ∘ (I0[i], I1[i]) -> O0[i], O1[i]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_1(__global const int *restrict I0, __global const int *restrict I1, __global int *restrict O0, __global int *restrict O1) {
+  #pragma OPENCL FP_CONTRACT OFF
   int carry0 = 1;
   int carry1 = 0;
   for (int i_p = 0; i_p < 3; ++i_p) {
@@ -75,6 +76,7 @@ void mdh_1(__global const int *restrict I0, __global const int *restrict I1, __g
 // md_hom((x0, x1), (ps(affine),)) ∘ (I0[i], I1[i]) -> O0[i], O1[i]
 __kernel __attribute__((reqd_work_group_size(2, 1, 1)))
 void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __global const int *restrict S0, __global const int *restrict S1, __global int *restrict O0, __global int *restrict O1) {
+  #pragma OPENCL FP_CONTRACT OFF
   volatile __local int r0_l[4];
   volatile __local int r1_l[4];
   const int g = get_group_id(0);

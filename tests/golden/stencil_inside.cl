@@ -1,11 +1,11 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT ON
 
 typedef float8 float8_u __attribute__((aligned(sizeof(float))));
 
 // md_hom(((((x0 + x1) + x4) + x3) - (4.0 * x2)), (++, ++)) ∘ (I0[i,j+1], I0[i+1,j], I0[i+1,j+1], I0[i+1,j+2], I0[i+2,j+1]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT OFF
   const int g = get_group_id(0);
   const int i_g = g;
   const int i_l = i_g * 4;

@@ -1,0 +1,39 @@
+"""How long a chain of floating-point additions a schedule may make: rounding errors grow with it.
+
+A sum of n terms added one after the other loses up to n roundings, in parts of m terms only n/m + m of them. So a long
+float sum is cut: an accumulator adds at most LONGEST terms of a local tile, and the tiles' sums are added with
+compensation in registers, or at most LONGEST of them in memory.
+"""
+
+from math import prod
+
+from mdhnp.mdh import MdHom
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["LONGEST", "chain_is_short", "sums_floats"]
+
+#: Additions to one accumulator in a row; vendors' matrix products add some hundreds.
+LONGEST = 2048
+
+
+def sums_floats(h: MdHom) -> bool:
+    """Whether the MDH reduces floats by addition."""
+    op = h.operator
+    return op is not None and op.name == "+" and bool(h.dims("pw")) and any(t.kind == "f" for t in h.scalar.dtypes)
+
+
+def chain_is_short(h: MdHom, s: Schedule) -> bool:
+    """Whether no accumulator adds too many terms in a row."""
+    if not sums_floats(h):
+        return True
+    combined = h.dims("pw")
+    lanes = {d: s.num_wi[d] * (s.vector_width if d == s.vector_dim else 1) for d in combined}
+    in_tile = prod(_ceil(s.local_tile[d], lanes[d]) for d in combined)
+    tiles = prod(_ceil(_ceil(h.extents[d], s.local_tile[d]), s.num_wg[d]) for d in combined)
+    if s.results == "private":
+        return in_tile <= LONGEST if s.combine_on == "local" else in_tile * tiles <= LONGEST
+    return in_tile <= LONGEST and tiles <= LONGEST
+
+
+def _ceil(n: int, d: int) -> int:
+    return -(-n // d)
