@@ -11,7 +11,7 @@ __all__ = ["adapt"]
 
 
 def adapt(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
-    """Fit tiles and work-groups to the extents of `h`; None where the result is still illegal, or `s` is none for such an MDH.
+    """Fit tiles and work-groups to the extents of `h`; None where `s` is not for such an MDH, or still illegal.
 
     Local tiles become no larger than their extent and multiples of the work-items' step; work-groups no more than there
     are local tiles. Everything else stays.

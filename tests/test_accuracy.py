@@ -1,0 +1,77 @@
+"""Rounding: never worse than twice NumPy's own float32 result, and no rounding left out that NumPy does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp.runtime.devices import Device
+
+#: Far from zero, so that errors of one sign add up; and of both signs, so that terms cancel.
+DATA = {
+    "offset": lambda rng, *shape: 100 + rng.random(shape, np.float32),
+    "signed": lambda rng, *shape: rng.standard_normal(shape, np.float32),
+}
+
+
+def error(result, exact) -> float:
+    return float(np.abs(result - exact).max() / np.abs(exact).max())
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("i->", [(1_000_003,)]),
+        ("i,i->", [(1_000_003,), (1_000_003,)]),
+        ("ij->i", [(3, 300_001)]),
+        ("ij->j", [(300_001, 3)]),
+        ("ij,jk->ik", [(20, 100_003), (100_003, 24)]),
+        ("ij,jk->ik", [(60, 1797), (1797, 64)]),
+        ("ij,j->i", [(4, 500_009), (500_009,)]),
+        ("ji,j->i", [(70_001, 40), (70_001,)]),
+    ],
+)
+def test_sums_are_as_accurate_as_numpy(device: Device, subscripts: str, shapes, data: str):
+    rng = np.random.default_rng(0)
+    arrays = [DATA[data](rng, *shape) for shape in shapes]
+    exact = np.einsum(subscripts, *(a.astype(np.float64) for a in arrays), optimize=True)
+    ours = error(mdhnp.einsum(subscripts, *arrays), exact)
+    numpys = error(np.einsum(subscripts, *arrays, optimize=True), exact)
+    # One rounding of the result itself is free.
+    assert ours <= 2 * numpys + np.finfo(np.float32).eps
+
+
+def test_running_sums_are_as_accurate_as_numpy(device: Device):
+    x = DATA["offset"](np.random.default_rng(0), 200_003)
+    scan = mdhnp.md_hom(lambda v: v, {"i": mdhnp.ps("add")}, "x[i] -> y[i]")
+    exact = np.cumsum(x.astype(np.float64))
+    assert error(scan(x), exact) <= 2 * error(np.cumsum(x), exact) + np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_keep_their_own_rounding(device: Device, dtype):
+    """``p * p - q * q`` is exactly zero for equal values, unless the compiler fuses one product into the difference."""
+    x = np.random.default_rng(0).random(1000).astype(dtype)
+    difference = mdhnp.md_hom(lambda p, q: p * p - q * q, {"i": mdhnp.cc}, "x[i], y[i] -> z[i]")
+    assert not difference(x, x.copy()).any()
+    total = mdhnp.md_hom(lambda p, q: p * p - q * q, {"i": mdhnp.pw("add")}, "x[i], y[i] -> z[]")
+    assert total(x, x.copy()) == 0
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        (lambda: mdhnp.matmul(np.ones(1), np.full(1, 2.0)), 2),
+        (lambda: mdhnp.einsum("ij,jk->ik", np.ones((1, 1)), np.ones((1, 1))), [[1]]),
+        (lambda: mdhnp.einsum(",", 2, 3), 6),
+        (lambda: mdhnp.dot(2.0, 3.0), 6),
+        (lambda: mdhnp.gemv(np.full((1, 1), 2.0), np.ones(1)), [2]),
+        (lambda: mdhnp.stencil(np.ones((1, 1)), np.ones((3, 3)), "reflect"), [[9]]),
+        (lambda: mdhnp.md_hom(lambda v: v, {"i": mdhnp.ps("add")}, "x[i] -> y[i]")(np.full(1, 4.0)), [4]),
+        (lambda: mdhnp.md_hom(lambda v: v, {"i": mdhnp.pw("max")}, "x[i] -> y[]")(np.full(1, 4.0)), 4),
+    ],
+)
+def test_calls_on_single_elements(device: Device, ours, expected):
+    assert np.array_equal(ours(), expected)
