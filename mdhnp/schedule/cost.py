@@ -26,6 +26,8 @@ _MEMORY, _CACHE = 20e9, 60e9
 _GROUP_OVERHEAD = 1.5e-6
 #: Bytes of a memory page, and how many the first level of address translation remembers.
 _PAGE, _PAGES = 4096, 64
+#: Waking the other cores' threads.
+_WAKE = 5e-6
 #: Launch of the kernel that combines a split reduction's parts.
 _SECOND_KERNEL = 8e-6
 
@@ -80,7 +82,8 @@ class _Model:
         memory = self._memory() / busy
         slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
         second = np.where(_product(self.wg, facts.combined) > 1, _SECOND_KERNEL, 0.0)
-        seconds: Floats = slower + 0.25 * faster + _GROUP_OVERHEAD * (groups / units + 1) + second
+        woken = np.where(groups > 1, _WAKE, 0.0)
+        seconds: Floats = slower + 0.25 * faster + _GROUP_OVERHEAD * (groups / units + 1) + second + woken
         return seconds
 
     def _body(self) -> Floats:

@@ -1,0 +1,64 @@
+"""Run the benchmarks: ``python -m benchmarks cpu``, ``python -m benchmarks gpu``, ``python -m benchmarks show``."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+
+
+def main() -> None:
+    """Measure, print tables, and write them where asked."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    cpu = commands.add_parser("cpu", help="whole calls on CPU devices against NumPy, PyTorch, OpenCV, SciPy, Numba")
+    gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against cuBLAS and cuDNN through PyTorch")
+    shown = commands.add_parser("show", help="tables of results saved with --json")
+    for command in (cpu, gpu):
+        command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
+        command.add_argument("--pairs", type=int, default=15, help="pairs of samples for each peer (default 15)")
+    cpu.add_argument("--device", nargs="+", metavar="SPEC", default=[], help="intel, pocl, …; default: all for the CPU")
+    cpu.add_argument(
+        "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
+    )
+    gpu.add_argument("--device", metavar="SPEC", default="gpu")
+    for command in (cpu, gpu, shown):
+        command.add_argument("--json", type=Path, required=command is shown, help="results; new rows replace old ones")
+        command.add_argument("--markdown", type=Path, help="write tables between their marks in this document")
+    given = parser.parse_args()
+
+    from benchmarks.cases import CASES
+    from benchmarks.gpu import GPU_CASES
+
+    known = {"cpu": [*CASES, "overhead"], "gpu": [*GPU_CASES], "show": []}[given.command]
+    order = [*CASES, *GPU_CASES]
+    if given.command == "show":
+        results = report.load(given.json)
+    else:
+        names = given.case or known
+        if unknown := [name for name in names if name not in known]:
+            parser.error(f"no case {', '.join(unknown)}; there are {', '.join(known)}")
+        if given.markdown and given.case and not given.json:
+            parser.error("--markdown with --case needs --json, where the other rows are")
+
+        def keep(found: dict[str, Any]) -> None:
+            if given.json:
+                report.save(given.json, found)
+
+        if given.command == "cpu":
+            from benchmarks.cpu import run
+
+            results = run(names, given.device, given.pairs, given.patience, keep)
+        else:
+            from benchmarks.gpu import run as run_gpu
+
+            results = run_gpu(names, given.device, given.pairs, keep)
+        if given.json:
+            results = report.save(given.json, results)
+    report.show(results, order)
+    if given.markdown:
+        report.write_markdown(given.markdown, results, order)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""Times two calls against each other, and finds out how far the machine could go.
+
+Takes callables; gives ratios with their spread. A pair is one sample of ours and one of the peer's, one right after the
+other; the speed-up is the median of the pairs' ratios, so that what slows the machine for a while slows both. Knows
+NumPy only, nothing of OpenCL or the cases.
+"""
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Comparison", "Floor", "WrongResultError", "check_equal", "compare", "cores", "floor"]
+
+Array = npt.NDArray[Any]
+Call = Callable[[], Any]
+
+#: Seconds between libraries, at least: OpenBLAS's and OpenMP's threads spin after a call, OpenBLAS's for 0.12 s here.
+PAUSE = 0.07
+#: Seconds to wait, at most, for them to stop.
+SPINNING = 1.0
+#: What other processes, or threads left over from the call before, may take before a sample, in processors.
+QUIET = 0.3
+#: A sample repeats calls until it lasts about this long, in seconds.
+SAMPLE = 0.01
+#: A call longer than this, in seconds, needs no call before it to wake threads and caches up.
+LONG = 0.2
+
+
+class WrongResultError(AssertionError):
+    """Ours and the peer's results differ: there is nothing to time."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Pairs of one call of ours and one peer's.
+
+    Attributes
+    ----------
+    ours, peer : tuple of float
+        Seconds a call, one for each pair.
+    kernel : tuple of float
+        Seconds of our kernels alone, by the device's clock, one for each pair; none where they were not asked for.
+    disturbed : int
+        Samples that began while other processes ran, after waiting in vain.
+    """
+
+    ours: tuple[float, ...]
+    peer: tuple[float, ...]
+    kernel: tuple[float, ...] = ()
+    disturbed: int = 0
+
+    @property
+    def ratios(self) -> list[float]:
+        """Peer's time over ours, pair by pair: above 1 ours is faster."""
+        return [p / o for o, p in zip(self.ours, self.peer, strict=True)]
+
+    def summary(self) -> dict[str, Any]:
+        """Give medians, quartiles and extremes as plain data."""
+        ratios = self.ratios
+        low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+        return {
+            "ours_seconds": median(self.ours),
+            "peer_seconds": median(self.peer),
+            "ratio": median(ratios),
+            "quartiles": [low, high],
+            "range": [min(ratios), max(ratios)],
+            "pairs": len(ratios),
+            "disturbed": self.disturbed,
+        }
+
+
+def compare(
+    ours: Call, peer: Call, pairs: int, kernel: Callable[[], float] | None = None, patience: float = 0
+) -> Comparison:
+    """Time ours and a peer alternately, with a pause at every change of library.
+
+    Parameters
+    ----------
+    ours, peer : callable
+        Whole calls, compiled and warmed up.
+    pairs : int
+        How often each is sampled.
+    kernel : callable, optional
+        Runs our kernels and gives their time; called once after every sample of ours.
+    patience : float
+        Seconds, in all, to wait for other processes to leave the machine alone.
+    """
+    calls = [(call, *_plan(call)) for call in (ours, peer)]
+    seconds: tuple[list[float], list[float]] = ([], [])
+    kernels = []
+    disturbed = 0
+    for _ in range(pairs):
+        for (call, repeats, wake), taken in zip(calls, seconds, strict=True):
+            begin = time.monotonic()
+            quiet = _settle(patience)
+            patience -= max(time.monotonic() - begin - SPINNING, 0)
+            disturbed += not quiet
+            if wake:
+                call()
+            taken.append(_sample(call, repeats))
+            if kernel is not None and call is ours:
+                kernels.append(kernel())
+    return Comparison(tuple(seconds[0]), tuple(seconds[1]), tuple(kernels), disturbed)
+
+
+def _settle(patience: float) -> bool:
+    """Pause until threads of this process and other processes are at rest; say whether the others are.
+
+    For its own threads it waits `SPINNING` at most, for the others `patience`.
+    """
+    begin = time.monotonic()
+    while True:
+        start, own, others = time.monotonic(), _own(), _others()
+        time.sleep(PAUSE)
+        now = time.monotonic()
+        # Processor time is counted in steps of 10 ms: the smallest one is allowed.
+        spinning = (_own() - own) / (now - start) > QUIET and now - begin < SPINNING
+        quiet = (_others() - others) / (now - start) <= QUIET
+        if not spinning and (quiet or now - begin > patience):
+            return quiet
+
+
+def _own() -> float:
+    """Give the processor time, in seconds, that this process has had."""
+    taken = os.times()
+    return taken.user + taken.system
+
+
+def _others() -> float:
+    """Give the processor time, in seconds, that other processes and other virtual machines have had."""
+    try:
+        with open("/proc/stat") as lines:
+            user, nice, system, _, _, irq, soft, steal = map(int, lines.readline().split()[1:9])
+    except (OSError, ValueError):  # not Linux: as if there were none
+        return 0.0
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK") - _own()
+
+
+def _sample(call: Call, repeats: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - begin) / repeats
+
+
+def _plan(call: Call) -> tuple[int, bool]:
+    """Choose how many calls make a sample, and whether an untimed one comes first."""
+    _settle(0)
+    call()
+    once = _sample(call, 1)
+    if once < SAMPLE / 10:
+        once = _sample(call, max(3, int(SAMPLE / 10 / max(once, 1e-7))))
+    return max(1, round(SAMPLE / once)), once < LONG
+
+
+def check_equal(ours: Any, peer: Any, tolerance: float, what: str) -> float:
+    """Compare results before anything is timed.
+
+    Parameters
+    ----------
+    ours, peer : ndarray or sequence of ndarray
+        Floating-point arrays may differ by `tolerance` times the peer's largest element, others not at all.
+    tolerance : float
+        Relative to the peer's largest absolute value.
+    what : str
+        For the message.
+
+    Returns
+    -------
+    float
+        The largest relative difference of floating-point results.
+
+    Raises
+    ------
+    WrongResultError
+        If shapes, dtypes' kinds or values differ.
+    """
+    left, right = _arrays(ours), _arrays(peer)
+    if len(left) != len(right):
+        raise WrongResultError(f"{what}: {len(left)} results, the peer has {len(right)}")
+    worst = 0.0
+    for a, b in zip(left, right, strict=True):
+        if a.shape != b.shape or (a.dtype.kind == "f") != (b.dtype.kind == "f"):
+            raise WrongResultError(f"{what}: {a.dtype}{a.shape}, the peer has {b.dtype}{b.shape}")
+        if a.dtype.kind == "f":
+            # Written so that a NaN in the difference fails.
+            difference = float(np.max(np.abs(a - b))) / max(float(np.max(np.abs(b))), 1e-30)
+            if not difference <= tolerance:
+                raise WrongResultError(f"{what}: off by {difference:.2g} of the largest value, {tolerance:.2g} allowed")
+            worst = max(worst, difference)
+        elif not np.array_equal(a, b):
+            raise WrongResultError(f"{what}: {np.count_nonzero(a != b)} of {a.size} whole numbers differ")
+    return worst
+
+
+def _arrays(result: Any) -> list[Array]:
+    return [np.asarray(a) for a in (result if isinstance(result, tuple | list) else (result,))]
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least time a computation can take on this machine, from measured limits.
+
+    Attributes
+    ----------
+    memory, arithmetic : float
+        Seconds to move the bytes, and to compute.
+    """
+
+    memory: float
+    arithmetic: float
+
+
+def floor(read: int, written: int, instructions: int) -> Floor:
+    """Give the roofline floor.
+
+    Parameters
+    ----------
+    read, written : int
+        Bytes that must be moved at least once.
+    instructions : int
+        Arithmetic on float32 or int32, a fused multiply-add counting as one.
+
+    Notes
+    -----
+    Bytes written, and as many of those read, move at the speed of a copy of the same size; the other bytes read at the
+    speed of a dot product. Arithmetic runs at the rate of the multiply-adds in the best matrix product seen.
+    """
+    copied = min(read, written)
+    memory = (copied + written) / _copy_speed(_size(copied + written))
+    if read > copied:
+        memory += (read - copied) / _read_speed(_size(read - copied))
+    return Floor(memory, instructions / _arithmetic_speed())
+
+
+def _size(nbytes: int) -> int:
+    """Round up to a power of two, so that few sizes are measured."""
+    return 1 << max(20, (max(nbytes, 1) - 1).bit_length())
+
+
+def cores() -> int:
+    """Count the processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _copy_speed(nbytes: int) -> float:
+    """Bytes a second, read and written, that all cores copy together."""
+    source = np.ones(nbytes // 8, np.float32)
+    target = np.zeros_like(source)
+    return 2 * source.nbytes / _together(lambda s: np.copyto(target[s], source[s]), len(source))
+
+
+@cache
+def _read_speed(nbytes: int) -> float:
+    """Bytes a second that all cores read together, each in a dot product of two halves of its part."""
+    left = np.ones(nbytes // 8, np.float32)
+    right = np.ones_like(left)
+    return 2 * left.nbytes / _together(lambda s: float(left[s] @ right[s]), len(left))
+
+
+def _together(work: Callable[[slice], Any], length: int) -> float:
+    """Give the least seconds that all cores, or one, take for all parts."""
+    best = float("inf")
+    with ThreadPoolExecutor(cores()) as pool:
+        for count in {1, cores()}:
+            bounds = [length * n // count for n in range(count + 1)]
+            parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
+            for _ in range(12):
+                begin = time.perf_counter()
+                list(pool.map(work, parts))
+                best = min(best, time.perf_counter() - begin)
+    return best
+
+
+@cache
+def _arithmetic_speed() -> float:
+    """Fused multiply-adds a second in NumPy's best matrix product."""
+    n = 2048
+    a = np.ones((n, n), np.float32)
+    out = np.empty_like(a)
+    time.sleep(PAUSE)
+    return n**3 / min(_sample(lambda: np.matmul(a, a, out=out), 1) for _ in range(8))
+
+
+def limits(sizes: Sequence[int] = (1 << 24, 1 << 26, 1 << 28)) -> dict[str, Any]:
+    """Give the measured limits, for the report: bytes a second by size, and float32 operations a second."""
+    return {
+        "copy_bytes_per_second": {n: _copy_speed(n) for n in sizes},
+        "read_bytes_per_second": {n: _read_speed(n) for n in sizes},
+        "flops_per_second": 2 * _arithmetic_speed(),
+    }

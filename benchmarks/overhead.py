@@ -1,0 +1,124 @@
+"""Where the time of a small repeat call goes: all of it, the bare launch in it, and the steps of our Python between.
+
+Takes a device; gives microseconds. The only benchmark that looks inside a plan: the bare launch is its own kernel,
+arguments already set, enqueued and waited for.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+import mdhnp
+from mdhnp import dispatch
+from mdhnp.frontend.operands import fits
+from mdhnp.runtime.devices import default_device
+
+__all__ = ["Overhead", "measure"]
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """Microseconds a call, least and median of many.
+
+    Attributes
+    ----------
+    call, launch : (float, float)
+        ``mdhnp.einsum`` as a whole, and enqueue and wait alone.
+    numpy : (float, float)
+        ``np.einsum`` of the same.
+    steps : dict of str to float
+        Least time of every step of the call outside of the launch, measured alone.
+    """
+
+    size: int
+    call: tuple[float, float]
+    launch: tuple[float, float]
+    numpy: tuple[float, float]
+    steps: dict[str, float]
+
+    @property
+    def python(self) -> tuple[float, float]:
+        """Call less launch."""
+        return self.call[0] - self.launch[0], self.call[1] - self.launch[1]
+
+
+def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> Overhead:
+    """Measure ``einsum("ij,jk->ik")`` of two `size` × `size` matrices.
+
+    Parameters
+    ----------
+    device : Device
+        Where to run.
+    size : int
+        Rows and columns.
+    rounds, batch : int
+        Calls and launches take turns, `rounds` times, `batch` at once; each is timed on its own.
+    """
+    a = np.random.default_rng(1).random((size, size), np.float32)
+    b = a[::-1].copy()
+    with mdhnp.device(device):
+        with dispatch.observe() as seen:
+            mdhnp.einsum("ij,jk->ik", a, b)
+        prepared, arrays = seen[0]
+        plan = prepared.plan
+        assert plan is not None
+        state = plan._make_state()
+        outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
+        bound = state.memory.bind(device.queue, arrays, outputs)
+        assert not state.memory.transient and len(state.launches) == 1
+        launch = state.launches[0]
+        queue, enqueue = device.queue, cl.enqueue_nd_range_kernel
+
+        def set_arguments() -> None:
+            for index, slot in launch.bindings:
+                launch.set_arg(index, bound[slot])
+
+        set_arguments()
+
+        def bare() -> None:
+            enqueue(queue, launch.kernel, launch.global_size, launch.local_size).wait()
+
+        calls: tuple[Callable[[], Any], ...] = (
+            lambda: mdhnp.einsum("ij,jk->ik", a, b),
+            bare,
+            lambda: np.einsum("ij,jk->ik", a, b),
+        )
+        taken: list[list[int]] = [[], [], []]
+        clock = time.perf_counter_ns
+        for _ in range(rounds):
+            for call, times in zip(calls, taken, strict=True):
+                call()
+                for _ in range(batch):
+                    begin = clock()
+                    call()
+                    times.append(clock() - begin)
+        steps = {
+            "operands' types looked at": _least(lambda: fits(a) and fits(b)),
+            "plan looked up": _least(lambda: dispatch._plans.get(_key(arrays))),
+            "result allocated": _least(lambda: [np.empty(shape, dtype) for shape, dtype in prepared.outputs]),
+            "addresses taken": _least(lambda: state.memory.bind(queue, arrays, outputs)),
+            "kernel arguments set": _least(set_arguments),
+        }
+    found = [(min(times) / 1000, median(times) / 1000) for times in taken]
+    return Overhead(size, *found, steps)
+
+
+def _key(arrays: Any) -> Any:
+    """Build a key of the form that :func:`mdhnp.dispatch.run` looks up."""
+    return (("einsum", "ij,jk->ik", None), default_device(), *[(a.shape, a.strides, a.dtype) for a in arrays])
+
+
+def _least(step: Callable[[], Any], rounds: int = 200, batch: int = 50) -> float:
+    """Give microseconds of a step, the least mean of a batch."""
+    best = float("inf")
+    for _ in range(rounds):
+        begin = time.perf_counter_ns()
+        for _ in range(batch):
+            step()
+        best = min(best, (time.perf_counter_ns() - begin) / batch)
+    return best / 1000

@@ -1,0 +1,234 @@
+"""Shows results: tables in the terminal, the same as Markdown between marks in a document, and JSON.
+
+Takes plain data as `cpu` and `gpu` give it. Measures nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["load", "save", "show", "tables", "write_markdown"]
+
+Row = dict[str, Any]
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read results saved before, or give empty ones."""
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def save(path: Path, results: dict[str, Any]) -> dict[str, Any]:
+    """Merge results into a file: a row replaces the one of its device and case; give everything in the file."""
+    merged = load(path) | {k: v for k, v in results.items() if k not in {"rows", "overhead"}}
+    merged["machine"] = load(path).get("machine", {}) | results["machine"]
+    for part in ("rows", "overhead"):
+        new = results.get(part, [])
+        replaced = {_identity(row) for row in new}
+        old = load(path).get(part, [])
+        merged[part] = [row for row in old if _identity(row) not in replaced] + new
+    path.write_text(json.dumps(merged, indent=1, ensure_ascii=False) + "\n")
+    return merged
+
+
+def _identity(row: Row) -> tuple[Any, ...]:
+    return row["device"]["runtime"], row["device"]["name"], row.get("case", row.get("size"))
+
+
+def tables(results: dict[str, Any], order: Sequence[str]) -> list[tuple[str, str, list[str], list[list[str]]]]:
+    """Give (mark, caption, header, rows of text) for every table there is.
+
+    Parameters
+    ----------
+    results : dict
+        Rows and overheads with their devices, and versions.
+    order : sequence of str
+        Cases in the order to show them.
+    """
+    found = []
+    rows = sorted(results.get("rows", []), key=lambda r: order.index(r["case"]) if r["case"] in order else len(order))
+    floors = _floors(rows)
+    for runtime in dict.fromkeys(r["device"]["runtime"] for r in results.get("rows", [])):
+        these = [r for r in rows if r["device"]["runtime"] == runtime]
+        table = _gpu_table(these) if these[0]["device"]["kind"] == "gpu" else _cpu_table(these, floors)
+        found.append((runtime, f"{_device(these[0]['device'])}.{_noise(these)}", *table))
+    if results.get("overhead"):
+        found.append(("overhead", "Repeat calls, µs: least / median", *_overhead_table(results["overhead"])))
+    return found
+
+
+def _device(device: Row) -> str:
+    return f"{device['name']}, {device['platform']}, driver {device['driver']}"
+
+
+def _noise(rows: Iterable[Row]) -> str:
+    """Say how many samples began while other processes ran."""
+    peers = [peer for row in rows for peer in row.get("peers", [])]
+    samples = sum(2 * peer["pairs"] for peer in peers)
+    if not samples:
+        return ""
+    fewest = min(peer["pairs"] for peer in peers)
+    disturbed = sum(peer["disturbed"] for peer in peers)
+    return f" {fewest} pairs or more; other processes ran at the start of {disturbed / samples:.0%} of the samples."
+
+
+def _floors(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Give every CPU case's floor from the best limits seen in any row: a disturbed one makes it too high."""
+    rows = [row for row in rows if "instructions" in row]
+    pace = min((row["floor"]["arithmetic"] / row["instructions"] for row in rows), default=0)
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        memory = min(row["floor"]["memory"], found.get(row["case"], row["floor"])["memory"])
+        found[row["case"]] = {"memory": memory, "arithmetic": pace * row["instructions"]}
+    return found
+
+
+def _floor(row: Row, floors: dict[str, dict[str, float]]) -> tuple[float, str]:
+    """Give a row's floor in seconds, and what sets it."""
+    floor = floors.get(row["case"], row["floor"])
+    bound = max(("memory", "arithmetic"), key=lambda what: floor[what])
+    return floor[bound], bound
+
+
+def _cpu_table(rows: Iterable[Row], floors: dict[str, dict[str, float]]) -> tuple[list[str], list[list[str]]]:
+    header = ["case", "extents", "ours", "kernel", "peer", "its time", "ratio", "quartiles", "required", "floor"]
+    lines = []
+    for row in rows:
+        floor = _floor(row, floors)
+        kernel = row["kernel_seconds"]
+        for n, peer in enumerate(row["peers"]):
+            lines.append(
+                [
+                    row["title"] if n == 0 else "",
+                    row["extents"] if n == 0 else "",
+                    _time(peer["ours_seconds"]),
+                    _time(kernel) if n == 0 else "",
+                    f"{peer['name']} ({peer['version']})",
+                    _time(peer["peer_seconds"]),
+                    f"{peer['ratio']:.2f}",
+                    "{:.2f} – {:.2f}".format(*peer["quartiles"]),
+                    f"≥ {row['required']:g}" if n == 0 and row["required"] else "",
+                    f"{_time(floor[0])} {floor[1]}, {kernel / floor[0]:.1f} ×" if n == 0 else "",
+                ]
+            )
+    return header, lines
+
+
+def _gpu_table(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
+    header = ["case", "extents", "our kernel", "rate", "peer", "its kernel", "ratio", "quartiles", "floor"]
+    lines = []
+    for row in rows:
+        if "error" in row:
+            lines.append([row["title"], row["extents"], row["error"], *[""] * 6])
+            continue
+        floor = _floor(row, {})
+        lines.append(
+            [
+                row["title"],
+                row["extents"],
+                _time(row["ours_seconds"]),
+                _rate(row),
+                row["peer"],
+                _time(row["peer_seconds"]),
+                f"{row['ratio']:.2f}",
+                "{:.2f} – {:.2f}".format(*row["quartiles"]),
+                f"{_time(floor[0])} {floor[1]}, {row['ours_seconds'] / floor[0]:.1f} ×",
+            ]
+        )
+    return header, lines
+
+
+def _rate(row: Row) -> str:
+    if _floor(row, {})[1] == "arithmetic":
+        return f"{row['flops'] / row['ours_seconds'] / 1e12:.1f} Tflop/s"
+    return f"{row['bytes'] / row['ours_seconds'] / 1e9:.0f} GB/s"
+
+
+def _overhead_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    header = ["", *(f"{r['device']['runtime']}, {r['size']} × {r['size']}" for r in rows)]
+
+    def line(title: str, key: str) -> list[str]:
+        return [title, *("{:.1f} / {:.1f}".format(*r[key]) for r in rows)]
+
+    lines = [
+        line("mdhnp.einsum, whole call", "call"),
+        line("bare launch: enqueue and wait", "launch"),
+        line("our Python: the difference", "python"),
+    ]
+    for step in rows[0]["steps"]:
+        lines.append([f"… {step}", *(f"{r['steps'][step]:.2f}" for r in rows)])
+    return header, [*lines, line("np.einsum, whole call", "numpy")]
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+
+
+def show(results: dict[str, Any], order: Sequence[str]) -> None:
+    """Print all tables, then schedules."""
+    console = Console() if Console().is_terminal else Console(width=200)
+    for _, caption, header, lines in tables(results, order):
+        table = Table(title=caption, title_justify="left")
+        for n, column in enumerate(header):
+            table.add_column(column, justify="left" if n == 0 else "right")
+        for line in lines:
+            table.add_row(*line)
+        console.print(table)
+    for row in results.get("rows", []):
+        for schedule in row.get("schedules", []):
+            console.print(f"{row['device']['runtime']:6} {row['case']:12} {schedule}", highlight=False, markup=False)
+
+
+def write_markdown(path: Path, results: dict[str, Any], order: Sequence[str]) -> None:
+    """Replace the tables between their marks in a document; append those that have no marks yet.
+
+    A table's marks are ``<!-- table NAME -->`` and ``<!-- end NAME -->``, NAME being a runtime, "overhead", or
+    "machine cpu" and "machine gpu" for what was measured on.
+    """
+    text = path.read_text() if path.exists() else ""
+    blocks = []
+    for mark, caption, header, lines in tables(results, order):
+        cells = [header, ["---"] * len(header), *lines]
+        table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells)
+        blocks.append((mark, f"{caption}\n\n{table}"))
+    if "machine" in results:
+        about = results["machine"]
+        blocks.append(("machine gpu" if "gpu" in about else "machine cpu", _machine(about)))
+    for mark, content in blocks:
+        block = f"<!-- table {mark} -->\n{content}\n<!-- end {mark} -->"
+        pattern = re.compile(rf"<!-- table {mark} -->.*?<!-- end {mark} -->", re.DOTALL)
+        if pattern.search(text):
+            text = pattern.sub(lambda _, block=block: block, text)
+        else:
+            text += f"\n{block}\n"
+    path.write_text(text)
+
+
+def _machine(about: Row) -> str:
+    """List processor, versions and limits."""
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items() if number != "?")
+    lines = [
+        f"- {about['date']}; {about['processor']}, {about['cores']} cores; {about['system']}; Python {about['python']}",
+        f"- {versions}; NumPy's BLAS: {about['blas']}",
+    ]
+    if "limits" in about:
+        limits = about["limits"]
+        speeds = ", ".join(
+            f"{int(n) >> 20} MB: copy {limits['copy_bytes_per_second'][n] / 1e9:.0f}, read {read / 1e9:.0f}"
+            for n, read in limits["read_bytes_per_second"].items()
+        )
+        lines.append(f"- limits: {limits['flops_per_second'] / 1e9:.0f} Gflop/s float32; GB/s by size: {speeds}")
+    if "gpu" in about:
+        gpu = about["gpu"]
+        lines.append(
+            f"- PyTorch {gpu['torch']}, CUDA {gpu['cuda']}, cuDNN {gpu['cudnn']}; limits: "
+            f"copy {gpu['copy_bytes_per_second'] / 1e9:.0f} GB/s, matrix product "
+            f"{gpu['flops_per_second'] / 1e12:.1f} Tflop/s"
+        )
+    return "\n".join(lines)
