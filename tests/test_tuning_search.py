@@ -1,4 +1,4 @@
-"""Space, search, worker and look-up of the tuner."""
+"""Space, search and look-up of the tuner."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import mdhnp
 from mdhnp.mdh import canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
-from mdhnp.schedule import DeviceCaps, Schedule, check
+from mdhnp.schedule import DeviceCaps, LocalCopy, Schedule, check
 from mdhnp.schedule.adapt import adapt
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts, complete
 from mdhnp.schedule.default import default
-from mdhnp.tuning import worker as worker_module
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of, schedule_for
 from mdhnp.tuning.records import Entry
 from mdhnp.tuning.search import Search
 from mdhnp.tuning.space import neighbour, sample
-from mdhnp.tuning.worker import Task, Worker
 
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
 GPU = replace(
@@ -96,8 +94,10 @@ def test_search_resumes_from_its_log():
     log = [(s, 1e-3 + n * 1e-6) for n, s in enumerate(drive(first, 30))]
     second = Search(h, CAPS, default(h, CAPS))
     second.resume(log)
-    assert second.best == (log[0][0], 1e-3)
-    assert second.ask() not in {s for s, _ in log}
+    assert second.best is None, "times of another day"
+    asked = drive(second, 10)
+    assert asked[:5] == [s for s, _ in log[:5]], "the best, after the default"
+    assert not {s for s, _ in log} & set(asked[5:])
 
 
 def test_search_finds_what_the_model_does_not_know():
@@ -120,7 +120,38 @@ def test_adapt_fits_other_extents():
     assert fitted.private_tile == default(big, CAPS).private_tile
 
 
-def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device):
+MALFORMED = {
+    "zeros": {"num_wg": (0, 0, 0)},
+    "no tiles": {"local_tile": (0, 1, 1)},
+    "too few": {"private_tile": (1,)},
+    "too many": {"num_wi": (1,) * 4},
+    "no order": {"global_order": (0, 0, 9)},
+    "no copies": {"local_copies": ()},
+    "no axis": {"local_copies": (LocalCopy((0, 1), (7,)), None)},
+    "no width": {"vector_width": 3},
+    "no dimension": {"vector_dim": 5, "vector_width": 1},
+    "second": {"second": replace(Schedule.plain((3, 3), 1), num_wi=(1, 1, 1))},
+    "second of second": {
+        "second": replace(Schedule.plain((3,), 1), second=replace(Schedule.plain((3,), 1), num_wg=(0,)))
+    },
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_malformed_schedules_are_illegal_and_not_adapted(device: Device, what: str, monkeypatch, tmp_path):
+    h, near = gemm(64, 64, 64), gemm(60, 64, 64)
+    bad = replace(Schedule.plain(h.extents, 2), **MALFORMED[what])
+    assert not is_legal(h, bad, CAPS)
+    assert adapt(near, bad, CAPS) is None
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    for extents in (h.extents, (0, 64, 64)):
+        cache().put(replace(key_of(h, device), extents=extents), Entry(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
+    assert schedule_for(h, device) == default(h, device.caps)
+    assert schedule_for(near, device) == default(near, device.caps)
+
+
+def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkeypatch, tmp_path):
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     h, near = gemm(61, 67, 71), gemm(62, 68, 72)
     start = default(h, device.caps)
     other = next(
@@ -132,77 +163,3 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device):
     cache().put(key_of(h, device), Entry(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
     assert schedule_for(h, device) == other
     assert schedule_for(near, device) == (adapt(near, other, device.caps) or default(near, device.caps))
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"), [("wrong", "wrong"), ("build", "build"), ("hang", "hang"), ("die", "crash")]
-)
-def test_worker_survives_bad_candidates(device: Device, monkeypatch, answer: str, status: str):
-    h = gemm(33, 35, 37)
-    start = default(h, device.caps)
-    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", answer)
-    with Worker(Task(h, device.identity, start), limit=20.0 if answer != "hang" else 8.0) as worker:
-        monkeypatch.setattr(worker_module, "_serve", _serve_badly)
-        assert worker.measure(start, None).status == status
-        monkeypatch.undo()
-        # A worker that died is started anew, without the trouble.
-        assert worker.measure(start, None).status == ("ok" if status in ("hang", "crash") else status)
-
-
-def _serve_badly(pipe, task):
-    """Stand in for the worker's loop: a bench whose plans misbehave."""
-    import os
-    import time
-
-    answer = os.environ["MDHNP_TEST_CANDIDATE"]
-    bench = worker_module._Bench(task)
-    if answer == "wrong":
-        bench.right = [r + 1 for r in bench.right]
-    elif answer == "build":
-        bench._built.clear()
-        worker_module.generate = lambda *_: replace(_program(task), source="this is no OpenCL C")
-    elif answer == "hang":
-        bench._plan = lambda schedule: time.sleep(3600)
-    elif answer == "die":
-        bench._plan = lambda schedule: os.kill(os.getpid(), 9)
-    pipe.send(None)
-    while True:
-        pipe.send(bench.measure(*pipe.recv()))
-
-
-def _program(task):
-    from mdhnp.codegen import generate
-    from mdhnp.mdh import Argument, Stage
-
-    h = task.mdhom
-    inputs = tuple(Argument("input", n) for n in range(len(h.inputs)))
-    outputs = tuple(Argument("output", n) for n in range(len(h.outputs)))
-    return generate([Stage(h, inputs, outputs)], [task.reference], CAPS, default)
-
-
-def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device):
-    rng = np.random.default_rng(0)
-    a, b = rng.random((40, 50), np.float32), rng.random((50, 60), np.float32)
-    before = a.copy(), b.copy()
-    (found,) = mdhnp.tune(mdhnp.matmul, a, b, budget=20.0, evaluations=4, progress=False)
-    assert np.array_equal(a, before[0])
-    assert np.array_equal(b, before[1])
-    assert 1 <= len(found.measurements) <= 4
-    assert found.measurements[0].status == "ok"
-    assert mdhnp.explain(mdhnp.matmul, a, b).launches[0].schedules == (found.schedule,)
-    assert np.allclose(mdhnp.matmul(a, b), a @ b, rtol=1e-5)
-    again = mdhnp.tune(mdhnp.matmul, a, b, budget=20.0, evaluations=2, progress=False)
-    assert len(cache().measurements(key_of(found.mdhom, device))) == len(found.measurements) + len(
-        again[0].measurements
-    )
-
-
-def test_a_stage_claimed_elsewhere_is_not_tuned_twice(device: Device):
-    a = np.ones((20, 30), np.float32)
-    h = canonical(mdhnp.explain(mdhnp.matmul, a, a.T).launches[0].mdhom)
-    key = key_of(h, device)
-    owner = cache().claim(key)
-    try:
-        assert mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False) == ()
-    finally:
-        cache().release(key, owner)

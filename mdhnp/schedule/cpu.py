@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.accuracy import LONGEST, sums_floats
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fallback, packed_layout
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.schedule import Schedule
@@ -32,11 +32,8 @@ def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
     choices = _with_groups(facts, _with_local_tiles(facts, _register_tiles(facts, caps), caps), caps)
     for row in np.argsort(cpu_seconds(facts, choices, caps), kind="stable"):
         schedule = complete(facts, choices, row)
-        try:
-            check(h, schedule, caps)
-        except IllegalSchedule:
-            continue
-        return schedule
+        if is_legal(h, schedule, caps):
+            return schedule
     return fallback(h)
 
 
@@ -201,13 +198,7 @@ def _with_groups(facts: Facts, choices: Choices, caps: DeviceCaps) -> Choices:
 
 def _scan(facts: Facts, caps: DeviceCaps) -> Schedule:
     """The first legal scan: vectors along a contiguous kept dimension, else scalars; chunks for want of other work."""
-    for schedule in _scans(facts, caps):
-        try:
-            check(facts.h, schedule, caps)
-        except IllegalSchedule:
-            continue
-        return schedule
-    return fallback(facts.h)
+    return next((s for s in _scans(facts, caps) if is_legal(facts.h, s, caps)), fallback(facts.h))
 
 
 def _scans(facts: Facts, caps: DeviceCaps) -> Iterator[Schedule]:

@@ -6,7 +6,7 @@ from math import prod
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts, fallback
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
@@ -20,11 +20,8 @@ def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
     facts = Facts(h)
     for build in (_scan, _product, _shared_reduction, _elementwise):
         for schedule in build(facts, caps):
-            try:
-                check(h, schedule, caps)
-            except IllegalSchedule:
-                continue
-            return schedule
+            if is_legal(h, schedule, caps):
+                return schedule
     return fallback(h)
 
 

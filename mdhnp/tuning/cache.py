@@ -1,7 +1,7 @@
 """The tuning cache: for every computation, extents and device the best schedule known, and all that was measured.
 
 Takes and gives the records of :mod:`mdhnp.tuning.records`; it must not know how schedules are found or used. All is in
-one SQLite file in :func:`mdhnp.runtime.paths.cache_folder`, by Python's own ``sqlite3``: many processes may use it at
+one SQLite file in :func:`mdhnp.runtime.paths.data_folder`, by Python's own ``sqlite3``: many processes may use it at
 once, a killed one leaves it whole, any SQLite shell can look into it, and nothing need be installed. (diskcache keeps
 pickles, which cannot be searched for the nearest extents and run code when they are read; a folder of JSON files has no
 transactions; dbm is safe for one process only.)
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from mdhnp.runtime.paths import cache_folder
+from mdhnp.runtime.paths import data_folder
 from mdhnp.tuning import claims, rows, schema
 from mdhnp.tuning.database import Database
 from mdhnp.tuning.records import Entry, Key, Measurement
@@ -35,7 +35,7 @@ def cache() -> "TuningCache":
     >>> cache() is cache()
     True
     """
-    path = cache_folder() / _FILE
+    path = data_folder() / _FILE
     found = _caches.get(path)
     return found if found is not None else _caches.setdefault(path, TuningCache(path))
 

@@ -6,8 +6,9 @@ other kernels are not taken for granted.
 
 from mdhnp.mdh import MdHom, canonical, family, fingerprint
 from mdhnp.runtime.devices import Device
-from mdhnp.schedule import IllegalSchedule, Schedule, check
+from mdhnp.schedule import Schedule
 from mdhnp.schedule.adapt import adapt
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.records import Key
@@ -39,19 +40,14 @@ def schedule_for(h: MdHom, device: Device) -> Schedule:
     """
     key = key_of(h, device)
     entry = cache().get(key)
-    if entry is not None and _legal(h, entry.schedule, device):
+    if entry is not None and is_legal(h, entry.schedule, device.caps):
         return entry.schedule
     for other, near in cache().nearest(key, limit=3):
-        ratios = [max(a / b, b / a) for a, b in zip(key.extents, other.extents, strict=True)]
-        fitted = adapt(h, near.schedule, device.caps) if max(ratios) <= _NEAR else None
+        fitted = adapt(h, near.schedule, device.caps) if _alike(key.extents, other.extents) else None
         if fitted is not None:
             return fitted
     return default(h, device.caps)
 
 
-def _legal(h: MdHom, s: Schedule, device: Device) -> bool:
-    try:
-        check(h, s, device.caps)
-    except IllegalSchedule:
-        return False
-    return True
+def _alike(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(max(m, n) <= _NEAR * min(m, n) for m, n in zip(a, b, strict=True))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Literal, get_args
 
-from mdhnp.schedule import LocalCopy, Schedule
+from mdhnp.schedule import Schedule
 
 __all__ = ["Entry", "Key", "Measurement", "Source", "Status", "read_schedule"]
 
@@ -112,8 +112,9 @@ class Measurement:
 def read_schedule(text: str) -> Schedule:
     """Read a schedule that may come from anywhere.
 
-    Stricter than :meth:`Schedule.from_json`: what passes has the right types throughout, so that nothing but numbers
-    reaches generated code. Whether it is legal for an MDH and a device is for :func:`mdhnp.schedule.check` to say.
+    Stricter than :meth:`Schedule.from_json`: what passes has the right types and ranges throughout, so that nothing but
+    sizes and orders reaches generated code. Whether it is legal for an MDH and a device is for
+    :func:`mdhnp.schedule.check` to say.
 
     Raises
     ------
@@ -127,29 +128,47 @@ def read_schedule(text: str) -> Schedule:
     """
     try:
         schedule = Schedule.from_json(text)
+        _check_fields(schedule)
     except RecursionError as error:
         raise ValueError("schedule: nested too deeply") from error
-    _check_types(schedule)
     return schedule
 
 
 _SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
+_LARGEST = 1 << 62  # so that NumPy's integers hold it
 _ORDERS = ("global_order", "local_order", "private_order", "group_order", "item_order")
 
 
-def _check_types(s: Schedule) -> None:
+def _check_fields(s: Schedule) -> None:
+    _require(isinstance(s.num_wg, tuple), "num_wg", "is not one integer a dimension")
+    rank = len(s.num_wg)
     for name in _SIZES + _ORDERS:
         values = getattr(s, name)
-        _require(_all_of(int, values) and len(values) == len(s.num_wg), name, "is not one integer a dimension")
+        _require(_all_of(int, values) and len(values) == rank, name, "is not one integer a dimension")
+    for name in _SIZES:
+        _require(all(1 <= v < _LARGEST for v in getattr(s, name)), name, "is not of sizes of at least 1")
+    for name in _ORDERS:
+        _require(_is_order(getattr(s, name), rank), name, "is no order of the dimensions")
     _require(_all_of(int, (s.vector_dim, s.vector_width)), "vector_dim, vector_width", "are not integers")
+    _require(-1 <= s.vector_dim < rank, "vector_dim", "is no dimension")
+    _require(1 <= s.vector_width < _LARGEST, "vector_width", "is not at least 1")
     _require(_all_of(bool, s.private_copies), "private_copies", "are not true or false")
+    _require(len(s.local_copies) == len(s.private_copies), "local_copies", "are not as many as private_copies")
     for copy in s.local_copies:
-        if isinstance(copy, LocalCopy):
+        if copy is not None:
             _require(_all_of(int, copy.order + copy.blocked), "local_copies", "are not made of integers")
+            _require(_is_order(copy.order, len(copy.order)), "local_copies", "have an order that is none of axes")
+            blocked = set(copy.blocked)
+            fits = len(blocked) == len(copy.blocked) and blocked <= set(copy.order)
+            _require(fits, "local_copies", "block an axis twice, or one there is not")
     _require(s.results in ("private", "local", "global"), "results", f"cannot be {s.results!r}")
     _require(s.combine_on in ("global", "local"), "combine_on", f"cannot be {s.combine_on!r}")
     if s.second is not None:
-        _check_types(s.second)
+        _check_fields(s.second)
+
+
+def _is_order(values: tuple[int, ...], count: int) -> bool:
+    return sorted(values) == list(range(count))
 
 
 def _all_of(kind: type, values: object) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom
-from mdhnp.schedule import DeviceCaps, IllegalSchedule, Schedule, check
+from mdhnp.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Choices, Facts, complete
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.tuning.space import neighbour, rows, sample
@@ -58,6 +59,7 @@ class Search:
         self._h, self._caps, self._facts = h, caps, Facts(h)
         self._rng = np.random.default_rng(seed)
         self._times: dict[Schedule, float | None] = {}
+        self._old: set[Schedule] = set()
         self._pending = [start, *self._shortlist()]
 
     @property
@@ -71,7 +73,7 @@ class Search:
         return self._ranked()[:count]
 
     def ask(self) -> Schedule | None:
-        """A schedule that was not measured yet; None when nothing new can be found."""
+        """A schedule that was not measured yet, or not by this search; None when nothing new can be found."""
         while self._pending:
             candidate = self._pending.pop(0)
             if candidate not in self._times:
@@ -83,9 +85,17 @@ class Search:
         self._times[schedule] = seconds
 
     def resume(self, log: Iterable[tuple[Schedule, float | None]]) -> None:
-        """Take over what an earlier search measured."""
-        for schedule, seconds in log:
-            self.tell(schedule, seconds)
+        """Go on from what earlier searches measured, before anything is asked.
+
+        Their times were taken under other conditions, so they are compared with each other only: the best are asked for
+        again after the first schedule, the others never again.
+        """
+        last = {s: seconds for s, seconds in log if seconds is None or seconds > 0}
+        start, *shortlist = self._pending
+        ranked = sorted((s for s, t in last.items() if t is not None), key=lambda s: last[s] or 0.0)
+        again = [s for s in ranked[:_PARENTS] if s != start and is_legal(self._h, s, self._caps)]
+        self._old = set(last)
+        self._pending = [start, *again, *(s for s in shortlist if s not in self._old)]
 
     def _ranked(self) -> list[Schedule]:
         """Schedules that worked, fastest first, equal ones in the order they were told."""
@@ -108,7 +118,7 @@ class Search:
             if kinds.get(kind, 0) >= 2:
                 continue
             schedule = complete(self._facts, choices, int(row))
-            if _legal(self._h, schedule, self._caps):
+            if is_legal(self._h, schedule, self._caps):
                 kinds[kind] = kinds.get(kind, 0) + 1
                 found.append(schedule)
             if len(found) == _SHORTLIST - 1:
@@ -124,7 +134,7 @@ class Search:
                 break
             parent = parents[int(self._rng.integers(len(parents)))]
             candidate = neighbour(self._facts, parent, self._caps, self._rng)
-            if candidate is not None and candidate not in self._times:
+            if candidate is not None and candidate not in self._times and candidate not in self._old:
                 fresh[candidate] = None
         candidates = list(fresh)
         if not candidates:
@@ -170,11 +180,3 @@ def _kind(choices: Choices, row: int) -> tuple[object, ...]:
     groups = tuple(int(g).bit_length() for g in choices.num_wg[row])
     tile, packed = choices.private_tile[row].tolist(), choices.packed[row].tolist()
     return (tuple(tile), int(choices.vector_dim[row]), groups, tuple(packed))
-
-
-def _legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:
-    try:
-        check(h, s, caps)
-    except IllegalSchedule:
-        return False
-    return True

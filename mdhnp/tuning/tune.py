@@ -2,29 +2,33 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
 from mdhnp.dispatch import forget, observe
 from mdhnp.mdh import MdHom, canonical, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
+from mdhnp.tuning.bench import runs_after
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.records import Entry, Key, Measurement
 from mdhnp.tuning.search import Search
-from mdhnp.tuning.worker import Task, Worker
+from mdhnp.tuning.worker import Task, Worker, WorkerError
 
 __all__ = ["Tuned", "tune"]
 
 _FINALISTS, _ROUNDS = 3, 3
+#: Part of the budget that is kept for timing the finalists again.
+_RESERVE = 0.15
+
+_Report = Callable[[int, tuple[Schedule, float] | None], None]
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Tuned:
     mdhom : MdHom
         The stage in canonical form.
     schedule : Schedule
-        The best found.
+        The best known now, which later calls use.
     seconds, default_seconds : float
         Its time and that of the default schedule, measured in the same run.
     measurements : tuple of Measurement
@@ -73,11 +77,11 @@ def tune(
     function : callable
         Any of this package's functions, or one that calls them.
     *args, **kwargs
-        Its arguments; only their shapes, strides and types matter, the arrays are not changed.
+        Its arguments. The call itself runs once, as always: with ``out=`` it writes there.
     budget : float
-        Seconds for each stage of the call.
+        Seconds for each stage of the call. At least the default schedule is measured, however long that takes.
     evaluations : int
-        Most schedules to measure for each stage.
+        Most schedules to measure for each stage; those timed again at the end do not count.
     seed : int
         Same seed, same candidates as long as measurements agree.
     progress : bool, optional
@@ -88,10 +92,16 @@ def tune(
     tuple of Tuned
         One a stage; fewer where another process is tuning the same stage at this moment.
 
+    Raises
+    ------
+    RuntimeError
+        If the measuring process cannot start, or not even the default schedule can be measured.
+
     Notes
     -----
-    Candidates are built and run on random arrays in a process of their own; one that fails, hangs or computes something
-    else is recorded and passed over. Ctrl-C ends the search and keeps what was found.
+    Candidates are built and run in a process of their own, on random arrays of their own; one that fails, hangs or
+    computes something else is recorded and passed over. Ctrl-C ends the search of this stage, leaves out later ones,
+    and keeps what was found.
 
     Examples
     --------
@@ -102,7 +112,7 @@ def tune(
     """
     with observe() as seen:
         function(*args, **kwargs)
-    found = []
+    todo: list[tuple[MdHom, Device, Key]] = []
     done: set[Key] = set()
     for prepared, _ in seen:
         if prepared.plan is None:
@@ -112,10 +122,16 @@ def tune(
             key = key_of(h, prepared.device)
             if key not in done:
                 done.add(key)
-                tuned = _tune_stage(h, prepared.device, key, _Budget(budget, evaluations, seed, _show(progress)))
-                if tuned is not None:
-                    found.append(tuned)
-    forget()
+                todo.append((h, prepared.device, key))
+    found = []
+    try:
+        for h, device, key in todo:
+            tuned, stopped = _tune_stage(h, device, key, _Budget(budget, evaluations, seed, _show(progress)))
+            found += [tuned] if tuned is not None else []
+            if stopped:
+                break
+    finally:
+        forget()
     return tuple(found)
 
 
@@ -133,78 +149,133 @@ def _show(progress: bool | None) -> bool:
     return sys.stderr.isatty() if progress is None else progress
 
 
-def _tune_stage(h: MdHom, device: Device, key: Key, budget: _Budget) -> Tuned | None:
-    """Search under a claim, so that no two processes tune the same stage at once."""
+def _tune_stage(h: MdHom, device: Device, key: Key, budget: _Budget) -> tuple[Tuned | None, bool]:
+    """Search under a claim, so that no two processes tune the same stage at once; also whether the user stopped it."""
     known = cache()
     owner = known.claim(key)
     if owner is None:
-        return None
+        return None, False
     try:
-        return _search(h, device, key, budget, known)
+        return _Tuning(h, device, key, budget, known, owner).run()
     finally:
         known.release(key, owner)
 
 
-def _search(h: MdHom, device: Device, key: Key, budget: _Budget, known: TuningCache) -> Tuned:
-    start = default(h, device.caps)
-    search = Search(h, device.caps, start, budget.seed)
-    log = known.measurements(key)
-    search.resume((m.schedule, m.seconds) for m in log)
-    made: list[Measurement] = []
-    task = Task(h, device.identity, start, budget.seed)
-    end = time.monotonic() + budget.seconds
-    with Worker(task) as worker, _bar(budget, h) as report:
+class _Tuning:
+    """One stage's search and final."""
+
+    def __init__(self, h: MdHom, device: Device, key: Key, budget: _Budget, known: TuningCache, owner: str) -> None:
+        self._h, self._key, self._budget, self._known, self._owner = h, key, budget, known, owner
+        self._start = default(h, device.caps)
+        self._search = Search(h, device.caps, self._start, budget.seed)
+        self._log = known.measurements(key)
+        self._search.resume((m.schedule, m.seconds) for m in self._log)
+        entry = known.get(key)
+        self._used = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
+        self._made: list[Measurement] = []
+        self._task = Task(h, device.identity, self._start, budget.seed)
+        self._end = time.monotonic() + budget.seconds
+
+    def run(self) -> tuple[Tuned, bool]:
+        """Search, then compare the best by turns; also whether the user ended it early."""
+        stopped = False
+        with Worker(self._task) as worker, _bar(self._budget, self._h) as report:
+            try:
+                self._explore(worker, report)
+                best, seconds = self._final(worker)
+                compared = True
+            except KeyboardInterrupt:
+                if self._search.best is None:
+                    raise
+                # The user has had enough of searching; what was found counts.
+                (best, seconds), compared, stopped = self._search.best, False, True
+        entry = Entry(best, seconds, len(self._log) + len(self._made), _now(), str(self._h))
+        # Only an entry that was timed again, in the same minute, gives way to a slower time.
+        if not self._known.put(self._key, entry, replace=compared):
+            kept = self._known.get(self._key)
+            best, seconds = (kept.schedule, kept.seconds) if kept is not None else (best, seconds)
+        default_seconds = self._made[0].seconds if self._made else None
+        return Tuned(self._h, best, seconds, default_seconds or seconds, tuple(self._made)), stopped
+
+    def _explore(self, worker: Worker, report: _Report) -> None:
+        """Measure what the search asks for; the default schedule comes first in every search."""
+        last = self._end - _RESERVE * self._budget.seconds
+        candidate = self._search.ask()
+        while candidate is not None:
+            try:
+                measured = worker.measure(candidate, self._search.best[1] if self._search.best else None)
+            except WorkerError:
+                if self._search.best is None:
+                    raise
+                return
+            self._known.record(self._key, measured)
+            self._made.append(measured)
+            self._search.tell(candidate, measured.seconds)
+            report(len(self._made), self._search.best)
+            if len(self._made) >= self._budget.evaluations or time.monotonic() >= last:
+                return
+            candidate = self._search.ask()
+
+    def _final(self, worker: Worker) -> tuple[Schedule, float]:
+        """Time the finalists again, in turn, so that the machine's moods hit all of them alike.
+
+        The schedule in use is among them unless this search found it slow, so that it is replaced for a reason.
+        """
+        times: dict[Schedule, list[float]] = {s: [] for s in self._search.finalists(_FINALISTS)}
+        told = {m.schedule: m.seconds for m in self._made if m.seconds is not None}
+        if self._used is not None and self._used not in {m.schedule for m in self._made}:
+            measured = self._again(worker, self._used)
+            if measured is not None:
+                told[self._used] = measured
+                times[self._used] = []
+        if not times:
+            message = self._made[0].message if self._made else ""
+            raise RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
+        for _ in range(_ROUNDS if len(times) > 1 else 0):
+            if time.monotonic() + sum(_duration(told[s]) for s in times) > self._end:
+                break
+            for s, found in times.items():
+                measured = self._again(worker, s)
+                if measured is not None:
+                    found.append(measured)
+        # Times of the search count only where there was no time for a round.
+        compared = {s: median(t) for s, t in times.items() if t} or {s: told[s] for s in times}
+        best = min(compared, key=lambda s: compared[s])
+        return best, compared[best]
+
+    def _again(self, worker: Worker, s: Schedule) -> float | None:
+        self._known.claim(self._key, self._owner)  # renews it
         try:
-            # Old times were taken under other conditions: the default is measured in every search.
-            candidate: Schedule | None = start
-            while candidate is not None and len(made) < budget.evaluations and time.monotonic() < end:
-                measured = worker.measure(candidate, search.best[1] if made and search.best else None)
-                known.record(key, measured)
-                made.append(measured)
-                search.tell(candidate, measured.seconds)
-                report(len(made), search.best)
-                candidate = search.ask()
-        except KeyboardInterrupt:
-            pass  # the user has had enough of searching; what was found counts
-        best, seconds = _final(worker, search.finalists(_FINALISTS) or [start])
-    entry = Entry(best, seconds, len(log) + len(made), datetime.now(UTC).isoformat(), str(h))
-    known.put(key, entry, [])
-    return Tuned(h, best, seconds, made[0].seconds or seconds if made else seconds, tuple(made))
+            return worker.measure(s, None).seconds
+        except WorkerError:
+            return None
 
 
-def _final(worker: Worker, finalists: list[Schedule]) -> tuple[Schedule, float]:
-    """Time the finalists again, in turn, so that the machine's moods hit all of them alike."""
-    times: dict[Schedule, list[float]] = {s: [] for s in finalists}
-    for _ in range(_ROUNDS):
-        for s in finalists:
-            measured = worker.measure(s, None)
-            if measured.seconds is not None:
-                times[s].append(measured.seconds)
-    ranked = sorted((median(t), n, s) for n, (s, t) in enumerate(times.items()) if t)
-    if not ranked:
-        raise RuntimeError("tune: the default schedule cannot be measured on this device")
-    return ranked[0][2], ranked[0][0]
+def _duration(seconds: float) -> float:
+    """How long it takes to measure a schedule of this time again."""
+    return (1 + runs_after(seconds)) * seconds
 
 
-class _bar:
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+@contextmanager
+def _bar(budget: _Budget, h: MdHom) -> Iterator[_Report]:
     """A progress bar on standard error, or nothing."""
+    if not budget.show:
+        yield lambda count, best: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, budget: _Budget, h: MdHom) -> None:
-        self._budget = budget
-        self._progress = Progress(
-            TextColumn(str(h)[:40]), BarColumn(), TextColumn("{task.fields[best]}"), TimeRemainingColumn(),
-            console=Console(stderr=True), disable=not budget.show, transient=True,
-        )  # fmt: skip
-
-    def __enter__(self) -> Callable[[int, tuple[Schedule, float] | None], None]:
-        self._progress.start()
-        task = self._progress.add_task("tuning", total=self._budget.evaluations, best="")
+    with Progress(
+        TextColumn(str(h)[:40]), BarColumn(), TextColumn("{task.fields[best]}"), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("tuning", total=budget.evaluations, best="")
 
         def report(count: int, best: tuple[Schedule, float] | None) -> None:
-            shown = f"best {best[1] * 1e6:.1f} µs" if best else ""
-            self._progress.update(task, completed=count, best=shown)
+            bar.update(task, completed=count, best=f"best {best[1] * 1e6:.1f} µs" if best else "")
 
-        return report
-
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+        yield report

@@ -134,8 +134,8 @@ def _from_json(fields: Any) -> tuple[Key, Entry]:
     for name in ("family", "exact", "device", "generator"):
         _expect(key.get(name), str, f"key: {name}")
     _expect(key.get("extents"), list, "key: extents")
-    if not all(type(n) is int and n >= 0 for n in key["extents"]):
-        raise ValueError("key: extents: not all are integers of at least 0")
+    if not all(type(n) is int and n >= 1 for n in key["extents"]):
+        raise ValueError("key: extents: not all are integers of at least 1")
     schedule = read_schedule(json.dumps(fields.get("schedule")))
     if len(schedule.num_wg) != len(key["extents"]):
         raise ValueError(f"schedule: for {len(schedule.num_wg)} dimensions, the key has {len(key['extents'])}")

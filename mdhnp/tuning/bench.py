@@ -1,0 +1,188 @@
+"""What the measuring process does: builds candidates, compares their results, times them.
+
+Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is
+compared with the first schedule's before it is timed. It must not know what is searched, nor the cache.
+"""
+
+import math
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.codegen import generate
+from mdhnp.mdh import Argument, MdHom, Stage, View
+from mdhnp.runtime.devices import devices
+from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.plan import LaunchError, Plan
+from mdhnp.runtime.programs import BuildError
+from mdhnp.schedule import IllegalSchedule, Schedule
+from mdhnp.schedule.default import default
+from mdhnp.tuning.records import Measurement
+
+__all__ = ["Bench", "Task", "runs_after", "serve"]
+
+Array = npt.NDArray[Any]
+
+#: A candidate this much slower than the best so far is not run again.
+_CUT_OFF = 1.5
+#: Runs of a candidate: enough to fill this time, within these counts.
+_FILL, _FEWEST, _MOST = 0.03, 3, 25
+#: A run that takes longer, in seconds, is precise enough alone.
+_LONG = 0.2
+#: Built candidates kept, so that finalists are not built again.
+_KEPT = 64
+#: A process whose parent was killed ends itself this many seconds after the parent would have ended it; the parent may
+#: wait longer for the first run.
+_GRACE, _START = 10, 30
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to tune: a stage in canonical form, the device's identity, and the schedule whose result counts as right."""
+
+    mdhom: MdHom
+    device: str
+    reference: Schedule
+    seed: int = 0
+
+
+def serve(handle: int, kind: "type[Bench] | None" = None) -> None:
+    """Answer one parent until it closes the pipe.
+
+    The parent sends a limit in seconds and a :class:`Task`, which is answered with an error's text or None; then
+    schedules, each with the fastest time so far, which are answered with a :class:`Measurement`.
+
+    Parameters
+    ----------
+    handle : int
+        File descriptor of this end of the pipe.
+    kind : type, optional
+        Of the bench.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
+    pipe = Connection(handle)
+    try:
+        limit, task = pipe.recv()
+        signal.alarm(math.ceil(limit) + _START + _GRACE)
+        bench = (kind or Bench)(task)
+    except Exception as error:  # whatever keeps the reference from running ends this process, and is told
+        pipe.send(f"{type(error).__name__}: {error}")
+        return
+    signal.alarm(0)
+    pipe.send(None)
+    while True:
+        try:
+            schedule, best = pipe.recv()
+        except (EOFError, ConnectionError):
+            return
+        signal.alarm(math.ceil(limit) + _GRACE)
+        answer = bench.measure(schedule, best)
+        signal.alarm(0)
+        pipe.send(answer)
+
+
+def runs_after(first: float) -> int:
+    """How often a candidate is run again whose first run took that many seconds."""
+    return 0 if first > _LONG else min(max(round(_FILL / max(first, 1e-9)), _FEWEST), _MOST)
+
+
+class Bench:
+    """One stage's arrays, its right results, and timing."""
+
+    def __init__(self, task: Task) -> None:
+        found = [d for d in devices() if d.identity == task.device]
+        if not found:
+            raise RuntimeError(f"the measuring process does not find the device {task.device}")
+        self.device = found[0]
+        self.h = task.mdhom
+        rng = np.random.default_rng(task.seed)
+        self.inputs = [_filled(v, self.h.extents, rng) for v in self.h.inputs]
+        self.outputs = [np.zeros(v.elements(), v.dtype) for v in self.h.outputs]
+        self.stage = Stage(self.h, _all("input", self.h.inputs), _all("output", self.h.outputs))
+        self._built: dict[Schedule, Plan] = {}
+        plan = self._plan(task.reference)
+        plan(self.inputs, self.outputs)
+        self.right = [o.copy() for o in self.outputs]
+        #: Schedules that are built and ran well, which need not be compared again.
+        self._checked = {task.reference}
+
+    def _plan(self, schedule: Schedule) -> Plan:
+        if schedule in self._built:
+            return self._built[schedule]
+        program = generate([self.stage], [schedule], self.device.caps, default)
+        layouts = [Layout.of(a) for a in self.inputs], [Layout.of(a) for a in self.outputs]
+        plan = Plan(self.device, program, *layouts, keep=False)
+        if len(self._built) == _KEPT:
+            oldest = next(iter(self._built))
+            del self._built[oldest]
+            self._checked.discard(oldest)
+        self._built[schedule] = plan
+        return plan
+
+    def measure(self, schedule: Schedule, best: float | None) -> Measurement:
+        """Build, check, time; every failure is an answer."""
+        try:
+            plan = self._plan(schedule)
+        except IllegalSchedule as error:  # of a second kernel, which only the generator sees
+            return Measurement(schedule, None, "illegal", str(error)[:500])
+        except (BuildError, LaunchError, MemoryError) as error:
+            return Measurement(schedule, None, "build", str(error)[:500])
+        try:
+            if schedule not in self._checked:
+                if not self._is_right(plan):
+                    return Measurement(schedule, None, "wrong", "the result differs from the default schedule's")
+                self._checked.add(schedule)
+            first = self._once(plan)
+            if best is not None and first > _CUT_OFF * best:
+                return Measurement(schedule, first, "slow", "cut off after its first run")
+            times = [self._once(plan) for _ in range(runs_after(first))] or [first]
+            return Measurement(schedule, median(times), "ok", "")
+        except (LaunchError, MemoryError) as error:
+            return Measurement(schedule, None, "crash", str(error)[:500])
+
+    def _is_right(self, plan: Plan) -> bool:
+        """Run once, which also finishes what runtimes put off until a kernel's first run, and compare."""
+        for output in self.outputs:
+            output.view(np.uint8).fill(0xA5)
+        plan(self.inputs, self.outputs)
+        return all(_close(a, b) for a, b in zip(self.outputs, self.right, strict=True))
+
+    def _once(self, plan: Plan) -> float:
+        """Seconds of one run: the whole launch where kernels work on the host's memory, else the kernels alone."""
+        if not self.device.svm:
+            return sum(plan.profile(self.inputs, self.outputs, repeats=1))
+        begin = time.perf_counter()
+        plan(self.inputs, self.outputs)
+        return time.perf_counter() - begin
+
+
+def _all(role: Any, views: Sequence[View]) -> tuple[Argument, ...]:
+    return tuple(Argument(role, n) for n in range(len(views)))
+
+
+def _filled(view: View, extents: Sequence[int], rng: np.random.Generator) -> Array:
+    """Random elements for all addresses the view reaches, from the lowest on."""
+    count = view.elements()
+    if view.boundary is None:
+        count = 1 + max(view.linear(access).span(extents)[1] for access in view.accesses)
+    if view.dtype.kind == "f":
+        return rng.random(count, np.float32).astype(view.dtype) - view.dtype.type(0.5)
+    if view.dtype.kind == "b":
+        return rng.random(count) < 0.5
+    return rng.integers(0, 100, count).astype(view.dtype)
+
+
+def _close(a: Array, b: Array) -> bool:
+    """Equal, or for floats equal up to another order of summation."""
+    if a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    size = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+    tolerance = size * (1e-3 if a.dtype.itemsize == 4 else 1e-10)
+    return bool(np.allclose(a, b, rtol=0.0, atol=tolerance, equal_nan=True))

@@ -1,0 +1,341 @@
+"""The tuning cache's files: nothing that happens to one makes a caller fail, and those that travel are checked."""
+
+import json
+import os
+import sqlite3
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tuning_entries import again, entry, fresh_cache, key, measurement
+
+from mdhnp.tuning import database, schema, wisdom
+from mdhnp.tuning.cache import TuningCache
+from mdhnp.tuning.wisdom import read_wisdom, shipped_entries
+
+
+@pytest.fixture
+def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TuningCache]:
+    yield from fresh_cache(tmp_path, monkeypatch)
+
+
+# Files that are not what they should be
+
+
+def _cut(size: int) -> Callable[[Path], object]:
+    return lambda path: os.truncate(path, size)
+
+
+def _statement(*statements: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        db = sqlite3.connect(path)
+        for statement in statements:
+            db.execute(statement)
+        db.commit()
+        db.close()
+
+    return change
+
+
+def _other_program(path: Path) -> None:
+    path.unlink()
+    _statement("CREATE TABLE keys (id)")(path)
+
+
+DAMAGE = {
+    "cut to a few bytes": _cut(10),
+    "cut to one page": _cut(4096),
+    "cut within a page": _cut(9000),
+    "random bytes": lambda path: path.write_bytes(bytes(n * n * 31 % 251 for n in range(20000))),
+    "a text": lambda path: path.write_text("nothing to see here\n" * 100),
+    "a header and no more": lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(8192)),
+    "another program's": _other_program,
+    "a table is missing": _statement("DROP TABLE entries"),
+    "a later schema": _statement(f"PRAGMA user_version = {schema.VERSION + 1}"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.parametrize("opened", [False, True], ids=["before", "while open"])
+def test_a_file_that_cannot_be_used_is_set_aside(tuned: TuningCache, what: str, opened: bool) -> None:
+    for number in range(20):
+        tuned.put(key(number), entry(), [measurement()])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        if opened:
+            other = tuned
+            with sqlite3.connect(tuned.path) as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            db.close()
+        else:
+            tuned.close()
+            other = again(tuned)
+        DAMAGE[what](tuned.path)
+        broken = tuned.path.read_bytes()
+        other.get(key(3))
+        other.put(key(3), entry(), [measurement()])
+        other.record(key(3), measurement())
+        if opened and not said:  # SQLite had the pages in its own memory; the next process sees the file
+            other.close()
+            other = again(tuned)
+            other.put(key(3), entry(), [measurement()])
+    said = [warning for warning in said if warning.category is RuntimeWarning]
+    assert len(said) == 1, [str(warning.message) for warning in said]
+    aside = Path(f"{tuned.path}.aside-1")
+    assert f"{tuned.path} " in str(said[0].message)
+    assert str(aside) in str(said[0].message)
+    assert ("is later than" in str(said[0].message)) is (what == "a later schema")
+    if not opened:
+        assert aside.read_bytes() == broken
+    assert other.trouble is None
+    assert [k for k, _ in again(tuned).entries()] == [key(3)]
+    assert again(tuned).verify() == []
+
+
+def test_verify_reports_damage_and_leaves_it_in_place(tuned: TuningCache) -> None:
+    tuned.put(key(), entry())
+    tuned.close()
+    os.truncate(tuned.path, 9000)
+    assert any(str(tuned.path) in problem for problem in tuned.verify())
+    assert tuned.path.stat().st_size == 9000
+
+
+def test_an_empty_file_is_a_new_one(tuned: TuningCache) -> None:
+    tuned.path.parent.mkdir()
+    tuned.path.touch()
+    assert tuned.get(key()) is None
+    assert tuned.put(key(), entry())
+    assert again(tuned).get(key()) == entry()
+
+
+def test_a_second_damaged_file_does_not_replace_the_first(tuned: TuningCache) -> None:
+    tuned.path.parent.mkdir()
+    for number in (1, 2):
+        tuned.path.write_text(f"text {number}" * 100)
+        with pytest.warns(RuntimeWarning, match=f"aside-{number}"):
+            tuned.put(key(), entry())
+        tuned.close()
+    assert Path(f"{tuned.path}.aside-1").read_text() == "text 1" * 100
+
+
+def test_many_who_find_the_same_damage_set_it_aside_once(tuned: TuningCache) -> None:
+    tuned.path.parent.mkdir()
+    tuned.path.write_text("nothing to see here" * 100)
+    start = threading.Barrier(6)
+
+    def put(number: int) -> None:
+        mine = again(tuned)
+        start.wait()
+        mine.put(key(number), entry())
+
+    with pytest.warns(RuntimeWarning, match="aside-1") as said, ThreadPoolExecutor(6) as pool:
+        list(pool.map(put, range(6)))
+    assert len(said) == 1
+    assert len(tuned.entries()) == 6
+
+
+def test_a_deleted_folder_is_made_again(tuned: TuningCache) -> None:
+    tuned.put(key(1), entry())
+    for file in tuned.path.parent.iterdir():
+        file.unlink()
+    tuned.path.parent.rmdir()
+    assert tuned.get(key(1)) is None
+    assert tuned.put(key(2), entry())
+    assert again(tuned).entries() == [(key(2), entry())]
+
+
+# Disks that cannot be written
+
+
+def test_an_impossible_folder_costs_one_warning(tuned: TuningCache) -> None:
+    tuned.path.parent.touch()  # no folder can be made where a file is, even by root
+    assert tuned.get(key()) is None
+    with pytest.warns(RuntimeWarning, match="MDHNP_CACHE_DIR") as said:
+        assert tuned.put(key(), entry(), [measurement(0)])
+        tuned.record(key(), measurement(1))
+    assert len(said) == 1
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(tuned.get, [key()] * 8)) == [entry()] * 8
+    assert tuned.measurements(key()) == [measurement(0), measurement(1)]
+    assert tuned.claim(key(), "a") == "a"
+    assert tuned.claim(key(), "b") is None
+    assert "in memory" in tuned.verify()[0]
+
+
+def test_a_read_only_folder_can_still_be_read(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned.put(key(1), entry(), [measurement()])  # and still open, so that all is in the write-ahead log
+    connect = sqlite3.connect
+
+    def read_only(name: object, **options: object) -> sqlite3.Connection:
+        if not str(name).startswith("file:"):
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(name, **options)
+
+    monkeypatch.setattr(database.sqlite3, "connect", read_only)
+    other = again(tuned)
+    with pytest.warns(RuntimeWarning, match="unable to open") as said:
+        assert other.get(key(1)) == entry()
+        assert other.put(key(2), entry())
+    assert len(said) == 1
+    assert other.measurements(key(1)) == [measurement()]
+    assert other.get(key(2)) == entry()
+    monkeypatch.undo()
+    assert again(tuned).get(key(2)) is None
+
+
+def test_a_full_disk_keeps_what_was_there(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned.put(key(1), entry(), [measurement()])
+    tuned.close()
+    pages = tuned.path.stat().st_size // 4096
+    monkeypatch.setattr(database, "_SETTINGS", (*database._SETTINGS, f"PRAGMA max_page_count = {pages}"))
+    with pytest.warns(RuntimeWarning, match="database or disk is full") as said:
+        for number in range(200):
+            tuned.record(key(1), measurement(number))
+    assert len(said) == 1
+    assert tuned.get(key(1)) == entry()
+    assert tuned.measurements(key(1)) == [measurement(), *map(measurement, range(200))]
+    monkeypatch.undo()
+    assert again(tuned).get(key(1)) == entry()
+    assert again(tuned).verify() == []
+
+
+def test_another_programs_lock_ends_the_wait(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned.put(key(1), entry())
+    tuned.close()
+    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    holder = sqlite3.connect(tuned.path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert tuned.get(key(1)) == entry()
+    with pytest.warns(RuntimeWarning, match="locked"):
+        assert tuned.put(key(2), entry())
+    assert tuned.get(key(1)) == tuned.get(key(2)) == entry()
+    holder.execute("ROLLBACK")
+    holder.close()
+
+
+def test_a_network_file_system_gets_no_shared_memory(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_on_network", lambda folder: True)
+    tuned.put(key(), entry())
+    assert [file.name for file in tuned.path.parent.iterdir()] == [tuned.path.name]
+    assert again(tuned).get(key()) == entry()
+
+
+# Wisdom
+
+
+def test_exported_entries_come_back(tuned: TuningCache, tmp_path: Path) -> None:
+    tuned.put(key(1, 2, 3), entry(), [measurement()])
+    tuned.put(key(4, 5, 6, device="b"), entry(2e-3))
+    assert tuned.export(tmp_path / "all.json") == 2
+    assert tuned.export(tmp_path / "b.json", device="b") == 1
+    other = TuningCache(tmp_path / "other" / "tuning.sqlite")
+    other.put(key(1, 2, 3), entry(0.5e-3))
+    assert other.import_(tmp_path / "all.json") == 1
+    assert other.get(key(1, 2, 3)) == entry(0.5e-3), "the faster one stays"
+    assert other.get(key(4, 5, 6, device="b")) == replace(entry(2e-3), source="imported")
+    other.put(key(1, 2, 3), entry(5e-3), replace=True)
+    assert other.import_(tmp_path / "all.json") == 1
+    assert other.get(key(1, 2, 3)) == replace(entry(), source="imported")
+    assert other.import_(tmp_path / "b.json") == 0
+    assert not list(tmp_path.glob("*.part"))
+
+
+def _without(name: str) -> Callable[[dict], object]:
+    return lambda fields: fields.pop(name)
+
+
+def _with(**changes: object) -> Callable[[dict], object]:
+    return lambda fields: fields.update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (_without("seconds"), "seconds: not a number: missing"),
+        (_with(seconds=-1.0), "seconds: -1.0 is no positive number"),
+        (_with(seconds=float("nan")), "seconds: nan"),
+        (_with(seconds=True), "seconds: not a number"),
+        (_with(evaluations="50"), "evaluations: not an integer"),
+        (_with(tuned_at="yesterday"), "yesterday"),
+        (_with(source="elsewhere"), "source"),
+        (_with(key=None), "key: not an object: missing"),
+        (lambda fields: fields["key"].update(extents=[1, "2", 3]), "key: extents"),
+        (lambda fields: fields["key"].update(extents=[1, 0, 3]), "key: extents"),
+        (lambda fields: fields["key"].update(extents=[1, 2]), "for 3 dimensions, the key has 2"),
+        (lambda fields: fields["key"].pop("device"), "key: device: not a text: missing"),
+        (_without("schedule"), "schedule"),
+        (lambda fields: fields["schedule"].update(num_wi=[1, 1, "1);"]), "num_wi"),
+        (lambda fields: fields["schedule"].update(num_wi=[1, 0, 1]), "num_wi"),
+        (lambda fields: fields["schedule"].update(local_tile=[1, 1, 1 << 80]), "local_tile"),
+        (lambda fields: fields["schedule"].update(item_order=[0, 0, 1]), "item_order"),
+        (lambda fields: fields["schedule"].update(vector_dim=3), "vector_dim"),
+        (lambda fields: fields["schedule"].update(private_copies=[True]), "local_copies"),
+        (lambda fields: fields["schedule"]["second"].update(private_tile=[0, 1]), "private_tile"),
+        (lambda fields: fields["schedule"]["local_copies"][0].update(order=[1, 2]), "local_copies"),
+        (lambda fields: fields["schedule"]["local_copies"][0].update(blocked=[7]), "local_copies"),
+        (lambda fields: fields["schedule"].update(private_copies=[0, 1]), "private_copies"),
+        (lambda fields: fields["schedule"].update(results="nowhere"), "results"),
+        (lambda fields: fields["schedule"]["second"].update(vector_width=1.5), "vector_width"),
+        (lambda fields: fields["schedule"]["local_copies"][0].update(order=["0", 1]), "local_copies"),
+        (lambda fields: fields["schedule"].update(unheard_of=1), "schedule"),
+    ],
+)
+def test_one_bad_entry_keeps_a_file_out(
+    tuned: TuningCache, tmp_path: Path, change: Callable[[dict], object], complaint: str
+) -> None:
+    file = tmp_path / "wisdom.json"
+    for number in range(3):
+        tuned.put(key(number + 1, 1, 1), entry())
+    tuned.export(file)
+    content = json.loads(file.read_text())
+    change(content["entries"][1])
+    file.write_text(json.dumps(content))
+    other = TuningCache(tmp_path / "other.sqlite")
+    with pytest.raises(ValueError, match=r"wisdom\.json: entry 1: ") as caught:
+        other.import_(file)
+    assert complaint in str(caught.value)
+    assert other.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "not JSON"),
+        ('{"format": "mdhnp wisdom", "version": 1, "entries": [', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not a file of tuned entries"),
+        ('{"version": 1, "entries": []}', "not a file of tuned entries"),
+        ('{"format": "mdhnp wisdom", "version": 2, "entries": []}', "version 2"),
+        ('{"format": "mdhnp wisdom", "version": 1, "entries": {}}', "not a list"),
+        ('{"format": "mdhnp wisdom", "version": 1, "entries": [3]}', "entry 0: it: not an object"),
+    ],
+)
+def test_a_file_that_is_no_wisdom_says_why(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=f"^w.json: .*{complaint}"):
+        read_wisdom(text, "w.json")
+
+
+def test_shipped_files_are_read_and_a_bad_one_left_out(
+    tuned: TuningCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shipped").mkdir()
+    tuned.put(key(), entry())
+    tuned.export(tmp_path / "shipped" / "b.json")
+    tuned.put(key(), entry(0.5e-3))
+    tuned.export(tmp_path / "shipped" / "a.json")
+    (tmp_path / "shipped" / "c.json").write_text("{")
+    (tmp_path / "shipped" / "README").write_text("not an entry")
+    monkeypatch.setattr(wisdom.importlib.resources, "files", lambda package: tmp_path)
+    with pytest.warns(RuntimeWarning, match=r"c\.json: not JSON") as said:
+        assert shipped_entries.__wrapped__() == {key(): replace(entry(0.5e-3), source="shipped")}
+    assert len(said) == 1
+
+
+def test_the_packages_own_files_can_be_read() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shipped_entries.__wrapped__()

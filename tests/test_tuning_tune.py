@@ -1,0 +1,254 @@
+"""Tuning a call, and the process that measures for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp.mdh import MdHom, canonical, cc, md_hom, pw
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import Schedule
+from mdhnp.schedule.default import default
+from mdhnp.tuning import bench as bench_module
+from mdhnp.tuning import tune as tune_module
+from mdhnp.tuning.bench import Bench, Task, serve
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.records import Entry, Measurement
+from mdhnp.tuning.worker import Worker, WorkerError
+
+GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests' entries are of the same families."""
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def task(device: Device) -> Task:
+    h = canonical(GEMM.bind(np.ones((33, 37), np.float32), np.ones((37, 35), np.float32)))
+    return Task(h, device.identity, default(h, device.caps))
+
+
+class BadBench(Bench):
+    """One whose candidates misbehave as the environment says; the reference is well."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.how = os.environ["MDHNP_TEST_CANDIDATE"]
+        if self.how == "wrong":
+            self.right = [r + 1 for r in self.right]
+            self._checked.clear()
+        elif self.how == "build":
+            self._built.clear()
+            good = bench_module.generate
+            bench_module.generate = lambda *a: replace(good(*a), source="this is no OpenCL C")
+        elif self.how == "loud":
+            os.write(1, b"noise " * 100_000)
+            os.write(2, b"noise " * 100_000)
+
+    def measure(self, schedule: Schedule, best: float | None) -> Measurement:
+        if self.how == "hang":
+            time.sleep(3600)
+        if self.how == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "slowly":
+            time.sleep(1.0)
+        return super().measure(schedule, best)
+
+
+def serve_badly(handle: int) -> None:
+    serve(handle, BadBench)
+
+
+def fail_to_serve(handle: int) -> None:
+    raise ImportError("there is no such library")
+
+
+def misbehave(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
+    monkeypatch.setattr(Worker, "serve", (__name__, "serve_badly"))
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [("wrong", "wrong"), ("build", "build"), ("hang", "hang"), ("die", "crash"), ("loud", "ok")],
+)
+def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, status: str):
+    todo = task(device)
+    misbehave(monkeypatch, how)
+    with Worker(todo, limit=20.0 if how != "hang" else 4.0) as worker:
+        found = worker.measure(todo.reference, None)
+        assert found.status == status
+        assert "signal 9" in found.message or how != "die"
+        monkeypatch.setattr(Worker, "serve", ("mdhnp.tuning.bench", "serve"))
+        # A worker that died is started anew, without the trouble.
+        assert worker.measure(todo.reference, None).status == ("ok" if status in ("hang", "crash") else status)
+
+
+def test_an_interrupted_measurement_leaves_no_answer_behind(device: Device, monkeypatch):
+    todo = task(device)
+    other = Schedule.plain(todo.mdhom.extents, 2)
+    misbehave(monkeypatch, "slowly")
+    with Worker(todo) as worker:
+        assert worker.measure(todo.reference, None).status == "ok"
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            worker.measure(todo.reference, None)
+        assert worker.measure(other, None).schedule == other
+
+
+def test_a_worker_that_cannot_start_says_why(device: Device, monkeypatch):
+    monkeypatch.setattr(Worker, "serve", (__name__, "fail_to_serve"))
+    with (
+        Worker(task(device)) as worker,
+        pytest.raises(WorkerError, match="exit status 1, ImportError: there is no such"),
+    ):
+        worker.measure(task(device).reference, None)
+    a = np.ones((20, 30), np.float32)
+    with pytest.raises(WorkerError, match="no such library"):
+        mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False)
+    assert cache().measurements(key_of(stage_of(a, a.T), device)) == []
+    with Worker(replace(task(device), device="no such device")) as worker:
+        monkeypatch.undo()
+        with pytest.raises(WorkerError, match="no such device"):
+            worker.measure(task(device).reference, None)
+
+
+def stage_of(a: np.ndarray, b: np.ndarray) -> MdHom:
+    return canonical(mdhnp.explain(mdhnp.matmul, a, b).launches[0].mdhom)
+
+
+SCRIPT = """
+import numpy as np, mdhnp
+print("once")
+a = np.ones((30, 40), np.float32)
+for shape in ((30, 40), (20, 50)):
+    a = np.ones(shape, np.float32)
+    print(len(mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False)))
+"""
+
+
+@pytest.mark.parametrize("how", ["file", "stdin"])
+def test_a_script_needs_no_guard(tmp_path: Path, how: str):
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, str(file) if how == "file" else "-"]
+    said = subprocess.run(command, input=SCRIPT, capture_output=True, text=True, env=env, timeout=120, check=False)
+    assert said.stdout.split() == ["once", "1", "1"], said.stderr
+
+
+def test_tune_works_where_nothing_can_be_written(device: Device, tmp_path: Path):
+    (tmp_path / "cache").touch()
+    a = np.ones((20, 30), np.float32)
+    with pytest.warns(RuntimeWarning, match="MDHNP_CACHE_DIR"):
+        (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=3, progress=False)
+    assert mdhnp.explain(mdhnp.matmul, a, a.T).launches[0].schedules == (found.schedule,)
+    assert len(mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False)) == 1
+
+
+def test_an_entry_that_is_too_fast_is_replaced(device: Device):
+    a = np.ones((30, 31), np.float32)
+    h = stage_of(a, a.T)
+    slow = Schedule.plain(h.extents, len(h.inputs))
+    cache().put(key_of(h, device), Entry(slow, 1e-12, 3, "2999-01-01T00:00:00Z", str(h)))
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=20.0, evaluations=1, progress=False)
+    kept = cache().get(key_of(h, device))
+    assert kept is not None
+    assert (kept.schedule, kept.seconds) == (found.schedule, found.seconds)
+    assert found.seconds > 1e-9
+
+
+def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
+    a = np.ones((30, 31), np.float32)
+    record, count = tune_module.TuningCache.record, [0]
+
+    def interrupting(*args):
+        record(*args)
+        count[0] += 1
+        if count[0] == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune_module.TuningCache, "record", interrupting)
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=60.0, progress=False)
+    assert 1 <= len(found.measurements) <= 3
+    kept = cache().get(key_of(found.mdhom, device))
+    assert kept is not None
+    assert kept.schedule == found.schedule
+
+
+class FakeWorker:
+    """Measures by a table, on a clock of its own."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now = seconds, 0.0
+
+    def measure(self, schedule: Schedule, best: float | None) -> Measurement:
+        self.now += (1 + bench_module.runs_after(self.seconds)) * self.seconds
+        return Measurement(schedule, self.seconds, "ok")
+
+    def __call__(self, task: Task) -> FakeWorker:
+        return self
+
+    def __enter__(self) -> FakeWorker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.3, 2.0), (0.05, 1.3), (1e-4, 1.1)])
+def test_the_final_counts_in_the_budget(device: Device, monkeypatch, seconds: float, most: float):
+    a = np.ones((30, 31), np.float32)
+    worker = FakeWorker(seconds)
+    monkeypatch.setattr(tune_module, "Worker", worker)
+    monkeypatch.setattr(tune_module.time, "monotonic", lambda: worker.now)
+    mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, progress=False)
+    assert worker.now <= most
+
+
+def test_importing_mdhnp_loads_no_progress_bar():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    code = "import sys, mdhnp; assert 'rich' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], env=env, timeout=60, check=True)
+
+
+def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device):
+    rng = np.random.default_rng(0)
+    a, b = rng.random((40, 50), np.float32), rng.random((50, 60), np.float32)
+    before = a.copy(), b.copy()
+    (found,) = mdhnp.tune(mdhnp.matmul, a, b, budget=20.0, evaluations=4, progress=False)
+    assert np.array_equal(a, before[0])
+    assert np.array_equal(b, before[1])
+    assert 1 <= len(found.measurements) <= 4
+    assert found.measurements[0].status == "ok"
+    assert mdhnp.explain(mdhnp.matmul, a, b).launches[0].schedules == (found.schedule,)
+    assert np.allclose(mdhnp.matmul(a, b), a @ b, rtol=1e-5)
+    again = mdhnp.tune(mdhnp.matmul, a, b, budget=20.0, evaluations=2, progress=False)
+    assert len(cache().measurements(key_of(found.mdhom, device))) == len(found.measurements) + len(
+        again[0].measurements
+    )
+
+
+def test_a_stage_claimed_elsewhere_is_not_tuned_twice(device: Device):
+    a = np.ones((20, 30), np.float32)
+    h = canonical(mdhnp.explain(mdhnp.matmul, a, a.T).launches[0].mdhom)
+    key = key_of(h, device)
+    owner = cache().claim(key)
+    try:
+        assert mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False) == ()
+    finally:
+        cache().release(key, owner)
