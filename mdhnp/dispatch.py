@@ -4,10 +4,13 @@ The only module that sees the whole way of a call. A plan is found by one dictio
 the arrays' layouts and the device; on a miss the MDH is built, split into stages, scheduled, generated and compiled.
 """
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.codegen import Program, generate
-from mdhnp.mdh import MdHom, canonical, interpret, stages
+from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
 from mdhnp.runtime.devices import Device, default_device
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
-from mdhnp.schedule import Schedule, check
+from mdhnp.schedule import IllegalSchedule, Schedule, check
 from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import schedule_for
 
@@ -27,7 +30,7 @@ __all__ = ["Prepared", "forget", "observe", "prepare", "run"]
 
 Array = npt.NDArray[Any]
 
-#: Plans kept; the oldest goes first.
+#: Plans kept; those not used for long go first.
 _CAPACITY = 4096
 
 
@@ -49,6 +52,8 @@ class Prepared:
         The generated text and launches; None where an extent is 0.
     plan : Plan or None
         The compiled program with its layouts.
+    watch : weakref.ref or None
+        Drops the plan when the object dies that alone could ask for it.
     """
 
     mdhom: MdHom
@@ -57,15 +62,69 @@ class Prepared:
     schedules: tuple[Schedule, ...] = ()
     program: Program | None = None
     plan: Plan | None = None
+    watch: "weakref.ref[Any] | None" = field(default=None, repr=False, compare=False)
 
 
-_plans: dict[Hashable, Prepared] = {}
-_lock = threading.Lock()
-_observers: list[list[tuple[Prepared, Sequence[Array]]]] = []
+class _Plans:
+    """The plans kept, in two generations, so that finding one costs a look-up and nothing else.
+
+    When the young generation is full it becomes the old one, in place of what was that. A plan found among the old
+    ones is young again: what is in use stays, and what was not used for as long as half the capacity's plans were
+    made goes.
+    """
+
+    def __init__(self) -> None:
+        self.young: dict[Hashable, Prepared] = {}  # always the same object: `run` reads it without the lock
+        self.old: dict[Hashable, Prepared] = {}
+        self.epoch = 0  # counts `clear`
+        # Reentrant, since the garbage collector may come at any line, and run a finalizer that makes a call.
+        self.lock = threading.RLock()
+
+    def find(self, key: Hashable) -> tuple[Prepared | None, int]:
+        """Give the plan, if it is an old one, and the epoch."""
+        with self.lock:
+            return self.old.get(key), self.epoch
+
+    def keep(self, key: Hashable, prepared: Prepared, epoch: int) -> None:
+        """Keep a plan, unless all plans were dropped since `epoch`: then its schedules may be outdated."""
+        with self.lock:
+            if epoch != self.epoch:
+                return
+            if len(self.young) >= _CAPACITY // 2:
+                self.old.clear()
+                self.old.update(self.young)
+                self.young.clear()
+            self.young[key] = prepared
+            self.old.pop(key, None)
+
+    def drop(self, key: Hashable) -> None:
+        """Drop one plan; called by the garbage collector, so without the lock."""
+        self.young.pop(key, None)
+        self.old.pop(key, None)
+
+    def clear(self) -> None:
+        with self.lock:
+            self.young.clear()
+            self.old.clear()
+            self.epoch += 1
+
+    def after_fork_in_child(self) -> None:
+        self.lock = threading.RLock()  # a thread that is not here may hold the old one
+
+
+_cache = _Plans()
+_plans = _cache.young
+_Seen = list[tuple[Prepared, Sequence[Array]]]
+_observers: ContextVar[tuple[_Seen, ...]] = ContextVar("mdhnp_observers", default=())
 _default = lru_cache(maxsize=4096)(default)
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_cache.after_fork_in_child)
 
-def run(call: Hashable, arrays: Sequence[Array], build: Callable[[], MdHom]) -> tuple[Array, ...]:
+
+def run(
+    call: Hashable, arrays: Sequence[Array], build: Callable[[], MdHom], owner: object | None = None
+) -> tuple[Array, ...]:
     """Run an MDH on arrays.
 
     Parameters
@@ -76,6 +135,8 @@ def run(call: Hashable, arrays: Sequence[Array], build: Callable[[], MdHom]) -> 
         One an input view, of native byte order and aligned.
     build : callable
         Gives the MDH for these arrays; called where no plan is found.
+    owner : object, optional
+        What alone makes this call; its plans are dropped when it dies. `call` may hold it weakly only.
 
     Returns
     -------
@@ -86,14 +147,14 @@ def run(call: Hashable, arrays: Sequence[Array], build: Callable[[], MdHom]) -> 
     key = (call, device, *[(a.shape, a.strides, a.dtype) for a in arrays])
     prepared = _plans.get(key)
     if prepared is None:
-        prepared = prepare(build(), arrays, device)
-        with _lock:
-            if len(_plans) >= _CAPACITY:
-                del _plans[next(iter(_plans))]
-            _plans[key] = prepared
-    if _observers:
-        for seen in _observers:
-            seen.append((prepared, arrays))
+        prepared, epoch = _cache.find(key)
+        if prepared is None:
+            prepared = prepare(build(), arrays, device)
+            if owner is not None:
+                prepared = replace(prepared, watch=weakref.ref(owner, lambda _: _cache.drop(key)))
+        _cache.keep(key, prepared, epoch)
+    for seen in _observers.get():
+        seen.append((prepared, arrays))
     if prepared.plan is None:
         found = interpret(prepared.mdhom, *arrays)
         return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
@@ -118,26 +179,40 @@ def prepare(h: MdHom, arrays: Sequence[Array], device: Device) -> Prepared:
         return Prepared(h, device, outputs)
     chain = tuple(replace(s, mdhom=canonical(s.mdhom)) for s in stages(h))
     schedules = tuple(schedule_for(s.mdhom, device) for s in chain)
-    for stage, schedule in zip(chain, schedules, strict=True):
-        check(stage.mdhom, schedule, device.caps)
-    program = generate(chain, schedules, device.caps, _default)
+    try:
+        program = _generated(chain, schedules, device)
+    except (IllegalSchedule, IndexError):
+        # A schedule from the tuning cache may fit its stage, but not the kernel that follows a split reduction.
+        safe = tuple(_default(s.mdhom, device.caps) for s in chain)
+        if safe == schedules:
+            raise
+        schedules, program = safe, _generated(chain, safe, device)
     layouts = [Layout.of(a) for a in arrays]
     results = [Layout.of(np.empty(shape, dtype)) for shape, dtype in outputs]
     return Prepared(h, device, outputs, schedules, program, Plan(device, program, layouts, results))
 
 
+def _generated(chain: Sequence[Stage], schedules: Sequence[Schedule], device: Device) -> Program:
+    for stage, schedule in zip(chain, schedules, strict=True):
+        check(stage.mdhom, schedule, device.caps)
+    return generate(chain, schedules, device.caps, _default)
+
+
 def forget() -> None:
-    """Drop all plans, so that calls look their schedules up again."""
-    with _lock:
-        _plans.clear()
+    """Drop all plans, so that calls look their schedules up again; those being made now are not kept either."""
+    _cache.clear()
 
 
 @contextmanager
 def observe() -> Iterator[list[tuple[Prepared, Sequence[Array]]]]:
-    """Collect the plans and arrays of all calls made inside the block, in order."""
-    seen: list[tuple[Prepared, Sequence[Array]]] = []
-    _observers.append(seen)
+    """Collect the plans and arrays of all calls made inside the block, in order.
+
+    Blocks nest, and the outer ones see the calls of the inner. A block sees the calls of its own thread or
+    asynchronous task only.
+    """
+    seen: _Seen = []
+    token = _observers.set((*_observers.get(), seen))
     try:
         yield seen
     finally:
-        _observers.remove(seen)
+        _observers.reset(token)

@@ -60,6 +60,10 @@ class Explanation:
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """Run a call and tell how it is computed.
 
+    The function runs twice (once to prepare and see everything, once to be timed), and after that each kernel three
+    times more on the first run's arrays, so it should have no side effects. Calls that it makes in other threads are
+    not seen.
+
     Parameters
     ----------
     function : callable

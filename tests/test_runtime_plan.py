@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.runtime import launches
 from mdhnp.runtime import plan as plans
-from mdhnp.runtime.devices import Device
+from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, Layout, SystemMemory
 from mdhnp.runtime.plan import LaunchError, Plan
 from mdhnp.runtime.programs import BuildError
@@ -267,6 +267,72 @@ def test_ctrl_c_leaves_the_plan_usable(device: Device) -> None:
         y[:] = 0
         plan([x], [y])
         np.testing.assert_allclose(y, 1, rtol=1e-3)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals between threads")
+def test_ctrl_c_does_not_wait_for_a_long_kernel(device: Device) -> None:
+    code = f"""
+import gc, signal, threading, time, numpy as np
+from mdhnp.runtime import *
+from mdhnp.runtime.devices import devices
+from mdhnp.codegen.program import *
+d = devices()[{devices().index(device)}]
+slow = '''__kernel void slow(__global const float *x, __global float *y) {{
+    float s = x[0]; for (int k = 0; k < 500000000; k++) s = s * 0.999f + 0.001f;
+    for (int i = 0; i < 256; i++) y[i] = s; }}'''
+quick = '''__kernel void quick(__global const float *x, __global float *y) {{
+    int i = get_global_id(0); y[i] = 2 * x[i]; }}'''
+both = Argument("input", 0), Argument("output", 0)
+layout = Layout((256,), (4,), 4)
+long = Plan(d, Program(slow, (Kernel("slow", 1, 1, both),), ()), [layout], [layout])
+short = Plan(d, Program(quick, (Kernel("quick", 256, 1, both),), ()), [layout], [layout])
+def array(): return np.ones(256, np.float32)
+y = array()
+for _ in range(2): short([array()], [y])
+assert short._quick
+def interrupted(plan):
+    sent = []
+    def send():
+        sent.append(time.monotonic())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    threading.Timer(0.1, send).start()
+    try: plan([array()], [array()])
+    except KeyboardInterrupt: return time.monotonic() - sent[0]
+print(interrupted(long))
+print(interrupted(short))  # it waits for the long one, and Ctrl-C ends that, too
+gc.collect()
+others = [np.zeros(256, np.float32) for _ in range(100)]  # where the interrupted calls' arrays were, if they went
+before = time.monotonic()
+short([array()], [y])
+print(time.monotonic() - before)
+for _ in range(2): short([array()], [y])
+assert short._quick and not long._quick and (y == 2).all() and not any(other.any() for other in others)
+long([array()], [y])
+assert not long._quick and np.allclose(y, 1, rtol=1e-3)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    first, second, waited = map(float, done.stdout.split())
+    assert first < 0.5
+    assert second < 0.5
+    assert waited > 0.1  # so the kernel was still running
+
+
+def test_an_error_of_a_first_call_is_the_callers(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.ones(8, np.float32)
+    plan = Plan(device, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "_states", [])
+        patch.setattr(plan, "_new_state", lambda: (_ for _ in ()).throw(MemoryError("full")))
+        with pytest.raises(MemoryError, match="full"):
+            plan([a, a], [np.empty_like(a)])
 
 
 @pytest.mark.oclgrind

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy.typing as npt
 
@@ -10,6 +11,7 @@ from mdhnp.frontend.operands import prepare, unsupported
 from mdhnp.mdh import MdHom, Pattern
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.pattern import md_hom as pattern
+from mdhnp.mdh.pattern import whole_extents
 
 __all__ = ["Computation", "md_hom"]
 
@@ -39,8 +41,11 @@ class Computation:
         reason = unsupported(given)
         if reason is not None:
             raise TypeError(f"md_hom: {reason}, which OpenCL kernels do not compute; convert it")
-        # The computation itself is the key: the same views with another function are another computation.
-        results = run((self, *extents.items()), given, lambda: self.bind(*given, **extents))
+        if extents:
+            extents = whole_extents(extents)
+        # The computation itself is the key: the same views with another function are another computation. Held weakly,
+        # so that its plans go with it.
+        results = run((ref(self), *extents.items()), given, lambda: self.bind(*given, **extents), self)
         return results[0] if len(results) == 1 else results
 
     def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
@@ -87,10 +92,15 @@ def md_hom(
     Raises
     ------
     ValueError
-        If the views cannot be read or name unknown dimensions.
+        If the views cannot be read or name unknown dimensions, or there is no such boundary mode.
+    TypeError
+        If `combine` holds anything but combine operators.
 
     Notes
     -----
+    Python functions are called with symbols, once for each combination of the arrays' types: numbers they refer to are
+    constants.
+
     Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
 
     Examples

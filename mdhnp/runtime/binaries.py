@@ -127,3 +127,12 @@ def _prune(folder: Path) -> None:
         total -= size
         if total <= _LIMIT // 2:
             return
+
+
+def _after_fork_in_child() -> None:
+    global _once  # noqa: PLW0603
+    _once = threading.Lock()  # a thread that is not here may hold the old one
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -174,8 +174,10 @@ def _listing_text(found: tuple[Device, ...]) -> str:
 
 
 def _after_fork_in_child() -> None:
+    global _listing  # noqa: PLW0603
+    _listing = threading.Lock()  # a thread that is not here may hold the old one
     for each in _listed() if _listed.cache_info().currsize else ():
-        each.forked = True
+        each.after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):

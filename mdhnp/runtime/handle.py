@@ -91,13 +91,19 @@ class Device:
         """Raise :class:`NoDeviceError` in a forked child where the runtime's threads did not survive the fork.
 
         PoCL's worker threads and NVIDIA's context stay in the parent: any launch in the child waits for ever. Intel's
-        runtime and Oclgrind were seen to go on.
+        runtime and Oclgrind were seen to go on, except that Intel's may hang in a child forked at the very moment that
+        another thread was running a kernel.
         """
         if self.forked and self.runtime not in ("intel", "oclgrind"):
             raise NoDeviceError(
                 f"{self.name} ({self.platform}) was found before this process was forked, and its runtime does not "
                 "survive a fork; start processes with multiprocessing's 'spawn' or 'forkserver' method"
             )
+
+    def after_fork_in_child(self) -> None:
+        """Note that this process is a child, and make the lock anew, which a thread of the parent may hold."""
+        self.forked = True
+        self._lock = threading.Lock()
 
     def _queue(self, *, profiling: bool) -> cl.CommandQueue:
         context = self.context

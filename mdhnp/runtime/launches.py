@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyopencl as cl
 
 from mdhnp.codegen.program import Kernel, Program
+from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.memory import Layout, Memory, memory_for
 
@@ -105,7 +106,8 @@ def make_state(
             f"on {device.name} ({device.runtime})"
         )
         try:
-            kernel = cl.Kernel(built, description.name)
+            with unforked():  # pyopencl looks into a file for how to call it
+                kernel = cl.Kernel(built, description.name)
         except cl.LogicError as error:
             raise LaunchError(f"{where}: the program has no such kernel") from error
         _check(device, kernel, description, where)

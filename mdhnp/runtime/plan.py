@@ -5,13 +5,19 @@ Takes a device, a program and the arrays' layouts; gives a callable. It must not
 One state (kernel objects, temporaries, buffers) serves one call at a time: setting a kernel's arguments is not
 thread-safe, and a finalizer may call the same plan between two of our lines. States wait in a list, whose ``pop``
 and ``append`` are atomic; a call that finds the list empty makes a new one. A state whose call failed is dropped.
+
+Python sees Ctrl-C between its own instructions only, and waiting for a kernel is one instruction. So the main thread
+leaves calls that may take long to a second thread, for which it waits in a way that a signal ends. OpenCL cannot stop a
+running kernel: after Ctrl-C it runs on, and the second thread keeps the arrays that it works on.
 """
 
 import os
+import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import pyopencl as cl
 
@@ -22,6 +28,11 @@ from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.programs import build
 
 __all__ = ["LaunchError", "Plan"]
+
+T = TypeVar("T")
+
+#: Seconds of a call that Ctrl-C may have to wait for. Leaving a call to a second thread costs about 0.0001.
+_LONG = 0.05
 
 _enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 
@@ -82,6 +93,7 @@ class Plan:
         self.outputs = tuple(outputs)
         self._built = build(device, program.source, keep=keep)
         self._queue = device.queue
+        self._quick = False  # whether a call has taken less than _LONG, and none was interrupted since
         self._states: list[State] = []
         self._states.append(self._new_state())
         key = id(self)
@@ -89,6 +101,10 @@ class Plan:
 
     def __call__(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         """Run all kernels, and return when the results are in `arrays_out`.
+
+        Ctrl-C ends a long call at once, with ``KeyboardInterrupt``, but not its kernels, which nothing can stop: they
+        run to their end, with the arrays kept alive for them. Later calls on the device wait for that (Ctrl-C ends
+        their waiting, too), and so does the end of the process. Of calls shorter than 0.05 s the end is awaited.
 
         Parameters
         ----------
@@ -104,6 +120,9 @@ class Plan:
         MemoryError
             The device has no room.
         """
+        if not self._quick and threading.current_thread() is threading.main_thread():
+            self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
+            return
         queue = self._queue
         launch: Launch | None = None
         try:
@@ -155,6 +174,8 @@ class Plan:
         >>> plan.profile([x], [y], repeats=10)  # doctest: +SKIP
         [2.1e-06]
         """
+        if not self._quick and threading.current_thread() is threading.main_thread():
+            return self._interruptibly(lambda: self.profile(arrays_in, arrays_out, repeats))
         queue = self.device.profiling_queue
         launch: Launch | None = None
         try:
@@ -203,6 +224,43 @@ class Plan:
             dropped += 1
         return dropped
 
+    def _timed(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
+        begin = time.perf_counter()
+        self(arrays_in, arrays_out)
+        self._quick = time.perf_counter() - begin < _LONG
+
+    def _interruptibly(self, work: Callable[[], T]) -> T:
+        """Give `work()`, done in a second thread, which after Ctrl-C goes on and holds all that kernels work on."""
+        results: list[T] = []
+        errors: list[BaseException] = []
+        done = threading.Event()
+
+        def do() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:
+                errors.append(error)
+            finally:
+                done.set()
+
+        # No daemon: while kernels run, the interpreter must not take their memory away, not even at its end.
+        thread = threading.Thread(target=do, name="mdhnp-call")
+        try:
+            try:
+                thread.start()
+            except RuntimeError:  # the process is ending, or may have no more threads
+                self._quick = True
+                return work()
+            done.wait()
+        except BaseException:
+            # Any plan's next call waits in the queue behind these kernels, however quick its own are.
+            for plan in _plans_of(self.device):
+                plan._quick = False
+            raise
+        if errors:
+            raise errors.pop()
+        return results.pop()
+
     def _make_state(self) -> State:
         return make_state(self.device, self._built, self.program, self.inputs, self.outputs)
 
@@ -217,7 +275,7 @@ class Plan:
     def _recover(self, error: BaseException, launch: Launch | None) -> bool:
         """Let the device come to rest; then raise a clear error for an OpenCL one, or say that a second try may do.
 
-        After Ctrl-C, too, kernels may still be writing into arrays that the caller is about to free.
+        After Ctrl-C in a quick call, too, kernels may still be writing into arrays that the caller is about to free.
         """
         with suppress(cl.Error):  # the first error says more
             self._queue.finish()
@@ -233,8 +291,12 @@ class Plan:
 
 
 def _make_room(device: Device) -> bool:
+    return sum([plan.release() for plan in _plans_of(device)]) > 0
+
+
+def _plans_of(device: Device) -> list[Plan]:
     plans = [plan for reference in list(_alive.values()) if (plan := reference()) is not None]
-    return sum([plan.release() for plan in plans if plan.device is device]) > 0
+    return [plan for plan in plans if plan.device is device]
 
 
 _abandoned: list[list[State]] = []

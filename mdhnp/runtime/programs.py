@@ -9,6 +9,7 @@ from pyopencl's plain ``_Program``, which also adds no include path and no optio
 """
 
 import hashlib
+import os
 import re
 import tempfile
 import threading
@@ -19,6 +20,7 @@ import pyopencl as cl
 from pyopencl import _cl
 
 from mdhnp.runtime import binaries
+from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.paths import cache_folder
 
@@ -59,24 +61,24 @@ class BuildError(RuntimeError):
 def build_options(device: Device) -> tuple[str, ...]:
     """Give the compiler's options for a device.
 
-    OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. ``-cl-mad-enable`` lets
-    ``a*b+c`` become one instruction, where ``fma()`` is a function call on PoCL. Division and square root are rounded
-    as NumPy rounds them, where the device can.
+    OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. Kernels say
+    themselves where ``a*b+c`` may be one instruction. Division and square root are rounded as NumPy rounds them, where
+    the device can.
 
     Examples
     --------
     >>> build_options(find_device("oclgrind"))  # doctest: +SKIP
-    ('-cl-std=CL1.2', '-cl-mad-enable')
+    ('-cl-std=CL1.2',)
     """
     exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return ("-cl-std=CL1.2", "-cl-mad-enable", *(["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []))
+    return ("-cl-std=CL1.2", *(["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []))
 
 
 def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     """Compile `source` for `device`, or find it compiled.
 
     Safe to call from many threads and processes; the same text is compiled once, by the thread that comes first,
-    while different texts are compiled side by side.
+    while different texts are compiled side by side. Nothing cuts a compiler short: Ctrl-C is seen when it is done.
 
     Parameters
     ----------
@@ -110,11 +112,12 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
         if program is None:
             # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
             on_disk = keep and device.runtime != "oclgrind"
-            program = _from_disk(device, key, options) if on_disk else None
-            if program is None:
-                program = _from_source(device, source, options, key)
-                if on_disk:
-                    binaries.store(key, program.binaries[0])
+            with unforked():
+                program = _from_disk(device, key, options) if on_disk else None
+                if program is None:
+                    program = _from_source(device, source, options, key)
+                    if on_disk:
+                        binaries.store(key, program.binaries[0])
             # pyopencl asks each program for this; where it is absent, it is taken for the name of a kernel.
             program._source = source
             _built[key] = program
@@ -159,3 +162,14 @@ def _keep_source(source: str, key: str) -> Path | None:
         except OSError:
             continue
     return None
+
+
+def _after_fork_in_child() -> None:
+    """Make the locks anew: threads of the parent may hold the old ones, and are not here to let go."""
+    global _registry, _locks  # noqa: PLW0603
+    _registry = threading.Lock()
+    _locks = WeakValueDictionary()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

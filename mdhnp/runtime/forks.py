@@ -1,0 +1,56 @@
+"""Keeps fork() away from what no child survives: OpenCL compilers at work, and pyopencl's SQLite file in use.
+
+A child inherits their locks, held by threads that it does not have, and hangs when it first compiles. So a fork waits
+for them, and they for a fork. It must not know what they do. (``subprocess`` starts other programs and never waits.)
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["unforked"]
+
+_PATIENCE = 10.0  # seconds that a fork waits at most
+
+_gate = threading.Condition()
+_busy: set[int] = set()  # threads
+
+
+@contextmanager
+def unforked() -> Iterator[None]:
+    """Let no other thread fork this process inside the block.
+
+    Examples
+    --------
+    >>> with unforked():
+    ...     pass
+    """
+    me = threading.get_ident()
+    with _gate:
+        _busy.add(me)
+    try:
+        yield
+    finally:
+        with _gate:
+            _busy.discard(me)
+            _gate.notify_all()
+
+
+def _before_fork() -> None:
+    _gate.acquire()
+    _gate.wait_for(lambda: _busy <= {threading.get_ident()}, _PATIENCE)
+
+
+def _after_fork_in_parent() -> None:
+    _gate.release()
+
+
+def _after_fork_in_child() -> None:
+    global _gate  # noqa: PLW0603
+    _gate = threading.Condition()
+    _busy.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,0 +1,180 @@
+"""Plans: found again, dropped in time, never outdated; and who sees which calls."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp import dispatch
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import IllegalSchedule, Schedule
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    dispatch.forget()
+    yield
+    dispatch.forget()
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the plans made, and make them without a compiler: an extent of 0 has nothing to launch."""
+    sizes: list[int] = []
+    original = dispatch.prepare
+
+    def counted(h: Any, arrays: Any, device: Device) -> dispatch.Prepared:
+        sizes.append(arrays[0].shape[1])
+        return original(h, arrays, device)
+
+    monkeypatch.setattr(dispatch, "prepare", counted)
+    return sizes
+
+
+def empty_sum(n: int) -> None:
+    nothing = np.empty((0, n), np.float32)
+    h = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> B[i]").bind(nothing)
+    dispatch.run("empty", (nothing,), lambda: h)
+
+
+def test_nested_blocks_see_their_calls_and_end() -> None:
+    a = np.ones((4, 4), np.float32)
+    with dispatch.observe() as outer:
+        mdhnp.matmul(a, a)
+        with dispatch.observe() as inner:
+            mdhnp.matmul(a, a)
+        with dispatch.observe() as equal:  # an empty list equals another empty list
+            pass
+    mdhnp.matmul(a, a)
+    assert (len(outer), len(inner), len(equal)) == (2, 1, 0)
+    nested = mdhnp.explain(lambda: mdhnp.explain(mdhnp.matmul, a, a))
+    assert len(nested.launches) == 2
+    assert dispatch._observers.get() == ()
+
+
+def test_a_block_sees_its_own_thread_only() -> None:
+    a = np.ones((4, 4), np.float32)
+    with dispatch.observe() as seen:
+        thread = threading.Thread(target=mdhnp.matmul, args=(a, a))
+        thread.start()
+        thread.join()
+    assert seen == []
+
+
+def test_a_plan_in_use_outlives_many_others(prepared: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "_CAPACITY", 8)
+    for n in range(1, 50):
+        empty_sum(1000)
+        empty_sum(n)
+        assert len(dispatch._cache.young) + len(dispatch._cache.old) <= 8
+    assert prepared.count(1000) == 1
+    empty_sum(1)
+    assert prepared.count(1) == 2  # long out of use
+
+
+def test_plans_go_with_their_computation() -> None:
+    a = np.ones((3, 5), np.float32)
+    twice = mdhnp.md_hom(lambda x: x * 2, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> B[i]")
+    other = mdhnp.md_hom(lambda x: x * 3, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> B[i]")
+    for computation, expected in ((twice, 10), (other, 15), (twice, 10)):
+        np.testing.assert_array_equal(computation(a), expected)
+    twice(a[:2])
+    assert len(dispatch._plans) == 3
+    del twice, computation
+    gc.collect()
+    assert len(dispatch._plans) == 1
+    np.testing.assert_array_equal(other(a), 15)
+
+
+def test_a_plan_begun_before_forget_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.ones((4, 4), np.float32)
+    original = dispatch.prepare
+
+    def overtaken(*arguments: Any) -> dispatch.Prepared:
+        found = original(*arguments)
+        dispatch.forget()  # as another thread does that has found a better schedule meanwhile
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch, "prepare", overtaken)
+        np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
+    assert not dispatch._plans
+    mdhnp.matmul(a, a)
+    assert len(dispatch._plans) == 1
+
+
+@pytest.mark.parametrize("error", [IllegalSchedule, IndexError])
+def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    a = np.ones((4, 4), np.float32)
+    looked_up, generate = dispatch.schedule_for, dispatch.generate
+    bad: list[Schedule] = []
+
+    def tuned(*arguments: Any) -> Schedule:
+        s = looked_up(*arguments)
+        bad.append(replace(s, second=s))
+        return bad[-1]
+
+    def refusing(stages: Any, schedules: Any, *rest: Any) -> Any:
+        if schedules[0] in bad:
+            raise error("second")
+        return generate(stages, schedules, *rest)
+
+    monkeypatch.setattr(dispatch, "schedule_for", tuned)
+    monkeypatch.setattr(dispatch, "generate", refusing)
+    with dispatch.observe() as seen:
+        np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
+    assert seen[0][0].schedules[0].second is None
+    monkeypatch.setattr(dispatch, "schedule_for", looked_up)
+    monkeypatch.setattr(dispatch, "generate", lambda *_: (_ for _ in ()).throw(error("always")))
+    with pytest.raises(error, match="always"):
+        mdhnp.matmul(a[:3], a)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_amid_a_compilation_does_not_wait_for_it() -> None:
+    code = """
+import os, threading
+from mdhnp import dispatch
+from mdhnp.runtime import binaries, devices, programs
+held = [lambda: dispatch._cache.lock, lambda: programs._registry, lambda: devices._listing, lambda: binaries._once]
+held += [lambda d=d: d._lock for d in devices.devices()]
+mine = programs._locks.setdefault("key", programs._Lock())
+ready, go = threading.Event(), threading.Event()
+def compile():
+    locks = [mine.lock, *[lock() for lock in held]]
+    for lock in locks: lock.acquire()
+    ready.set()
+    go.wait()
+    for lock in locks: lock.release()
+thread = threading.Thread(target=compile)
+thread.start()
+ready.wait()
+child = os.fork()
+if child == 0:
+    free = [lock().acquire(timeout=1) for lock in held] + [programs._locks.get("key") is None]
+    dispatch._cache.lock.release()
+    dispatch.forget()
+    os.write(1, str(all(free)).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+go.set()
+thread.join()
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("True", "", 0)
