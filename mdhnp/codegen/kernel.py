@@ -294,15 +294,25 @@ def _map_border(c: Context) -> None:
         tests = [f"{point[d]} < {nest.h.extents[d]}" for d in nest.kept if nest.partial(d)]
         if tests:
             stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
-        _border_point(c, Place(point, local, bounded=True))
+        c.writer.either(
+            _all_inside(c, {d: (point[d], 1) for d in nest.kept}),
+            lambda: _border_point(c, Place(point, local)),
+            lambda: _border_point(c, Place(point, local, bounded=True)),
+        )
 
 
 def _whole_vector(c: Context, point: dict[int, Linear]) -> list[str]:
     """Conditions for a vector at a border to need no checks of its own."""
     nest = c.nest
     tests = [f"{point[d]} <= {nest.h.extents[d] - nest.width(d)}" for d in nest.kept]
-    spans = {d: (point[d], nest.width(d)) for d in nest.kept}
-    for view, copy in zip(nest.h.inputs, nest.s.local_copies, strict=True):
+    inside = _all_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
+    return tests + [test for test in inside if test not in tests]
+
+
+def _all_inside(c: Context, spans: dict[int, tuple[Linear, int]]) -> list[str]:
+    """Conditions for all accesses of some points to lie inside their arrays."""
+    tests: list[str] = []
+    for view, copy in zip(c.nest.h.inputs, c.nest.s.local_copies, strict=True):
         if copy is None and view.boundary is not None:
             tests += [test for test in inside_checks(view, spans) if test not in tests]
     return tests

@@ -39,12 +39,21 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
               } else {
                 for (int j_v = 0; j_v < 4; ++j_v) {
                   if (j + j_v < 9) {
-                    const float I0_13 = (i + i_b - 1 >= 0 && i + i_b - 1 <= 5 && j + j_v >= 0 && j + j_v <= 8 ? I0[i * 9 + i_b * 9 + j + j_v - 9] : (float)0.0f);
-                    const float I0_14 = (i + i_b >= 0 && i + i_b <= 5 && j + j_v - 1 >= 0 && j + j_v - 1 <= 8 ? I0[i * 9 + i_b * 9 + j + j_v - 1] : (float)0.0f);
-                    const float I0_15 = (i + i_b >= 0 && i + i_b <= 5 && j + j_v >= 0 && j + j_v <= 8 ? I0[i * 9 + i_b * 9 + j + j_v] : (float)0.0f);
-                    const float I0_16 = (i + i_b >= 0 && i + i_b <= 5 && j + j_v + 1 >= 0 && j + j_v + 1 <= 8 ? I0[i * 9 + i_b * 9 + j + j_v + 1] : (float)0.0f);
-                    const float I0_17 = (i + i_b + 1 >= 0 && i + i_b + 1 <= 5 && j + j_v >= 0 && j + j_v <= 8 ? I0[i * 9 + i_b * 9 + j + j_v + 9] : (float)0.0f);
-                    O0[i * 9 + i_b * 9 + j + j_v] = (((I0_13 + I0_14) + I0_17) + I0_16) - (4.0f * I0_15);
+                    if (i + i_b - 1 >= 0 && i + i_b - 1 <= 3 && j + j_v - 1 >= 0 && j + j_v - 1 <= 6) {
+                      const float I0_13 = I0[i * 9 + i_b * 9 + j + j_v - 9];
+                      const float I0_14 = I0[i * 9 + i_b * 9 + j + j_v - 1];
+                      const float I0_15 = I0[i * 9 + i_b * 9 + j + j_v];
+                      const float I0_16 = I0[i * 9 + i_b * 9 + j + j_v + 1];
+                      const float I0_17 = I0[i * 9 + i_b * 9 + j + j_v + 9];
+                      O0[i * 9 + i_b * 9 + j + j_v] = (((I0_13 + I0_14) + I0_17) + I0_16) - (4.0f * I0_15);
+                    } else {
+                      const float I0_18 = (i + i_b - 1 >= 0 && i + i_b - 1 <= 5 && j + j_v >= 0 && j + j_v <= 8 ? I0[i * 9 + i_b * 9 + j + j_v - 9] : (float)0.0f);
+                      const float I0_19 = (i + i_b >= 0 && i + i_b <= 5 && j + j_v - 1 >= 0 && j + j_v - 1 <= 8 ? I0[i * 9 + i_b * 9 + j + j_v - 1] : (float)0.0f);
+                      const float I0_20 = (i + i_b >= 0 && i + i_b <= 5 && j + j_v >= 0 && j + j_v <= 8 ? I0[i * 9 + i_b * 9 + j + j_v] : (float)0.0f);
+                      const float I0_21 = (i + i_b >= 0 && i + i_b <= 5 && j + j_v + 1 >= 0 && j + j_v + 1 <= 8 ? I0[i * 9 + i_b * 9 + j + j_v + 1] : (float)0.0f);
+                      const float I0_22 = (i + i_b + 1 >= 0 && i + i_b + 1 <= 5 && j + j_v >= 0 && j + j_v <= 8 ? I0[i * 9 + i_b * 9 + j + j_v + 9] : (float)0.0f);
+                      O0[i * 9 + i_b * 9 + j + j_v] = (((I0_18 + I0_19) + I0_22) + I0_21) - (4.0f * I0_20);
+                    }
                   }
                 }
               }
