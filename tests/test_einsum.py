@@ -11,7 +11,8 @@ from mdhnp.frontend import einsum
 from mdhnp.frontend.contraction import contraction, parse
 from mdhnp.frontend.operands import fallback_counts, fallback_policy, set_fallback_policy
 
-SHORT = ["i->", "ij->ji", "ij,jk->ik", "ij,j->ij", "ii", "...ij,...jk->...ik"]
+#: A reduction, a copy and a contraction: what types and layouts are tried on, one by one.
+SHORT = ["i->", "ij->ji", "ij,jk->ik"]
 SHORT_CASES = [next(c for c in EINSUM if c[0] == subscripts) for subscripts in SHORT]
 A, B, C, V = np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2)), np.ones(3)
 
@@ -43,12 +44,12 @@ def test_value(device, case):
     check(case[0], operands(case[1], [np.float32]))
 
 
-@pytest.mark.parametrize("number", range(len(EINSUM)), ids=lambda n: name(EINSUM[n]))
+@pytest.mark.parametrize("number", range(1, len(EINSUM), 3), ids=lambda n: name(EINSUM[n]))
 def test_layouts_mixed(device, number):
     check(EINSUM[number][0], operands(EINSUM[number][1], [np.float64], number, 3))
 
 
-@pytest.mark.parametrize("layout", range(len(LAYOUTS)), ids=list(LAYOUTS))
+@pytest.mark.parametrize("layout", range(1, len(LAYOUTS)), ids=list(LAYOUTS)[1:])
 @pytest.mark.parametrize("case", SHORT_CASES, ids=name)
 def test_layout(device, case, layout):
     check(case[0], operands(case[1], [np.float32], layout))
@@ -61,15 +62,15 @@ def test_dtype(device, case, dtype):
 
 
 @pytest.mark.parametrize("dtypes", MIXED)
-@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "i,i->i", "i,i,i->i"])
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "i,i,i->i"])
 def test_mixed_dtypes(device, subscripts, dtypes):
-    shapes = {"ij,jk->ik": ((5, 7), (7, 3))}.get(subscripts, ((17,),) * len(subscripts.split(",")))
+    shapes = {"ij,jk->ik": ((5, 7), (7, 3))}.get(subscripts, ((17,),) * 3)
     check(subscripts, operands(shapes, dtypes.split()))
 
 
-@pytest.mark.parametrize("case", EINSUM[::3], ids=name)
+@pytest.mark.parametrize("case", EINSUM[::6], ids=name)
 def test_sublists(device, case):
-    arrays = operands(case[1], [np.float64])
+    arrays = operands(case[1], [np.float32])
     left, arrow, right = "".join(case[0].split()).partition("->")
     lists = [[Ellipsis if c == "." else (ascii_uppercase + ascii_lowercase).index(c) for c in t.replace("...", ".")]
              for t in (*left.split(","), right)]  # fmt: skip
@@ -77,12 +78,12 @@ def test_sublists(device, case):
     check(case[0], arrays, *pairs, *([lists[-1]] if arrow else []))
 
 
-@pytest.mark.parametrize("case", [c for c in EINSUM if len(c[1]) > 2], ids=name)
+@pytest.mark.parametrize("case", [c for c in EINSUM if len(c[1]) > 2][2::3], ids=name)
 @pytest.mark.parametrize("optimize", [True, False, None, "greedy", "optimal", ("greedy", 100), "chain"])
 def test_optimize(device, case, optimize):
     if optimize == "chain":
         optimize = ["einsum_path", *[(0, 1)] * (len(case[1]) - 1)]
-    check(case[0], operands(case[1], [np.float64]), optimize=optimize)
+    check(case[0], operands(case[1], [np.float32]), optimize=optimize)
 
 
 def test_broadcast_of_many_operands_is_found_late(device):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from mdhnp.mdh import Affine, MdHom, Pattern, View, canonical, cc, fingerprint, index, interpret, md_hom, ps, pw, stages
+from mdhnp.mdh.stages import finish_inputs, renumber_finish
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)
@@ -225,6 +228,18 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (TypeError, "single values", lambda: md_hom(np.sort, {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "returned str", lambda: md_hom(lambda a: "a", {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "is no float", lambda: md_hom(float, {"i": cc}, "x[i] -> y[i]").bind(X)),
+    (TypeError, "rint gives float16", lambda: md_hom(np.rint, {"i": cc}, "x[i] -> y[i]").bind(X > 0)),
+    (TypeError, "gives complex128", lambda: md_hom(lambda a: a.astype(complex), {"i": cc}, "x[i] -> y[i]").bind(X)),
+    (TypeError, "'foo' for i is no combine operator", lambda: md_hom(lambda a: a, {"i": "foo"}, "x[i] -> y[i]")),
+    (TypeError, "i=5.0 is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=5.0)),
+    (TypeError, "i='5' is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i="5")),
+    (TypeError, r"i=\[5\] is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=[5])),
+    (ValueError, "beyond 64 bits", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=2**70)),
+    (ValueError, "beyond 64 bits", lambda: md_hom(lambda a: a, {"i": cc}, f"x[i-{2**64}] -> y[i]")),
+    (ValueError, "beyond 64 bits", lambda: md_hom(lambda a: a, {"i": cc}, f"x[{2**62}*4*i] -> y[i]")),
+    (IndexError, "beyond 62 bits", lambda: md_hom(
+        np.add, {"i": cc}, f"x[i], x[{2**61}*i] -> y[i]", boundary={"x": "wrap"}).bind(X, i=4)),
+    (ValueError, "is not affine", lambda: md_hom(lambda a: a, {"i": cc}, "x[True*i] -> y[i]")),
     (RuntimeError, "only has a meaning", lambda: index(0)),
     (ValueError, "no identity", lambda: interpret(
         md_hom(lambda a: a, {"i": pw(np.hypot)}, "x[i] -> y[]").bind(np.ones(0)), np.ones(0))),
@@ -360,3 +375,61 @@ def test_shapes_are_checked_when_written_by_hand() -> None:
 def test_extents_of_zero_are_fine() -> None:
     h = _gemm(np.ones((4, 0)), np.ones((0, 3)))
     np.testing.assert_array_equal(interpret(h, np.ones((4, 0)), np.ones((0, 3))), np.zeros((4, 3)))
+
+
+def test_threads_trace_independently() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def make(dim: int) -> MdHom:
+        def place(x: Any) -> Any:
+            both.wait()
+            found = index(dim)
+            both.wait()
+            return x * found
+
+        return md_hom(place, {"i": cc, "j": cc}, "A[i,j] -> B[i,j]").bind(A)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(make, (0, 1)))
+    assert [str(h.scalar) for h in found] == ["(x0 * index(0))", "(x0 * index(1))"]
+
+
+def test_values_of_another_tracing_are_refused() -> None:
+    kept: list[Any] = []
+    md_hom(lambda x: kept.append(x) or x, {"i": cc}, "x[i] -> y[i]").bind(X)
+    for function in (lambda x: x + kept[0], lambda x: kept[0] + 1, lambda x: np.where(x > 0, kept[0], x)):
+        with pytest.raises(TypeError, match="another function"):
+            md_hom(function, {"i": cc}, "x[i] -> y[i]").bind(X)
+
+
+def test_functions_are_traced_once_for_each_type() -> None:
+    state = {"factor": 2}
+    pattern = md_hom(lambda x: x * state["factor"], {"i": cc}, "x[i] -> y[i]", finish=lambda y, x: y + state["factor"])
+    first = pattern.bind(np.arange(3))
+    state["factor"] = 5
+    assert interpret(pattern.bind(np.arange(4)), np.arange(4)).tolist() == [2, 4, 6, 8]
+    assert pattern.bind(np.arange(3)) == first
+    assert interpret(pattern.bind(np.arange(4.0)), np.arange(4.0)).tolist() == [5, 10, 15, 20]
+
+
+def test_text_with_nothing_to_compute() -> None:
+    text = "float f(float a) { return a; }"
+    rows = md_hom(text, {"i": cc, "j": pw("add")}, "x[i,j] -> y[i]", results=np.float32)
+    for shape in ((0, 3), (3, 0), (0, 0)):
+        x = np.ones(shape, np.float32)
+        np.testing.assert_array_equal(interpret(rows.bind(x), x), x.sum(axis=1), strict=True)
+    with pytest.raises(TypeError, match="cannot be interpreted"):
+        interpret(rows.bind(np.ones((1, 1), np.float32)), np.ones((1, 1), np.float32))
+
+
+def test_finish_is_carried_to_a_later_mdh() -> None:
+    h = md_hom(
+        lambda a, n, b: a * b, {"i": cc, "j": pw("add")}, "A[i,j], N[i], B[i,j] -> C[i]",
+        finish=lambda t, a, n, b: t / n + index(0),
+    ).bind(A, X.astype("f4"), A)  # fmt: skip
+    assert finish_inputs(h) == (1,)
+    later = renumber_finish(h, [np.dtype(float)], {0: 1})
+    assert later is not None
+    assert str(later) == "((x0 / x2) + index(1))"
+    assert later.parameters == (np.dtype(float), np.dtype(float), np.dtype("f4"))
+    assert renumber_finish(replace(h, finish=None), []) is None

@@ -3,11 +3,8 @@
 Takes canonical MDHs, schedules and device sizes, gives a :class:`Program`. Pure: no device, no files, no clock.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.kernel import emit_kernel
@@ -16,9 +13,9 @@ from mdhnp.codegen.prelude import Helpers
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.scan import emit_scan
 from mdhnp.codegen.writer import Writer
-from mdhnp.mdh import Affine, Combine, MdHom, Stage, View, canonical
+from mdhnp.mdh import Affine, Combine, MdHom, Stage, View, canonical, finish_inputs, renumber_finish
 from mdhnp.mdh.combine import CC
-from mdhnp.mdh.function import Function, Instruction, identity_function
+from mdhnp.mdh.function import identity_function
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import Schedule
@@ -112,7 +109,7 @@ def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], out
     part, second = split(h, s)
     temporaries = [build.temporary(v) for v in second.inputs[: len(h.scalar.dtypes)]]
     build.add(part, replace(s, second=None), inputs, temporaries, partial=True)
-    extra = [inputs[n] for n in _finish_inputs(h)]
+    extra = [inputs[n] for n in finish_inputs(h)]
     after = s.second or build.default(second, build.caps)
     _stage(build, second, after, [*temporaries, *extra], outputs)
 
@@ -146,47 +143,15 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
         )
         return replace(v, accesses=accesses)
 
-    extra = tuple(move(h.inputs[n]) for n in _finish_inputs(h))
+    extra = tuple(move(h.inputs[n]) for n in finish_inputs(h))
     inputs = (*reads, *extra)
     parameters = tuple(v.dtype for v in inputs for _ in v.accesses)
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
-    finish = None
-    if h.finish is not None:
-        finish = _renumbered_finish(h, h.finish, len(reads), parameters, position)
+    finish = renumber_finish(h, h.scalar.dtypes, position)
     combine = (Combine("pw", h.operator), *(CC for _ in kept))
     names = ("g_", *(h.names[d] for d in kept))
     second = MdHom(full, combine, scalar, inputs, tuple(move(v) for v in h.outputs), finish, names)
     return part, canonical(second)
-
-
-def _finish_inputs(h: MdHom) -> list[int]:
-    """Inputs that `finish` reads."""
-    if h.finish is None:
-        return []
-    count = len(h.scalar.dtypes)
-    return sorted({h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count})
-
-
-def _renumbered_finish(
-    h: MdHom, finish: Function, reads: int, parameters: tuple[np.dtype[Any], ...], position: Mapping[int, int]
-) -> Function:
-    """Renumber `finish` for the second kernel: after the results come `reads` parts, then the inputs it reads."""
-    count = len(h.scalar.dtypes)
-    place = {p: p for p in range(count)}
-    following = count + reads
-    for n in _finish_inputs(h):
-        for a in range(len(h.inputs[n].accesses)):
-            place[count + h.accesses.index((n, a))] = following
-            following += 1
-
-    def step(s: Instruction) -> Instruction:
-        if s.op == "param":
-            return replace(s, position=place.get(s.position, 0))
-        if s.op == "index":
-            return replace(s, position=position.get(s.position, 0))
-        return s
-
-    return replace(finish, parameters=(*h.scalar.dtypes, *parameters), body=tuple(step(s) for s in finish.body))
 
 
 def _group_offset(nest: Nest) -> Linear:

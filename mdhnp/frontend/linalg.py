@@ -365,7 +365,7 @@ def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom
         scalar=replace(h.scalar, parameters=dtypes),
         inputs=views,
         outputs=tuple(replace(v, name="O") for v in h.outputs),
-        finish=trace(finish, [common, *dtypes], what="finish"),
+        finish=replace(trace(finish, [common, *dtypes], what="finish"), contract=True),
     )
 
 

@@ -6,6 +6,7 @@ reduction over the weights instead, as Conv2D. Knows arrays and dtypes, nothing 
 
 import operator
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -21,16 +22,12 @@ from mdhnp.mdh.pattern import array_view
 
 __all__ = ["stencil"]
 
-#: More nonzero weights than this are reduced over instead of written out.
-MOST_TAPS = 128
+#: More nonzero weights than this are reduced over: written out they would take seconds to compile.
+MOST_TAPS = 64
 
 _MODES = {mode: mode for mode in ("valid", "constant", "nearest", "reflect", "mirror", "wrap")} | {
     "grid-constant": "constant", "grid-mirror": "reflect", "grid-wrap": "wrap",
 }  # fmt: skip
-#: Wider types through which float64 becomes these, so that what they cannot hold wraps around.
-_THROUGH = {
-    np.dtype(t): np.dtype(w) for t, w in dict.fromkeys("?bhBH", np.int32).items() | {("I", np.int64), ("L", np.int64)}
-}
 
 
 def stencil(
@@ -112,11 +109,8 @@ def _holds(dtype: np.dtype[Any], value: float) -> bool:
 
 
 def _stored(total: Any, result: np.dtype[Any]) -> Any:
-    """Convert a sum to the result's type: integers truncate, as scipy's do."""
-    wrapped = total.astype(_THROUGH.get(result, result)).astype(result)
-    if result == np.uint64:
-        return np.where(total < 0, wrapped, total.astype(result))
-    return wrapped
+    """Convert a sum to the result's type: integers and booleans truncate, as scipy's do."""
+    return (total.astype(np.int32) if result.kind == "b" else total).astype(result)
 
 
 def _fill(array: npt.NDArray[Any], mode: str, cval: float) -> str:
@@ -197,7 +191,9 @@ def _taps(
     return MdHom(
         extents,
         (cc.resolve((result,)),) * rank,
-        trace(weigh, [array.dtype] * len(places) + [weights.dtype] * len(places), what="stencil"),
+        replace(
+            trace(weigh, [array.dtype] * len(places) + [weights.dtype] * len(places), what="stencil"), contract=True
+        ),
         (array_view("I", array, neighbours, boundary, fill), array_view("F", weights, constants)),
         (contiguous("O", result, extents, tuple(range(rank))),),
         names=_dim_names(rank, "pqo"),
@@ -230,7 +226,7 @@ def _reduction(
     return MdHom(
         sizes,
         (cc.resolve((weights.dtype,)),) * rank + (add,) * rank,
-        trace(weigh, parameters, what="stencil"),
+        replace(trace(weigh, parameters, what="stencil"), contract=True),
         (array_view("I", array, (neighbour,), boundary, fill), array_view("F", weights, (weight,))),
         (contiguous("O", result, sizes, tuple(range(rank))),),
         None if result == weights.dtype else cast,

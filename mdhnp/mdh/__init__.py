@@ -12,7 +12,7 @@ from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
-from mdhnp.mdh.stages import Argument, Stage, stages
+from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View
 
@@ -31,11 +31,13 @@ __all__ = [
     "cc",
     "family",
     "fingerprint",
+    "finish_inputs",
     "index",
     "interpret",
     "md_hom",
     "ps",
     "pw",
+    "renumber_finish",
     "stages",
     "trace",
 ]

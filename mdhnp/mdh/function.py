@@ -71,12 +71,15 @@ class Function:
         Positions in `body` of the results.
     text : CText or None
         The OpenCL C text that `text` instructions call.
+    contract : bool
+        Whether products that are added may skip their own rounding (fused multiply-add), which NumPy's never do.
     """
 
     parameters: tuple[np.dtype[Any], ...]
     body: tuple[Instruction, ...]
     results: tuple[int, ...]
     text: CText | None = None
+    contract: bool = False
 
     @property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:

@@ -3,13 +3,14 @@
 Follows the definition: the scalar function at every point, then each dimension combined from the last to the first.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.combine import Operator
-from mdhnp.mdh.function import literal_value
+from mdhnp.mdh.function import Function, literal_value
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.views import Access, View, bound_index
 
@@ -54,9 +55,7 @@ def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
         if array.shape != view.shape:
             raise ValueError(f"{view.name}: array of shape {array.shape}, the MDH was made for {view.shape}")
     grid = np.meshgrid(*(np.arange(n) for n in h.extents), indexing="ij", sparse=True) if h.rank else []
-    loaded = [_load(h.inputs[n], h.inputs[n].accesses[a], given[n], grid) for n, a in h.accesses]
-    shape = h.extents
-    values = [np.broadcast_to(v, shape).copy() for v in h.scalar.evaluate(loaded, grid)]
+    values = _apply(h, h.scalar, (), h.extents, given, grid)
     for dim in reversed(range(h.rank)):
         combine = h.combine[dim]
         if combine.operator is not None:
@@ -66,11 +65,20 @@ def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
         kept = [
             g[tuple(slice(0, 1) if h.combine[d].kind == "pw" else slice(None) for d in range(h.rank))] for g in grid
         ]
-        at_kept = [_load(h.inputs[n], h.inputs[n].accesses[a], given[n], kept) for n, a in h.accesses]
         final = tuple(n if c.kind != "pw" else 1 for n, c in zip(h.extents, h.combine, strict=True))
-        values = [np.broadcast_to(v, final) for v in h.finish.evaluate([*values, *at_kept], kept)]
+        values = _apply(h, h.finish, values, final, given, kept)
     stored = [_store(h, view, value) for view, value in zip(h.outputs, values, strict=True)]
     return stored[0] if len(stored) == 1 else tuple(stored)
+
+
+def _apply(
+    h: MdHom, function: Function, first: Sequence[Any], shape: tuple[int, ...], given: Arrays, grid: Any
+) -> Arrays:
+    """Apply a function to `first` and all accesses at every point; where there is none, only types matter."""
+    if 0 in shape:
+        return [np.empty(shape, t) for t in function.dtypes]
+    loaded = [_load(h.inputs[n], h.inputs[n].accesses[a], given[n], grid) for n, a in h.accesses]
+    return [np.broadcast_to(v, shape).copy() for v in function.evaluate([*first, *loaded], grid)]
 
 
 def _load(view: View, access: Access, array: npt.NDArray[Any], grid: Any) -> npt.NDArray[Any]:

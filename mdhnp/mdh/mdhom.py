@@ -43,7 +43,7 @@ class MdHom:
         If ranks, counts or types disagree, an operator mix has no meaning without nesting, or outputs are not written
         exactly once.
     IndexError
-        If an access leaves its array and no boundary mode says what that means.
+        If an access leaves its array and no boundary mode says what that means, or is beyond 62 bits.
     """
 
     extents: tuple[int, ...]
@@ -152,12 +152,17 @@ def _check_operators(h: MdHom) -> None:
 
 
 def _check_bounds(h: MdHom, view: View) -> None:
-    if 0 in h.extents or view.boundary is not None:
+    if 0 in h.extents:
         return
     for access in view.accesses:
         for axis, index in enumerate(access):
             low, high = index.span(h.extents)
-            if low < 0 or high >= view.shape[axis]:
+            if view.boundary is not None:
+                if low < -(2**62) or high >= 2**62:
+                    raise IndexError(
+                        f"{view.name}: index {index.show(h.names)} runs over {low}..{high}, beyond 62 bits"
+                    )
+            elif low < 0 or high >= view.shape[axis]:
                 raise IndexError(
                     f"{view.name}: index {index.show(h.names)} runs over {low}..{high}, "
                     f"axis {axis} has {view.shape[axis]} elements"

@@ -4,21 +4,25 @@ The views are given in the papers' notation, ``"A[i,k], B[k,j] -> C[i,j]"``; ext
 """
 
 import ast
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh.combine import CombineSpec
+from mdhnp.mdh.combine import Combine, CombineSpec
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.trace import trace, trace_text
 from mdhnp.mdh.views import BOUNDARIES, Access, Affine, View
 
-__all__ = ["Pattern", "array_view", "md_hom"]
+__all__ = ["Pattern", "array_view", "md_hom", "whole_extents"]
+
+#: The scalar function, the combine operators and `finish` for some types of parameters.
+_Traced = tuple[Function, tuple[Combine, ...], Function | None]
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,10 @@ class _Buffer:
 
 @dataclass(frozen=True)
 class Pattern:
-    """An MDH before it meets arrays: call :meth:`bind` with arrays (or their shapes' stand-ins) to get an MdHom."""
+    """An MDH before it meets arrays: call :meth:`bind` with arrays (or their shapes' stand-ins) to get an MdHom.
+
+    Python functions are traced once for each combination of parameter types, so that what they compute stays the same.
+    """
 
     scalar: Any
     combine: tuple[tuple[str, CombineSpec], ...]
@@ -39,6 +46,9 @@ class Pattern:
     boundary: tuple[tuple[str, str], ...]
     results: tuple[np.dtype[Any], ...] | None
     nested: bool
+    _known: dict[tuple[np.dtype[Any], ...], _Traced] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
         """Fill in types, shapes and strides.
@@ -58,6 +68,8 @@ class Pattern:
         ------
         ValueError
             If an array has the wrong number of axes, shapes disagree about an extent, or an extent cannot be found.
+        TypeError
+            If an extent is no whole number, or a function cannot be traced.
         """
         given = [np.asarray(a) for a in arrays]
         if len(given) != len(self.inputs):
@@ -70,11 +82,8 @@ class Pattern:
                     f"{buffer.name}: array of {array.ndim} axes, {len(buffer.accesses[0])} indices in the view"
                 )
             views.append(array_view(buffer.name, array, buffer.accesses, dict(self.boundary).get(buffer.name)))
-        sizes = _extents(names, views, extents)
-        parameters = [v.dtype for v in views for _ in v.accesses]
-        scalar = self._function(self.scalar, parameters, "scalar")
-        combine = tuple(spec.resolve(scalar.dtypes) for _, spec in self.combine)
-        finish = None if self.finish is None else self._function(self.finish, [*scalar.dtypes, *parameters], "finish")
+        sizes = _extents(names, views, whole_extents(extents))
+        scalar, combine, finish = self._traced(tuple(v.dtype for v in views for _ in v.accesses))
         dtypes = (finish or scalar).dtypes
         if len(dtypes) != len(self.outputs):
             raise ValueError(f"md_hom: {len(dtypes)} results for {len(self.outputs)} outputs in the views")
@@ -85,6 +94,17 @@ class Pattern:
             )
             outputs.append(View(buffer.name, dtype, shape, row_major(shape), 0, buffer.accesses))
         return MdHom(sizes, combine, scalar, tuple(views), tuple(outputs), finish, names, self.nested)
+
+    def _traced(self, parameters: tuple[np.dtype[Any], ...]) -> _Traced:
+        if parameters not in self._known:
+            scalar = self._function(self.scalar, parameters, "scalar")
+            combine = tuple(spec.resolve(scalar.dtypes) for _, spec in self.combine)
+            finish = (
+                None if self.finish is None else self._function(self.finish, (*scalar.dtypes, *parameters), "finish")
+            )
+            # Where two threads trace at once, the first one's result is kept by both.
+            self._known.setdefault(parameters, (scalar, combine, finish))
+        return self._known[parameters]
 
     def _function(self, given: Any, parameters: Sequence[np.dtype[Any]], what: str) -> Function:
         if isinstance(given, str):
@@ -105,40 +125,7 @@ def md_hom(
     results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None,
     nested: bool = False,
 ) -> Pattern:
-    """Describe a multi-dimensional homomorphism, ``md_hom(f, (op_1, …, op_d)) ∘ views``.
-
-    Parameters
-    ----------
-    scalar : callable or str
-        The scalar function f: from one value each access of the inputs, in order, to a value or a tuple of values; a
-        NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text defining a function.
-    combine : mapping of str to combine operator
-        The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.
-    views : str
-        Accesses in the papers' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine.
-    finish : callable, optional
-        Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
-    boundary : mapping of str to str, optional
-        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror``,
-        ``wrap``.
-    results : dtype or sequence of dtype, optional
-        Types of the results; needed with OpenCL C text only.
-    nested : bool
-        Combine strictly from the last dimension to the first; needed where operators are mixed.
-
-    Returns
-    -------
-    Pattern
-        Call it on arrays.
-
-    Raises
-    ------
-    ValueError
-        If the views cannot be read or name unknown dimensions.
-
-    Notes
-    -----
-    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
+    """Make the :class:`Pattern` of an MDH; parameters and errors are those of :func:`mdhnp.md_hom`.
 
     Examples
     --------
@@ -147,6 +134,9 @@ def md_hom(
     >>> print(gemm.bind(np.ones((2, 3)), np.ones((3, 4))))
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
+    for name, spec in combine.items():
+        if not isinstance(spec, CombineSpec):
+            raise TypeError(f"combine: {spec!r} for {name} is no combine operator; use cc, pw(...) or ps(...)")
     names = tuple(combine)
     left, arrow, right = views.partition("->")
     if not arrow:
@@ -172,6 +162,19 @@ def array_view(
     return View(name, array.dtype, array.shape, strides, offset, accesses, boundary, fill)
 
 
+def whole_extents(given: Mapping[str, Any]) -> dict[str, int]:
+    """Give the extents passed by name as ints; raises TypeError for anything but whole numbers."""
+    found = {}
+    for name, value in given.items():
+        try:
+            found[name] = operator.index(value)
+        except TypeError:
+            raise TypeError(f"extents: {name}={value!r} is no whole number") from None
+        if abs(found[name]) >= 2**63:
+            raise ValueError(f"extents: {name}={value!r} is beyond 64 bits")
+    return found
+
+
 def _buffers(text: str, names: tuple[str, ...]) -> tuple[_Buffer, ...]:
     try:
         tree = ast.parse(f"({text.replace('[]', '[()]')},)", mode="eval").body
@@ -182,7 +185,11 @@ def _buffers(text: str, names: tuple[str, ...]) -> tuple[_Buffer, ...]:
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
             raise ValueError(f"views: {ast.unparse(node)!r} is not an access such as A[i,k]")
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        accesses.setdefault(node.value.id, []).append(tuple(_affine(i, names) for i in indices))
+        access = tuple(_affine(i, names) for i in indices)
+        for index in access:
+            if any(not -(2**63) <= c < 2**63 for c in (*index.coefficients, index.constant)):
+                raise ValueError(f"views: {ast.unparse(node)!r} has a number beyond 64 bits")
+        accesses.setdefault(node.value.id, []).append(access)
     return tuple(_Buffer(name, tuple(found)) for name, found in accesses.items())
 
 
@@ -194,7 +201,7 @@ def _affine(node: ast.expr, names: tuple[str, ...]) -> Affine:
             return Affine.of(names.index(name), rank)
         case ast.Name(id=name):
             raise ValueError(f"views: index {name!r} is none of the dimensions {', '.join(names)}")
-        case ast.Constant(value=int(value)):
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return Affine((0,) * rank, value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _scaled(_affine(operand, names), -1)
@@ -232,7 +239,7 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
     for name, value in given.items():
         if name not in names:
             raise ValueError(f"extents: {name!r} is none of the dimensions {', '.join(names)}")
-        known[names.index(name)] = int(value)
+        known[names.index(name)] = value
     indices = [(v, axis, i) for v in views for access in v.accesses for axis, i in enumerate(access)]
     while True:
         found: dict[int, int] = {}

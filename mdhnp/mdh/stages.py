@@ -5,17 +5,18 @@ everything else (nested operators, several scans, a scan of a reduction) is a ch
 from the last dimension to the first, as the definition nests them.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from mdhnp.mdh.combine import CC
-from mdhnp.mdh.function import Function, identity_function
+from mdhnp.mdh.function import Function, Instruction, identity_function
 from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["Argument", "Stage", "stages"]
+__all__ = ["Argument", "Stage", "finish_inputs", "renumber_finish", "stages"]
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,10 @@ def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: b
     finish = None
     if last:
         outputs, targets = h.outputs, _arguments("output", len(h.outputs))
-        if h.finish is not None:
-            used = {h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}
-            finish, inputs, sources = _carry_finish(h, h.finish, inputs, sources, used)
+        finish = renumber_finish(h, [v.dtype for v in inputs])
+        carried = finish_inputs(h)
+        inputs = (*inputs, *(h.inputs[n] for n in carried))
+        sources = (*sources, *(Argument("input", n) for n in carried))
     else:
         left = [d for d in alive if d not in group or h.combine[d].kind != "pw"]
         outputs, targets = _temporaries(h, left, start), _arguments("temporary", count, start)
@@ -116,23 +118,48 @@ def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: b
     return Stage(_without_unit_dims(mdhom, alive), sources, targets)
 
 
-def _carry_finish(
-    h: MdHom, finish: Function, inputs: tuple[View, ...], sources: tuple[Argument, ...], used: set[int]
-) -> tuple[Function, tuple[View, ...], tuple[Argument, ...]]:
-    """Hand the inputs that `finish` reads to the last stage and renumber its parameters."""
+def finish_inputs(h: MdHom) -> tuple[int, ...]:
+    """Inputs that `finish` reads, in order."""
+    if h.finish is None:
+        return ()
     count = len(h.scalar.dtypes)
-    keep = sorted(used)
-    position = {p: p for p in range(count)}
-    place = 2 * count
-    for n in keep:
-        for a in range(len(h.inputs[n].accesses)):
-            position[count + h.accesses.index((n, a))] = place
-            place += 1
-    views = (*inputs, *(h.inputs[n] for n in keep))
-    parameters = (*h.scalar.dtypes, *(v.dtype for v in views for _ in v.accesses))
-    body = tuple(replace(s, position=position.get(s.position, 0)) if s.op == "param" else s for s in finish.body)
-    finish = replace(finish, parameters=tuple(np.dtype(t) for t in parameters), body=body)
-    return finish, views, (*sources, *(Argument("input", n) for n in keep))
+    return tuple(sorted({h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}))
+
+
+def renumber_finish(
+    h: MdHom, parts: Sequence[np.dtype[Any]], position: Mapping[int, int] | None = None
+) -> Function | None:
+    """Fit `finish` to a later MDH that combines partial results of `h`.
+
+    Parameters
+    ----------
+    h : MdHom
+        Whose `finish` it is.
+    parts : sequence of dtype
+        Types of the later MDH's first inputs, one access each; after them come the inputs :func:`finish_inputs`.
+    position : mapping of int to int, optional
+        Dimensions of `h` as the later MDH numbers them; by default they stay.
+    """
+    if h.finish is None:
+        return None
+    results = h.scalar.dtypes
+    carried = [n for n, _ in h.accesses if n in finish_inputs(h)]
+    place = {p: p for p in range(len(results))}
+    following = len(results) + len(parts)
+    for number, (n, _) in enumerate(h.accesses):
+        if n in carried:
+            place[len(results) + number] = following
+            following += 1
+
+    def step(s: Instruction) -> Instruction:
+        if s.op == "param":
+            return replace(s, position=place.get(s.position, 0))
+        if s.op == "index" and position is not None:
+            return replace(s, position=position.get(s.position, 0))
+        return s
+
+    parameters = (*results, *parts, *(h.inputs[n].dtype for n in carried))
+    return replace(h.finish, parameters=parameters, body=tuple(step(s) for s in h.finish.body))
 
 
 def _without_unit_dims(h: MdHom, alive: list[int]) -> MdHom:

@@ -1,10 +1,12 @@
 """From a Python function to a scalar :class:`Function`.
 
 The function is called once with symbols in place of numbers; operators, NumPy ufuncs, `np.where` and `np.clip` on
-symbols are recorded with NumPy's own type promotion. It must not know views, combine operators or devices.
+symbols are recorded with NumPy's own type promotion. Threads trace independently. It must not know views, combine
+operators or devices.
 """
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -25,10 +27,18 @@ class _Recorder:
         self._known: dict[Instruction, int] = {}
 
     def add(self, step: Instruction) -> "Symbol":
+        if step.op != "param":
+            _require_computed(step.op, step.dtype)
         if step not in self._known:
             self._known[step] = len(self.body)
             self.body.append(step)
         return Symbol(self, self._known[step])
+
+    def own(self, value: "Symbol") -> "Symbol":
+        """Refuse symbols that a function kept from another tracing: they stand for nothing here."""
+        if value.recorder is not self:
+            raise TypeError("scalar function: uses a traced value of another function; pass it as an argument")
+        return value
 
     def constant(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
         return self.add(Instruction("const", (), dtype, literal=repr(dtype.type(value).item())))
@@ -66,6 +76,7 @@ class Symbol(NDArrayOperatorsMixin):
         loop = ufunc.resolve_dtypes((*signature, None))
         if name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
             loop = (*(np.dtype(bool),) * len(inputs), np.dtype(bool))
+        _require_computed(name, loop[-1])
         args = tuple(self._lift(v, t).number for v, t in zip(inputs, loop, strict=False))
         return self.recorder.add(Instruction(name, args, loop[-1]))
 
@@ -83,7 +94,7 @@ class Symbol(NDArrayOperatorsMixin):
 
     def _lift(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
         if isinstance(value, Symbol):
-            return self.recorder.cast(value, dtype)
+            return self.recorder.cast(self.recorder.own(value), dtype)
         return self.recorder.constant(value, dtype)
 
     def __bool__(self) -> bool:
@@ -97,7 +108,8 @@ class Symbol(NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
 
-_active: list[_Recorder] = []
+#: The function being traced in this thread or task.
+_active: ContextVar[_Recorder | None] = ContextVar("active", default=None)
 
 
 def index(dim: int) -> Symbol:
@@ -126,9 +138,10 @@ def index(dim: int) -> Symbol:
     >>> mdhnp.interpret(ramp.bind(np.zeros(3, np.int64)), np.zeros(3, np.int64))
     array([0, 1, 2])
     """
-    if not _active:
+    recorder = _active.get()
+    if recorder is None:
         raise RuntimeError("index: only has a meaning inside a scalar function given to md_hom")
-    return _active[-1].add(Instruction("index", (), np.dtype(np.int64), dim))
+    return recorder.add(Instruction("index", (), np.dtype(np.int64), dim))
 
 
 def trace(
@@ -160,7 +173,8 @@ def trace(
     Raises
     ------
     TypeError
-        If the function does not return values that depend on its arguments or constants.
+        If the function returns anything but values made of its arguments and constants, or computes with a type that
+        OpenCL kernels do not have.
 
     Examples
     --------
@@ -172,18 +186,18 @@ def trace(
     dtypes = tuple(np.dtype(t) for t in parameters)
     symbols = [recorder.add(Instruction("param", (), t, n)) for n, t in enumerate(dtypes)]
     arguments = symbols if group == 1 else [tuple(symbols[n : n + group]) for n in range(0, len(symbols), group)]
-    _active.append(recorder)
+    token = _active.set(recorder)
     try:
         returned = function(*arguments)
     finally:
-        _active.pop()
+        _active.reset(token)
     values = list(returned) if isinstance(returned, tuple | list) else [returned]
     if results is not None and len(values) != len(results):
         raise TypeError(f"{what}: returns {len(values)} values, {len(results)} are needed")
     numbers = []
     for n, value in enumerate(values):
         if isinstance(value, Symbol):
-            symbol = value
+            symbol = recorder.own(value)
         elif isinstance(value, bool | int | float | np.generic):
             symbol = recorder.constant(value, np.result_type(value))
         else:
@@ -212,6 +226,14 @@ def trace_text(source: str, name: str, parameters: Sequence[Any], results: Seque
     args = tuple(range(len(body)))
     body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
     return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(name, source))
+
+
+def _require_computed(operation: str, dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "biu" and (dtype.kind != "f" or dtype.itemsize not in (4, 8)):
+        raise TypeError(
+            f"scalar function: {operation} gives {dtype}, which OpenCL kernels do not compute; "
+            "convert its operands, as with .astype(np.float32)"
+        )
 
 
 def _number(literal: str) -> Any:
