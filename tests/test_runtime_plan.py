@@ -258,8 +258,8 @@ def test_ctrl_c_leaves_the_plan_usable(device: Device) -> None:
     assert main is not None
     for _ in range(3):
         timer = threading.Timer(0.005, signal.pthread_kill, (main, signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             until = time.monotonic() + 30
             while time.monotonic() < until:
                 plan([x], [y])

@@ -45,7 +45,7 @@ class Case:
     peer: Callable[[], Any]
     peer_name: str
     expected: Callable[[], Any]
-    tolerance: float = 2e-6
+    tolerance: float = 1e-5
     note: Callable[[Any], str] | None = None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom, View
+from mdhnp.schedule.accuracy import LONGEST
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = ["PRIVATE", "RESULTS", "Choices", "Facts", "complete", "fallback", "global_order", "packed_layout"]
@@ -182,7 +183,7 @@ def fallback(h: MdHom) -> Schedule:
     """One work-item that computes one result after the other: legal for every stage on every device."""
     tile = [1] * h.rank
     for d in h.dims("pw")[-1:]:
-        tile[d] = min(h.extents[d], 1024)
+        tile[d] = min(h.extents[d], LONGEST)
     for d in h.dims("ps"):
         tile[d] = h.extents[d]
     order = (*h.dims("cc"), *(d for d in range(h.rank) if h.combine[d].kind != "cc"))

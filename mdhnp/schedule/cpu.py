@@ -165,7 +165,7 @@ def _fits(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.bo
     once = (choices.local_tile[:, combined] == np.array(h.extents, np.int64)[combined]).all(axis=1)
     chain = np.prod(-(-choices.local_tile[:, combined] // _lanes(choices, combined)), axis=1)
     tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // choices.local_tile[:, combined]), axis=1)
-    short = (chain <= LONGEST) & ((choices.results == PRIVATE) | (tiles <= 2 * LONGEST))
+    short = (chain <= LONGEST) & ((choices.results == PRIVATE) | (tiles <= 4 * LONGEST))
     accurate = short if sums_floats(h) else np.full(len(choices), True)
     return np.asarray((need <= caps.local_memory) & accurate & ((choices.results == PRIVATE) | once | waiting))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import MdHom
-from mdhnp.schedule.accuracy import chain_is_short
+from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts, fallback
@@ -92,7 +92,7 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             tiles = {d: 1 for d in facts.combined}
             tiles[inner] = min(depth, h.extents[inner])
             s = _build(facts, items, points, tiles)
-            s = s if chain_is_short(h, s) else replace(s, combine_on="local")
+            s = s if chain_is_short(h, s) else _short_chains(facts, s, inner, caps)
             order = (*(d for d in s.global_order if d != inner), inner)
             s = replace(s, global_order=order, local_order=order)
             copies = tuple(
@@ -102,6 +102,19 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             if enough:
                 found.append(replace(s, local_copies=copies))
     return found
+
+
+def _short_chains(facts: Facts, s: Schedule, inner: int, caps: DeviceCaps) -> Schedule:
+    """Split a long float sum over work-groups, or, where their parts would not fit, cut it into compensated ones."""
+    h = facts.h
+    tiles = -(-h.extents[inner] // s.local_tile[inner])
+    groups = -(-tiles // max(LONGEST // s.local_tile[inner], 1))
+    groups = -(-tiles // -(-tiles // groups))
+    split = replace(s, num_wg=tuple(groups if d == inner else n for d, n in enumerate(s.num_wg)))
+    size = sum(t.itemsize for t in h.scalar.dtypes) * prod(h.extents[d] for d in facts.kept)
+    if groups * size <= caps.max_allocation // 8 and chain_is_short(h, split):
+        return split
+    return replace(s, combine_on="local")
 
 
 def _shared_tile(facts: Facts, n: int, x: int) -> LocalCopy | None:
@@ -162,7 +175,7 @@ def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     """One work-item an element of the output, neighbours along its contiguous dimension."""
     h = facts.h
     found = []
-    tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], 1024) for d in facts.combined[-1:]}
+    tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], LONGEST) for d in facts.combined[-1:]}
     for total in (256, 64, 1):
         items: dict[int, int] = {}
         left = min(total, caps.max_work_group)
