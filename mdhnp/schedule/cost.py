@@ -26,6 +26,8 @@ _MEMORY, _CACHE = 20e9, 60e9
 _GROUP_OVERHEAD = 1.5e-6
 #: Bytes of a memory page, and how many the first level of address translation remembers.
 _PAGE, _PAGES = 4096, 64
+#: How much longer one work-group a core takes than many, for want of balance.
+_STRAGGLE = 0.7
 #: Waking the other cores' threads.
 _WAKE = 5e-6
 #: Launch of the kernel that combines a split reduction's parts.
@@ -81,6 +83,8 @@ class _Model:
         compute = cycles / _CLOCK / busy * rounds * ragged
         memory = self._memory() / busy
         slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
+        # Few work-groups a core wait for the slowest core; more of them level out.
+        slower = slower * np.where(groups > 1, 1 + _STRAGGLE * (units / groups) ** 2, 1.0)
         second = np.where(_product(self.wg, facts.combined) > 1, _SECOND_KERNEL, 0.0)
         woken = np.where(groups > 1, _WAKE, 0.0)
         seconds: Floats = slower + 0.25 * faster + _GROUP_OVERHEAD * (groups / units + 1) + second + woken
