@@ -3,13 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mdhnp.codegen.ctypes import Value, constant, convert, mask, memory_type, value_type, vector_name
+from mdhnp.codegen.ctypes import Value, constant, convert, memory_type, vector_name
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.prelude import Helpers
 from mdhnp.codegen.writer import Writer
 from mdhnp.mdh.views import View
 
-__all__ = ["Context", "Place", "load", "store"]
+__all__ = [
+    "GLOBAL",
+    "LOCAL",
+    "Context",
+    "Place",
+    "TileLayout",
+    "bounded_read",
+    "load",
+    "read_back",
+    "read_local",
+    "result_convert",
+    "store",
+    "tile_layout",
+    "write",
+]
 
 GLOBAL, LOCAL = "__global", "__local"
 
@@ -249,11 +263,3 @@ def tile_layout(nest: Nest, number: int) -> TileLayout:
 def result_convert(c: Context, value: Value, number: int) -> Value:
     """A result in the type of its output."""
     return convert(value, c.nest.h.outputs[number].dtype)
-
-
-def declare_type(value: Value) -> str:
-    """Type of a variable that holds the value."""
-    return value_type(value.dtype, value.lanes)
-
-
-__all__ += ["GLOBAL", "LOCAL", "TileLayout", "bounded_read", "mask", "read_local", "tile_layout", "write"]

@@ -9,15 +9,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+import numpy as np
+
 from mdhnp.codegen.access import LOCAL, Context, Place, load
-from mdhnp.codegen.ctypes import Value, as_vector, constant, convert, select, value_type
+from mdhnp.codegen.ctypes import Value, as_vector, constant, select, value_type
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.scalar import emit
 from mdhnp.codegen.tiles import tile_start
 from mdhnp.codegen.writer import advance
 from mdhnp.mdh import Function
 
-__all__ = ["Accumulators", "across_items", "apply", "elements", "flatten_lanes", "point_values", "reduce_loops"]
+__all__ = [
+    "Accumulators",
+    "across_items",
+    "add_compensated",
+    "apply",
+    "declare",
+    "declare_shared",
+    "elements",
+    "flatten_lanes",
+    "is_first_item",
+    "items_index",
+    "point_values",
+    "reduce_loops",
+    "tile_points",
+]
 
 
 @dataclass(frozen=True)
@@ -121,8 +137,6 @@ def point_values(
 
 
 def _index_value(c: Context, d: int, place: Place) -> Value:
-    import numpy as np
-
     dtype = np.dtype(np.int64)
     text = f"(long)({place.point[d]})"
     if place.lanes > 1 and d == c.nest.s.vector_dim:
@@ -327,6 +341,3 @@ def is_first_item(nest: Nest) -> str:
     """Condition for the work-item that holds the combined result; empty where each holds its own."""
     dims = [d for d in nest.combined if nest.s.num_wi[d] > 1]
     return " && ".join(f"{nest.name(d)}_w == 0" for d in dims)
-
-
-__all__ += ["convert", "declare", "declare_shared", "is_first_item", "items_index", "tile_points"]

@@ -7,6 +7,8 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.views import Affine, View
@@ -204,8 +206,6 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def contiguous(name: str, dtype: "object", extents: tuple[int, ...], dims: tuple[int, ...]) -> View:
     """A C-contiguous array indexed by the given dimensions in order."""
-    import numpy as np
-
     shape = tuple(extents[d] for d in dims)
     access = tuple(Affine.of(d, len(extents)) for d in dims)
     return View(name, np.dtype(dtype), shape, row_major(shape), 0, (access,))  # type: ignore[call-overload]
