@@ -16,7 +16,7 @@ from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fa
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["cpu_default", "vector_choices"]
+__all__ = ["cpu_default", "fitting", "vector_choices"]
 
 #: Register tiles looked at in dimensions without vectors, and vectors a row.
 _ROWS, _VECTORS = (1, 2, 3, 4, 6, 8), (1, 2, 4)
@@ -110,7 +110,7 @@ def _with_local_tiles(facts: Facts, tiles: Choices, caps: DeviceCaps) -> Choices
                 )
             )
     choices = Choices.join(batches)
-    choices = choices.take(np.flatnonzero(_fits(facts, choices, caps)))
+    choices = choices.take(np.flatnonzero(fitting(facts, choices, caps)))
     alone = replace(caps, compute_units=1)
     return choices.take(np.argsort(cpu_seconds(facts, choices, alone), kind="stable")[:_KEEP_SIZES])
 
@@ -152,8 +152,8 @@ def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[l
     return sizes
 
 
-def _fits(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
-    """Rows whose copies fit in local memory and whose results may wait where they say."""
+def fitting(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
+    """Tell which rows' copies fit in local memory, results may wait where they say, and float sums are short."""
     h = facts.h
     need = np.zeros(len(choices))
     for n, view in enumerate(h.inputs):
@@ -167,7 +167,9 @@ def _fits(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.bo
     tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // choices.local_tile[:, combined]), axis=1)
     short = (chain <= LONGEST) & ((choices.results == PRIVATE) | (tiles <= 4 * LONGEST))
     accurate = short if sums_floats(h) else np.full(len(choices), True)
-    return np.asarray((need <= caps.local_memory) & accurate & ((choices.results == PRIVATE) | once | waiting))
+    split = (choices.num_wg[:, combined] > 1).any(axis=1)
+    allowed = (choices.results == PRIVATE) | ((once | waiting) & ~split)
+    return np.asarray((need <= caps.local_memory) & accurate & allowed)
 
 
 def _lanes(choices: Choices, dims: list[int]) -> npt.NDArray[np.int64]:

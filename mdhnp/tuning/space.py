@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.choices import GLOBAL, PRIVATE, RESULTS, Choices, Facts, complete, packed_layout
-from mdhnp.schedule.cpu import vector_choices
+from mdhnp.schedule.cpu import fitting, vector_choices
 
 __all__ = ["neighbour", "rows", "sample"]
 
@@ -67,22 +67,10 @@ def sample(facts: Facts, caps: DeviceCaps, count: int, rng: np.random.Generator)
 
 
 def _worthwhile(facts: Facts, c: Choices, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
-    """Rows within registers, local memory, work-groups, and the rules for partial results."""
-    h = facts.h
-    need = np.zeros(len(c))
-    for n, view in enumerate(h.inputs):
-        size = np.prod(c.local_tile[:, sorted(facts.depends[n])], axis=1) * view.dtype.itemsize
-        need += np.where(c.packed[:, n], size, 0)
+    """Rows within registers and work-groups, and what a schedule must keep to anyway."""
     registers = np.prod(c.private_tile, axis=1) / c.vector_width
-    total = np.prod(c.num_wg, axis=1)
-    same = h.finish is None and h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
-    waiting = same and h.operator is not None and h.operator.identity is not None
-    combined = list(facts.combined)
-    once = (c.local_tile[:, combined] == np.array(h.extents, np.int64)[combined]).all(axis=1)
-    split = (c.num_wg[:, combined] > 1).any(axis=1)
-    allowed = (c.results == PRIVATE) | ((once | waiting) & ~split)
-    fits = (need <= caps.local_memory) & (registers <= _REGISTERS) & (total <= 32 * caps.compute_units)
-    return np.asarray(fits & allowed)
+    groups = np.prod(c.num_wg, axis=1)
+    return np.asarray(fitting(facts, c, caps) & (registers <= _REGISTERS) & (groups <= 32 * caps.compute_units))
 
 
 def neighbour(facts: Facts, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Schedule | None:
