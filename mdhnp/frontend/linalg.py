@@ -329,9 +329,10 @@ def _check_blas(function: str, terms: Terms, output: str, arrays: Sequence[Array
     for n, (term, a) in enumerate(zip((*terms, output), arrays, strict=False)):
         if a.ndim != len(term):
             raise ValueError(f"{function}: operand {n} has {a.ndim} axes, {len(term)} are needed")
-        for label, size in zip(term, a.shape, strict=True):
+        for axis, (label, size) in enumerate(zip(term, a.shape, strict=True)):
             if sizes.setdefault(label, size) != size:
-                raise ValueError(f"{function}: operand {n} of shape {a.shape} does not match, {sizes[label]} is needed")
+                need = f"axis {axis} has {size} elements, {sizes[label]} are needed"
+                raise ValueError(f"{function}: operand {n} of shape {a.shape} does not match: {need}")
 
 
 def _kind(factor: Any) -> Any:

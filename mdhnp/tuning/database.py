@@ -30,6 +30,8 @@ T = TypeVar("T")
 _Identity = tuple[int, int]
 
 _PATIENCE = 5.0  # seconds to wait for another process
+#: Uses that fail for reasons that may have gone since, before the file is given up.
+_ATTEMPTS = 4
 # After a power failure the last moments may be missing, but the file is whole.
 _SETTINGS = ("PRAGMA synchronous = NORMAL", "PRAGMA foreign_keys = ON")
 
@@ -123,7 +125,9 @@ class Database:
                 with self._connection(identity) as db:
                     return work(db)
             except (sqlite3.DatabaseError, OSError) as error:
-                if schema.is_damage(error) and attempts <= 2:
+                if self._identity() != identity and attempts <= _ATTEMPTS:
+                    continue  # someone set the file aside or made it while this use was under way
+                if schema.is_damage(error) and attempts <= _ATTEMPTS:
                     self._replace(identity, str(error))
                 elif schema.is_damage(error) or isinstance(error, (sqlite3.OperationalError, OSError)):
                     self._to_memory(str(error))
