@@ -16,7 +16,7 @@ from mdhnp.codegen.writer import Writer
 from mdhnp.mdh import Affine, Combine, MdHom, Stage, View, canonical, finish_inputs, renumber_finish
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.mdhom import contiguous
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import Schedule
 
@@ -123,17 +123,12 @@ def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
     """A reduction split over work-groups: the first kernel's MDH and the one that combines the groups' results."""
     groups = Nest(h, s).reduced_groups
     kept = h.dims("cc")
-    shape = tuple(h.extents[d] for d in kept)
-    part_views = tuple(
-        View(f"P{n}", t, shape, row_major(shape), 0, (tuple(Affine.of(d, h.rank) for d in kept),))
-        for n, t in enumerate(h.scalar.dtypes)
-    )
-    part = replace(h, outputs=part_views, finish=None)
+    parts = tuple(contiguous(f"P{n}", t, h.extents, kept) for n, t in enumerate(h.scalar.dtypes))
+    part = replace(h, outputs=parts, finish=None)
     # Dimension 0 of the second MDH runs over the work-groups, the others are the kept ones in order.
     rank = len(kept) + 1
-    full = (groups, *shape)
-    access = tuple(Affine.of(d, rank) for d in range(rank))
-    reads = tuple(View(f"P{n}", t, full, row_major(full), 0, (access,)) for n, t in enumerate(h.scalar.dtypes))
+    full = (groups, *(h.extents[d] for d in kept))
+    reads = tuple(contiguous(f"P{n}", t, full, tuple(range(rank))) for n, t in enumerate(h.scalar.dtypes))
     position = {d: p + 1 for p, d in enumerate(kept)}
 
     def move(v: View) -> View:
@@ -190,11 +185,7 @@ def _scan(
 def _totals(h: MdHom) -> MdHom:
     """The scan's MDH with its scanned dimension reduced."""
     kept = h.dims("cc")
-    shape = tuple(h.extents[d] for d in kept)
-    outputs = tuple(
-        View(f"O{n}", t, shape, row_major(shape), 0, (tuple(Affine.of(d, h.rank) for d in kept),))
-        for n, t in enumerate(h.scalar.dtypes)
-    )
+    outputs = tuple(contiguous(f"O{n}", t, h.extents, kept) for n, t in enumerate(h.scalar.dtypes))
     operator = h.operator
     assert operator is not None
     combine = tuple(Combine("pw", replace(operator, commutative=False)) if c.kind == "ps" else c for c in h.combine)

@@ -8,6 +8,7 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
@@ -204,8 +205,8 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def contiguous(name: str, dtype: "object", extents: tuple[int, ...], dims: tuple[int, ...]) -> View:
+def contiguous(name: str, dtype: npt.DTypeLike, extents: tuple[int, ...], dims: tuple[int, ...]) -> View:
     """A C-contiguous array indexed by the given dimensions in order."""
     shape = tuple(extents[d] for d in dims)
     access = tuple(Affine.of(d, len(extents)) for d in dims)
-    return View(name, np.dtype(dtype), shape, row_major(shape), 0, (access,))  # type: ignore[call-overload]
+    return View(name, np.dtype(dtype), shape, row_major(shape), 0, (access,))

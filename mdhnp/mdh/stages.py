@@ -13,8 +13,8 @@ import numpy as np
 
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction, identity_function
-from mdhnp.mdh.mdhom import MdHom, row_major
-from mdhnp.mdh.views import Affine, View
+from mdhnp.mdh.mdhom import MdHom, contiguous
+from mdhnp.mdh.views import View
 
 __all__ = ["Argument", "Stage", "finish_inputs", "renumber_finish", "stages"]
 
@@ -90,9 +90,7 @@ def _arguments(role: Literal["input", "output", "temporary"], count: int, start:
 
 def _temporaries(h: MdHom, alive: list[int], start: int) -> tuple[View, ...]:
     """C-contiguous arrays over the dimensions that are left, in the rank of `h`."""
-    shape = tuple(h.extents[d] for d in alive)
-    access = tuple(Affine.of(d, h.rank) for d in alive)
-    return tuple(View(f"T{start + n}", t, shape, row_major(shape), 0, (access,)) for n, t in enumerate(h.scalar.dtypes))
+    return tuple(contiguous(f"T{start + n}", t, h.extents, tuple(alive)) for n, t in enumerate(h.scalar.dtypes))
 
 
 def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: bool) -> Stage:
