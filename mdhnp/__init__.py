@@ -8,7 +8,7 @@ from mdhnp.explain import Explanation, explain
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.linalg import dot, gemm, gemv, matmul
-from mdhnp.frontend.operands import fallback_counts, set_fallback_policy
+from mdhnp.frontend.operands import fallback_counts
 from mdhnp.frontend.prl import Links, prl
 from mdhnp.frontend.stencil import stencil
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
@@ -16,6 +16,7 @@ from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
 from mdhnp.runtime.plan import LaunchError
 from mdhnp.runtime.programs import BuildError
 from mdhnp.schedule import IllegalSchedule, Schedule
+from mdhnp.settings import config
 from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ __all__ = [
     "NoDeviceError",
     "Schedule",
     "cc",
+    "config",
     "device",
     "devices",
     "dot",
@@ -47,7 +49,6 @@ __all__ = [
     "pw",
     "ps",
     "prl",
-    "set_fallback_policy",
     "stencil",
     "tune",
     "Tuned",

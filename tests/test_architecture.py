@@ -13,7 +13,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "schedule": ("mdhnp.mdh",),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program"),
-    "frontend": ("mdhnp.mdh", "mdhnp.dispatch"),
+    "frontend": ("mdhnp.mdh", "mdhnp.dispatch", "mdhnp.settings"),
 }
 
 MODULES = sorted(p for folder in MAY_IMPORT for p in (PACKAGE / folder).rglob("*.py"))

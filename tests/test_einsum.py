@@ -9,7 +9,8 @@ from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, operands
 import mdhnp.frontend.einsum  # noqa: F401
 from mdhnp.frontend import einsum
 from mdhnp.frontend.contraction import contraction, parse
-from mdhnp.frontend.operands import fallback_counts, fallback_policy, set_fallback_policy
+from mdhnp.frontend.operands import fallback_counts
+from mdhnp.settings import config
 
 #: A reduction, a copy and a contraction: what types and layouts are tried on, one by one.
 SHORT = ["i->", "ij->ji", "ij,jk->ik"]
@@ -229,22 +230,13 @@ def test_fallback(dtype):
     assert_same(result, np.einsum("ii->i", a).copy(), 9)
     assert result.base is None
     assert fallback_counts()["einsum"] == before + 1
-    token = fallback_policy.set("error")
-    try:
-        with pytest.raises(TypeError, match=r"operand 1 has dtype"):
-            einsum("i,ij", V, a)
-    finally:
-        fallback_policy.reset(token)
+    with config(fallback="error"), pytest.raises(TypeError, match=r"operand 1 has dtype"):
+        einsum("i,ij", V, a)
 
 
 def test_fallback_of_requested_dtype():
     assert einsum("i,i->i", V, V, dtype=complex).dtype == complex
     assert einsum("i,i,i->i", V, V, 1j * V, optimize="greedy").dtype == complex
-
-
-def test_fallback_policy_is_checked():
-    with pytest.raises(ValueError, match="policy"):
-        set_fallback_policy("never")
 
 
 @pytest.mark.parametrize(

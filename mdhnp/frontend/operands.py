@@ -7,11 +7,12 @@ with such a reason go to NumPy here and nowhere else, and are counted. It must n
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from mdhnp.settings import config
 
 __all__ = [
     "SUPPORTED",
@@ -19,15 +20,12 @@ __all__ = [
     "deliver",
     "fallback",
     "fallback_counts",
-    "fallback_policy",
     "fits",
     "prepare",
-    "set_fallback_policy",
     "unsupported",
 ]
 
 Array = npt.NDArray[Any]
-Policy = Literal["numpy", "error"]
 
 #: Types that kernels compute with, in the machine's own byte order (other orders are no members).
 SUPPORTED = frozenset(
@@ -36,29 +34,8 @@ SUPPORTED = frozenset(
               np.float64)
 )  # fmt: skip
 
-#: What happens to a call that OpenCL cannot do: NumPy computes it ("numpy"), or a TypeError says so ("error").
-fallback_policy: ContextVar[Policy] = ContextVar("fallback_policy", default="numpy")
-
 _counts: Counter[str] = Counter()
 _counting = threading.Lock()
-
-
-def set_fallback_policy(policy: Policy) -> None:
-    """Choose what happens to calls that OpenCL cannot do, in this thread or task.
-
-    Parameters
-    ----------
-    policy : {"numpy", "error"}
-        Let NumPy compute them, or raise TypeError.
-
-    Raises
-    ------
-    ValueError
-        For any other policy.
-    """
-    if policy not in ("numpy", "error"):
-        raise ValueError(f"fallback: policy {policy!r} is neither 'numpy' nor 'error'")
-    fallback_policy.set(policy)
 
 
 def fallback_counts() -> dict[str, int]:
@@ -73,9 +50,9 @@ def fallback(function: str, reason: str, compute: Callable[[], Any]) -> Any:
     Raises
     ------
     TypeError
-        If the policy is "error"; names the function and the reason.
+        If ``config.fallback`` is "error"; names the function and the reason.
     """
-    if fallback_policy.get() == "error":
+    if config.fallback == "error":
         raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; allow NumPy to, or convert it")
     with _counting:
         _counts[function] += 1

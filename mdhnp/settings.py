@@ -1,0 +1,124 @@
+"""Settings of all calls: when they may be tuned, and what NumPy may compute instead.
+
+Imports nothing of the package, so that every folder may ask. A setting is looked up in every call: no more than two
+dictionaries are asked.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import isfinite
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+__all__ = ["Config", "Fallback", "Tuning", "config"]
+
+Tuning = Literal["auto", "background", "full", "off"]
+Fallback = Literal["numpy", "error"]
+
+_CHOICES: dict[str, tuple[str, ...]] = {"tuning": get_args(Tuning), "fallback": get_args(Fallback)}
+_DEFAULTS: dict[str, Any] = {"tuning": "auto", "budget": 10.0, "evaluations": 50, "fallback": "numpy"}
+
+#: What `with config(...)` blocks set in this thread or task, over what the process has.
+_overrides: ContextVar[Mapping[str, Any]] = ContextVar("mdhnp_config", default=MappingProxyType({}))
+
+
+class Config:
+    """The settings, as attributes of ``mdhnp.config``.
+
+    Setting an attribute changes it for the whole process. Calling gives a context manager that changes settings inside
+    its block, for this thread or asynchronous task only; blocks nest.
+
+    Attributes
+    ----------
+    tuning : {"auto", "background", "full", "off"}
+        What happens to calls that have no tuned schedule. "off": they run with that of similar extents or the default.
+        "auto": so do they, until their calls have taken long enough that tuning pays; then one call waits for it.
+        "background": they are tuned in another process while they run. "full": they are tuned before they run. The
+        environment variable ``MDHNP_TUNING`` gives the first value.
+    budget : float
+        Seconds that tuning one kernel may take under these policies.
+    evaluations : int
+        Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
+    fallback : {"numpy", "error"}
+        What happens to calls that kernels cannot compute (objects, dates, …): NumPy computes them, or TypeError.
+
+    Raises
+    ------
+    ValueError
+        If a value is none of those.
+    AttributeError, TypeError
+        If a setting does not exist: as an attribute, as an argument.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.config.tuning = "off"
+    >>> with mdhnp.config(tuning="full", budget=2.0):
+    ...     mdhnp.config.tuning, mdhnp.config.budget
+    ('full', 2.0)
+    >>> mdhnp.config.tuning
+    'off'
+    """
+
+    __slots__ = ("_process",)
+
+    tuning: Tuning
+    budget: float
+    evaluations: int
+    fallback: Fallback
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        object.__setattr__(self, "_process", dict(_DEFAULTS))
+        chosen = environment.get("MDHNP_TUNING", "").strip().lower()
+        if chosen:
+            self._process["tuning"] = _checked("tuning", chosen, "the environment variable MDHNP_TUNING")
+
+    def __getattr__(self, name: str) -> Any:
+        overrides = _overrides.get()
+        if name in overrides:
+            return overrides[name]
+        try:
+            return self._process[name]
+        except KeyError:
+            raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _DEFAULTS:
+            raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
+        self._process[name] = _checked(name, value, f"config.{name}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_DEFAULTS]
+
+    def __repr__(self) -> str:
+        return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS)})"
+
+    @contextmanager
+    def __call__(self, **changes: Any) -> Iterator["Config"]:
+        """Change settings inside a ``with`` block."""
+        for name in changes:
+            if name not in _DEFAULTS:
+                raise TypeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
+        new = {name: _checked(name, value, f"config: {name}") for name, value in changes.items()}
+        token = _overrides.set({**_overrides.get(), **new})
+        try:
+            yield self
+        finally:
+            _overrides.reset(token)
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            raise ValueError(f"{where}: {value!r} is none of {', '.join(map(repr, _CHOICES[name]))}")
+    elif name == "budget":
+        if not isinstance(value, int | float) or not isfinite(value) or value <= 0:
+            raise ValueError(f"{where}: {value!r} is no positive number of seconds")
+    elif not isinstance(value, int) or value < 1:
+        raise ValueError(f"{where}: {value!r} is no integer of at least 1")
+    return value
+
+
+config = Config(os.environ)

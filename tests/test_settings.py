@@ -1,0 +1,73 @@
+"""Settings: of the process, of a block in one thread, and the values they take."""
+
+import threading
+
+import pytest
+
+from mdhnp.settings import Config, config
+
+
+def test_blocks_nest_and_end():
+    before = config.tuning
+    with config(tuning="full", budget=1) as inside:
+        assert inside is config
+        with config(tuning="off"):
+            assert (config.tuning, config.budget) == ("off", 1)
+        assert config.tuning == "full"
+    assert config.tuning == before
+
+
+def test_a_block_is_of_its_thread():
+    seen = []
+    with config(fallback="error"):
+        thread = threading.Thread(target=lambda: seen.append(config.fallback))
+        thread.start()
+        thread.join()
+    assert seen == ["numpy"]
+
+
+def test_assigning_is_for_all_and_shows_after_a_block():
+    mine = Config({})
+    with mine(evaluations=7):
+        mine.evaluations = 9
+        assert mine.evaluations == 7
+    assert mine.evaluations == 9
+    assert "evaluations=9" in repr(mine)
+    assert "evaluations" in dir(mine)
+
+
+@pytest.mark.parametrize(("text", "value"), [("", "auto"), ("off", "off"), (" Background ", "background")])
+def test_the_environment_gives_the_first_policy(text, value):
+    assert Config({"MDHNP_TUNING": text}).tuning == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("tuning", "never", "'auto', 'background', 'full', 'off'"),
+        ("fallback", None, "'numpy', 'error'"),
+        ("budget", 0, "positive number of seconds"),
+        ("budget", float("inf"), "positive number of seconds"),
+        ("budget", "long", "positive number of seconds"),
+        ("evaluations", 0, "integer of at least 1"),
+        ("evaluations", 2.5, "integer of at least 1"),
+    ],
+)
+def test_wrong_values(name, value, says):
+    before = getattr(config, name)
+    with pytest.raises(ValueError, match=says), config(**{name: value}):
+        pass
+    with pytest.raises(ValueError, match=rf"config\.{name}.*{says}"):
+        setattr(config, name, value)
+    assert getattr(config, name) == before
+
+
+def test_unknown_settings():
+    with pytest.raises(AttributeError, match="no setting 'speed'; there are tuning"):
+        config.speed = 1
+    with pytest.raises(AttributeError, match="no setting 'speed'"):
+        _ = config.speed
+    with pytest.raises(TypeError, match="no setting 'speed'"), config(speed=1):
+        pass
+    with pytest.raises(ValueError, match="environment variable MDHNP_TUNING: 'soon'"):
+        Config({"MDHNP_TUNING": "soon"})
