@@ -6,12 +6,13 @@ the arrays' layouts and the device; on a miss the MDH is built, split into stage
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
 from mdhnp.schedule import IllegalSchedule, Schedule, check
 from mdhnp.schedule.default import default
-from mdhnp.tuning.lookup import schedule_for
+from mdhnp.settings import Tuning, config
+from mdhnp.tuning.lookup import Found, Origin, schedule_for
+from mdhnp.tuning.policy import Watch
 
 __all__ = ["Prepared", "forget", "observe", "prepare", "run"]
 
@@ -48,11 +51,15 @@ class Prepared:
         Results to allocate.
     schedules : tuple of Schedule
         One a stage; empty where there is nothing to launch.
+    origins : tuple of {"tuned", "similar", "default"}
+        Where each schedule comes from.
     program : Program or None
         The generated text and launches; None where an extent is 0.
     plan : Plan or None
         The compiled program with its layouts.
-    watch : weakref.ref or None
+    watch : Watch or None
+        Sees to it that what is not tuned will be; None where there is nothing to do.
+    owner : weakref.ref or None
         Drops the plan when the object dies that alone could ask for it.
     """
 
@@ -60,9 +67,11 @@ class Prepared:
     device: Device
     outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
     schedules: tuple[Schedule, ...] = ()
+    origins: tuple[Origin, ...] = ()
     program: Program | None = None
     plan: Plan | None = None
-    watch: "weakref.ref[Any] | None" = field(default=None, repr=False, compare=False)
+    watch: Watch | None = field(default=None, repr=False, compare=False)
+    owner: "weakref.ref[Any] | None" = field(default=None, repr=False, compare=False)
 
 
 class _Plans:
@@ -96,6 +105,13 @@ class _Plans:
                 self.young.clear()
             self.young[key] = prepared
             self.old.pop(key, None)
+
+    def swap(self, key: Hashable, old: Prepared, new: Prepared) -> None:
+        """Put a plan in another one's place, unless that is gone."""
+        with self.lock:
+            for generation in (self.young, self.old):
+                if generation.get(key) is old:
+                    generation[key] = new
 
     def drop(self, key: Hashable) -> None:
         """Drop one plan; called by the garbage collector, so without the lock."""
@@ -149,10 +165,16 @@ def run(
     if prepared is None:
         prepared, epoch = _cache.find(key)
         if prepared is None:
-            prepared = prepare(build(), arrays, device)
+            prepared = prepare(build(), [Layout.of(a) for a in arrays], device)
             if owner is not None:
-                prepared = replace(prepared, watch=weakref.ref(owner, lambda _: _cache.drop(key)))
+                prepared = replace(prepared, owner=weakref.ref(owner, lambda _: _cache.drop(key)))
         _cache.keep(key, prepared, epoch)
+    if prepared.watch is not None and (policy := config.tuning) != "off":
+        return _run_untuned(policy, key, prepared, arrays)
+    return _execute(prepared, arrays)
+
+
+def _execute(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
     for seen in _observers.get():
         seen.append((prepared, arrays))
     if prepared.plan is None:
@@ -163,7 +185,31 @@ def run(
     return results
 
 
-def prepare(h: MdHom, arrays: Sequence[Array], device: Device) -> Prepared:
+def _run_untuned(policy: Tuning, key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Run a plan whose schedules are not all tuned, and have them tuned when the policy says so."""
+    watch = prepared.watch
+    assert watch is not None
+    if policy == "full" and watch.tune(exhaustive=True):
+        prepared = _renewed(key, prepared)
+    begin = time.perf_counter()
+    results = _execute(prepared, arrays)
+    if policy == "auto" and watch.is_due(time.perf_counter() - begin) and watch.tune(exhaustive=False):
+        _renewed(key, prepared)
+    if policy == "background":
+        watch.tune_later(partial(_renewed, key, prepared))
+    return results
+
+
+def _renewed(key: Hashable, prepared: Prepared) -> Prepared:
+    """Give the plan with the schedules known now, and let later calls find it."""
+    assert prepared.plan is not None  # only such plans are watched
+    new = prepare(prepared.mdhom, prepared.plan.inputs, prepared.device)
+    new = replace(new, watch=None, owner=prepared.owner)
+    _cache.swap(key, prepared, new)
+    return new
+
+
+def prepare(h: MdHom, layouts: Sequence[Layout], device: Device) -> Prepared:
     """Make the plan of a call: stages, schedules, program, compiled kernels.
 
     Raises
@@ -178,18 +224,27 @@ def prepare(h: MdHom, arrays: Sequence[Array], device: Device) -> Prepared:
         # Nothing to launch: results are empty, or the operator's identity.
         return Prepared(h, device, outputs)
     chain = tuple(replace(s, mdhom=canonical(s.mdhom)) for s in stages(h))
-    schedules = tuple(schedule_for(s.mdhom, device) for s in chain)
+    found = [schedule_for(s.mdhom, device) for s in chain]
     try:
-        program = _generated(chain, schedules, device)
+        program = _generated(chain, [f.schedule for f in found], device)
     except (IllegalSchedule, IndexError):
         # A schedule from the tuning cache may fit its stage, but not the kernel that follows a split reduction.
-        safe = tuple(_default(s.mdhom, device.caps) for s in chain)
-        if safe == schedules:
+        safe = [Found(_default(s.mdhom, device.caps), "default") for s in chain]
+        if [f.schedule for f in safe] == [f.schedule for f in found]:
             raise
-        schedules, program = safe, _generated(chain, safe, device)
-    layouts = [Layout.of(a) for a in arrays]
+        found, program = safe, _generated(chain, [f.schedule for f in safe], device)
     results = [Layout.of(np.empty(shape, dtype)) for shape, dtype in outputs]
-    return Prepared(h, device, outputs, schedules, program, Plan(device, program, layouts, results))
+    untuned = [s.mdhom for s, f in zip(chain, found, strict=True) if f.origin != "tuned"]
+    return Prepared(
+        h,
+        device,
+        outputs,
+        schedules=tuple(f.schedule for f in found),
+        origins=tuple(f.origin for f in found),
+        program=program,
+        plan=Plan(device, program, layouts, results),
+        watch=Watch(untuned, device) if untuned else None,
+    )
 
 
 def _generated(chain: Sequence[Stage], schedules: Sequence[Schedule], device: Device) -> Program:

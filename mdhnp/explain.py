@@ -12,6 +12,8 @@ from mdhnp.schedule import Schedule
 
 __all__ = ["Explanation", "explain"]
 
+_ORIGINS = {"tuned": "tuned", "similar": "tuned for similar extents", "default": "default"}
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -42,7 +44,8 @@ class Explanation:
             lines.append(f"mdh       {prepared.mdhom}")
             lines.append(f"extents   {dict(zip(prepared.mdhom.names, prepared.mdhom.extents, strict=True))}")
             lines.append(f"device    {prepared.device.name} ({prepared.device.platform})")
-            lines += [f"schedule  {_show(s)}" for s in prepared.schedules]
+            for schedule, origin in zip(prepared.schedules, prepared.origins, strict=True):
+                lines.append(f"schedule  {_ORIGINS[origin]}: {_show(schedule)}")
             if prepared.program is None:
                 lines.append("kernels   none: an extent is 0")
                 continue

@@ -17,6 +17,7 @@ import mdhnp
 from mdhnp import dispatch
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import IllegalSchedule, Schedule
+from mdhnp.tuning.lookup import Found
 
 
 @pytest.fixture(autouse=True)
@@ -118,10 +119,10 @@ def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.Monke
     looked_up, generate = dispatch.schedule_for, dispatch.generate
     bad: list[Schedule] = []
 
-    def tuned(*arguments: Any) -> Schedule:
-        s = looked_up(*arguments)
+    def tuned(*arguments: Any) -> Found:
+        s = looked_up(*arguments).schedule
         bad.append(replace(s, second=s))
-        return bad[-1]
+        return Found(bad[-1], "tuned")
 
     def refusing(stages: Any, schedules: Any, *rest: Any) -> Any:
         if schedules[0] in bad:

@@ -146,8 +146,8 @@ def test_malformed_schedules_are_illegal_and_not_adapted(device: Device, what: s
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     for extents in (h.extents, (0, 64, 64)):
         cache().put(replace(key_of(h, device), extents=extents), Entry(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
-    assert schedule_for(h, device) == default(h, device.caps)
-    assert schedule_for(near, device) == default(near, device.caps)
+    assert schedule_for(h, device) == (default(h, device.caps), "default")
+    assert schedule_for(near, device) == (default(near, device.caps), "default")
 
 
 def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkeypatch, tmp_path):
@@ -159,7 +159,9 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkey
         for s in (neighbour(Facts(h), start, device.caps, np.random.default_rng(n)) for n in range(50))
         if s is not None
     )
-    assert schedule_for(h, device) == start
+    assert schedule_for(h, device) == (start, "default")
     cache().put(key_of(h, device), Entry(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
-    assert schedule_for(h, device) == other
-    assert schedule_for(near, device) == (adapt(near, other, device.caps) or default(near, device.caps))
+    assert schedule_for(h, device) == (other, "tuned")
+    fitted = adapt(near, other, device.caps)
+    expected = (fitted, "similar") if fitted else (default(near, device.caps), "default")
+    assert schedule_for(near, device) == expected

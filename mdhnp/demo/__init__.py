@@ -13,6 +13,7 @@ from mdhnp.demo.png import write_png
 from mdhnp.demo.show import machine, results_table
 from mdhnp.demo.timing import measure
 from mdhnp.runtime.devices import default_device
+from mdhnp.settings import config
 
 __all__ = ["run"]
 
@@ -35,7 +36,8 @@ def run(save: Path | None = None) -> int:
         console = Console(width=120)
     console.print(machine(default_device()))
     rows = []
-    with console.status("") as status:
+    # A call that stops to be tuned would not be timed by turns with its peer.
+    with console.status("") as status, config(tuning="off"):
         for case in all_cases():
             status.update(f"{case.call} on {case.data}")
             rows.append(measure(case))

@@ -4,6 +4,8 @@ Takes a stage and a device, never measures. The generator's version is part of t
 other kernels are not taken for granted.
 """
 
+from typing import Literal, NamedTuple
+
 from mdhnp.mdh import MdHom, canonical, family, fingerprint
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
@@ -13,13 +15,23 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.records import Key
 
-__all__ = ["GENERATOR", "key_of", "schedule_for"]
+__all__ = ["GENERATOR", "Found", "Origin", "key_of", "schedule_for"]
 
 #: Counts changes of the code generator that change which schedules are fast.
 GENERATOR = "1"
 
 #: A schedule of the same family is worth more than the default only where extents are alike.
 _NEAR = 4.0
+
+#: Tuned for exactly this, tuned for similar extents, or chosen without any measurement.
+Origin = Literal["tuned", "similar", "default"]
+
+
+class Found(NamedTuple):
+    """A schedule, and where it comes from."""
+
+    schedule: Schedule
+    origin: Origin
 
 
 def key_of(h: MdHom, device: Device) -> Key:
@@ -28,7 +40,7 @@ def key_of(h: MdHom, device: Device) -> Key:
     return Key(family(h), extents, fingerprint(h), device.identity, GENERATOR)
 
 
-def schedule_for(h: MdHom, device: Device) -> Schedule:
+def schedule_for(h: MdHom, device: Device) -> Found:
     """Look the best known schedule up.
 
     Parameters
@@ -41,12 +53,12 @@ def schedule_for(h: MdHom, device: Device) -> Schedule:
     key = key_of(h, device)
     entry = cache().get(key)
     if entry is not None and is_legal(h, entry.schedule, device.caps):
-        return entry.schedule
+        return Found(entry.schedule, "tuned")
     for other, near in cache().nearest(key, limit=3):
         fitted = adapt(h, near.schedule, device.caps) if _alike(key.extents, other.extents) else None
         if fitted is not None:
-            return fitted
-    return default(h, device.caps)
+            return Found(fitted, "similar")
+    return Found(default(h, device.caps), "default")
 
 
 def _alike(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

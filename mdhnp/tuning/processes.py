@@ -1,15 +1,27 @@
-"""Processes that share files: which are still there, and how to keep the others out. Knows not what they share."""
+"""Other processes: which are still there, how to keep them out of a file, how to start one that serves this one."""
 
 import os
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
-__all__ = ["Process", "file_lock"]
+__all__ = ["Process", "file_lock", "start"]
+
+#: Finds modules where the parent does, then runs a function on the pipe's end.
+_START = """
+import sys
+module, function, handle, *sys.path = sys.argv[1:]
+from importlib import import_module
+getattr(import_module(module), function)(int(handle))
+"""
 
 
 class Process(NamedTuple):
@@ -107,3 +119,41 @@ def _started(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return ""
+
+
+def start(module: str, function: str, errors: IO[bytes] | None) -> "tuple[subprocess.Popen[bytes], Connection]":
+    """Start a Python process that runs a function on its end of a pipe, and nothing of the caller's program.
+
+    Parameters
+    ----------
+    module, function : str
+        What to run; it is given a file descriptor, for ``multiprocessing.connection.Connection``. Ctrl-C in a terminal
+        is not for the process.
+    errors : file, optional
+        Where its standard error goes; by default nowhere.
+
+    Raises
+    ------
+    OSError
+        If there can be no more processes or pipes.
+    """
+    ours, theirs = Pipe()
+    with theirs:
+        handle = theirs.fileno()
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _START, module, function, str(handle), *filter(_is_text, sys.path)],
+                pass_fds=(handle,),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors or subprocess.DEVNULL,
+                process_group=0,
+            )
+        except BaseException:
+            ours.close()
+            raise
+    return process, ours
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

@@ -1,6 +1,7 @@
 """Tunes a call: finds its stages, searches a schedule for each, remembers the best for good."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
+from mdhnp.settings import config
 from mdhnp.tuning.bench import runs_after
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.lookup import key_of
@@ -22,7 +24,7 @@ from mdhnp.tuning.records import Entry, Key, Measurement
 from mdhnp.tuning.search import Search
 from mdhnp.tuning.worker import Task, Worker, WorkerError
 
-__all__ = ["Tuned", "tune"]
+__all__ = ["Tuned", "tune", "tune_stage"]
 
 _FINALISTS, _ROUNDS = 3, 3
 #: Part of the budget that is kept for timing the finalists again.
@@ -110,23 +112,19 @@ def tune(
     >>> a = np.ones((64, 64), np.float32)
     >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
     """
-    with observe() as seen:
+    with config(tuning="off"), observe() as seen:
         function(*args, **kwargs)
-    todo: list[tuple[MdHom, Device, Key]] = []
-    done: set[Key] = set()
+    todo: dict[Key, tuple[MdHom, Device]] = {}
     for prepared, _ in seen:
         if prepared.plan is None:
             continue
         for stage in stages(prepared.mdhom):
             h = canonical(stage.mdhom)
-            key = key_of(h, prepared.device)
-            if key not in done:
-                done.add(key)
-                todo.append((h, prepared.device, key))
+            todo.setdefault(key_of(h, prepared.device), (h, prepared.device))
     found = []
     try:
-        for h, device, key in todo:
-            tuned, stopped = _tune_stage(h, device, key, _Budget(budget, evaluations, seed, _show(progress)))
+        for h, device in todo.values():
+            tuned, stopped = tune_stage(h, device, budget, evaluations, seed, progress)
             found += [tuned] if tuned is not None else []
             if stopped:
                 break
@@ -140,23 +138,39 @@ class _Budget:
     """How long and how to search."""
 
     seconds: float
-    evaluations: int
+    evaluations: int | None
     seed: int
     show: bool
 
 
-def _show(progress: bool | None) -> bool:
-    return sys.stderr.isatty() if progress is None else progress
+def tune_stage(
+    h: MdHom,
+    device: Device,
+    budget: float,
+    evaluations: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> tuple[Tuned | None, bool]:
+    """Search a schedule for one stage in canonical form, unless another thread or process is doing so.
 
+    Takes what :func:`tune` takes; no number of evaluations means as many as there is time for. By default a progress
+    bar is shown by the main thread on a terminal.
 
-def _tune_stage(h: MdHom, device: Device, key: Key, budget: _Budget) -> tuple[Tuned | None, bool]:
-    """Search under a claim, so that no two processes tune the same stage at once; also whether the user stopped it."""
-    known = cache()
+    Returns
+    -------
+    Tuned or None
+        None where another one holds the claim.
+    bool
+        Whether the user stopped it.
+    """
+    if progress is None:
+        progress = sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
+    known, key = cache(), key_of(h, device)
     owner = known.claim(key)
     if owner is None:
         return None, False
     try:
-        return _Tuning(h, device, key, budget, known, owner).run()
+        return _Tuning(h, device, key, _Budget(budget, evaluations, seed, progress), known, owner).run()
     finally:
         known.release(key, owner)
 
@@ -212,7 +226,7 @@ class _Tuning:
             self._made.append(measured)
             self._search.tell(candidate, measured.seconds)
             report(len(self._made), self._search.best)
-            if len(self._made) >= self._budget.evaluations or time.monotonic() >= last:
+            if len(self._made) == self._budget.evaluations or time.monotonic() >= last:
                 return
             candidate = self._search.ask()
 

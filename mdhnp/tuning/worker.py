@@ -5,26 +5,17 @@ pipe between the two is theirs alone: what compilers print goes elsewhere.
 """
 
 import subprocess
-import sys
 import tempfile
 from contextlib import suppress
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, ClassVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.bench import Task
+from mdhnp.tuning.processes import start
 from mdhnp.tuning.records import Measurement
 
 __all__ = ["Task", "Worker", "WorkerError"]
-
-#: Finds modules where the parent does, then runs a function on the pipe's end.
-_START = """
-import sys
-module, function, handle, *sys.path = sys.argv[1:]
-from importlib import import_module
-getattr(import_module(module), function)(int(handle))
-"""
 
 
 class WorkerError(RuntimeError):
@@ -105,17 +96,7 @@ class Worker:
     def _spawn(self) -> None:
         with suppress(OSError):
             self._said = tempfile.TemporaryFile()  # noqa: SIM115
-        self._pipe, theirs = Pipe()
-        with theirs:
-            handle = theirs.fileno()
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _START, *self.serve, str(handle), *filter(_is_text, sys.path)],
-                pass_fds=(handle,),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._said or subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C in a terminal is not for it
-            )
+        self._process, self._pipe = start(*self.serve, self._said)
 
     def _end(self) -> str:
         """Close, and say how the process ended: its status, and the last thing it printed."""
@@ -151,7 +132,3 @@ class Worker:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

@@ -1,0 +1,190 @@
+"""When calls are tuned: at once, when hot, meanwhile, never; and that calls go on whatever becomes of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp import config, dispatch
+from mdhnp.runtime.devices import Device, default_device
+from mdhnp.tuning import background, policy
+from mdhnp.tuning import tune as tune_module
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.policy import Watch
+
+A = np.ones((33, 34), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
+    dispatch.forget()
+    yield
+    background.wait()
+    dispatch.forget()
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Record searches by their number of evaluations; they find that the default schedule is best."""
+    found: list[int | None] = []
+
+    def search(h: Any, device: Device, budget: float, evaluations: int | None) -> tuple[Any, bool]:
+        found.append(evaluations)
+        entry = tune_module.Entry(tune_module.default(h, device.caps), 1e-3, 1, "2026-01-01T00:00:00Z", str(h))
+        cache().put(key_of(h, device), entry)
+        return object(), False
+
+    monkeypatch.setattr(tune_module, "tune_stage", search)
+    return found
+
+
+def product(x: np.ndarray = A) -> dispatch.Prepared:
+    """Multiply, check, and give the plan that did it."""
+    with dispatch.observe() as seen:
+        np.testing.assert_array_equal(mdhnp.matmul(x, x.T), np.full((33, 33), 34))
+    return seen[0][0]
+
+
+def test_off_never_searches(searched: list[int | None]) -> None:
+    with config(tuning="off", budget=1e-9):
+        assert [product().origins for _ in range(3)] == [("default",)] * 3
+    assert searched == []
+
+
+def test_full_searches_before_the_first_call(device: Device) -> None:
+    with config(tuning="full", budget=0.5):
+        plan = product()
+    assert plan.origins == ("tuned",)
+    assert plan.watch is None
+    (entry,) = cache().entries()
+    assert entry[1].schedule == plan.schedules[0]
+
+
+def test_full_reaches_calls_that_have_run_before(searched: list[int | None]) -> None:
+    with config(tuning="off"):
+        product()
+    with config(tuning="full"):
+        assert [product().origins for _ in range(2)] == [("tuned",)] * 2
+    assert searched == [None]
+
+
+def test_auto_searches_when_calls_have_cost_as_much(searched: list[int | None], monkeypatch: Any) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(
+        dispatch, "time", SimpleNamespace(perf_counter=lambda: next(clock) * 0.3)
+    )  # each call takes 0.3 s
+    with config(tuning="auto", budget=4.0, evaluations=7):
+        origins = [product().origins[0] for _ in range(16)]
+    assert searched == [7]
+    assert origins == ["default"] * 14 + ["tuned"] * 2  # 0.3 s each: 4 s are full
+
+
+def test_auto_searches_after_one_heavy_call(searched: list[int | None], monkeypatch: Any) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(dispatch, "time", SimpleNamespace(perf_counter=lambda: next(clock) * 1.5))
+    with config(tuning="auto"):
+        assert [product().origins[0] for _ in range(3)] == ["default", "tuned", "tuned"]
+    assert searched == [50]
+
+
+def test_a_search_elsewhere_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    h = product().mdhom
+    key = key_of(h, default_device())
+    owner = cache().claim(key, "somebody else")
+    with config(tuning="full", budget=0.2):
+        assert product().origins == ("default",)
+        cache().release(key, owner)
+        assert product().origins == ("tuned",)
+
+
+def test_one_search_at_a_time(searched: list[int | None]) -> None:
+    watch = Watch([product().mdhom], default_device())
+    with policy._searching:
+        assert not watch.tune(exhaustive=False)
+        patient = threading.Thread(target=watch.tune, kwargs={"exhaustive": True})
+        patient.start()
+    patient.join()
+    assert searched == [None]
+
+
+def test_calls_go_on_where_tuning_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("no more processes")
+
+    monkeypatch.setattr(tune_module, "tune_stage", fail)
+    with config(tuning="full"):
+        with pytest.warns(RuntimeWarning, match="could not be tuned: no more processes"):
+            product()
+        product()  # is not tried again
+
+
+def test_background_serves_meanwhile_and_swaps(device: Device) -> None:
+    with config(tuning="background", budget=60.0, evaluations=3):
+        assert product().origins == ("default",)
+        background.wait()
+        plan = product()
+    assert plan.origins == ("tuned",)
+    assert plan.watch is None
+    assert len(cache().measurements(key_of(dispatch.canonical(plan.mdhom), device))) == 3
+
+
+def serve_nothing(handle: int) -> None:
+    os._exit(3)
+
+
+def test_background_says_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background._Tuner, "serve", (__name__, "serve_nothing"))
+    said: list[str] = []
+    monkeypatch.setattr(background.warnings, "warn", lambda text, *_, **__: said.append(text))
+    with config(tuning="background"):
+        product()
+        background.wait()
+        assert product().origins == ("default",)
+    assert said == ["a call could not be tuned in the background: the process ended"]
+
+
+def test_the_program_ends_amid_a_background_search() -> None:
+    code = """
+import numpy as np, mdhnp
+from mdhnp.tuning import background
+mdhnp.matmul(np.ones((64, 64)), np.ones((64, 64)))
+while background._tuner._process is None: pass
+print(background._tuner._process.pid)
+"""
+    begin = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "MDHNP_TUNING": "background"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert time.monotonic() - begin < 60  # not that of the budget, over and over
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_has_jobs_of_its_own() -> None:
+    with policy._searching:
+        child = os.fork()
+        if child == 0:
+            free = policy._searching.acquire(blocking=False) and background._tuner._thread is None
+            os._exit(0 if free else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
