@@ -200,5 +200,10 @@ def test_a_fork_waits_for_compilers(device: Device, monkeypatch: pytest.MonkeyPa
 
 def test_options_differ_in_rounding_only(device: Device) -> None:
     options = programs.build_options(device)
-    assert options[0] == "-cl-std=CL1.2"
-    assert options[1:] in ((), ("-cl-fp32-correctly-rounded-divide-sqrt",))
+    assert options[:2] == ("-cl-std=CL1.2", "-w")
+    assert options[2:] in ((), ("-cl-fp32-correctly-rounded-divide-sqrt",))
+
+
+def test_warnings_are_not_printed(device: Device, capfd: pytest.CaptureFixture[str]) -> None:
+    build(device, text().replace("{ y", "{ int unused = 1.5; y"))
+    assert capfd.readouterr().err == ""

@@ -63,15 +63,15 @@ def build_options(device: Device) -> tuple[str, ...]:
 
     OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. Kernels say
     themselves where ``a*b+c`` may be one instruction. Division and square root are rounded as NumPy rounds them, where
-    the device can.
+    the device can. Warnings are for authors of kernels, and PoCL would print their number.
 
     Examples
     --------
     >>> build_options(find_device("oclgrind"))  # doctest: +SKIP
-    ('-cl-std=CL1.2',)
+    ('-cl-std=CL1.2', '-w')
     """
     exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return ("-cl-std=CL1.2", *(["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []))
+    return ("-cl-std=CL1.2", "-w", *(["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []))
 
 
 def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
