@@ -23,6 +23,7 @@ from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
 from mdhnp.runtime.devices import Device, default_device
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
+from mdhnp.runtime.results import empty
 from mdhnp.schedule import IllegalSchedule, Schedule, check
 from mdhnp.schedule.default import default
 from mdhnp.settings import Tuning, config
@@ -180,7 +181,7 @@ def _execute(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if prepared.plan is None:
         found = interpret(prepared.mdhom, *arrays)
         return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
-    results = tuple([np.empty(shape, dtype) for shape, dtype in prepared.outputs])
+    results = tuple([empty(shape, dtype) for shape, dtype in prepared.outputs])
     prepared.plan(arrays, results)
     return results
 

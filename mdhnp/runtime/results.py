@@ -1,0 +1,136 @@
+"""Memory of results: new for small ones, for large ones that of earlier results which nobody holds any more.
+
+Takes shapes and dtypes, gives arrays like ``numpy.empty``. It must not know devices. The system clears memory that it
+hands out, which takes longer than many a kernel needs to fill it; memory used again is there already.
+
+A large result is an array over a *lease* of a block, which holds the block. Every view of the result, and whatever else
+can reach its memory, holds the lease. So the lease dies last, and only then the block is free again.
+"""
+
+import mmap
+import os
+import sys
+import threading
+from contextlib import suppress
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LARGE", "empty"]
+
+Array = npt.NDArray[Any]
+
+#: Bytes from which on memory is used again. What is smaller the C library's own allocator mostly keeps for the next.
+LARGE = 4 * 1024**2
+
+#: Blocks are multiples of a huge page, and are used for results of at least four fifths of their size.
+_PAGE = 2 * 1024**2
+_SLACK = 4
+#: A free block goes back to the system when so many large results came after it and none fitted it.
+_AGE = 64
+
+_OFFERED = hasattr(mmap, "MADV_FREE")
+
+
+class Blocks:
+    """The free blocks, oldest first.
+
+    A finalizer runs at any line, also at one of ours, and must not wait for a lock that its own thread holds. So nobody
+    waits: who finds the lock taken does without the free blocks.
+
+    Free blocks are marked as memory that the system may take whenever it is short of some, without writing it anywhere;
+    until then they count as this process's. There are never more of them than an eighth of the machine's memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.free: list[tuple[int, mmap.mmap]] = []  # with the number of blocks taken before
+        self._most = most
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    def take(self, nbytes: int) -> mmap.mmap:
+        """Give a block of at least so many bytes: the last one returned that fits, or a new one.
+
+        Raises
+        ------
+        OSError
+            If there is no memory.
+        """
+        size = -(-nbytes // _PAGE) * _PAGE
+        if self._lock.acquire(blocking=False):
+            try:
+                self._taken += 1
+                while self.free and self.free[0][0] < self._taken - _AGE:
+                    del self.free[0]
+                for at in range(len(self.free) - 1, -1, -1):
+                    if size <= len(self.free[at][1]) <= size + size // _SLACK:
+                        return self.free.pop(at)[1]
+            finally:
+                self._lock.release()
+        block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            _advise(block, mmap.MADV_HUGEPAGE)
+        return block
+
+    def give_back(self, block: mmap.mmap) -> None:
+        """Keep a block for the next result, if there is room; called by the garbage collector, in any thread."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if sum(len(other) for _, other in self.free) + len(block) <= self._most:
+                    _advise(block, mmap.MADV_FREE)
+                    self.free.append((self._taken, block))
+            finally:
+                self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Make the lock anew, which a thread of the parent may hold. The blocks are the child's own copies."""
+        self._lock = threading.Lock()
+
+
+def _advise(block: mmap.mmap, advice: int) -> None:
+    with suppress(OSError):  # systems that do not know it
+        block.madvise(advice)
+
+
+_blocks = Blocks(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 if _OFFERED else 0)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blocks.after_fork_in_child)
+
+
+class _Lease(np.ndarray[Any, Any]):
+    """All bytes of a block; NumPy keeps it as the base of arrays over it, since its type is another than theirs."""
+
+    __slots__ = ()
+
+    # What it needs lies in its defaults: at the end of the process the module's names go before the last result.
+    def __del__(self, blocks: Blocks = _blocks, ending: Any = sys.is_finalizing) -> None:
+        if not ending():
+            blocks.give_back(cast("mmap.mmap", self.base))
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Give an array whose values are what happens to be in memory, as ``numpy.empty`` does.
+
+    A large one does not own its memory, as a view does not, and begins at a page's boundary.
+
+    Raises
+    ------
+    MemoryError
+        If there is no memory.
+
+    Examples
+    --------
+    >>> empty((3, 4), np.dtype(np.float32)).shape
+    (3, 4)
+    """
+    nbytes = prod(shape) * dtype.itemsize
+    if nbytes < LARGE or not _OFFERED:
+        return np.empty(shape, dtype)
+    try:
+        block = _blocks.take(nbytes)
+    except OSError:
+        return np.empty(shape, dtype)  # or the error that NumPy raises
+    return np.ndarray(shape, dtype, _Lease((len(block),), np.uint8, block))

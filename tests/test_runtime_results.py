@@ -1,0 +1,230 @@
+"""Result memory: used again when nobody can reach it any more, never before."""
+
+import gc
+import mmap
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.runtime import results
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.plan import Plan
+from mdhnp.runtime.results import LARGE, Blocks, empty
+
+N = LARGE // 4 + 1000
+F32 = np.dtype(np.float32)
+PAGE = 2 * 1024**2
+
+pytestmark = pytest.mark.skipif(not results._OFFERED, reason="the system cannot mark memory as free")
+
+
+@pytest.fixture(autouse=True)
+def blocks(monkeypatch: pytest.MonkeyPatch) -> Blocks:
+    """Give each test free blocks of its own."""
+    own = Blocks(results._blocks._most)
+    monkeypatch.setattr(results, "_blocks", own)
+    monkeypatch.setattr(results._Lease.__del__, "__defaults__", (own, *results._Lease.__del__.__defaults__[1:]))
+    return own
+
+
+def address(a: Any) -> int:
+    return int(a.__array_interface__["data"][0])
+
+
+def test_a_dead_results_memory_is_used_again(blocks: Blocks) -> None:
+    a = empty((N,), F32)
+    before = address(a)
+    assert not blocks.free
+    del a
+    assert len(blocks.free) == 1
+    b = empty((2, N // 2), F32)
+    assert address(b) == before
+    assert not blocks.free
+
+
+def cycle(a: Any) -> list[Any]:
+    found = [a]
+    found.append(found)
+    return found
+
+
+HOLDERS: dict[str, Callable[[Any], Any]] = {
+    "slice": lambda a: a[10:20],
+    "slice of a slice": lambda a: a[10:][::2][5:9],
+    "transpose": lambda a: a.reshape(2, -1).T,
+    "another type": lambda a: a.view(np.uint8),
+    "subclass": lambda a: a.view(np.recarray),
+    "asarray": lambda a: np.asarray(memoryview(a)),
+    "memoryview": lambda a: memoryview(a)[3:],
+    "iterator": lambda a: a.flat,
+    "ctypes": lambda a: a.ctypes.data_as(__import__("ctypes").c_void_p),
+    "dlpack": np.from_dlpack,
+    "base": lambda a: a.base,
+    "base of a view": lambda a: a[5:].base,
+    "broadcast": lambda a: np.broadcast_to(a, (3, a.size)),
+    "out-of-band pickle": pickle.PickleBuffer,
+    "cycle": cycle,
+}
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+def test_whatever_reaches_the_memory_keeps_it(blocks: Blocks, hold: Callable[[Any], Any]) -> None:
+    a = empty((N,), F32)
+    holder = hold(a)
+    del a
+    assert not blocks.free
+    del holder
+    gc.collect()
+    assert len(blocks.free) == 1
+
+
+def test_results_are_like_numpys(blocks: Blocks) -> None:
+    for _ in range(2):
+        a = empty((3, N), np.dtype(np.float64))
+        assert (a.shape, a.dtype, type(a)) == ((3, N), np.float64, np.ndarray)
+        assert a.flags.c_contiguous
+        assert a.flags.aligned
+        assert a.flags.writeable
+        assert address(a) % mmap.PAGESIZE == 0
+        a.flags.writeable = False
+        a.flags.writeable = True  # NumPy allows it only where the base is writable
+        a[...] = 1
+        assert a.sum() == a.size
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(a)), a)
+        del a
+    small = empty((LARGE // 4 - 1,), F32)
+    assert small.flags.owndata
+
+
+def test_a_block_serves_sizes_near_its_own_only(blocks: Blocks) -> None:
+    sizes = [10 * PAGE, 20 * PAGE]
+    kept = [empty((n,), np.dtype(np.uint8)) for n in sizes]
+    del kept[:]
+    assert sorted(len(b) for _, b in blocks.free) == sizes
+    much_smaller = empty((7 * PAGE,), np.dtype(np.uint8))
+    assert len(blocks.free) == 2
+    smaller = empty((8 * PAGE,), np.dtype(np.uint8))
+    assert [len(b) for _, b in blocks.free] == [20 * PAGE]
+    larger = empty((20 * PAGE + 1,), np.dtype(np.uint8))
+    assert len(blocks.free) == 1
+    for a in (much_smaller, smaller, larger):
+        a[:] = 1
+
+
+def test_free_memory_is_bounded_and_ages(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = Blocks(3 * PAGE)
+    for block in [few.take(PAGE) for _ in range(5)]:
+        few.give_back(block)
+    assert len(few.free) == 3
+    many = Blocks(100 * PAGE)
+    many.give_back(many.take(20 * PAGE))
+    for _ in range(results._AGE + 1):
+        assert any(len(b) == 20 * PAGE for _, b in many.free)
+        many.give_back(many.take(2 * PAGE))
+    assert [len(b) for _, b in many.free] == [2 * PAGE]
+
+
+def test_who_finds_the_lock_taken_does_not_wait(blocks: Blocks) -> None:
+    a, b = empty((N,), F32), empty((N,), F32)
+    del a
+    with blocks._lock:  # as in a finalizer that runs amid `take`
+        del b
+        c = empty((N,), F32)
+    assert len(blocks.free) == 1
+    c[:] = 1
+
+
+def test_no_memory_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError):
+        empty((2**60,), F32)
+
+
+def test_threads_never_share_memory(blocks: Blocks) -> None:
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        held: list[Any] = []
+        for n in range(60):
+            a = empty((int(rng.integers(N, 2 * N)),), F32)
+            a[::1024] = seed * 1000 + n
+            held.append((a[::1024], seed * 1000 + n))
+            del a
+            if len(held) > 3:
+                view, value = held.pop(int(rng.integers(4)))
+                assert (view == value).all()
+        for view, value in held:
+            assert (view == value).all()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert 0 < len(blocks.free) <= 24
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_has_memory_of_its_own(blocks: Blocks) -> None:
+    free, held = empty((N,), F32), empty((N,), F32)
+    free[:], held[:] = 1, 2
+    where = address(free)
+    del free
+    blocks._lock.acquire()  # by a thread that the child does not have
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        blocks.after_fork_in_child()
+        again = empty((N,), F32)
+        held[:] = again[:] = 3
+        os.write(write, str(address(again) == where).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    blocks._lock.release()
+    assert os.read(read, 10) == b"True"
+    os.close(read)
+    os.close(write)
+    assert (held == 2).all()
+
+
+def test_calls_recycle_large_results(device: Device, blocks: Blocks) -> None:
+    x = np.arange(2048, dtype=np.float32)
+    for n in range(4):
+        result = mdhnp.einsum("i,j->ij", x, x + n)
+        first = result[1]
+        np.testing.assert_array_equal(result[:3], np.multiply.outer(x[:3], x + n))
+        np.testing.assert_array_equal(result[-1], x[-1] * (x + n))
+        del result
+        assert not blocks.free
+        del first
+        assert len(blocks.free) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals between threads")
+def test_memory_that_a_kernel_may_still_write_is_not_free(device: Device, blocks: Blocks) -> None:
+    text = (
+        "__kernel void slow(__global const float *x, __global float *y) { float s = x[0];"
+        " for (int k = 0; k < 300000000; k++) s = s * 0.999f + 0.001f; for (int i = 0; i < 256; i++) y[i] = s; }"
+    )
+    program = Program(text, (Kernel("slow", 1, 1, (Argument("input", 0), Argument("output", 0))),), ())
+    x, y = np.ones(256, np.float32), empty((N,), F32)
+    y[:] = 0
+    plan = Plan(device, program, [Layout.of(x)], [Layout.of(y)])
+    timer = threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        plan([x], [y])
+    timer.join()
+    del y
+    gc.collect()
+    assert not blocks.free
+    for thread in threading.enumerate():
+        if thread.name == "mdhnp-call":
+            thread.join()
+    gc.collect()
+    assert len(blocks.free) == 1
