@@ -36,25 +36,16 @@ _SECOND_KERNEL = 8e-6
 
 def cpu_seconds(facts: Facts, choices: Choices, caps: DeviceCaps) -> Floats:
     """Estimate the time of one launch of each schedule, in seconds; one work-item a work-group."""
-    seconds = np.empty(len(choices))
-    # Rows that agree on copies and results share their loop order.
-    kinds = choices.results * (1 << choices.packed.shape[1]) + choices.packed @ (
-        1 << np.arange(choices.packed.shape[1])
-    )
-    for kind in np.unique(kinds):
-        rows = np.flatnonzero(kinds == kind)
-        seconds[rows] = _Model(facts, choices.take(rows), caps).seconds()
-    return seconds
+    return _Model(facts, choices, caps).seconds()
 
 
 class _Model:
-    """The terms of the estimate for rows that agree on copies and results."""
+    """The terms of the estimate, one number a schedule each."""
 
     def __init__(self, facts: Facts, choices: Choices, caps: DeviceCaps) -> None:
         self.facts, self.caps = facts, caps
-        self.packed = [bool(p) for p in choices.packed[0]]
-        self.results = int(choices.results[0])
-        self.order = global_order(facts, self.packed, self.results)
+        self.packed, self.results = choices.packed, choices.results
+        self.order = _orders(facts, choices)
         self.pt = choices.private_tile.astype(float)
         self.lt = choices.local_tile.astype(float)
         self.wg = choices.num_wg.astype(float)
@@ -103,8 +94,7 @@ class _Model:
             for d in facts.depends[n]:
                 lanes |= self.moves[d]
                 stride = np.where(self.moves[d], abs(facts.strides[n][d]), stride)
-            if self.packed[n]:
-                stride = np.where(lanes, self._packed_stride(n), stride)
+            stride = np.where(lanes & self.packed[:, n], self._packed_stride(n), stride)
             vectors = shared / self.width
             loads += np.where(lanes, vectors * np.where(stride <= 1, self.registers, 1.5 * self.width), shared)
             live += np.where(lanes, np.minimum(vectors, 4) * self.registers, 1.0)
@@ -141,8 +131,8 @@ class _Model:
         swept = _product(self.pt, facts.depends[n]) * trips * size
         lost = np.where(swept > 0.75 * self.caps.l1, 0.6 * count, 0.0)
         stride = abs(facts.strides[n][inner]) * size
-        if not self.packed[n] and stride >= 512:
-            pages = trips * min(stride, _PAGE) / _PAGE
+        if stride >= 512:
+            pages = np.where(self.packed[:, n], 0.0, trips * min(stride, _PAGE) / _PAGE)
             lost = lost + np.where(pages > _PAGES, 1.5 * count + 4.0 * min(stride / _PAGE, 1.0), 0.0)
         return lost
 
@@ -165,31 +155,30 @@ class _Model:
         scalar_stores = elements * (2 + np.where(self.width > 1, 3 * (1 + np.log2(self.width)), 0.0))
         stores = np.where(kept, vector_stores, scalar_stores)
         passes = _product(self.tiles, facts.combined)
-        if self.results == PRIVATE:
-            cycles = 3 + elements / self.width + (20 + 3 * stores) / np.maximum(passes, 1)
-        else:
-            cycles = 20 + stores * (2 + np.where((passes > 1) & (self.results == GLOBAL), 2.0, 1.0))
+        cycles = np.where(
+            self.results == PRIVATE,
+            3 + elements / self.width + (20 + 3 * stores) / np.maximum(passes, 1),
+            20 + stores * (2 + np.where((passes > 1) & (self.results == GLOBAL), 2.0, 1.0)),
+        )
         return cycles
 
     def _copies(self) -> Floats:
         """Cycles one work-group spends copying tiles to local memory."""
         facts, total = self.facts, np.zeros(len(self.pt))
-        for n, packed in enumerate(self.packed):
-            if not packed:
-                continue
+        trips = self._in_order(self.per_group)
+        for n in np.flatnonzero(self.packed.any(axis=0)):
             times = np.ones(len(total))
             pending = np.ones(len(total))
-            for d in self.order:
-                pending = pending * self.per_group[:, d]
-                if d in facts.depends[n]:
-                    # A loop that moves the tile copies it anew, with all loops around it.
-                    times = np.where(self.per_group[:, d] > 1, pending, times)
+            for count, moved in zip(trips, self._moved(n), strict=True):
+                pending = pending * count
+                # A loop that moves the tile copies it anew, with all loops around it.
+                times = np.where(moved & (count > 1), pending, times)
             size = _product(self.lt, facts.depends[n])
             unit = [d for d in facts.depends[n] if abs(facts.strides[n][d]) == 1]
             straight = np.zeros(len(total), bool)
             for d in unit:
                 straight |= (self.vector == d) if d in facts.kept else False
-            total += times * (size * np.where(straight, 0.15, 1.2) + 30)
+            total += np.where(self.packed[:, n], times * (size * np.where(straight, 0.15, 1.2) + 30), 0.0)
         return total
 
     def _memory(self) -> Floats:
@@ -201,11 +190,9 @@ class _Model:
             again, pending = np.ones(len(total)), np.ones(len(total))
             if size > caps.l2 // 2:
                 # Loops around an inner loop that moves the input bring it in again.
-                for d in self.order:
-                    if d in facts.depends[n]:
-                        again = np.where(self.tiles[:, d] > 1, pending, again)
-                    else:
-                        pending = pending * self.tiles[:, d]
+                for count, moved in zip(self._in_order(self.tiles), self._moved(n), strict=True):
+                    again = np.where(moved & (count > 1), pending, again)
+                    pending = np.where(moved, pending, pending * count)
             run = np.full(len(total), 1.0)
             for d in facts.depends[n]:
                 if abs(facts.strides[n][d]) == 1:
@@ -214,11 +201,29 @@ class _Model:
             run = run * view.dtype.itemsize
             waste = 1 + 256 / run if size > caps.l2 else np.maximum(1.0, 64 / run)
             total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
-        passes = _product(self.tiles, facts.combined) if self.results == GLOBAL else np.ones(len(total))
+        passes = np.where(self.results == GLOBAL, _product(self.tiles, facts.combined), 1.0)
         for view in facts.h.outputs:
             size = view.elements() * view.dtype.itemsize
             total += size * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         return total
+
+
+    def _in_order(self, columns: Floats) -> Floats:
+        """Each schedule's columns as its loops over local tiles stand, outermost first; one line a loop."""
+        found: Floats = np.take_along_axis(columns, self.order, axis=1).T
+        return found
+
+    def _moved(self, n: int) -> npt.NDArray[np.bool_]:
+        """Whether those loops move an input."""
+        moved = np.array([d in self.facts.depends[n] for d in range(self.facts.h.rank)], bool)
+        return np.asarray(moved[self.order].T)
+
+
+def _orders(facts: Facts, choices: Choices) -> npt.NDArray[np.int64]:
+    """Loop order over local tiles of each schedule: one for every choice of copies and place of results."""
+    kinds, kind = np.unique(np.column_stack((choices.packed, choices.results)), axis=0, return_inverse=True)
+    listed = [global_order(facts, k[:-1].astype(bool).tolist(), int(k[-1])) for k in kinds]
+    return np.array(listed, np.int64).reshape(len(kinds), facts.h.rank)[kind.reshape(-1)]
 
 
 def _product(columns: Floats, dims: Iterable[int]) -> Floats:
