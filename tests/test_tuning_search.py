@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mdhnp.mdh import canonical, cc, md_hom, pw
+from mdhnp.mdh import canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps, LocalCopy, Schedule, check
 from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Facts, complete
+from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of, schedule_for
 from mdhnp.tuning.records import Entry
 from mdhnp.tuning.search import Search
-from mdhnp.tuning.space import neighbour, sample
+from mdhnp.tuning.space import neighbours, rows, sample, schedule
 
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
 GPU = replace(
@@ -42,24 +42,25 @@ def stages():
         "dot": canonical(md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]").bind(np.ones(999), np.ones(999))),
         "contraction": canonical(contraction.bind(np.ones((5, 6, 7, 8)), np.ones((3, 8, 4, 6)))),
         "stencil": canonical(blur.bind(np.ones((40, 50)))),
+        "scan": canonical(md_hom(lambda x: x, {"i": cc, "j": ps("add")}, "x[i,j] -> y[i,j]").bind(np.ones((30, 700)))),
+        "long scan": canonical(md_hom(lambda x: x, {"j": ps("add")}, "x[j] -> y[j]").bind(np.ones(70_000))),
     }
 
 
+@pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("name", stages())
-def test_samples_and_neighbours_are_legal(name):
+def test_samples_and_neighbours_are_legal(name, caps):
     h = stages()[name]
     facts, rng = Facts(h), np.random.default_rng(0)
-    choices = sample(facts, CAPS, 500, rng)
-    assert len(choices) > 50
-    for row in range(0, len(choices), 10):
-        check(h, complete(facts, choices, row), CAPS)
-    for caps in (CAPS, GPU):
-        start = default(h, caps)
-        found = [s for s in (neighbour(facts, start, caps, rng) for _ in range(100)) if s is not None]
-        assert len(set(found)) > 5
-        assert start not in found
-        for s in found:
-            check(h, s, caps)
+    start = default(h, caps)
+    samples = sample(facts, caps, 2000, rng)
+    beside = neighbours(facts, rows([start]), caps, 300, rng)
+    for choices, least in ((samples, 20), (beside, 6)):
+        found = [schedule(facts, choices, row, caps) for row in range(0, len(choices), 1 + len(choices) // 100)]
+        assert len(set(found)) >= least
+        legal = [s for s in found if is_legal(h, s, caps)]
+        assert len(legal) >= 0.8 * len(found), "rejection sees almost all there is to see"
+        assert any(s != start for s in legal)
 
 
 def drive(search: Search, count: int) -> list[Schedule]:
@@ -79,6 +80,16 @@ def test_search_starts_with_the_schedule_in_use_and_never_repeats():
     asked = drive(Search(h, CAPS, start), 60)
     assert asked[0] == start
     assert len(set(asked)) == len(asked)
+
+
+def test_search_ends_where_there_is_nothing_to_choose():
+    for h in (gemm(1, 1, 1), gemm(2, 1, 1)):
+        search, asked = Search(h, CAPS, default(h, CAPS)), []
+        while (s := search.ask()) is not None and len(asked) < 500:
+            asked.append(s)
+            search.tell(s, 1e-6)
+        assert 1 <= len(asked) < 500
+        assert len(set(asked)) == len(asked)
 
 
 def test_search_is_reproducible_by_its_seed():
@@ -154,11 +165,10 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkey
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     h, near = gemm(61, 67, 71), gemm(62, 68, 72)
     start = default(h, device.caps)
-    other = next(
-        s
-        for s in (neighbour(Facts(h), start, device.caps, np.random.default_rng(n)) for n in range(50))
-        if s is not None
-    )
+    facts = Facts(h)
+    beside = neighbours(facts, rows([start]), device.caps, 50, np.random.default_rng(0))
+    listed = (schedule(facts, beside, row, device.caps) for row in range(len(beside)))
+    other = next(s for s in listed if s != start and is_legal(h, s, device.caps))
     assert schedule_for(h, device) == (start, "default")
     cache().put(key_of(h, device), Entry(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
     assert schedule_for(h, device) == (other, "tuned")

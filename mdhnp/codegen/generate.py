@@ -18,6 +18,7 @@ from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["generate", "second_stage"]
@@ -111,6 +112,7 @@ def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], out
     build.add(part, replace(s, second=None), inputs, temporaries, partial=True)
     extra = [inputs[n] for n in finish_inputs(h)]
     after = s.second or build.default(second, build.caps)
+    check(second, after, build.caps)
     _stage(build, second, after, [*temporaries, *extra], outputs)
 
 

@@ -212,8 +212,8 @@ def complete(facts: Facts, choices: Choices, row: int) -> Schedule:
         results=RESULTS[results],
         global_order=order,
         local_order=facts.loop_order,
-        private_order=(*facts.combined, *facts.kept),
+        private_order=facts.loop_order if facts.h.dims("ps") else (*facts.combined, *facts.kept),
         group_order=order[::-1],
         item_order=facts.loop_order[::-1],
-        combine_on="local" if results == PRIVATE and facts.combined else "global",
+        combine_on="local" if results == PRIVATE and facts.h.dims("pw") else "global",
     )

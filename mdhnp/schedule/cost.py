@@ -166,7 +166,7 @@ class _Model:
         """Cycles one work-group spends copying tiles to local memory."""
         facts, total = self.facts, np.zeros(len(self.pt))
         trips = self._in_order(self.per_group)
-        for n in np.flatnonzero(self.packed.any(axis=0)):
+        for n in np.flatnonzero(self.packed.any(axis=0)).tolist():
             times = np.ones(len(total))
             pending = np.ones(len(total))
             for count, moved in zip(trips, self._moved(n), strict=True):
@@ -206,7 +206,6 @@ class _Model:
             size = view.elements() * view.dtype.itemsize
             total += size * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         return total
-
 
     def _in_order(self, columns: Floats) -> Floats:
         """Each schedule's columns as its loops over local tiles stand, outermost first; one line a loop."""

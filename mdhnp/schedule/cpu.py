@@ -173,8 +173,9 @@ def fitting(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.
 
 
 def _lanes(choices: Choices, dims: list[int]) -> npt.NDArray[np.int64]:
-    """Lanes along each of the given dimensions."""
-    return np.where(choices.vector_dim[:, None] == np.array(dims, np.int64), choices.vector_width[:, None], 1)
+    """Work-items and lanes of their vectors along each of the given dimensions."""
+    vectors = np.where(choices.vector_dim[:, None] == np.array(dims, np.int64), choices.vector_width[:, None], 1)
+    return np.asarray(choices.num_wi[:, dims] * vectors)
 
 
 def _with_groups(facts: Facts, choices: Choices, caps: DeviceCaps) -> Choices:

@@ -7,10 +7,10 @@ from mdhnp.mdh import MdHom
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Facts, fallback
+from mdhnp.schedule.choices import Choices, Facts, fallback
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["gpu_default"]
+__all__ = ["gpu_complete", "gpu_default"]
 
 _WARP = 32
 
@@ -23,6 +23,28 @@ def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
             if is_legal(h, schedule, caps):
                 return schedule
     return fallback(h)
+
+
+def gpu_complete(facts: Facts, choices: Choices, row: int) -> Schedule:
+    """The schedule of one row of a batch whose results stay in registers, with the orders that the rules above use."""
+    h, units = facts.h, _units(facts)
+    x = units[0] if units else -1
+    copies = tuple(_shared_tile(facts, n, x) if p else None for n, p in enumerate(choices.packed[row]))
+    s = replace(
+        _build(facts, {}, {}, {}),
+        num_wg=tuple(choices.num_wg[row].tolist()),
+        num_wi=tuple(choices.num_wi[row].tolist()),
+        local_tile=tuple(choices.local_tile[row].tolist()),
+        private_tile=tuple(choices.private_tile[row].tolist()),
+        vector_dim=int(choices.vector_dim[row]),
+        vector_width=int(choices.vector_width[row]),
+        local_copies=copies,
+    )
+    if any(s.num_wi[d] > 1 for d in facts.combined):
+        side = [d for d in _walked(facts) if d in facts.kept]
+        s = replace(s, item_order=(*side, *(d for d in s.item_order if d not in side)))
+    ordered = bool(h.dims("pw")) and h.operator is not None and not h.operator.commutative
+    return replace(s, combine_on="local") if ordered or not chain_is_short(h, s) else s
 
 
 def _power_of_two(n: int) -> int:
@@ -131,6 +153,13 @@ def _shared_tile(facts: Facts, n: int, x: int) -> LocalCopy | None:
     return LocalCopy(tuple(sorted(range(len(view.shape)), key=innermost)))
 
 
+def _walked(facts: Facts) -> list[int]:
+    """Dimensions that neighbouring work-items should walk along: where the largest input is contiguous."""
+    h = facts.h
+    largest = max(range(len(h.inputs)), key=lambda n: h.inputs[n].elements())
+    return [d for d in range(h.rank) if abs(facts.strides[largest][d]) == 1 and h.extents[d] > 1]
+
+
 def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     """Few results, or inputs contiguous along the reduction: work-items share each reduction and combine in a tree."""
     h = facts.h
@@ -139,9 +168,7 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     operator = h.operator
     if operator is None or not operator.commutative:
         return []
-    # The input with the most elements decides which dimension neighbouring work-items walk along.
-    largest = max(range(len(h.inputs)), key=lambda n: h.inputs[n].elements())
-    unit = [d for d in range(h.rank) if abs(facts.strides[largest][d]) == 1 and h.extents[d] > 1]
+    unit = _walked(facts)
     contiguous = [d for d in unit if d in facts.combined]
     side = [d for d in unit if d in facts.kept]
     results = prod(h.extents[d] for d in facts.kept)

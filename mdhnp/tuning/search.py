@@ -1,11 +1,12 @@
 """The search for a good schedule: asks for measurements, is told times, and never measures itself.
 
-The cost model ranks thousands of samples; a diverse shortlist, beginning with the default schedule, is measured first.
-Then a ridge regression on log(time ÷ model) learns what the model misses, and chooses among neighbours of the best.
+A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; a diverse shortlist, beginning with
+the default schedule, is measured first. Then a ridge regression on log(time ÷ model) learns what the model misses, and
+chooses among neighbours of the best.
 Any object with `ask` and `tell` can take its place.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +14,16 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Choices, Facts, complete
+from mdhnp.schedule.choices import PRIVATE, Choices, Facts
 from mdhnp.schedule.cost import cpu_seconds
-from mdhnp.tuning.space import neighbour, rows, sample
+from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
+from mdhnp.tuning.space import neighbours, rows, sample, schedule
 
 __all__ = ["Search"]
 
 Floats = npt.NDArray[np.float64]
 
-_SAMPLES, _SHORTLIST, _PARENTS, _NEIGHBOURS = 20_000, 25, 5, 32
+_SAMPLES, _SHORTLIST, _PARENTS, _NEIGHBOURS = 20_000, 25, 5, 64
 _EXPLORE = 0.1
 #: What a schedule that failed counts as, relative to the slowest that worked.
 _FAILURE = 4.0
@@ -101,26 +103,21 @@ class Search:
         """Schedules that worked, fastest first, equal ones in the order they were told."""
         return sorted((s for s, t in self._times.items() if t is not None), key=lambda s: self._times[s] or 0.0)
 
-    @property
-    def _modelled(self) -> bool:
-        """Whether the cost model knows such schedules."""
-        return self._caps.kind == "cpu" and not self._h.dims("ps")
-
     def _shortlist(self) -> list[Schedule]:
         """The samples the model likes best, at most two of a kind."""
-        if not self._modelled:
+        if not self._h.rank:  # one point: nothing to choose
             return []
         choices = sample(self._facts, self._caps, _SAMPLES, self._rng)
         kinds: dict[tuple[object, ...], int] = {}
         found: list[Schedule] = []
-        for row in np.argsort(cpu_seconds(self._facts, choices, self._caps), kind="stable"):
+        for row in np.argsort(self._model(choices), kind="stable"):
             kind = _kind(choices, int(row))
             if kinds.get(kind, 0) >= 2:
                 continue
-            schedule = complete(self._facts, choices, int(row))
-            if is_legal(self._h, schedule, self._caps):
+            candidate = schedule(self._facts, choices, int(row), self._caps)
+            if is_legal(self._h, candidate, self._caps):
                 kinds[kind] = kinds.get(kind, 0) + 1
-                found.append(schedule)
+                found.append(candidate)
             if len(found) == _SHORTLIST - 1:
                 break
         return found
@@ -128,55 +125,52 @@ class Search:
     def _propose(self) -> Schedule | None:
         """The neighbour of the best with the smallest predicted time; now and then any of them."""
         parents = self._ranked()[:_PARENTS]
-        fresh: dict[Schedule, None] = {}
-        for _ in range(4 * _NEIGHBOURS if parents else 0):
-            if len(fresh) == _NEIGHBOURS:
-                break
-            parent = parents[int(self._rng.integers(len(parents)))]
-            candidate = neighbour(self._facts, parent, self._caps, self._rng)
-            if candidate is not None and candidate not in self._times and candidate not in self._old:
-                fresh[candidate] = None
-        candidates = list(fresh)
-        if not candidates:
-            return None
-        if self._rng.random() < _EXPLORE:
-            return candidates[int(self._rng.integers(len(candidates)))]
-        return candidates[int(np.argmin(self._predict(candidates)))]
+        for _ in range(4 if parents and self._h.rank else 0):
+            choices = neighbours(self._facts, rows(parents), self._caps, _NEIGHBOURS, self._rng)
+            explore = self._rng.random() < _EXPLORE
+            liking = self._rng.random(len(choices)) if explore else self._predict(choices)
+            for row in np.argsort(liking, kind="stable"):
+                candidate = schedule(self._facts, choices, int(row), self._caps)
+                new = candidate not in self._times and candidate not in self._old
+                if new and is_legal(self._h, candidate, self._caps):
+                    return candidate
+        return None
 
-    def _predict(self, candidates: Sequence[Schedule]) -> Floats:
+    def _predict(self, candidates: Choices) -> Floats:
         """Logarithm of the expected time: the model's, corrected by a ridge regression over what was measured."""
-        known = list(self._times)
+        known = len(self._times)
         worst = max(t for t in self._times.values() if t is not None)
         times = np.array([t if t is not None else _FAILURE * worst for t in self._times.values()])
-        features = np.array([_features(self._h, s) for s in [*known, *candidates]])
-        measured = features[: len(known)]
+        choices = Choices.join([rows(list(self._times)), candidates])
+        features, model = _features(self._facts, choices), self._model(choices)
+        measured = features[:known]
         features = (features - measured.mean(axis=0)) / (measured.std(axis=0) + 1e-9)
-        model = self._log_model([*known, *candidates])
-        residual = np.log(times) - model[: len(known)]
-        x = features[: len(known)]
+        residual = np.log(times) - model[:known]
+        x = features[:known]
         weights = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ (residual - residual.mean()))
-        predicted: Floats = model[len(known) :] + residual.mean() + features[len(known) :] @ weights
+        predicted: Floats = model[known:] + residual.mean() + features[known:] @ weights
         return predicted
 
-    def _log_model(self, schedules: Sequence[Schedule]) -> Floats:
-        if not self._modelled:
-            return np.zeros(len(schedules))
-        logarithms: Floats = np.log(cpu_seconds(self._facts, rows(schedules), self._caps))
+    def _model(self, choices: Choices) -> Floats:
+        """Logarithm of the time that the device's model expects."""
+        scan = bool(self._h.dims("ps"))
+        model = gpu_seconds if self._caps.kind == "gpu" else scan_seconds if scan else cpu_seconds
+        logarithms: Floats = np.log(model(self._facts, choices, self._caps))
         return logarithms
 
 
-def _features(h: MdHom, s: Schedule) -> Floats:
-    """Logarithms of all sizes, what is wasted at borders, and which choices were made."""
-    sizes = np.log2([*s.num_wg, *s.num_wi, *s.local_tile, *s.private_tile])
-    ragged = [(-n % s.step(d)) / n for d, n in enumerate(h.extents)]
-    vector = [s.vector_dim == d for d in range(h.rank)]
-    copies = [c is not None for c in s.local_copies]
-    together = [np.log2(float(np.prod(s.private_tile))), np.log2(s.work_groups), s.results == "private"]
-    return np.array([*sizes, *ragged, *vector, *copies, *together], float)
+def _features(facts: Facts, c: Choices) -> Floats:
+    """Logarithms of all sizes, what is wasted at borders, and which choices were made, one line a schedule."""
+    dims, extents = np.arange(facts.h.rank), np.array(facts.h.extents, np.int64)
+    sizes = np.log2(np.column_stack((c.num_wg, c.num_wi, c.local_tile, c.private_tile)))
+    ragged = (-extents % (c.private_tile * c.num_wi)) / extents
+    vector = c.vector_dim[:, None] == dims
+    points, groups = np.log2(np.prod(c.private_tile, axis=1)), np.log2(np.prod(c.num_wg, axis=1))
+    return np.column_stack((sizes, ragged, vector, c.packed, points, groups, c.results == PRIVATE)).astype(float)
 
 
 def _kind(choices: Choices, row: int) -> tuple[object, ...]:
-    """What makes two schedules alike: register tile, work-groups, copies."""
+    """What makes two schedules alike: register tile, work-groups, work-items, copies."""
     groups = tuple(int(g).bit_length() for g in choices.num_wg[row])
-    tile, packed = choices.private_tile[row].tolist(), choices.packed[row].tolist()
-    return (tuple(tile), int(choices.vector_dim[row]), groups, tuple(packed))
+    tile, items = choices.private_tile[row].tolist(), choices.num_wi[row].tolist()
+    return (tuple(tile), int(choices.vector_dim[row]), groups, tuple(items), tuple(choices.packed[row].tolist()))

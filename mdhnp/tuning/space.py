@@ -1,96 +1,121 @@
-"""The space of schedules to search: random samples, and the neighbours of a schedule.
+"""The space of schedules to search: random samples, and the neighbours of schedules, thousands of rows at a time.
 
-Samples are drawn a dimension at a time from one table of (work-groups, local tile, private tile) rows each; what only
-several dimensions together decide (registers, local memory, work-groups in all) is sorted out by rejection, thousands
-of rows at a time. Never enumerated: the space of a 7-dimensional contraction has more members than could be counted.
+Samples are drawn a dimension at a time from one table of sizes each; what only several dimensions together decide
+(registers, local memory, work-items and work-groups in all) is sorted out by rejection. Rows are repaired first, so
+that few are rejected: tiles fit extents, work-groups fit tiles. Never enumerated: the space of a 7-dimensional
+contraction has more members than could be counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
-from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.choices import GLOBAL, PRIVATE, RESULTS, Choices, Facts, complete, packed_layout
 from mdhnp.schedule.cpu import fitting, vector_choices
+from mdhnp.schedule.gpu import gpu_complete
 
-__all__ = ["neighbour", "rows", "sample"]
+__all__ = ["neighbours", "rows", "sample", "schedule"]
+
+Ints = npt.NDArray[np.int64]
 
 _POINTS = (1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 _VECTORS = (1, 1, 2, 2, 3, 4, 4, 6, 8)
 _STEPS = (1, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512)
 _GROUPS = (1, 1, 1, 1, 2, 2, 4, 4, 8, 16)
 _FACTORS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
-#: Most accumulators, in vectors, worth compiling.
-_REGISTERS = 64
+#: Points of one work-item of a GPU along a dimension to try, and logarithms of all its points and of all work-items.
+_GPU_POINTS, _LOG_POINTS, _LOG_ITEMS = (1, 2, 4, 8), (0, 0, 1, 2, 3, 4, 4, 5, 6), (5, 6, 7, 7, 8, 8, 8, 9, 10)
+#: How likely work-items share a reduction, compared with a kept dimension.
+_SHARED = 0.2
+#: Tiles a work-group walks over along a kept dimension of a GPU.
+_WALKS = (1, 1, 1, 1, 2, 4)
+#: Most accumulators, in vectors (CPU) or in all (GPU), worth compiling.
+_REGISTERS, _GPU_REGISTERS = 64, 128
 
 
 def sample(facts: Facts, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Choices:
-    """Draw `count` rows of schedules for one work-item a work-group and keep those that can be legal.
+    """Draw `count` rows of schedules and keep those that can be legal.
 
     Parameters
     ----------
     facts : Facts
         Of a stage in canonical form.
     caps : DeviceCaps
-        A CPU.
+        The device: one work-item a work-group on CPUs, many on GPUs.
     count : int
         Rows to draw before rejection.
     rng : numpy.random.Generator
         Source of randomness.
     """
-    h = facts.h
+    h, gpu = facts.h, caps.kind == "gpu"
     options = vector_choices(facts, caps)
-    weights = np.array([1.0 if d >= 0 else 0.1 for d, _ in options])
+    weights = np.array([1.0 if d >= 0 or gpu else 0.1 for d, _ in options])
     picked = rng.choice(len(options), count, p=weights / weights.sum())
     vector = np.array([d for d, _ in options])[picked]
     width = np.array([w for _, w in options])[picked]
+    if gpu:
+        points, items = _spread(facts, count, _LOG_POINTS, rng), _spread(facts, count, _LOG_ITEMS, rng)
+    else:
+        points, items = _cpu_points(facts, count, vector, rng), np.ones((count, h.rank), np.int64)
     private, local, groups = (np.ones((count, h.rank), np.int64) for _ in range(3))
     for d, extent in enumerate(h.extents):
-        points = np.where(vector == d, width * rng.choice(_VECTORS, count), rng.choice(_POINTS, count))
+        lanes = np.where(vector == d, width, 1)
         # Tiles beyond the extent waste work; a vector may stick out by less than its own width.
-        points = np.minimum(points, np.where(vector == d, -(-extent // width) * width, extent))
-        tile = np.minimum(points * rng.choice(_STEPS, count), extent)
-        tile = np.where(rng.random(count) < 0.25, extent, tile)
-        tiles = -(-extent // tile)
-        per_group = -(-tiles // np.minimum(rng.choice(_GROUPS, count), tiles))
-        private[:, d], local[:, d], groups[:, d] = points, tile, -(-tiles // per_group)
-    able = [n in facts.reused and packed_layout(facts, n, [1] * h.rank, -1) is not None for n in range(len(h.inputs))]
-    packed = (rng.random((count, len(h.inputs))) < 0.5) & np.array(able, bool)
-    kept = list(facts.kept)
-    single = (private[:, kept] >= local[:, kept]).all(axis=1)
-    results = np.where(single | (not facts.combined), PRIVATE, GLOBAL)
-    choices = Choices(groups, np.ones_like(groups), local, private, vector, width, packed, results)
-    return choices.take(np.flatnonzero(_worthwhile(facts, choices, caps)))
+        private[:, d] = np.minimum(points[:, d], -(-extent // lanes)) * lanes
+        items[:, d] = np.minimum(items[:, d], _covering(-(-extent // private[:, d])))
+        step = private[:, d] * items[:, d]
+        local[:, d] = np.where(rng.random(count) < 0.25, extent, step * rng.choice(_STEPS, count))
+        groups[:, d] = rng.choice(_GROUPS, count)
+        if gpu and d in facts.kept:
+            groups[:, d] = -(-extent // step // rng.choice(_WALKS, count))
+    able = np.array([_able(facts, n) for n in range(len(h.inputs))], bool)
+    packed = (rng.random((count, len(able))) < 0.5) & able
+    results = np.full(count, PRIVATE)
+    return _possible(facts, Choices(groups, items, local, private, vector, width, packed, results), caps)
 
 
-def _worthwhile(facts: Facts, c: Choices, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
-    """Rows within registers and work-groups, and what a schedule must keep to anyway."""
-    registers = np.prod(c.private_tile, axis=1) / c.vector_width
-    groups = np.prod(c.num_wg, axis=1)
-    return np.asarray(fitting(facts, c, caps) & (registers <= _REGISTERS) & (groups <= 32 * caps.compute_units))
+def _cpu_points(facts: Facts, count: int, vector: Ints, rng: np.random.Generator) -> Ints:
+    """Points, or vectors, of private tiles."""
+    points = rng.choice(_POINTS, (count, facts.h.rank))
+    return np.where(vector[:, None] == np.arange(facts.h.rank), rng.choice(_VECTORS, (count, 1)), points)
 
 
-def neighbour(facts: Facts, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Schedule | None:
-    """Change one thing about a schedule; None where that gives nothing new and legal.
+def _spread(facts: Facts, count: int, logarithms: Sequence[int], rng: np.random.Generator) -> Ints:
+    """Powers of two whose product has one of the logarithms, spread over the dimensions unevenly."""
+    shares = rng.random((count, facts.h.rank)) ** 3
+    shares[:, list(facts.combined)] *= _SHARED
+    total = rng.choice(logarithms, count)
+    return 1 << rng.multinomial(total, shares / shares.sum(axis=1, keepdims=True))
+
+
+def _covering(values: Ints) -> Ints:
+    """The smallest powers of two from the values."""
+    return 1 << np.ceil(np.log2(values)).astype(np.int64)
+
+
+def neighbours(facts: Facts, parents: Choices, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Choices:
+    """Change one thing about each of `count` parents taken at random, and keep what can be legal.
 
     Local tile and private tile of a dimension move together; otherwise work-groups, work-items, copies, or the
     dimension of vectors change.
     """
-    moves = [_move_tile, _move_tile, _move_tile, _move_groups, _move_copies, _move_vector, _move_items]
-    changed = moves[int(rng.integers(len(moves)))](facts, s, caps, rng)
-    if changed is None:
-        return None
-    fitted = adapt(facts.h, _followed(facts, changed), caps)
-    return None if fitted == s else fitted
+    moves: list[_Move] = [_move_tile, _move_tile, _move_tile, _move_groups, _move_copies, _move_vector]
+    moves += [_move_items, _move_items] if caps.kind == "gpu" else []
+    shares = rng.multinomial(count, np.full(len(moves), 1 / len(moves)))
+    moved = [
+        move(facts, parents.take(rng.integers(len(parents), size=share)), caps, rng)
+        for move, share in zip(moves, shares, strict=True)
+    ]
+    return _possible(facts, Choices.join(moved), caps)
 
 
 def rows(schedules: Sequence[Schedule]) -> Choices:
-    """A batch of the given schedules, for the cost model."""
+    """A batch of the given schedules."""
 
-    def column(field: str) -> npt.NDArray[np.int64]:
+    def column(field: str) -> Ints:
         return np.array([getattr(s, field) for s in schedules], np.int64)
 
     copies = np.array([[c is not None for c in s.local_copies] for s in schedules], bool)
@@ -106,68 +131,128 @@ def rows(schedules: Sequence[Schedule]) -> Choices:
     )
 
 
-def _scaled(value: int, rng: np.random.Generator) -> int:
-    return max(1, round(value * float(rng.choice(_FACTORS))))
+def schedule(facts: Facts, choices: Choices, row: int, caps: DeviceCaps) -> Schedule:
+    """The schedule of one row: loop orders, layouts of copies and the like follow from it."""
+    return gpu_complete(facts, choices, row) if caps.kind == "gpu" else complete(facts, choices, row)
 
 
-def _with(values: Sequence[int], d: int, value: int) -> tuple[int, ...]:
-    return tuple(value if k == d else v for k, v in enumerate(values))
+def _able(facts: Facts, n: int) -> bool:
+    """Whether copying an input to local memory can pay."""
+    able = n in facts.reused and not facts.h.dims("ps")
+    return able and packed_layout(facts, n, [1] * facts.h.rank, -1) is not None
 
 
-def _move_tile(facts: Facts, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Schedule | None:
+def _possible(facts: Facts, c: Choices, caps: DeviceCaps) -> Choices:
+    """The rows, repaired, that are within registers, work-items and work-groups, and can be legal."""
+    c = _repaired(facts, c, caps)
+    accumulators = np.prod(c.private_tile, axis=1) / c.vector_width
+    groups, items = np.prod(c.num_wg, axis=1), np.prod(c.num_wi, axis=1)
+    able = fitting(facts, c, caps) & (items <= caps.max_work_group)
+    if caps.kind == "gpu":
+        step = c.private_tile * c.num_wi
+        idle = (c.num_wi > 1) & (step >= 2 * np.array(facts.h.extents, np.int64))
+        able &= ~idle.any(axis=1) & (np.prod(c.private_tile, axis=1) <= _GPU_REGISTERS)
+    else:
+        able &= (accumulators <= _REGISTERS) & (groups <= 32 * caps.compute_units)
+    return c.take(np.flatnonzero(able))
+
+
+def _repaired(facts: Facts, c: Choices, caps: DeviceCaps) -> Choices:
+    """Tiles no larger than extents, in whole steps; as many work-groups as have a tile; results where they fit."""
+    h = facts.h
+    extents, step = np.array(h.extents, np.int64), c.private_tile * c.num_wi
+    kept = np.array([d in facts.kept for d in range(h.rank)], bool)
+    local = np.minimum(c.local_tile, extents)
+    if caps.kind == "gpu" or h.dims("ps"):  # results stay in registers: one step a tile
+        local = np.where(kept, np.minimum(step, extents), local)
+    else:
+        local = np.where(kept & (local < extents), np.minimum(-(-local // step) * step, extents), local)
+    if h.dims("ps") or (h.operator is not None and not h.operator.commutative):  # combined in order
+        local = np.where(~kept & (c.num_wi > 1), np.minimum(step, extents), local)
+    tiles = -(-extents // local)
+    per_group = -(-tiles // np.clip(c.num_wg, 1, tiles))
+    single = (step >= local)[:, kept].all(axis=1)
+    results = np.where(single | (not facts.combined), PRIVATE, GLOBAL)
+    return replace(c, local_tile=local, num_wg=-(-tiles // per_group), results=results)
+
+
+_Move = Callable[[Facts, Choices, DeviceCaps, np.random.Generator], Choices]
+
+
+def _one_dim(facts: Facts, c: Choices, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Index of one dimension, taken at random, of each row."""
+    return np.arange(len(c)), rng.integers(facts.h.rank, size=len(c))
+
+
+def _changed(values: Ints, at: tuple[Ints, Ints], new: Ints) -> Ints:
+    found = values.copy()
+    found[at] = new
+    return found
+
+
+def _scaled(values: Ints, rng: np.random.Generator) -> Ints:
+    return np.maximum(np.rint(values * rng.choice(_FACTORS, len(values))).astype(np.int64), 1)
+
+
+def _move_tile(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
+    at = _one_dim(facts, c, rng)
+    extents = np.array(facts.h.extents, np.int64)[at[1]]
+    width = np.where(at[1] == c.vector_dim, c.vector_width, 1)
+    sizes = sorted(set(_GPU_POINTS if caps.kind == "gpu" else _POINTS))
+    # As many points as the extent has, in whole vectors.
+    points = np.minimum(rng.choice(sizes, len(c)), -(-extents // width)) * width
+    private = np.where(rng.random(len(c)) < 0.6, points, c.private_tile[at])
+    tile = np.where(rng.random(len(c)) < 0.15, extents, _scaled(c.local_tile[at], rng))
+    local = np.where(rng.random(len(c)) < 0.6, tile, c.local_tile[at])
+    moved = replace(c, private_tile=_changed(c.private_tile, at, private), local_tile=_changed(c.local_tile, at, local))
+    return _same_walk(facts, c, moved, caps)
+
+
+def _same_walk(facts: Facts, old: Choices, new: Choices, caps: DeviceCaps) -> Choices:
+    """On a GPU, keep the tiles that each work-group walks over along kept dimensions, not the work-groups."""
+    if caps.kind != "gpu":
+        return new
+    extents, kept = np.array(facts.h.extents, np.int64), np.array([d in facts.kept for d in range(facts.h.rank)], bool)
+    tiles = -(-extents // np.minimum(new.private_tile * new.num_wi, extents))
+    walk = -(-extents // (old.local_tile * old.num_wg))
+    return replace(new, num_wg=np.where(kept, -(-tiles // walk), new.num_wg))
+
+
+def _move_groups(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
+    at = _one_dim(facts, c, rng)
+    first = rng.choice((2, 4, caps.compute_units), len(c))
+    groups = np.where(c.num_wg[at] > 1, _scaled(c.num_wg[at], rng), first)
+    return replace(c, num_wg=_changed(c.num_wg, at, groups))
+
+
+def _move_items(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
+    """Other work-items in one dimension, or moved from one dimension to another."""
+    at, other = _one_dim(facts, c, rng), _one_dim(facts, c, rng)
+    count = 1 << rng.integers(0, 9, len(c))
+    traded = (rng.random(len(c)) < 0.5) & (c.num_wi[at] > 1) & (at[1] != other[1])
+    items = _changed(c.num_wi, at, np.where(traded, c.num_wi[at] // 2, count))
+    items[other] = np.where(traded, 2 * items[other], items[other])
+    local = c.local_tile * items // c.num_wi
+    return _same_walk(facts, c, replace(c, num_wi=items, local_tile=np.maximum(local, 1)), caps)
+
+
+def _move_copies(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
     del caps
-    d = int(rng.integers(facts.h.rank))
-    width = s.vector_width if d == s.vector_dim else 1
-    point, tile = s.private_tile[d], s.local_tile[d]
-    if rng.random() < 0.6:
-        options = [n for n in sorted(set(_POINTS)) if n == 1 or n * width < facts.h.extents[d] + width]
-        point = int(rng.choice(options)) * width
-    if rng.random() < 0.6:
-        tile = facts.h.extents[d] if rng.random() < 0.15 else _scaled(tile, rng)
-    return replace(s, private_tile=_with(s.private_tile, d, point), local_tile=_with(s.local_tile, d, tile))
+    able = [n for n in range(len(facts.h.inputs)) if _able(facts, n)]
+    if not able:
+        return c
+    at = np.arange(len(c)), rng.choice(able, len(c))
+    packed = c.packed.copy()
+    packed[at] ^= True
+    return replace(c, packed=packed)
 
 
-def _move_groups(facts: Facts, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Schedule | None:
-    d = int(rng.integers(facts.h.rank))
-    count = _scaled(s.num_wg[d], rng) if s.num_wg[d] > 1 else int(rng.choice((2, 4, caps.compute_units)))
-    return replace(s, num_wg=_with(s.num_wg, d, count))
-
-
-def _move_items(facts: Facts, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Schedule | None:
-    if caps.kind == "cpu":
-        return None
-    d = int(rng.integers(facts.h.rank))
-    count = 1 << int(rng.integers(0, 9))
-    tile = min(max(s.local_tile[d] * count // s.num_wi[d], 1), facts.h.extents[d])
-    return replace(s, num_wi=_with(s.num_wi, d, count), local_tile=_with(s.local_tile, d, tile))
-
-
-def _move_copies(facts: Facts, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Schedule | None:
-    del caps
-    if not facts.reused:
-        return None
-    n = int(rng.choice(facts.reused))
-    copy = None if s.local_copies[n] is not None else packed_layout(facts, n, s.private_tile, s.vector_dim)
-    if copy is not None and s.work_items > 1:
-        copy = replace(copy, blocked=())
-    return replace(s, local_copies=tuple(copy if k == n else c for k, c in enumerate(s.local_copies)))
-
-
-def _move_vector(facts: Facts, s: Schedule, caps: DeviceCaps, rng: np.random.Generator) -> Schedule | None:
+def _move_vector(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
     options = vector_choices(facts, caps)
-    d, width = options[int(rng.integers(len(options)))]
-    private = list(s.private_tile)
-    if s.vector_dim >= 0:
-        private[s.vector_dim] = max(private[s.vector_dim] // s.vector_width, 1)
-    if d >= 0:
-        private[d] *= width
-    return replace(s, vector_dim=d, vector_width=width, private_tile=tuple(private))
-
-
-def _followed(facts: Facts, s: Schedule) -> Schedule:
-    """What is derived from tiles and copies follows them: packed layouts, where results wait, loop orders."""
-    if facts.h.dims("ps") or s.work_items > 1:
-        return s
-    single = all(s.private_tile[d] >= min(s.local_tile[d], facts.h.extents[d]) for d in facts.kept)
-    results = np.array([PRIVATE if single or not facts.combined else GLOBAL])
-    return complete(facts, replace(rows([s]), results=results), 0)
+    picked = rng.integers(len(options), size=len(c))
+    vector, width = np.array([d for d, _ in options])[picked], np.array([w for _, w in options])[picked]
+    dims = np.arange(facts.h.rank)
+    before = np.where(dims == c.vector_dim[:, None], c.vector_width[:, None], 1)
+    after = np.where(dims == vector[:, None], width[:, None], 1)
+    private = np.maximum(c.private_tile // before, 1) * after
+    return replace(c, private_tile=private, vector_dim=vector, vector_width=width)

@@ -1,0 +1,64 @@
+"""The measuring process: right results for all that a search proposes, an answer for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule import Schedule
+from mdhnp.schedule.default import default
+from mdhnp.tuning.bench import Bench, Task
+from mdhnp.tuning.search import Search
+
+
+def stages() -> dict[str, MdHom]:
+    """Stages at sizes that divide nothing."""
+    one, two = np.random.default_rng(0).random((2, 37, 41), np.float32)
+    gemm = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[j,k] -> C[i,j]")
+    column = md_hom(lambda x: x, {"i": pw("max"), "j": cc}, "x[i,j] -> y[j]")
+    blur = md_hom(lambda x, y, z: x + y + z, {"i": cc, "j": cc}, "x[i,j], x[i+1,j], x[i,j+2] -> y[i,j]")
+    rows = md_hom(lambda x: x, {"i": cc, "j": ps("add")}, "x[i,j] -> y[i,j]")
+    columns = md_hom(lambda x: x, {"i": ps("max"), "j": cc}, "x[i,j] -> y[i,j]")
+    bound = {
+        "gemm": gemm.bind(one, two),
+        "column": column.bind(one),
+        "stencil": blur.bind(one),
+        "scan": rows.bind(one),
+        "columns": columns.bind(one),
+    }
+    return {name: canonical(h) for name, h in bound.items()}
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", stages())
+def test_what_a_search_proposes_computes_the_right_thing(device: Device, name: str, kind: str):
+    """Work-items and tiles for a GPU are legal on a CPU, too, and must give the same results there."""
+    h = stages()[name]
+    caps = replace(device.caps, kind=kind, max_work_group=min(device.caps.max_work_group, 256))
+    bench = Bench(Task(h, device.identity, default(h, device.caps)))
+    search = Search(h, caps, default(h, caps))
+    for _ in range(6):
+        s = search.ask()
+        assert s is not None
+        found = bench.measure(s, None)
+        assert found.status == "ok", found.message
+        search.tell(s, found.seconds)
+
+
+def test_a_second_schedule_that_does_not_fit_is_illegal(device: Device):
+    h = stages()["gemm"]
+    whole = default(h, device.caps)
+    split = replace(
+        whole, num_wg=(1, 1, 2), local_tile=(1, 1, -(-h.extents[2] // 2)), private_tile=(1, 1, 1), vector_dim=-1,
+        vector_width=1, results="private", global_order=(0, 1, 2), local_copies=(None, None), combine_on="global",
+    )  # fmt: skip
+    bench = Bench(Task(h, device.identity, whole))
+    assert bench.measure(split, None).status == "ok"
+    for rank in (1, 5):
+        found = bench.measure(replace(split, second=Schedule.plain((2,) * rank, 1)), None)
+        assert found.status == "illegal"
+        assert "dimensions" in found.message
