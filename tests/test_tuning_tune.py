@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning import bench as bench_module
+from mdhnp.tuning import team as team_module
 from mdhnp.tuning import tune as tune_module
 from mdhnp.tuning.bench import Bench, Task, serve
 from mdhnp.tuning.cache import cache
@@ -89,7 +92,7 @@ def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, s
     todo = task(device)
     misbehave(monkeypatch, how)
     with Worker(todo, limit=20.0 if how != "hang" else 4.0) as worker:
-        found = worker.measure(todo.reference, None)
+        found = worker.measure(todo.reference, 1e-3)
         assert found.status == status
         assert "signal 9" in found.message or how != "die"
         monkeypatch.setattr(Worker, "serve", ("mdhnp.tuning.bench", "serve"))
@@ -191,33 +194,88 @@ def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
 
 
 class FakeWorker:
-    """Measures by a table, on a clock of its own."""
+    """Measures by a rule, on a clock of its own; stands for the workers of all devices."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.now = seconds, 0.0
+    def __init__(self, seconds: float | Callable[[Schedule], float]) -> None:
+        self.rule = seconds if callable(seconds) else lambda _: seconds
+        self.now = 0.0
+        self.measured: list[tuple[int, Schedule]] = []
+
+    def __call__(self, task: Task, limit: float) -> FakeWorker:
+        one = copy.copy(self)
+        one.position, one.all = task.position, self
+        return one
 
     def measure(self, schedule: Schedule, best: float | None) -> Measurement:
-        self.now += (1 + bench_module.runs_after(self.seconds)) * self.seconds
-        return Measurement(schedule, self.seconds, "ok")
+        seconds = self.rule(schedule)
+        self.all.now += (1 + bench_module.runs_after(seconds)) * seconds
+        self.measured.append((self.position, schedule))
+        return Measurement(schedule, seconds, "ok")
 
-    def __call__(self, task: Task) -> FakeWorker:
-        return self
-
-    def __enter__(self) -> FakeWorker:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
         pass
 
 
-@pytest.mark.parametrize(("seconds", "most"), [(0.3, 2.0), (0.05, 1.3), (1e-4, 1.1)])
+def use_fake(monkeypatch: pytest.MonkeyPatch, seconds: float | Callable[[Schedule], float]) -> FakeWorker:
+    worker = FakeWorker(seconds)
+    monkeypatch.setattr(team_module, "Worker", worker)
+    monkeypatch.setattr(tune_module.time, "monotonic", lambda: worker.now)
+    return worker
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(3.0, 3.0), (0.9, 0.9), (0.3, 1.3), (0.05, 1.3), (1e-4, 1.1)])
 def test_the_final_counts_in_the_budget(device: Device, monkeypatch, seconds: float, most: float):
     a = np.ones((30, 31), np.float32)
-    worker = FakeWorker(seconds)
-    monkeypatch.setattr(tune_module, "Worker", worker)
-    monkeypatch.setattr(tune_module.time, "monotonic", lambda: worker.now)
+    worker = use_fake(monkeypatch, seconds)
     mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, progress=False)
     assert worker.now <= most
+    mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, progress=False)
+    assert worker.now <= 2 * most
+
+
+def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):
+    """A schedule in use that seems slow once, while it is searched for, is not lost."""
+    a = np.ones((30, 31), np.float32)
+    h = stage_of(a, a.T)
+    good = Schedule.plain(h.extents, len(h.inputs))
+    cache().put(key_of(h, device), Entry(good, 1e-4, 3, "2026-01-01T00:00:00Z", str(h)))
+    cache().record(key_of(h, device), Measurement(good, 1e-4, "ok"))
+    moods = iter([5e-3])
+    use_fake(monkeypatch, lambda s: next(moods, 1e-4) if s == good else 2e-4)
+    for _ in range(2):
+        (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, evaluations=8, progress=False)
+        assert (found.schedule, found.seconds) == (good, 1e-4)
+    assert next(moods, None) is None, "it was searched for"
+
+
+def test_equal_devices_share_a_search(device: Device, monkeypatch):
+    twin = copy.copy(device)
+    monkeypatch.setattr(tune_module, "all_devices", lambda: (device, twin))
+    a = np.ones((30, 31), np.float32)
+    h, rounds = stage_of(a, a.T), []
+    for n in range(2):
+        monkeypatch.setenv("MDHNP_CACHE_DIR", f"{os.environ['MDHNP_CACHE_DIR']}-{n}")
+        worker = use_fake(monkeypatch, lambda s: 1e-4 / np.prod(s.private_tile))
+        found, stopped = tune_module.tune_stage(h, twin, 60.0, 20, progress=False, beside=(device,))
+        assert found is not None
+        assert not stopped
+        assert len({m.schedule for m in found.measurements}) == 20
+        searched, finals = worker.measured[:20], worker.measured[20:]
+        assert len({s for _, s in searched}) == 20, "each measures its own"
+        assert {p for p, _ in searched} == {0, 1}
+        assert {p for p, _ in finals} == {1}, "the first device's, which is the twin"
+        rounds.append([m.schedule for m in found.measurements])
+    assert rounds[0] == rounds[1]
+
+
+def test_devices_that_share_a_search_must_be_equal(device: Device):
+    a = np.ones((3, 4), np.float32)
+    others = [d for d in mdhnp.devices() if d.identity != device.identity]
+    for wrong in ([], [device, device], *([device, d] for d in others)):
+        with pytest.raises(ValueError, match="devices"):
+            mdhnp.tune(mdhnp.matmul, a, a.T, devices=wrong, progress=False)
+    (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, devices=[device], budget=5.0, evaluations=2, progress=False)
+    assert found.measurements[0].status == "ok"
 
 
 def test_importing_mdhnp_loads_no_progress_bar():

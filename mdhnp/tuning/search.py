@@ -6,7 +6,7 @@ chooses among neighbours of the best.
 Any object with `ask` and `tell` can take its place.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,7 @@ class Search:
         self._h, self._caps, self._facts = h, caps, Facts(h)
         self._rng = np.random.default_rng(seed)
         self._times: dict[Schedule, float | None] = {}
+        self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
         self._pending = [start, *self._shortlist()]
 
@@ -75,16 +76,24 @@ class Search:
         return self._ranked()[:count]
 
     def ask(self) -> Schedule | None:
-        """A schedule that was not measured yet, or not by this search; None when nothing new can be found."""
-        while self._pending:
-            candidate = self._pending.pop(0)
-            if candidate not in self._times:
-                return candidate
-        return self._propose()
+        """A schedule that was not measured yet, or not by this search; None when nothing new can be found.
+
+        Several may be asked for before their times are told.
+        """
+        candidate = next((s for s in self._listed() if s not in self._asked), None) or self._propose()
+        if candidate is not None:
+            self._asked.add(candidate)
+        return candidate
 
     def tell(self, schedule: Schedule, seconds: float | None) -> None:
         """Report a schedule's time, or None if it failed."""
+        self._asked.add(schedule)
         self._times[schedule] = seconds
+
+    def _listed(self) -> Iterator[Schedule]:
+        """Take one after the other from those to be measured before anything is proposed."""
+        while self._pending:
+            yield self._pending.pop(0)
 
     def resume(self, log: Iterable[tuple[Schedule, float | None]]) -> None:
         """Go on from what earlier searches measured, before anything is asked.
@@ -131,7 +140,7 @@ class Search:
             liking = self._rng.random(len(choices)) if explore else self._predict(choices)
             for row in np.argsort(liking, kind="stable"):
                 candidate = schedule(self._facts, choices, int(row), self._caps)
-                new = candidate not in self._times and candidate not in self._old
+                new = candidate not in self._asked and candidate not in self._old
                 if new and is_legal(self._h, candidate, self._caps):
                     return candidate
         return None

@@ -3,8 +3,8 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
@@ -12,23 +12,28 @@ from typing import Any
 
 from mdhnp.dispatch import forget, observe
 from mdhnp.mdh import MdHom, canonical, stages
-from mdhnp.runtime.devices import Device
+from mdhnp.runtime.devices import Device, find_device
+from mdhnp.runtime.devices import device as use
+from mdhnp.runtime.devices import devices as all_devices
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.settings import config
-from mdhnp.tuning.bench import runs_after
+from mdhnp.tuning.bench import Task, runs_after
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.records import Entry, Key, Measurement
 from mdhnp.tuning.search import Search
-from mdhnp.tuning.worker import Task, Worker, WorkerError
+from mdhnp.tuning.team import Team
+from mdhnp.tuning.worker import WorkerError
 
 __all__ = ["Tuned", "tune", "tune_stage"]
 
-_FINALISTS, _ROUNDS = 3, 3
+_FINALISTS, _ROUNDS = 3, 5
 #: Part of the budget that is kept for timing the finalists again.
 _RESERVE = 0.15
+#: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
+_BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
 
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
@@ -70,6 +75,7 @@ def tune(
     evaluations: int = 50,
     seed: int = 0,
     progress: bool | None = None,
+    devices: Sequence[str | int | Device] | None = None,
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
     """Search a schedule for every kernel of a call; later calls, in this and other processes, use what was found.
@@ -88,6 +94,9 @@ def tune(
         Same seed, same candidates as long as measurements agree.
     progress : bool, optional
         Show a progress bar; by default where standard error is a terminal.
+    devices : sequence of str, int or Device, optional
+        Equal devices, as :func:`mdhnp.device` takes them, that share the search: each measures other candidates at the
+        same time, and the first one times the finalists. By default the device that the call runs on.
 
     Returns
     -------
@@ -98,6 +107,10 @@ def tune(
     ------
     RuntimeError
         If the measuring process cannot start, or not even the default schedule can be measured.
+    ValueError
+        If `devices` is empty, or they differ in name, driver or runtime, or one is named twice.
+    NoDeviceError
+        If one of `devices` does not exist.
 
     Notes
     -----
@@ -112,7 +125,8 @@ def tune(
     >>> a = np.ones((64, 64), np.float32)
     >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
     """
-    with config(tuning="off"), observe() as seen:
+    team = _equal(devices) if devices is not None else ()
+    with config(tuning="off"), use(team[0]) if team else nullcontext(), observe() as seen:
         function(*args, **kwargs)
     todo: dict[Key, tuple[MdHom, Device]] = {}
     for prepared, _ in seen:
@@ -124,13 +138,21 @@ def tune(
     found = []
     try:
         for h, device in todo.values():
-            tuned, stopped = tune_stage(h, device, budget, evaluations, seed, progress)
+            tuned, stopped = tune_stage(h, device, budget, evaluations, seed, progress, team[1:])
             found += [tuned] if tuned is not None else []
             if stopped:
                 break
     finally:
         forget()
     return tuple(found)
+
+
+def _equal(specs: Sequence[str | int | Device]) -> tuple[Device, ...]:
+    """The devices, after checking that what one measures holds for the others."""
+    found = tuple(find_device(spec) for spec in specs)
+    if len({d.identity for d in found}) != 1 or len(set(found)) != len(found):
+        raise ValueError(f"tune: devices must be different devices of the same kind, got {[*found]}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -150,11 +172,12 @@ def tune_stage(
     evaluations: int | None = None,
     seed: int = 0,
     progress: bool | None = None,
+    beside: Sequence[Device] = (),
 ) -> tuple[Tuned | None, bool]:
     """Search a schedule for one stage in canonical form, unless another thread or process is doing so.
 
-    Takes what :func:`tune` takes; no number of evaluations means as many as there is time for. By default a progress
-    bar is shown by the main thread on a terminal.
+    Takes what :func:`tune` takes, and devices equal to `device` that measure `beside` it; no number of evaluations
+    means as many as there is time for. By default a progress bar is shown by the main thread on a terminal.
 
     Returns
     -------
@@ -170,9 +193,18 @@ def tune_stage(
     if owner is None:
         return None, False
     try:
-        return _Tuning(h, device, key, _Budget(budget, evaluations, seed, progress), known, owner).run()
+        team = _team(h, (device, *beside), budget, seed)
+        return _Tuning(h, device, key, _Budget(budget, evaluations, seed, progress), known, owner).run(team)
     finally:
         known.release(key, owner)
+
+
+def _team(h: MdHom, devices: Sequence[Device], budget: float, seed: int) -> Team:
+    """Workers on the devices, which are known by their positions among equal ones."""
+    task = Task(h, devices[0].identity, default(h, devices[0].caps), seed)
+    equal = [d for d in all_devices() if d.identity == task.device]
+    least, most = _BUILDING_LIMITS
+    return Team(task, [equal.index(d) for d in devices], min(max(_BUILDING * budget, least), most))
 
 
 class _Tuning:
@@ -187,17 +219,15 @@ class _Tuning:
         entry = known.get(key)
         self._used = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
         self._made: list[Measurement] = []
-        self._task = Task(h, device.identity, self._start, budget.seed)
         self._end = time.monotonic() + budget.seconds
 
-    def run(self) -> tuple[Tuned, bool]:
+    def run(self, team: Team) -> tuple[Tuned, bool]:
         """Search, then compare the best by turns; also whether the user ended it early."""
         stopped = False
-        with Worker(self._task) as worker, _bar(self._budget, self._h) as report:
+        with team, _bar(self._budget, self._h) as report:
             try:
-                self._explore(worker, report)
-                best, seconds = self._final(worker)
-                compared = True
+                self._explore(team, report)
+                best, seconds, compared = self._final(team)
             except KeyboardInterrupt:
                 if self._search.best is None:
                     raise
@@ -211,56 +241,73 @@ class _Tuning:
         default_seconds = self._made[0].seconds if self._made else None
         return Tuned(self._h, best, seconds, default_seconds or seconds, tuple(self._made)), stopped
 
-    def _explore(self, worker: Worker, report: _Report) -> None:
-        """Measure what the search asks for; the default schedule comes first in every search."""
+    def _explore(self, team: Team, report: _Report) -> None:
+        """Measure what the search asks for; the default schedule comes first in every search, and alone."""
         last = self._end - _RESERVE * self._budget.seconds
-        candidate = self._search.ask()
-        while candidate is not None:
+        candidates = self._ask(1)
+        while candidates:
+            fastest = self._search.best[1] if self._search.best else None
             try:
-                measured = worker.measure(candidate, self._search.best[1] if self._search.best else None)
+                measured = team.measure(candidates, fastest)
             except WorkerError:
-                if self._search.best is None:
+                if fastest is None:
                     raise
                 return
-            self._known.record(self._key, measured)
-            self._made.append(measured)
-            self._search.tell(candidate, measured.seconds)
+            for each in measured:
+                self._known.record(self._key, each)
+                self._made.append(each)
+                self._search.tell(each.schedule, each.seconds)
             report(len(self._made), self._search.best)
-            if len(self._made) == self._budget.evaluations or time.monotonic() >= last:
+            if time.monotonic() + self._least() >= last:
                 return
-            candidate = self._search.ask()
+            candidates = self._ask(len(team))
 
-    def _final(self, worker: Worker) -> tuple[Schedule, float]:
+    def _ask(self, count: int) -> list[Schedule]:
+        """Candidates, as many as wanted and allowed and there are."""
+        if self._budget.evaluations is not None:
+            count = min(count, self._budget.evaluations - len(self._made))
+        asked = (self._search.ask() for _ in range(count))
+        return [s for s in asked if s is not None]
+
+    def _least(self) -> float:
+        """Seconds that one more candidate takes at least: a run to check it and one to time it."""
+        return 2 * self._search.best[1] if self._search.best else 0.0
+
+    def _final(self, team: Team) -> tuple[Schedule, float, bool]:
         """Time the finalists again, in turn, so that the machine's moods hit all of them alike.
 
-        The schedule in use is among them unless this search found it slow, so that it is replaced for a reason.
+        The schedule in use is among them, and gives way only to one that was faster in most rounds. Also whether it was
+        compared, or there is none.
         """
-        times: dict[Schedule, list[float]] = {s: [] for s in self._search.finalists(_FINALISTS)}
         told = {m.schedule: m.seconds for m in self._made if m.seconds is not None}
-        if self._used is not None and self._used not in {m.schedule for m in self._made}:
-            measured = self._again(worker, self._used)
+        times: dict[Schedule, list[float]] = {s: [] for s in self._search.finalists(_FINALISTS)}
+        used = self._used
+        if used is not None and used not in told and time.monotonic() + self._least() < self._end:
+            measured = self._again(team, used)
             if measured is not None:
-                told[self._used] = measured
-                times[self._used] = []
+                told[used] = measured
         if not times:
             message = self._made[0].message if self._made else ""
             raise RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
+        if used in told:
+            times.setdefault(used, [])
         for _ in range(_ROUNDS if len(times) > 1 else 0):
             if time.monotonic() + sum(_duration(told[s]) for s in times) > self._end:
                 break
             for s, found in times.items():
-                measured = self._again(worker, s)
-                if measured is not None:
-                    found.append(measured)
+                measured = self._again(team, s)
+                found.append(told[s] if measured is None else measured)
         # Times of the search count only where there was no time for a round.
-        compared = {s: median(t) for s, t in times.items() if t} or {s: told[s] for s in times}
-        best = min(compared, key=lambda s: compared[s])
-        return best, compared[best]
+        rounds = {s: found or [told[s]] for s, found in times.items()}
+        best = min(rounds, key=lambda s: median(rounds[s]))
+        if used in rounds and median(b / u for b, u in zip(rounds[best], rounds[used], strict=True)) >= 1:
+            best = used
+        return best, median(rounds[best]), used is None or used in rounds
 
-    def _again(self, worker: Worker, s: Schedule) -> float | None:
+    def _again(self, team: Team, s: Schedule) -> float | None:
         self._known.claim(self._key, self._owner)  # renews it
         try:
-            return worker.measure(s, None).seconds
+            return team.measure([s], None)[0].seconds
         except WorkerError:
             return None
 

@@ -18,6 +18,12 @@ from mdhnp.tuning.records import Measurement
 __all__ = ["Task", "Worker", "WorkerError"]
 
 
+#: Seconds to start in, and for a schedule that nothing is known to compare with.
+_START = 60.0
+#: How many times the fastest one's time a candidate may run, all its runs together.
+_SLOWEST = 20.0
+
+
 class WorkerError(RuntimeError):
     """The measuring process cannot start, or cannot measure even the reference; the message says why."""
 
@@ -30,7 +36,8 @@ class Worker:
     task : Task
         The stage and device.
     limit : float
-        Seconds that one candidate may take to build and run before the worker is ended.
+        Seconds that one candidate may take to build before the worker is ended; it may run as long as `_SLOWEST` times
+        the fastest so far. The first one may take `_START` seconds at least.
 
     Attributes
     ----------
@@ -59,9 +66,10 @@ class Worker:
         pipe = self._pipe
         assert pipe is not None
         answer: Any = None
+        limit = max(self._limit, _START) if best is None else self._limit + _SLOWEST * best
         try:
-            pipe.send((schedule, best))
-            if pipe.poll(self._limit):
+            pipe.send((schedule, best, limit))
+            if pipe.poll(limit):
                 answer = pipe.recv()
                 if not isinstance(answer, Measurement) or answer.schedule != schedule:
                     raise WorkerError("the measuring process answered something else than it was asked")
@@ -72,7 +80,7 @@ class Worker:
             raise
         if answer is None:
             self.close()
-            return Measurement(schedule, None, "hang", f"no result within {self._limit:g} s")
+            return Measurement(schedule, None, "hang", f"no result within {limit:.3g} s")
         found: Measurement = answer
         return found
 
@@ -81,9 +89,8 @@ class Worker:
             self._spawn()
             pipe = self._pipe
             assert pipe is not None
-            pipe.send((self._limit, self._task))
-            limit = max(self._limit, 30.0)
-            error = pipe.recv() if pipe.poll(limit) else f"not ready within {limit:g} s"
+            pipe.send((_START, self._task))
+            error = pipe.recv() if pipe.poll(_START) else f"not ready within {_START:g} s"
         except (EOFError, OSError) as reason:
             error = self._end() or str(reason)
         except BaseException:
@@ -115,6 +122,12 @@ class Worker:
                 last = (said.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
         self.close()
         return ", ".join(filter(None, (status, last)))
+
+    def kill(self) -> None:
+        """End the process while another thread waits for it, which gets a failed measurement."""
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
