@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks cpu``, ``python -m benchmarks gpu``, ``python -m benchmarks show``."""
+"""Run the benchmarks: ``python -m benchmarks`` and ``cpu``, ``gpu`` or ``tuning``; ``show`` prints saved results."""
 
 import argparse
 from pathlib import Path
@@ -14,15 +14,22 @@ def main() -> None:
     cpu = commands.add_parser("cpu", help="whole calls on CPU devices against NumPy, PyTorch, OpenCV, SciPy, Numba")
     gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against cuBLAS and cuDNN through PyTorch")
     shown = commands.add_parser("show", help="tables of results saved with --json")
-    for command in (cpu, gpu):
+    tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
+    for command in (cpu, gpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
+    for command in (cpu, gpu):
         command.add_argument("--pairs", type=int, default=15, help="pairs of samples for each peer (default 15)")
     cpu.add_argument("--device", nargs="+", metavar="SPEC", default=[], help="intel, pocl, …; default: all for the CPU")
     cpu.add_argument(
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
     )
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
-    for command in (cpu, gpu, shown):
+    tuning.add_argument("--device", metavar="SPEC", default="cpu")
+    tuning.add_argument("--seconds", type=float, default=10, help="budget of each search (default 10)")
+    tuning.add_argument("--reference", type=float, default=600, help="budget of the long search (default 600)")
+    tuning.add_argument("--seeds", type=int, default=3, help="searches a case (default 3)")
+    tuning.add_argument("--plot", type=Path, help="draw the curves into this picture")
+    for command in (cpu, gpu, tuning, shown):
         command.add_argument("--json", type=Path, required=command is shown, help="results; new rows replace old ones")
         command.add_argument("--markdown", type=Path, help="write tables between their marks in this document")
     given = parser.parse_args()
@@ -33,7 +40,7 @@ def main() -> None:
     from benchmarks.cases import CASES
     from benchmarks.gpu import GPU_CASES
 
-    known = {"cpu": [*CASES, "overhead"], "gpu": [*GPU_CASES], "show": []}[given.command]
+    known = {"cpu": [*CASES, "overhead"], "gpu": [*GPU_CASES], "tuning": [*CASES], "show": []}[given.command]
     order = [*CASES, *GPU_CASES]
     if given.command == "show":
         results = report.load(given.json)
@@ -48,6 +55,9 @@ def main() -> None:
             if given.json:
                 report.save(given.json, found)
 
+        if given.command == "tuning":
+            _tuning(names, given, order, keep)
+            return
         if given.command == "cpu":
             from benchmarks.cpu import run
 
@@ -61,6 +71,20 @@ def main() -> None:
     report.show(results, order)
     if given.markdown:
         report.write_markdown(given.markdown, results, order)
+
+
+def _tuning(names: list[str], given: argparse.Namespace, order: list[str], keep: Any) -> None:
+    from benchmarks import tuning
+
+    results = tuning.run(names, given.device, given.seconds, given.reference, given.seeds, keep)
+    if given.json:
+        results = report.load(given.json)
+    header, lines = tuning.table(results, order)
+    report.print_table("Tuning", header, lines)
+    if given.markdown:
+        report.replace_blocks(given.markdown, [("tuning", report.markdown_table(header, lines))])
+    if given.plot:
+        tuning.draw(results, order, given.plot)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["load", "save", "show", "tables", "write_markdown"]
+__all__ = [
+    "load", "markdown_table", "print_table", "replace_blocks", "save", "show", "tables", "write_markdown",
+]  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -172,17 +174,32 @@ def _time(seconds: float) -> str:
 
 def show(results: dict[str, Any], order: Sequence[str]) -> None:
     """Print all tables, then schedules."""
-    console = Console() if Console().is_terminal else Console(width=200)
     for _, caption, header, lines in tables(results, order):
-        table = Table(title=caption, title_justify="left")
-        for n, column in enumerate(header):
-            table.add_column(column, justify="left" if n == 0 else "right")
-        for line in lines:
-            table.add_row(*line)
-        console.print(table)
+        print_table(caption, header, lines)
+    console = _console()
     for row in results.get("rows", []):
         for schedule in row.get("schedules", []):
             console.print(f"{row['device']['runtime']:6} {row['case']:12} {schedule}", highlight=False, markup=False)
+
+
+def _console() -> Console:
+    return Console() if Console().is_terminal else Console(width=200)
+
+
+def print_table(caption: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Print one table."""
+    table = Table(title=caption, title_justify="left")
+    for n, column in enumerate(header):
+        table.add_column(column, justify="left" if n == 0 else "right")
+    for line in lines:
+        table.add_row(*line)
+    _console().print(table)
+
+
+def markdown_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Give one table as Markdown."""
+    cells = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells)
 
 
 def write_markdown(path: Path, results: dict[str, Any], order: Sequence[str]) -> None:
@@ -191,15 +208,18 @@ def write_markdown(path: Path, results: dict[str, Any], order: Sequence[str]) ->
     A table's marks are ``<!-- table NAME -->`` and ``<!-- end NAME -->``, NAME being a runtime, "overhead", or
     "machine cpu" and "machine gpu" for what was measured on.
     """
-    text = path.read_text() if path.exists() else ""
     blocks = []
     for mark, caption, header, lines in tables(results, order):
-        cells = [header, ["---"] * len(header), *lines]
-        table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells)
-        blocks.append((mark, f"{caption}\n\n{table}"))
+        blocks.append((mark, f"{caption}\n\n{markdown_table(header, lines)}"))
     if "machine" in results:
         about = results["machine"]
         blocks.append(("machine gpu" if "gpu" in about else "machine cpu", _machine(about)))
+    replace_blocks(path, blocks)
+
+
+def replace_blocks(path: Path, blocks: Iterable[tuple[str, str]]) -> None:
+    """Replace what stands between the marks of each (mark, content); append what has no marks yet."""
+    text = path.read_text() if path.exists() else ""
     for mark, content in blocks:
         block = f"<!-- table {mark} -->\n{content}\n<!-- end {mark} -->"
         pattern = re.compile(rf"<!-- table {mark} -->.*?<!-- end {mark} -->", re.DOTALL)
