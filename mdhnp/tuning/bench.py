@@ -1,7 +1,9 @@
 """What the measuring process does: builds candidates, compares their results, times them.
 
 Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is
-compared with the first schedule's before it is timed. It must not know what is searched, nor the cache.
+compared with the first schedule's before it is timed. A machine that others use is now faster, now slower: so each
+candidate takes turns with a fast one before it, and its time is what it would have been then. It must not know what is
+searched, nor the cache.
 """
 
 import math
@@ -32,7 +34,9 @@ Array = npt.NDArray[Any]
 
 #: A candidate this much slower than the best so far is not run again.
 _CUT_OFF = 1.5
-#: Runs of a candidate: enough to fill this time, within these counts.
+#: What candidates take turns with gives way to one that takes less than this part of its time.
+_MUCH_FASTER = 0.8
+#: Timed runs of a candidate: enough to fill this time, within these counts.
 _FILL, _FEWEST, _MOST = 0.03, 3, 25
 #: A run that takes longer, in seconds, is precise enough alone.
 _LONG = 0.2
@@ -117,6 +121,8 @@ class Bench:
         self.right = [o.copy() for o in self.outputs]
         #: Schedules that are built and ran well, which need not be compared again.
         self._checked = {task.reference}
+        #: What candidates take turns with, and its time.
+        self._other: tuple[Plan, float] | None = None
 
     def _plan(self, schedule: Schedule) -> Plan:
         if schedule in self._built:
@@ -146,11 +152,26 @@ class Bench:
                 self._checked.add(schedule)
             first = self._once(plan)
             if best is not None and first > _CUT_OFF * best:
-                return Measurement(schedule, first, "slow", "cut off after its first run")
-            times = [self._once(plan) for _ in range(runs_after(first))] or [first]
-            return Measurement(schedule, median(times), "ok", "")
+                first = min(first, self._once(plan)) if first < 2 * _CUT_OFF * best else first
+                if first > _CUT_OFF * best:
+                    return Measurement(schedule, first, "slow", "cut off after its first run")
+            return Measurement(schedule, self._by_turns(plan, runs_after(first)) or first, "ok", "")
         except (LaunchError, MemoryError) as error:
             return Measurement(schedule, None, "crash", str(error)[:500])
+
+    def _by_turns(self, plan: Plan, runs: int) -> float | None:
+        """Time a plan by turns with another, in whose place it comes if it is much faster; None for no runs."""
+        if not runs:
+            return None
+        if self._other is None:
+            seconds = median(self._once(plan) for _ in range(runs))
+        else:
+            other, usual = self._other
+            seconds = usual * median(self._once(plan) / self._once(other) for _ in range(runs))
+        # Replaced each time that one seems faster, it would seem ever faster.
+        if self._other is None or seconds < _MUCH_FASTER * self._other[1]:
+            self._other = plan, seconds
+        return seconds
 
     def _is_right(self, plan: Plan) -> bool:
         """Run once, which also finishes what runtimes put off until a kernel's first run, and compare."""

@@ -23,7 +23,7 @@ __all__ = ["Search"]
 
 Floats = npt.NDArray[np.float64]
 
-_SAMPLES, _SHORTLIST, _PARENTS, _NEIGHBOURS = 20_000, 25, 5, 64
+_SAMPLES, _SHORTLIST, _PARENTS, _NEIGHBOURS = 20_000, 17, 5, 64
 _EXPLORE = 0.1
 #: What a schedule that failed counts as, relative to the slowest that worked.
 _FAILURE = 4.0

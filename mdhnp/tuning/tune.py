@@ -29,9 +29,9 @@ from mdhnp.tuning.worker import WorkerError
 
 __all__ = ["Tuned", "tune", "tune_stage"]
 
-_FINALISTS, _ROUNDS = 3, 5
+_FINALISTS, _ROUNDS = 5, 7
 #: Part of the budget that is kept for timing the finalists again.
-_RESERVE = 0.15
+_RESERVE = 0.2
 #: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
 _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
 
@@ -313,8 +313,8 @@ class _Tuning:
 
 
 def _duration(seconds: float) -> float:
-    """How long it takes to measure a schedule of this time again."""
-    return (1 + runs_after(seconds)) * seconds
+    """How long it takes to measure a schedule of this time again, by turns with another."""
+    return (1 + 2 * runs_after(seconds)) * seconds
 
 
 def _now() -> str:
