@@ -220,9 +220,10 @@ class _Model:
 
 def _orders(facts: Facts, choices: Choices) -> npt.NDArray[np.int64]:
     """Loop order over local tiles of each schedule: one for every choice of copies and place of results."""
-    kinds, kind = np.unique(np.column_stack((choices.packed, choices.results)), axis=0, return_inverse=True)
-    listed = [global_order(facts, k[:-1].astype(bool).tolist(), int(k[-1])) for k in kinds]
-    return np.array(listed, np.int64).reshape(len(kinds), facts.h.rank)[kind.reshape(-1)]
+    bits = 1 << np.arange(choices.packed.shape[1])
+    kinds, kind = np.unique(choices.results * (1 << len(bits)) + choices.packed @ bits, return_inverse=True)
+    listed = [global_order(facts, ((k & bits) > 0).tolist(), int(k >> len(bits))) for k in kinds]
+    return np.array(listed, np.int64).reshape(len(kinds), facts.h.rank)[kind]
 
 
 def _product(columns: Floats, dims: Iterable[int]) -> Floats:

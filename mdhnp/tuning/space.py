@@ -105,30 +105,22 @@ def neighbours(facts: Facts, parents: Choices, caps: DeviceCaps, count: int, rng
     moves: list[_Move] = [_move_tile, _move_tile, _move_tile, _move_groups, _move_copies, _move_vector]
     moves += [_move_items, _move_items] if caps.kind == "gpu" else []
     shares = rng.multinomial(count, np.full(len(moves), 1 / len(moves)))
+    taken, ends = parents.take(rng.integers(len(parents), size=count)), np.cumsum(shares)
     moved = [
-        move(facts, parents.take(rng.integers(len(parents), size=share)), caps, rng)
-        for move, share in zip(moves, shares, strict=True)
+        move(facts, taken.take(slice(end - share, end)), caps, rng)
+        for move, share, end in zip(moves, shares, ends, strict=True)
     ]
     return _possible(facts, Choices.join(moved), caps)
 
 
 def rows(schedules: Sequence[Schedule]) -> Choices:
     """A batch of the given schedules."""
-
-    def column(field: str) -> Ints:
-        return np.array([getattr(s, field) for s in schedules], np.int64)
-
+    sizes = np.array([(s.num_wg, s.num_wi, s.local_tile, s.private_tile) for s in schedules], np.int64)
+    others = np.array([(s.vector_dim, s.vector_width, RESULTS.index(s.results)) for s in schedules], np.int64)
     copies = np.array([[c is not None for c in s.local_copies] for s in schedules], bool)
-    return Choices(
-        num_wg=column("num_wg"),
-        num_wi=column("num_wi"),
-        local_tile=column("local_tile"),
-        private_tile=column("private_tile"),
-        vector_dim=column("vector_dim"),
-        vector_width=column("vector_width"),
-        packed=copies.reshape(len(schedules), -1),
-        results=np.array([RESULTS.index(s.results) for s in schedules], np.int64),
-    )
+    num_wg, num_wi, local, private = np.moveaxis(sizes, 1, 0)
+    vector, width, results = others.T
+    return Choices(num_wg, num_wi, local, private, vector, width, copies.reshape(len(schedules), -1), results)
 
 
 def schedule(facts: Facts, choices: Choices, row: int, caps: DeviceCaps) -> Schedule:
