@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mdhnp.dispatch import Prepared, observe
-from mdhnp.schedule import Schedule
 
 __all__ = ["Explanation", "explain"]
 
@@ -38,14 +37,16 @@ class Explanation:
         """OpenCL C text of all kernels."""
         return "\n".join(p.program.source for p in self.launches if p.program is not None)
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """All but the OpenCL C text."""
         lines = []
         for prepared, seconds in zip(self.launches, self.kernel_seconds, strict=True):
             lines.append(f"mdh       {prepared.mdhom}")
             lines.append(f"extents   {dict(zip(prepared.mdhom.names, prepared.mdhom.extents, strict=True))}")
             lines.append(f"device    {prepared.device.name} ({prepared.device.platform})")
             for schedule, origin in zip(prepared.schedules, prepared.origins, strict=True):
-                lines.append(f"schedule  {_ORIGINS[origin]}: {_show(schedule)}")
+                lines.append(f"schedule  {_ORIGINS[origin]}: {schedule}")
             if prepared.program is None:
                 lines.append("kernels   none: an extent is 0")
                 continue
@@ -53,11 +54,13 @@ class Explanation:
                 f"{k.name} {s * 1e6:.1f} µs" for k, s in zip(prepared.program.kernels, seconds, strict=True)
             )
             lines.append(f"kernels   {shown}")
-            lines.append("source\n" + prepared.program.source)
         if not self.launches:
             lines.append("mdh       none: the call was left to NumPy")
         lines.append(f"call      {self.seconds * 1e6:.1f} µs")
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return f"{self.summary}\nsource\n{self.source}" if self.source else self.summary
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
@@ -98,13 +101,3 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
         kernels.append(tuple(prepared.plan.profile(arrays, outputs)))
     return Explanation(tuple(p for p, _ in seen), seconds, tuple(kernels))
-
-
-def _show(s: Schedule) -> str:
-    fields = [f"wg={s.num_wg}", f"wi={s.num_wi}", f"lt={s.local_tile}", f"pt={s.private_tile}"]
-    if s.vector_width > 1:
-        fields.append(f"vector={s.vector_width} in {s.vector_dim}")
-    packed = [n for n, c in enumerate(s.local_copies) if c is not None]
-    fields.append(f"local copies of inputs {packed}" if packed else "no local copies")
-    fields.append(f"results in {s.results} memory")
-    return ", ".join(fields)

@@ -41,6 +41,12 @@ def test_imports_only_what_stands_before(path: Path) -> None:
     assert not wrong
 
 
+def test_the_command_line_is_outermost() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if path != PACKAGE / "__main__.py" and path.parent != PACKAGE / "cli":
+            assert not any(f"{name}.".startswith("mdhnp.cli.") for name in _imported(path)), path
+
+
 @pytest.mark.parametrize("folder", ["mdh", "schedule", "codegen"])
 def test_pure_folders_know_no_device(folder: str) -> None:
     for path in (PACKAGE / folder).rglob("*.py"):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import mdhnp.demo
-from mdhnp.__main__ import main
 from mdhnp.demo import data, timing
 from mdhnp.demo.cases import all_cases
 from mdhnp.demo.png import write_png
@@ -96,12 +95,3 @@ def test_largest_error() -> None:
 def test_png(tmp_path: Path) -> None:
     write_png(tmp_path / "a.png", np.array([[0.4, 254.6, 300], [-5, 128, 1]]))
     assert pixels_of(tmp_path / "a.png").tolist() == [[0, 255, 255], [0, 128, 1]]
-
-
-def test_commands(device: Device, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["devices"]) == 0
-    assert device.runtime in capsys.readouterr().out
-    assert main(["demo", "--device", "no such device"]) == 2
-    assert "no such device" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([])

@@ -13,7 +13,7 @@ from mdhnp.demo import data
 from mdhnp.demo.peers import gaussian_peer, gradients, jacobi, link, link_by_library, min_plus, smooth
 from mdhnp.demo.timing import Case
 
-__all__ = ["AGREEMENT", "all_cases", "persons", "pictures"]
+__all__ = ["AGREEMENT", "GAUSSIAN", "THRESHOLDS", "all_cases", "differences", "mean_of_six", "persons", "pictures"]
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ def pictures() -> dict[str, Array]:
     """Compute the photograph's filtered versions, by file name."""
     photograph = data.picture().astype(np.float32)
     smoothed = mdhnp.stencil(photograph, GAUSSIAN, mode="reflect")
-    across, down = mdhnp.stencil(photograph, _differences, mode="nearest")
+    across, down = mdhnp.stencil(photograph, differences, mode="nearest")
     return {"photograph": photograph, "smoothed": smoothed, "edges": 255 - 4 * np.hypot(across, down)}
 
 
@@ -163,8 +163,14 @@ def _contraction() -> Case:
     )
 
 
-def _differences(n: Any) -> Any:
+def differences(n: Any) -> Any:
+    """Half the difference of the neighbours of `n` along rows and along columns."""
     return (n[0, 1] - n[0, -1]) / 2, (n[1, 0] - n[-1, 0]) / 2
+
+
+def mean_of_six(n: Any) -> Any:
+    """Mean of the neighbours of `n` in three dimensions, as Jacobi's method for the heat equation takes it."""
+    return (n[1, 0, 0] + n[-1, 0, 0] + n[0, 1, 0] + n[0, -1, 0] + n[0, 0, 1] + n[0, 0, -1]) / 6
 
 
 def _stencils() -> Iterator[Case]:
@@ -181,7 +187,7 @@ def _stencils() -> Iterator[Case]:
     yield Case(
         'stencil(p, differences, "nearest")',
         "photograph, 2 results",
-        lambda: mdhnp.stencil(photograph, _differences, mode="nearest"),
+        lambda: mdhnp.stencil(photograph, differences, mode="nearest"),
         lambda: gradients(photograph),
         "NumPy slices",
         lambda: gradients(photograph.astype(float)),
@@ -190,9 +196,7 @@ def _stencils() -> Iterator[Case]:
     yield Case(
         "stencil(v, mean of 6 neighbours)",
         "generated, 130×130×130",
-        lambda: mdhnp.stencil(
-            heat, lambda n: (n[1, 0, 0] + n[-1, 0, 0] + n[0, 1, 0] + n[0, -1, 0] + n[0, 0, 1] + n[0, 0, -1]) / 6
-        ),
+        lambda: mdhnp.stencil(heat, mean_of_six),
         lambda: jacobi(heat),
         "NumPy slices",
         lambda: jacobi(heat.astype(float)),

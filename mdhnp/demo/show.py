@@ -1,4 +1,4 @@
-"""What the demo prints: the machine, the table of results, the list of devices."""
+"""What the demo prints: the machine, the table of results."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ from rich.text import Text
 import mdhnp
 from mdhnp.demo.timing import Measured
 
-__all__ = ["devices_table", "machine", "results_table"]
+__all__ = ["machine", "results_table"]
 
 
 def machine(device: mdhnp.Device) -> str:
@@ -41,17 +41,6 @@ def results_table(rows: Sequence[Measured]) -> Table:
         what = Group(call, *[Padding(Text(mdhom, style="dim"), (0, 0, 0, 2)) for mdhom in row.mdhoms])
         error = Text(f"{row.error:.0e}" if row.error else "0") if row.right else Text("WRONG", style="bold red")
         table.add_row(what, _time(row.seconds), row.case.peer_name, _time(row.peer_seconds), f"{row.ratio:.2f}", error)
-    return table
-
-
-def devices_table(devices: Sequence[mdhnp.Device], default: mdhnp.Device | None) -> Table:
-    """Give one row a device, best first."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for title in ("", "device", "runtime", "kind", "platform", "driver", "units", "local memory"):
-        table.add_column(title, justify="right" if title in ("units", "local memory") else "left")
-    for n, d in enumerate(devices):
-        table.add_row(f"{n}{' *' if d is default else ''}", d.name, d.runtime, d.kind, d.platform, d.driver,
-                      str(d.caps.compute_units), f"{d.caps.local_memory // 1024} KiB")  # fmt: skip
     return table
 
 

@@ -51,24 +51,37 @@ class Case:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out: medians in seconds, the median of the pairs' ratios (peer by ours), the largest error."""
+    """What came out: seconds of our call and the peer's, pair by pair, the largest error, what was launched."""
 
     case: Case
-    seconds: float
-    peer_seconds: float
-    ratio: float
+    pairs: tuple[tuple[float, float], ...]
     error: float
     mdhoms: tuple[str, ...]
     result: Any = field(repr=False)
 
     @property
+    def seconds(self) -> float:
+        """Median of our call."""
+        return median(ours for ours, _ in self.pairs)
+
+    @property
+    def peer_seconds(self) -> float:
+        """Median of the peer's call."""
+        return median(theirs for _, theirs in self.pairs)
+
+    @property
+    def ratio(self) -> float:
+        """Median of the pairs' ratios, peer by ours."""
+        return median(theirs / ours for ours, theirs in self.pairs)
+
+    @property
     def right(self) -> bool:
-        """Whether the error is within the case's tolerance."""
-        return self.error <= self.case.tolerance
+        """Whether the error is within the case's tolerance; NumPy's own results show nothing about this package."""
+        return bool(self.mdhoms) and self.error <= self.case.tolerance
 
 
-def measure(case: Case) -> Measured:
-    """Warm up, check, and time a case and its peer by turns."""
+def measure(case: Case, count: int | None = None) -> Measured:
+    """Warm up, check, and time a case and its peer by turns: `count` pairs, or as many as are worth the time."""
     kept: list[Any] = []
     launches = mdhnp.explain(lambda: kept.append(case.ours())).launches
     result = kept[0]
@@ -76,15 +89,11 @@ def measure(case: Case) -> Measured:
     case.peer()
     pairs: list[tuple[float, float]] = []
     begin = time.perf_counter()
-    while len(pairs) < _MOST_PAIRS:
+    while len(pairs) < (count or _MOST_PAIRS):
         pairs.append((_seconds(case.ours), _seconds(case.peer)))
-        if len(pairs) >= _FEWEST_PAIRS and time.perf_counter() - begin > _SECONDS_A_CASE:
+        if count is None and len(pairs) >= _FEWEST_PAIRS and time.perf_counter() - begin > _SECONDS_A_CASE:
             break
-    ours, peers = zip(*pairs, strict=True)
-    ratio = median(theirs / mine for mine, theirs in pairs)
-    shown = tuple(short(p.mdhom) for p in launches)
-    # A call that NumPy computed has no launches, and shows nothing about this package.
-    return Measured(case, median(ours), median(peers), ratio, error if launches else np.inf, shown, result)
+    return Measured(case, tuple(pairs), error, tuple(short(p.mdhom) for p in launches), result)
 
 
 def _seconds(function: Callable[[], Any]) -> float:

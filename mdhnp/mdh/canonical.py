@@ -12,7 +12,7 @@ from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["canonical", "family", "fingerprint"]
+__all__ = ["canonical", "dimension_names", "family", "fingerprint"]
 
 
 def canonical(h: MdHom) -> MdHom:
@@ -31,8 +31,18 @@ def canonical(h: MdHom) -> MdHom:
     h = _order(h)
     inputs = tuple(replace(_merge_axes(v, h), name=f"I{n}") for n, v in enumerate(h.inputs))
     outputs = tuple(replace(_merge_axes(v, h), name=f"O{n}") for n, v in enumerate(h.outputs))
-    names = tuple("ijklmnopqrstuv"[d] if d < 14 else f"i{d}" for d in range(h.rank))
-    return replace(h, inputs=inputs, outputs=outputs, names=names)
+    return replace(h, inputs=inputs, outputs=outputs, names=dimension_names(h.rank))
+
+
+def dimension_names(rank: int) -> tuple[str, ...]:
+    """Give the names of a canonical form's dimensions.
+
+    Examples
+    --------
+    >>> dimension_names(3)
+    ('i', 'j', 'k')
+    """
+    return tuple("ijklmnopqrstuv"[d] if d < 14 else f"i{d}" for d in range(rank))
 
 
 def fingerprint(h: MdHom) -> str:

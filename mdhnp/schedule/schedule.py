@@ -79,6 +79,16 @@ class Schedule:
     combine_on: Literal["global", "local"] = "global"
     second: "Schedule | None" = None
 
+    def __str__(self) -> str:
+        """Show what matters most of it in one line."""
+        parts = [f"wg={self.num_wg}", f"wi={self.num_wi}", f"lt={self.local_tile}", f"pt={self.private_tile}"]
+        if self.vector_width > 1:
+            parts.append(f"vector={self.vector_width} in {self.vector_dim}")
+        copied = [n for n, c in enumerate(self.local_copies) if c is not None]
+        parts.append(f"local copies of inputs {copied}" if copied else "no local copies")
+        parts.append(f"results in {self.results} memory")
+        return ", ".join(parts)
+
     @staticmethod
     def plain(extents: tuple[int, ...], inputs: int) -> "Schedule":
         """One work-group of one work-item that walks over all points: the schedule to start from."""

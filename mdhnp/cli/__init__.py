@@ -1,0 +1,58 @@
+"""The command line: `mdhnp`, or `python -m mdhnp`.
+
+One file a command; `cases.py` says what may be named to tune, explain and bench, `options.py` holds what commands
+share, `output.py`, `entry.py` and `plot.py` show results. Nothing else of the package imports this folder.
+
+Wrong input ends with status 2 and one line on standard error, wrong results and failures with 1, Ctrl-C with 130. What
+is slow to import is imported where it is used, so that `--help` is quick.
+"""
+
+from typing import Any
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+import mdhnp
+from mdhnp.cli import bench, cache, demo, devices, explain, tune
+
+__all__ = ["main"]
+
+#: What a shell tells of a process that Ctrl-C ended.
+_INTERRUPTED = 130
+
+
+class _WrongInput(click.ClickException):
+    """One line, where click's own errors show the usage, too."""
+
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """Turns what a user can cause into one line and a status; anything else is a defect and shows its traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise _WrongInput(error.format_message()) from error
+        except mdhnp.NoDeviceError as error:
+            raise _WrongInput(str(error)) from error
+        except MemoryError as error:
+            raise _WrongInput(f"not enough memory: {error}") from error
+        except (mdhnp.BuildError, mdhnp.LaunchError) as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            ctx.exit(_INTERRUPTED)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(mdhnp.__version__, message="%(prog)s %(version)s")
+def main() -> None:
+    """NumPy-like calls that run as generated, tuned OpenCL kernels."""
+
+
+for _command in (devices.devices, demo.demo, explain.explain, bench.bench, tune.tune, cache.cache):
+    main.add_command(_command)

@@ -1,0 +1,164 @@
+"""`mdhnp cache`: the tuned schedules that are kept: lists, shows, exports, imports, forgets and checks them."""
+
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from mdhnp.cli.entry import device_of, extents_of, identifier_of, print_entry
+from mdhnp.cli.options import OutputFile
+from mdhnp.cli.output import duration, print_table, shorten, writing
+from mdhnp.cli.plot import draw, plot_option
+from mdhnp.runtime.handle import Runtime
+from mdhnp.tuning.cache import Entry, Key
+from mdhnp.tuning.cache import cache as tuning_cache
+from mdhnp.tuning.lookup import GENERATOR
+from mdhnp.tuning.wisdom import shipped_entries
+
+__all__ = ["cache"]
+
+_device_option = click.option(
+    "--device", metavar="TEXT", help="Only entries of this device: its runtime, or a part of what `list` shows."
+)
+
+
+@click.group()
+def cache() -> None:
+    """Look after the tuned schedules that are kept."""
+
+
+@cache.command("list")
+@_device_option
+def list_(device: str | None) -> None:
+    """List the entries: your own, and those that came with the package."""
+    rows = [
+        (
+            identifier_of(key), shorten(entry.mdh, 80), extents_of(key), device_of(key), duration(entry.seconds),
+            str(entry.evaluations), entry.tuned_at[:10], entry.source,
+        )
+        for key, entry in _known().items() if _is_on(key, device)
+    ]  # fmt: skip
+    if rows:
+        titles = ("id", "mdh", "extents", "device", "time", "evaluations", "date", "source")
+        print_table(titles, rows, right=("time", "evaluations"))
+    click.echo(f"{_entries(len(rows))} in {tuning_cache().path}")
+    _warn()
+
+
+@cache.command()
+@click.argument("identifier", metavar="ID")
+@plot_option
+def show(identifier: str, plot: Path | None) -> None:
+    """Show one entry: its schedule, and all that was measured for it."""
+    key, entry = _find(identifier)
+    measurements = tuning_cache().measurements(key)
+    print_entry(key, entry, measurements)
+    if plot is not None:
+        if not measurements:
+            raise click.UsageError(f"nothing to draw: no measurements of {identifier} are kept here")
+        with writing(plot):
+            draw(plot, [(f"{entry.mdh}, {extents_of(key)}", measurements)])
+        click.echo(f"drawn: {plot}")
+
+
+@cache.command()
+@click.argument("file", type=OutputFile())
+def export(file: Path) -> None:
+    """Write your own entries to a JSON file.
+
+    Other machines with the same device and driver can import it.
+    """
+    with writing(file):
+        count = tuning_cache().export(file)
+    click.echo(f"{_entries(count)} written to {file}")
+
+
+@cache.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def import_(file: Path) -> None:
+    """Add the entries of a file that `export` wrote.
+
+    Where your own entry is as fast, it stays.
+    """
+    try:
+        count = tuning_cache().import_(file)
+    except (ValueError, OSError) as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(f"{_entries(count)} added to {tuning_cache().path}")
+    _warn()
+
+
+@cache.command()
+@click.argument("identifier", metavar="[ID]", required=False)
+@_device_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def clear(identifier: str | None, device: str | None, yes: bool) -> None:
+    """Forget your own entries: one, those of a device, or all.
+
+    With them goes everything that was measured for them.
+    """
+    known = tuning_cache()
+    if identifier is not None and device is not None:
+        raise click.UsageError("either an ID or --device, not both")
+    own = dict(known.entries())
+    if identifier is not None:
+        key, _ = _find(identifier)
+        if key not in own:
+            raise click.UsageError(f"{identifier} came with the package and stays")
+        chosen = [key]
+    else:
+        chosen = [key for key in own if _is_on(key, device)]
+    if not yes:
+        click.confirm(f"Forget {_entries(len(chosen))} of {known.path}?", abort=True)
+    everything = identifier is None and device is None
+    # Without a key, measurements of which no entry came go, too.
+    count = known.clear() if everything else sum(known.clear(key) for key in chosen)
+    click.echo(f"{_entries(count)} forgotten")
+
+
+@cache.command()
+@click.pass_context
+def verify(ctx: click.Context) -> None:
+    """Check the file and its entries.
+
+    The exit status is 1 if anything is wrong.
+    """
+    known = tuning_cache()
+    problems = known.verify(GENERATOR)
+    for problem in problems:
+        click.echo(problem)
+    click.echo(f"{len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'} in {known.path}")
+    ctx.exit(1 if problems else 0)
+
+
+def _known() -> dict[Key, Entry]:
+    """All entries that a call may find: the user's own, and those of the package that they do not replace."""
+    own = dict(tuning_cache().entries())
+    return own | {key: entry for key, entry in shipped_entries().items() if key not in own}
+
+
+def _find(identifier: str) -> tuple[Key, Entry]:
+    """Give the entry whose identifier begins with this."""
+    found = [pair for pair in _known().items() if identifier_of(pair[0]).startswith(identifier.lower())]
+    if len(found) != 1:
+        problem = f"{len(found)} entries begin with" if found else "no entry has"
+        raise click.UsageError(f"{problem} the id {identifier!r}; see `mdhnp cache list`")
+    return found[0]
+
+
+def _is_on(key: Key, device: str | None) -> bool:
+    """Say whether an entry is of a device: of this runtime, or with this text in its name or driver."""
+    if device is None:
+        return True
+    wanted, known = device.lower(), key.device.lower()
+    # PoCL names its device after the processor, often "…Intel(R)…": a runtime's name means the runtime.
+    return wanted == known.partition("|")[0] if wanted in get_args(Runtime) else wanted in known
+
+
+def _entries(count: int) -> str:
+    return f"{count or 'no'} {'entry' if count == 1 else 'entries'}"
+
+
+def _warn() -> None:
+    if (trouble := tuning_cache().trouble) is not None:
+        click.echo(f"Warning: the file cannot be used, and what is changed now will be lost: {trouble}", err=True)
