@@ -177,19 +177,22 @@ def _read_results(c: Context, offset: dict[int, int], lanes: int) -> list[Value]
     return found
 
 
-def accumulate_coordinates(c: Context) -> Callable[[dict[int, int]], Place]:
-    """Declare the kept coordinates of the private tile, each kept inside its extent, and give an element's place."""
+def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dict[int, int]], Place]:
+    """Declare the kept coordinates of the private tile and give an element's place.
+
+    Each is kept inside its extent, unless the whole tile is known to be `inside`.
+    """
     nest, t = c.nest, c.nest.index_type
     coordinates: dict[int, dict[int, Linear]] = {}
     for d in nest.kept:
         coordinates[d] = {}
         for offset in nest.offsets(d):
-            inside = nest.base(d) + offset
-            if nest.partial(d) and nest.width(d) == 1:
+            at = nest.base(d) + offset
+            if nest.partial(d) and nest.width(d) == 1 and not inside:
                 clamped = c.writer.fresh(f"{nest.name(d)}_")
-                c.writer.line(f"const {t} {clamped} = min({inside}, {nest.literal(nest.h.extents[d] - 1)});")
-                inside = Linear(((clamped, 1),))
-            coordinates[d][offset] = inside
+                c.writer.line(f"const {t} {clamped} = min({at}, {nest.literal(nest.h.extents[d] - 1)});")
+                at = Linear(((clamped, 1),))
+            coordinates[d][offset] = at
 
     def place(offset: dict[int, int]) -> Place:
         point = {d: coordinates[d][o] for d, o in offset.items()}
@@ -200,13 +203,17 @@ def accumulate_coordinates(c: Context) -> Callable[[dict[int, int]], Place]:
 
 def accumulate(c: Context, acc: Accumulators) -> None:
     """Run the reduction of one local tile, without checks where the private tile lies inside, else with them."""
-    place = accumulate_coordinates(c)
-    c.writer.either(_inside_checks(c), lambda: reduce.reduce_loops(c, acc, place), lambda: _guarded(c, acc, place))
+    c.writer.either(
+        _inside_checks(c),
+        lambda: reduce.reduce_loops(c, acc, accumulate_coordinates(c, inside=True)),
+        lambda: _guarded(c, acc),
+    )
 
 
-def _guarded(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
+def _guarded(c: Context, acc: Accumulators) -> None:
     """The reduction at a border: lanes and indices are checked one by one."""
     nest, vector, t = c.nest, c.nest.s.vector_dim, c.nest.index_type
+    place = accumulate_coordinates(c)
     first: dict[int, str] = {}
     valid: dict[int, str] = {}
     if vector in nest.kept and nest.partial(vector):
@@ -228,15 +235,9 @@ def _guarded(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Pl
 
 def _inside_checks(c: Context) -> list[str]:
     """Conditions under which no access of the private tile needs a check."""
-    nest, vector, checks = c.nest, c.nest.s.vector_dim, []
+    nest = c.nest
     direct = [v for v, copy in zip(nest.h.inputs, nest.s.local_copies, strict=True) if copy is None]
-    if (
-        vector in nest.kept
-        and nest.partial(vector)
-        and nest.s.vector_width > 1
-        and any(v.depends_on(vector) for v in direct)
-    ):
-        checks.append(step_inside(c, vector))
+    checks = [step_inside(c, d) for d in nest.kept if nest.partial(d) and any(v.depends_on(d) for v in direct)]
     for view in direct:
         if view.boundary is not None:
             checks += bounded_checks(c, view)

@@ -22,7 +22,11 @@ Floats = npt.NDArray[np.float64]
 _CLOCK = 2.6e9
 _FMA_LATENCY = 4
 #: Bytes a second that one core draws from main memory and from the shared cache.
-_MEMORY, _CACHE = 20e9, 60e9
+_MEMORY, _CACHE = 18e9, 28e9
+#: Bytes a cycle from the second-level cache.
+_L2_BYTES = 40
+#: Part of the shorter of computing and moving data that the longer one does not hide.
+_EXPOSED = 0.4
 _GROUP_OVERHEAD = 1.5e-6
 #: Bytes of a memory page, and how many the first level of address translation remembers.
 _PAGE, _PAGES = 4096, 64
@@ -51,7 +55,6 @@ class _Model:
         self.wg = choices.num_wg.astype(float)
         self.extents = np.array(facts.h.extents, float).reshape(1, -1)
         self.tiles = np.ceil(self.extents / self.lt)
-        self.steps = np.ceil(self.lt / self.pt)
         self.per_group = np.ceil(self.tiles / self.wg)
         self.vector, self.width = choices.vector_dim, choices.vector_width.astype(float)
         self.registers = np.maximum(self.width * facts.itemsize / caps.vector_bytes, 1)
@@ -64,8 +67,8 @@ class _Model:
         bodies = np.ones(len(groups))
         for d in range(facts.h.rank):
             inside = np.maximum(self.extents[:, d] / self.pt[:, d], 1)
-            bodies = bodies * (inside if d in facts.combined else self.steps[:, d] * self.tiles[:, d])
-        visits = _product(self.steps, facts.kept) * _product(self.tiles, range(facts.h.rank))
+            bodies = bodies * (inside if d in facts.combined else np.ceil(inside))
+        visits = _product(np.ceil(self.extents / self.pt), facts.kept) * _product(self.tiles, facts.combined)
         cycles = bodies * self._body() + visits * self._visit() + self._copies() * groups
         busy = np.minimum(groups, units)
         rounds = np.where(groups >= units, np.ceil(groups / units) * units / groups, 1.0)
@@ -78,7 +81,7 @@ class _Model:
         slower = slower * np.where(groups > 1, 1 + _STRAGGLE * (units / groups) ** 2, 1.0)
         second = np.where(_product(self.wg, facts.combined) > 1, _SECOND_KERNEL, 0.0)
         woken = np.where(groups > 1, _WAKE, 0.0)
-        seconds: Floats = slower + 0.25 * faster + _GROUP_OVERHEAD * (groups / units + 1) + second + woken
+        seconds: Floats = slower + _EXPOSED * faster + _GROUP_OVERHEAD * (groups / units + 1) + second + woken
         return seconds
 
     def _body(self) -> Floats:
@@ -86,7 +89,7 @@ class _Model:
         facts = self.facts
         everything = range(facts.h.rank)
         arithmetic = _product(self.pt, everything) / self.width * facts.operations / 2 * self.registers
-        loads, live, far = (np.zeros(len(self.pt)) for _ in range(3))
+        loads, live, far, paged = (np.zeros(len(self.pt)) for _ in range(4))
         for n, view in enumerate(facts.h.inputs):
             shared = _neighbours(view, _product(self.pt, facts.depends[n]))
             lanes = np.zeros(len(self.pt), bool)
@@ -98,7 +101,9 @@ class _Model:
             vectors = shared / self.width
             loads += np.where(lanes, vectors * np.where(stride <= 1, self.registers, 1.5 * self.width), shared)
             live += np.where(lanes, np.minimum(vectors, 4) * self.registers, 1.0)
-            far += self._far(n, np.where(lanes, vectors, shared))
+            count = np.where(lanes, vectors * self.registers, shared)
+            far += self._far(n, count, np.where(lanes, self.caps.vector_bytes, facts.h.inputs[n].dtype.itemsize))
+            paged += self._paged(n, count)
         reduced = np.zeros(len(self.pt), bool)
         for d in facts.combined:
             reduced |= self.moves[d]
@@ -107,7 +112,8 @@ class _Model:
         if facts.combined:
             chain = _product(self.pt, facts.combined) / np.where(reduced, self.width, 1.0) * _FMA_LATENCY
         spilled = np.maximum(0.0, accumulators + np.minimum(live, 6) - self.caps.registers)
-        cycles: Floats = np.maximum(np.maximum(arithmetic, loads / 2), chain) + far + 2 * spilled + 1.0
+        busiest = np.maximum(np.maximum(arithmetic, loads / 2), np.maximum(chain, far))
+        cycles: Floats = busiest + paged + 2 * spilled + 1.0
         return cycles
 
     def _packed_stride(self, n: int) -> Floats:
@@ -119,22 +125,30 @@ class _Model:
             )
         return stride
 
-    def _far(self, n: int, count: Floats) -> Floats:
-        """Cycles lost on loads that the first-level cache cannot serve while the innermost reduction runs."""
+    def _trips(self, n: int) -> Floats:
+        """Private tiles that the innermost loops of a reduction walk through in an input."""
+        dims = [d for d in self.facts.combined if d in self.facts.depends[n]]
+        return _product(self.lt / self.pt, dims)
+
+    def _far(self, n: int, count: Floats, width: Floats) -> Floats:
+        """Cycles to bring loads from the second-level cache while the innermost reduction runs."""
+        facts = self.facts
+        if not facts.combined or facts.loop_order[-1] not in facts.depends[n]:
+            return np.zeros(len(count))
+        swept = _product(self.pt, facts.depends[n]) * self._trips(n) * facts.h.inputs[n].dtype.itemsize
+        return np.where(swept > 0.75 * self.caps.l1, count * width / _L2_BYTES, 0.0)
+
+    def _paged(self, n: int, count: Floats) -> Floats:
+        """Cycles lost on loads from more pages than the first level of address translation remembers."""
         facts = self.facts
         inner = facts.loop_order[-1] if facts.combined else -1
         if inner not in facts.depends[n]:
             return np.zeros(len(count))
-        size = facts.h.inputs[n].dtype.itemsize
-        swept_dims = [d for d in facts.combined if d in facts.depends[n]]
-        trips = _product(self.lt / self.pt, swept_dims)
-        swept = _product(self.pt, facts.depends[n]) * trips * size
-        lost = np.where(swept > 0.75 * self.caps.l1, 0.6 * count, 0.0)
-        stride = abs(facts.strides[n][inner]) * size
-        if stride >= 512:
-            pages = np.where(self.packed[:, n], 0.0, trips * min(stride, _PAGE) / _PAGE)
-            lost = lost + np.where(pages > _PAGES, 1.5 * count + 4.0 * min(stride / _PAGE, 1.0), 0.0)
-        return lost
+        stride = abs(facts.strides[n][inner]) * facts.h.inputs[n].dtype.itemsize
+        if stride < 512:
+            return np.zeros(len(count))
+        pages = np.where(self.packed[:, n], 0.0, self._trips(n) * min(stride, _PAGE) / _PAGE)
+        return np.where(pages > _PAGES, 1.5 * count + 4.0 * min(stride / _PAGE, 1.0), 0.0)
 
     def _visit(self) -> Floats:
         """Cycles to start and store one private tile."""

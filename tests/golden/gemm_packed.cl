@@ -53,8 +53,6 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           float4 acc1 = (float4)(0.0f);
           float4 acc2 = (float4)(0.0f);
           float4 acc3 = (float4)(0.0f);
-          const int i_0 = min(i, 6);
-          const int i_1 = min(i + 1, 6);
           for (int k_p = 0; k_p < k_n; ++k_p) {
             const float I0_0 = I0_l[i_p * 4 + k_p * 2];
             const float4 I1_0 = *(__local const float4_u *)(I1_l + k_p * 8 + j_p * 4);

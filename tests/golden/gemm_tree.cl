@@ -22,25 +22,44 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       float acc3 = 0.0f;
       for (int k_l = 0; k_l < 9; k_l += 6) {
         const int k_n = min(6, 9 - k_l);
-        const int i_0 = min(i, 6);
-        const int i_1 = min(i + 1, 6);
-        const int j_0 = min(j, 10);
-        const int j_1 = min(j + 2, 10);
-        for (int k_p = 0; k_p + 6 <= k_n; k_p += 6) {
-          acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
-          acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
-          acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11]);
-          acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
-          acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
-          acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
-          acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p + k_w] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11]);
-          acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p + k_w + 3] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
-        }
-        for (int k_p = k_n / 6 * 6 + k_w; k_p < k_n; k_p += 3) {
-          acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-          acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
-          acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-          acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
+        if (i_l <= 5 && j_l <= 7) {
+          for (int k_p = 0; k_p + 6 <= k_n; k_p += 6) {
+            acc0 = acc0 + (I0[i * 9 + k_l + k_p + k_w] * I1[j + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc0 = acc0 + (I0[i * 9 + k_l + k_p + k_w + 3] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc1 = acc1 + (I0[i * 9 + k_l + k_p + k_w] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 2]);
+            acc1 = acc1 + (I0[i * 9 + k_l + k_p + k_w + 3] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 35]);
+            acc2 = acc2 + (I0[i * 9 + k_l + k_p + k_w + 9] * I1[j + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc2 = acc2 + (I0[i * 9 + k_l + k_p + k_w + 12] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc3 = acc3 + (I0[i * 9 + k_l + k_p + k_w + 9] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 2]);
+            acc3 = acc3 + (I0[i * 9 + k_l + k_p + k_w + 12] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 35]);
+          }
+          for (int k_p = k_n / 6 * 6 + k_w; k_p < k_n; k_p += 3) {
+            acc0 = acc0 + (I0[i * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11]);
+            acc1 = acc1 + (I0[i * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11 + 2]);
+            acc2 = acc2 + (I0[i * 9 + k_l + k_p + 9] * I1[j + k_l * 11 + k_p * 11]);
+            acc3 = acc3 + (I0[i * 9 + k_l + k_p + 9] * I1[j + k_l * 11 + k_p * 11 + 2]);
+          }
+        } else {
+          const int i_0 = min(i, 6);
+          const int i_1 = min(i + 1, 6);
+          const int j_0 = min(j, 10);
+          const int j_1 = min(j + 2, 10);
+          for (int k_p = 0; k_p + 6 <= k_n; k_p += 6) {
+            acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p + k_w] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p + k_w + 3] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+          }
+          for (int k_p = k_n / 6 * 6 + k_w; k_p < k_n; k_p += 3) {
+            acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
+            acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
+            acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
+            acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
+          }
         }
       }
       // The work-items' results together, in a tree

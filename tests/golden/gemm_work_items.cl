@@ -53,10 +53,6 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int i_0 = min(i, 6);
-    const int i_1 = min(i + 2, 6);
-    const int j_0 = min(j, 10);
-    const int j_1 = min(j + 4, 10);
     for (int k_p = 0; k_p < 3; ++k_p) {
       acc0 = acc0 + (I0_l[i_w + k_p * 4] * I1_l[k_p * 8 + j_w]);
       acc1 = acc1 + (I0_l[i_w + k_p * 4] * I1_l[k_p * 8 + j_w + 4]);
