@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mdhnp.codegen.ctypes import Value, constant, convert, memory_type, vector_name
+from mdhnp.codegen.ctypes import HALF, Value, constant, convert, local_type, memory_type, vector_name
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.prelude import Helpers
 from mdhnp.codegen.writer import Writer
@@ -16,6 +16,7 @@ __all__ = [
     "Place",
     "TileLayout",
     "bounded_read",
+    "element",
     "load",
     "read_back",
     "read_local",
@@ -110,12 +111,17 @@ def _output_offset(c: Context, view: View, place: Place) -> tuple[Linear, int]:
 def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, valid: str, value: Value) -> None:
     """Write a scalar or the valid lanes of a vector."""
     name = memory_type(value.dtype)
+    if value.dtype == HALF and value.lanes == 1:
+        c.writer.line(f"vstore_half_rte({value.text}, {offset}, {buffer});")
+        return
     if value.lanes == 1:
         text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
         c.writer.line(f"{buffer}[{offset}] = {text};")
         return
     text = f"convert_{vector_name(name, value.lanes)}(-{value.atom})" if value.dtype.kind == "b" else value.text
-    if stride == 1 and not valid:
+    if stride == 1 and not valid and value.dtype == HALF:
+        c.writer.line(f"vstore_half{value.lanes}_rte({text}, 0, {buffer} + {offset});")
+    elif stride == 1 and not valid:
         kind = c.helpers.vector(name, value.lanes)
         c.writer.line(f"*({space} {kind} *)({buffer} + {offset}) = {text};")
     else:
@@ -126,12 +132,15 @@ def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, vali
 def _read(
     c: Context, view: View, buffer: str, space: str, offset: Linear, stride: int, lanes: int, valid: str
 ) -> Value:
-    name = memory_type(view.dtype)
+    name = memory_type(view.dtype) if space == GLOBAL else local_type(view.dtype)
     if lanes == 1 or stride == 0:
-        return _as_value(view, f"{buffer}[{offset}]", 1)
+        text = element(view, buffer, offset) if space == GLOBAL else f"{buffer}[{offset}]"
+        return _as_value(view, text, 1)
     if valid:
         function = c.helpers.gather_part(name, lanes, space)
         return _as_value(view, f"{function}({buffer} + {offset}, {stride}, {valid})", lanes)
+    if stride == 1 and name == "half":
+        return _as_value(view, f"vload_half{lanes}(0, {buffer} + {offset})", lanes)
     if stride == 1:
         return _as_value(view, f"*({space} const {c.helpers.vector(name, lanes)} *)({buffer} + {offset})", lanes)
     return _as_value(view, f"{c.helpers.gather(name, lanes, space)}({buffer} + {offset}, {stride})", lanes)
@@ -150,17 +159,22 @@ def _as_value(view: View, text: str, lanes: int) -> Value:
     return Value(f"convert_int{lanes}({text} != (uchar{lanes})(0))", view.dtype, lanes)
 
 
+def element(view: View, buffer: str, offset: Linear | str) -> str:
+    """An element of a global buffer."""
+    return f"vload_half({offset}, {buffer})" if view.dtype == HALF else f"{buffer}[{offset}]"
+
+
 def bounded_read(c: Context, view: View, indices: Sequence[Linear]) -> str:
     """Read an element whose indices may lie outside of the array."""
     if view.boundary != "constant":
         assert view.boundary is not None
         function = c.helpers.boundary(view.boundary)
         inside = [Linear(((f"{function}({i}, {n})", 1),)) for i, n in zip(indices, view.shape, strict=True)]
-        return f"{view.name}[{_flat(view, inside)}]"
+        return element(view, view.name, _flat(view, inside))
     tests = [t for i, n in zip(indices, view.shape, strict=True) for t in (i.at_least(0), i.at_most(n - 1))]
     outside = "0" if view.dtype.kind == "b" else constant(view.fill, view.dtype)
     test = "0" if "0" in tests else " && ".join(t for t in tests if t != "1") or "1"
-    return f"({test} ? {view.name}[{_flat(view, indices)}] : ({memory_type(view.dtype)}){outside})"
+    return f"({test} ? {element(view, view.name, _flat(view, indices))} : ({local_type(view.dtype)}){outside})"
 
 
 def _flat(view: View, indices: Sequence[Linear]) -> str:
@@ -182,15 +196,15 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
         for d, coefficient in enumerate(index.coefficients):
             total = total + point[d] * coefficient
         indices.append(total)
-    element = bounded_read(c, view, indices)
+    value = bounded_read(c, view, indices)
     if not moves:
-        return _as_value(view, element, 1)
-    name = memory_type(view.dtype)
+        return _as_value(view, value, 1)
+    name = local_type(view.dtype)
     kind = vector_name(name, place.lanes)
     variable = c.writer.fresh("b")
     c.writer.line(f"{kind} {variable};")
     c.writer.line(
-        f"for ({c.nest.index_type} lane = 0; lane < {place.lanes}; ++lane) (({name} *)&{variable})[lane] = {element};"
+        f"for ({c.nest.index_type} lane = 0; lane < {place.lanes}; ++lane) (({name} *)&{variable})[lane] = {value};"
     )
     return _as_value(view, variable, place.lanes)
 

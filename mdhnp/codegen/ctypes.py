@@ -1,6 +1,7 @@
 """OpenCL C's names for NumPy's types, and how values are written, converted and selected.
 
-Booleans are bytes in memory and masks as values: 0 or 1 as a scalar, 0 or -1 in each lane of an ``intN``.
+Booleans are bytes in memory and masks as values: 0 or 1 as a scalar, 0 or -1 in each lane of an ``intN``. Float16 is
+``half`` in global memory only: everywhere else it is a ``float`` of such a value, which every device can compute with.
 """
 
 import math
@@ -9,11 +10,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Value", "as_vector", "constant", "convert", "memory_type", "select", "value_type", "vector_name"]
+__all__ = [
+    "HALF", "Value", "as_vector", "constant", "convert", "local_type", "memory_type", "select", "value_type",
+    "vector_name",
+]  # fmt: skip
+
+HALF = np.dtype(np.float16)
+
 
 _NAMES = {
     "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "i8": "long", "u8": "ulong",
-    "f4": "float", "f8": "double",
+    "f2": "half", "f4": "float", "f8": "double",
 }  # fmt: skip
 #: Wider signed types through which floats become these, so that what they cannot hold wraps around.
 _THROUGH = {np.dtype(t): np.dtype(f"i{w}") for t, w in {"i1": 4, "i2": 4, "u1": 4, "u2": 4, "u4": 8, "u8": 8}.items()}
@@ -45,7 +52,7 @@ def _is_atom(text: str) -> bool:
 
 
 def memory_type(dtype: np.dtype[Any]) -> str:
-    """Type of an element in a buffer.
+    """Type of an element in a global buffer.
 
     Raises
     ------
@@ -60,9 +67,14 @@ def memory_type(dtype: np.dtype[Any]) -> str:
     return name
 
 
+def local_type(dtype: np.dtype[Any]) -> str:
+    """Type of an element in local memory."""
+    return "float" if dtype == HALF else memory_type(dtype)
+
+
 def value_type(dtype: np.dtype[Any], lanes: int = 1) -> str:
     """Type of a value in registers."""
-    return vector_name("int" if dtype.kind == "b" else memory_type(dtype), lanes)
+    return vector_name("int" if dtype.kind == "b" else local_type(dtype), lanes)
 
 
 def vector_name(name: str, lanes: int) -> str:
@@ -77,13 +89,13 @@ def constant(literal: str, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "f":
         value = float(literal)
         if math.isnan(value):
-            return "NAN" if dtype.itemsize == 4 else "((double)NAN)"
+            return "NAN" if dtype.itemsize <= 4 else "((double)NAN)"
         if math.isinf(value):
-            text = "INFINITY" if dtype.itemsize == 4 else "((double)INFINITY)"
+            text = "INFINITY" if dtype.itemsize <= 4 else "((double)INFINITY)"
             return text if value > 0 else f"(-{text})"
         text = repr(value)
         text += "" if "." in text or "e" in text else ".0"
-        text += "f" if dtype.itemsize == 4 else ""
+        text += "f" if dtype.itemsize <= 4 else ""
         return f"({text})" if value < 0 or literal.startswith("-") else text
     number = int(literal)
     if dtype.kind == "u":
@@ -108,6 +120,8 @@ def convert(value: Value, dtype: np.dtype[Any]) -> Value:
     if value.dtype == dtype:
         return value
     target = value_type(dtype, value.lanes)
+    if value.dtype == HALF and target == value_type(value.dtype, value.lanes):
+        return Value(value.text, dtype, value.lanes)
     if dtype.kind == "b":
         zero = constant("0", value.dtype)
         if value.lanes == 1:

@@ -58,6 +58,15 @@ _ELEMENTWISE = {
 }  # fmt: skip
 
 
+def _item(name: str, index: str) -> str:
+    return f"vload_half({index}, p)" if name == "half" else f"p[{index}]"
+
+
+def _value(name: str, lanes: int) -> str:
+    """Type of the lanes once they are loaded."""
+    return vector_name("float" if name == "half" else name, lanes)
+
+
 class Helpers:
     """Which helper functions a program needs, and their text."""
 
@@ -84,8 +93,8 @@ class Helpers:
 
     def gather(self, name: str, lanes: int, space: str) -> str:
         """Reads lanes that lie `stride` apart."""
-        function, kind = f"gather{space}_{vector_name(name, lanes)}", vector_name(name, lanes)
-        items = ", ".join("p[0]" if n == 0 else f"p[{n} * s]" for n in range(lanes))
+        function, kind = f"gather{space}_{vector_name(name, lanes)}", _value(name, lanes)
+        items = ", ".join(_item(name, f"{n} * s" if n else "0") for n in range(lanes))
         self._texts[function] = (
             f"static inline {kind} {function}({space} const {name} *p, {self._index} s)\n"
             f"{{ return ({kind})({items}); }}\n"
@@ -94,9 +103,12 @@ class Helpers:
 
     def gather_part(self, name: str, lanes: int, space: str) -> str:
         """Reads the first `n` lanes; the others repeat the last of them."""
-        function, kind = f"gather_part{space}_{vector_name(name, lanes)}", vector_name(name, lanes)
-        whole = f"if (s == 1 && n >= {lanes}) return *({space} const {self.vector(name, lanes)} *)p;"
-        items = ", ".join("p[0]" if n == 0 else f"p[min(({self._index}){n}, n - 1) * s]" for n in range(lanes))
+        function, kind = f"gather_part{space}_{vector_name(name, lanes)}", _value(name, lanes)
+        load = (
+            f"vload_half{lanes}(0, p)" if name == "half" else f"*({space} const {self.vector(name, lanes)} *)p"
+        )
+        whole = f"if (s == 1 && n >= {lanes}) return {load};"
+        items = ", ".join(_item(name, f"min(({self._index}){n}, n - 1) * s" if n else "0") for n in range(lanes))
         self._texts[function] = (
             f"static inline {kind} {function}({space} const {name} *p, {self._index} s, {self._index} n)\n"
             f"{{ {whole}\n  return ({kind})({items}); }}\n"
@@ -105,14 +117,29 @@ class Helpers:
 
     def scatter(self, name: str, lanes: int, space: str) -> str:
         """Writes the first `n` lanes, `stride` apart."""
-        function, kind = f"scatter{space}_{vector_name(name, lanes)}", vector_name(name, lanes)
-        whole = f"if (s == 1 && n >= {lanes}) {{ *({space} {self.vector(name, lanes)} *)p = v; return; }}"
-        lines = " ".join(f"if (n > {n}) p[{n} * s] = v.s{n:x};" for n in range(lanes))
+        function, kind = f"scatter{space}_{vector_name(name, lanes)}", _value(name, lanes)
+        if name == "half":
+            store = f"vstore_half{lanes}_rte(v, 0, p)"
+            lines = " ".join(f"if (n > {n}) vstore_half_rte(v.s{n:x}, {n} * s, p);" for n in range(lanes))
+        else:
+            store = f"*({space} {self.vector(name, lanes)} *)p = v"
+            lines = " ".join(f"if (n > {n}) p[{n} * s] = v.s{n:x};" for n in range(lanes))
+        whole = f"if (s == 1 && n >= {lanes}) {{ {store}; return; }}"
         self._texts[function] = (
             f"static inline void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
             f"{{ {whole}\n  {lines} }}\n"
         )
         return function
+
+    def rounded(self, name: str, lanes: int) -> str:
+        """Rounds a float or double to a value of float16, which it gives as a float; ties go to even."""
+        kind, width = vector_name(name, lanes), "" if lanes == 1 else str(lanes)
+        self._texts[f"round {kind}"] = (
+            f"static inline float{width} round_half_{kind}({kind} x)\n"
+            f"{{ ushort{width} h; vstore_half{width}_rte(x, 0, (half *)&h); "
+            f"return vload_half{width}(0, (const half *)&h); }}\n"
+        )
+        return f"round_half_{kind}"
 
     def elementwise(self, op: str, name: str, lanes: int, kind: str) -> str:
         """Ask for an operation that C has not, or not as NumPy defines it; on vectors lane by lane."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.ctypes import Value, as_vector, constant, convert, mask, memory_type, select, value_type
+from mdhnp.codegen.ctypes import HALF, Value, as_vector, constant, convert, mask, memory_type, select, value_type
 from mdhnp.codegen.prelude import Helpers
 from mdhnp.codegen.writer import Writer
 from mdhnp.mdh.function import Function, Instruction
@@ -80,6 +80,8 @@ def emit(
             values[n] = parameters[step.position]
         elif step.op == "index":
             values[n] = indices[step.position]
+        elif _left_to_store(function, n) and uses[n] == 1:
+            values[n] = Value(values[step.args[0]].text, HALF, values[step.args[0]].lanes)
         elif step.op == "text":
             values[n] = _call_text(function, n, [values[a] for a in step.args], writer)
         else:
@@ -87,6 +89,13 @@ def emit(
         if uses[n] > 1 and step.op != "const" and not values[n].text.isidentifier():
             values[n] = writer.declare("v", values[n])
     return [values[r] for r in function.results]
+
+
+def _left_to_store(function: Function, n: int) -> bool:
+    """Whether an instruction rounds a float to float16 for a result, which storing it does anyway."""
+    step = function.body[n]
+    single = step.op == "cast" and function.body[step.args[0]].dtype == np.float32
+    return single and step.dtype == HALF and n in function.results
 
 
 def _repeats(step: Instruction) -> bool:
@@ -99,6 +108,8 @@ def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Va
     op, dtype = step.op, step.dtype
     if op == "const":
         return Value(constant(step.literal, dtype), dtype)
+    if op == "cast" and dtype == HALF:
+        return Value(f"{helpers.rounded(value_type(args[0].dtype), lanes)}({args[0].text})", dtype, lanes)
     if op == "cast":
         return convert(args[0], dtype)
     if op == "where":

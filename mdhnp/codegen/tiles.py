@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 
-from mdhnp.codegen.access import LOCAL, Context, TileLayout, bounded_read, tile_layout
-from mdhnp.codegen.ctypes import memory_type
+from mdhnp.codegen.access import LOCAL, Context, TileLayout, bounded_read, element, tile_layout
+from mdhnp.codegen.ctypes import local_type
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.mdh.views import Affine
 
@@ -17,7 +17,7 @@ def declare_tiles(c: Context) -> None:
     for number, copy in enumerate(c.nest.s.local_copies):
         if copy is not None:
             layout = tile_layout(c.nest, number)
-            c.writer.line(f"{LOCAL} {memory_type(layout.view.dtype)} {layout.view.name}_l[{layout.size}];")
+            c.writer.line(f"{LOCAL} {local_type(layout.view.dtype)} {layout.view.name}_l[{layout.size}];")
 
 
 def tile_start(nest: Nest, d: int) -> Linear:
@@ -87,7 +87,7 @@ def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool
             offset = Linear((), view.offset)
             for index, stride in zip(indices, view.strides, strict=True):
                 offset = offset + index * stride
-            source = f"{view.name}[{offset}]"
+            source = element(view, view.name, offset)
         elif view.boundary is not None:
             source = bounded_read(c, view, indices)
         else:
@@ -96,7 +96,7 @@ def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool
                 offset = (
                     offset + Linear(((f"clamp({index}, {c.nest.literal(0)}, {c.nest.literal(size - 1)})", 1),)) * stride
                 )
-            source = f"{view.name}[{offset}]"
+            source = element(view, view.name, offset)
         c.writer.line(f"{view.name}_l[{target}] = {source};")
 
 

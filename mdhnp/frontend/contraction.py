@@ -127,7 +127,8 @@ def contraction(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], d
     arrays : sequence of ndarray
         The operands; only their types and layouts are used.
     dtype : dtype, optional
-        Type to compute in; by default the common type of the operands. Booleans multiply by `and`, add by `or`.
+        Type to compute in; by default the common type of the operands. Booleans multiply by `and`, add by `or`;
+        float16 is computed in float32.
 
     Returns
     -------
@@ -162,11 +163,15 @@ def contraction(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], d
         for name, term, a in zip(names, terms, arrays, strict=False)
     )
     result = np.dtype(dtype) if dtype is not None else np.result_type(*(a.dtype for a in arrays))
+    # As in NumPy, products and sums of float16 are float32 ones, rounded once.
+    computed = np.dtype(np.float32) if result == np.float16 else result
     logical = result == np.bool_
     multiply = np.logical_and if logical else np.multiply
-    scalar = trace(lambda *x: reduce(multiply, [v.astype(result) for v in x]), [a.dtype for a in arrays])
-    add = pw("or" if logical else "add").resolve([result])
-    combine = tuple(cc.resolve([result]) if d < len(output) else add for d in range(rank))
+    types = [a.dtype for a in arrays]
+    scalar = trace(lambda *x: reduce(multiply, [v.astype(result).astype(computed) for v in x]), types)
+    finish = None if computed == result else trace(lambda total, *_: total.astype(result), [computed, *types])
+    add = pw("or" if logical else "add").resolve([computed])
+    combine = tuple(cc.resolve([computed]) if d < len(output) else add for d in range(rank))
     shape = tuple(sizes[label] for label in labels)
     out = contiguous(names[len(arrays)], result, shape, tuple(range(len(output))))
-    return MdHom(shape, combine, scalar, inputs, (out,), names=tuple(labels))
+    return MdHom(shape, combine, scalar, inputs, (out,), finish, names=tuple(labels))

@@ -140,11 +140,13 @@ def _contract(subscripts: str, arrays: tuple[npt.NDArray[Any], ...], dtype: Any,
     if len(arrays) < 3 or optimize is False or optimize is None:
         return run(("einsum", subscripts, dtype), arrays, lambda: _build(subscripts, arrays, dtype))[0]
     left = list(arrays)
+    # Temporaries of float16 operands are float32, as all of it would be in one kernel.
+    computed = np.float32 if dtype == np.float16 else dtype
     for positions, terms, output in _steps(subscripts, tuple(a.shape for a in arrays), _method(optimize)):
         now = tuple(left.pop(p) for p in positions)[::-1]
-        build = partial(contraction, terms, output, now, dtype)
-        left.append(run(("einsum", (terms, output), dtype), now, build)[0])
-    return left[0]
+        build = partial(contraction, terms, output, now, computed)
+        left.append(run(("einsum", (terms, output), computed), now, build)[0])
+    return left[0].astype(dtype, copy=False)
 
 
 def _method(optimize: Any) -> Any:

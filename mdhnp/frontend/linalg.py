@@ -348,7 +348,7 @@ def _common(*kinds: Any) -> np.dtype[Any]:
 
 def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom:
     """Scale a complete product by the first factor; add the second factor times the added array, if there is one."""
-    common = h.outputs[0].dtype
+    common, computed = h.outputs[0].dtype, h.scalar.dtypes[0]
     times, plus = (np.logical_and, np.logical_or) if common == np.bool_ else (np.multiply, np.add)
     here = tuple(Affine.of(d, h.rank) for d in range(len(h.outputs[0].shape)))
     third = [array_view("C" if len(here) == 2 else "y", a, (here,)) for a in added]
@@ -357,16 +357,16 @@ def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom
 
     def finish(total: Any, _a: Any, _b: Any, *rest: Any) -> Any:
         if len(rest) == 1:
-            return times(rest[0], total)
-        c, alpha, beta = rest
-        return plus(times(alpha, total), times(beta, c.astype(common)))
+            return times(rest[0].astype(computed), total).astype(common)
+        c, alpha, beta = (v.astype(common).astype(computed) for v in rest)
+        return plus(times(alpha, total), times(beta, c)).astype(common)
 
     return replace(
         h,
         scalar=replace(h.scalar, parameters=dtypes),
         inputs=views,
         outputs=tuple(replace(v, name="O") for v in h.outputs),
-        finish=replace(trace(finish, [common, *dtypes], what="finish"), contract=True),
+        finish=replace(trace(finish, [computed, *dtypes], what="finish"), contract=True),
     )
 
 

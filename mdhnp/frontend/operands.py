@@ -30,8 +30,8 @@ Array = npt.NDArray[Any]
 #: Types that kernels compute with, in the machine's own byte order (other orders are no members).
 SUPPORTED = frozenset(
     np.dtype(t)
-    for t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float32,
-              np.float64)
+    for t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
+              np.float32, np.float64, np.complex64, np.complex128)
 )  # fmt: skip
 
 _counts: Counter[str] = Counter()
@@ -62,9 +62,15 @@ def fallback(function: str, reason: str, compute: Callable[[], Any]) -> Any:
 def fits(a: Any) -> bool:
     """Whether a kernel can address the operand as it is.
 
-    Aligned arrays have strides of whole elements, because every supported type is aligned to its size.
+    Aligned arrays have strides of whole elements, because every supported type is aligned to its size; but for complex
+    ones, which are aligned to half of it.
     """
-    return type(a) is np.ndarray and a.dtype in SUPPORTED and a.flags.aligned
+    return (
+        type(a) is np.ndarray
+        and a.dtype in SUPPORTED
+        and a.flags.aligned
+        and (a.dtype.kind != "c" or not any(s % a.itemsize for s in a.strides))
+    )
 
 
 def prepare(operands: Iterable[Any]) -> tuple[Array, ...]:
@@ -76,7 +82,8 @@ def _addressable(a: Array) -> Array:
     native = a.dtype.newbyteorder("=")
     if native not in SUPPORTED or type(a) not in (np.ndarray, np.memmap):
         return a
-    return np.asarray(a).astype(native, copy=not a.flags.aligned)
+    plain = np.asarray(a).astype(native, copy=False)
+    return plain if fits(plain) else plain.copy()
 
 
 def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any]) -> str | None:

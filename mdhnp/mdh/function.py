@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["OPERATIONS", "CText", "Function", "Instruction", "identity_function", "literal_value"]
+__all__ = ["COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "identity_function", "literal_value"]
 
-#: NumPy functions a scalar function may be made of, by name; `where` and `cast` are the only ones that are no ufuncs.
+#: NumPy functions a scalar function may be made of, by name; `real`, `imag`, `where` and `cast` are no ufuncs.
 OPERATIONS = frozenset(
     """add subtract multiply divide floor_divide remainder power negative positive absolute sign square sqrt cbrt
     reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh
     arccosh arctanh hypot floor ceil trunc rint maximum minimum fmax fmin fmod copysign isnan isinf isfinite equal
     not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and
-    bitwise_or bitwise_xor invert left_shift right_shift where cast""".split()  # noqa: SIM905
+    bitwise_or bitwise_xor invert left_shift right_shift conjugate real imag where cast""".split()  # noqa: SIM905
+)
+#: Those of them that take complex numbers.
+COMPLEX_OPERATIONS = frozenset(
+    """add subtract multiply divide square exp negative positive conjugate absolute real imag equal not_equal isnan
+    isinf isfinite logical_and logical_or logical_xor logical_not where cast""".split()  # noqa: SIM905
 )
 
 
@@ -147,7 +152,7 @@ def literal_value(literal: str, dtype: np.dtype[Any]) -> Any:
     """The NumPy scalar that a constant's literal stands for."""
     if dtype.kind == "b":
         return np.bool_(literal in ("True", "1"))
-    return dtype.type(float(literal) if dtype.kind == "f" else int(literal))
+    return dtype.type({"f": float, "c": complex}.get(dtype.kind, int)(literal))
 
 
 def _evaluate(step: Instruction, values: list[Any], arguments: Sequence[Any], indices: Sequence[Any]) -> Any:

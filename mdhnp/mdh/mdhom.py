@@ -88,6 +88,12 @@ class MdHom:
         return next((c.operator for c in self.combine if c.operator is not None), None)
 
     @property
+    def functions(self) -> tuple[Function, ...]:
+        """All that it computes: the scalar function, `finish`, the operators' functions."""
+        operators = dict.fromkeys(c.operator.function for c in self.combine if c.operator is not None)
+        return (self.scalar, *([self.finish] if self.finish is not None else []), *operators)
+
+    @property
     def points(self) -> int:
         """Applications of the scalar function."""
         product = 1

@@ -2,7 +2,8 @@
 
 One stage either reduces with one commutative operator, or reduces one dimension in order, or scans one dimension;
 everything else (nested operators, several scans, a scan of a reduction) is a chain of such stages over temporaries,
-from the last dimension to the first, as the definition nests them.
+from the last dimension to the first, as the definition nests them. Stages compute in kernels' types: a complex array is
+an argument twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction, identity_function
 from mdhnp.mdh.mdhom import MdHom, contiguous
@@ -48,6 +50,19 @@ def stages(h: MdHom) -> tuple[Stage, ...]:
     md_hom(id, (++, +)) ∘ (A[i,j]) -> T0[i]
     md_hom(id, (ps(+),)) ∘ (T0[i]) -> O[i]
     """
+    lowered = lower(h)
+    sources = {"input": lowered.inputs, "output": lowered.outputs}
+
+    def original(a: Argument) -> Argument:
+        return Argument(a.role, sources[a.role][a.position]) if a.role in sources else a
+
+    return tuple(
+        Stage(s.mdhom, tuple(map(original, s.inputs)), tuple(map(original, s.outputs))) for s in _chain(lowered.mdhom)
+    )
+
+
+def _chain(h: MdHom) -> tuple[Stage, ...]:
+    """The stages of an MDH in kernels' types."""
     groups = _groups(h)
     if len(groups) <= 1:
         return (Stage(h, _arguments("input", len(h.inputs)), _arguments("output", len(h.outputs))),)

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from mdhnp.mdh.function import OPERATIONS, CText, Function, Instruction
+from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction
 
-__all__ = ["Symbol", "index", "trace", "trace_text"]
+__all__ = ["Recorder", "Symbol", "index", "trace", "trace_text"]
 
-_ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute", "conjugate": "positive"}
+_ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute"}
 
 
-class _Recorder:
-    """Collects instructions, keeping equal ones once."""
+class Recorder:
+    """Collects instructions, keeping equal ones once; may begin with those of a function."""
 
-    def __init__(self) -> None:
-        self.body: list[Instruction] = []
-        self._known: dict[Instruction, int] = {}
+    def __init__(self, body: Sequence[Instruction] = ()) -> None:
+        self.body = list(body)
+        self._known = {step: n for n, step in enumerate(body)}
 
     def add(self, step: Instruction) -> "Symbol":
         if step.op != "param":
@@ -55,7 +55,7 @@ class _Recorder:
 class Symbol(NDArrayOperatorsMixin):
     """A scalar that stands for any value of its dtype while a function is traced."""
 
-    def __init__(self, recorder: _Recorder, number: int) -> None:
+    def __init__(self, recorder: Recorder, number: int) -> None:
         self.recorder = recorder
         self.number = number
 
@@ -63,6 +63,20 @@ class Symbol(NDArrayOperatorsMixin):
     def dtype(self) -> np.dtype[Any]:
         """The NumPy type the value has."""
         return self.recorder.body[self.number].dtype
+
+    @property
+    def real(self) -> "Symbol":
+        """The real part."""
+        return self._part("real") if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> "Symbol":
+        """The imaginary part; 0 of a real number."""
+        return self._part("imag") if self.dtype.kind == "c" else self.recorder.constant(0, self.dtype)
+
+    def _part(self, name: str) -> "Symbol":
+        dtype = np.finfo(self.dtype).dtype
+        return self.recorder.add(Instruction(name, (self.number,), dtype))
 
     def astype(self, dtype: Any) -> "Symbol":
         """The value converted to `dtype`, as ``ndarray.astype`` does."""
@@ -76,6 +90,11 @@ class Symbol(NDArrayOperatorsMixin):
         loop = ufunc.resolve_dtypes((*signature, None))
         if name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
             loop = (*(np.dtype(bool),) * len(inputs), np.dtype(bool))
+        if any(t.kind == "c" for t in loop):
+            if name not in COMPLEX_OPERATIONS:
+                raise TypeError(f"scalar function: OpenCL kernels do not compute {name} of complex numbers")
+        elif name == "conjugate":
+            name = "positive"
         _require_computed(name, loop[-1])
         args = tuple(self._lift(v, t).number for v, t in zip(inputs, loop, strict=False))
         return self.recorder.add(Instruction(name, args, loop[-1]))
@@ -109,7 +128,7 @@ class Symbol(NDArrayOperatorsMixin):
 
 
 #: The function being traced in this thread or task.
-_active: ContextVar[_Recorder | None] = ContextVar("active", default=None)
+_active: ContextVar[Recorder | None] = ContextVar("active", default=None)
 
 
 def index(dim: int) -> Symbol:
@@ -182,7 +201,7 @@ def trace(
     >>> print(trace(lambda a, b: a * b + 1, [np.float32, np.float32]))
     ((x0 * x1) + 1.0)
     """
-    recorder = _Recorder()
+    recorder = Recorder()
     dtypes = tuple(np.dtype(t) for t in parameters)
     symbols = [recorder.add(Instruction("param", (), t, n)) for n, t in enumerate(dtypes)]
     arguments = symbols if group == 1 else [tuple(symbols[n : n + group]) for n in range(0, len(symbols), group)]
@@ -220,8 +239,16 @@ def trace_text(source: str, name: str, parameters: Sequence[Any], results: Seque
         The function's name.
     parameters, results : sequence of dtype
         Types of the parameters and results.
+
+    Raises
+    ------
+    TypeError
+        If one of them is complex or float16.
     """
     dtypes = tuple(np.dtype(t) for t in parameters)
+    for t in (*dtypes, *map(np.dtype, results)):
+        if t.kind == "c" or t == np.float16:
+            raise TypeError(f"scalar function: OpenCL C text takes and gives integers, float and double, not {t}")
     body = [Instruction("param", (), t, n) for n, t in enumerate(dtypes)]
     args = tuple(range(len(body)))
     body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
@@ -229,7 +256,7 @@ def trace_text(source: str, name: str, parameters: Sequence[Any], results: Seque
 
 
 def _require_computed(operation: str, dtype: np.dtype[Any]) -> None:
-    if dtype.kind not in "biu" and (dtype.kind != "f" or dtype.itemsize not in (4, 8)):
+    if dtype.kind not in "biu" and dtype.char not in "efdFD":
         raise TypeError(
             f"scalar function: {operation} gives {dtype}, which OpenCL kernels do not compute; "
             "convert its operands, as with .astype(np.float32)"
@@ -237,20 +264,19 @@ def _require_computed(operation: str, dtype: np.dtype[Any]) -> None:
 
 
 def _number(literal: str) -> Any:
-    return (
-        {"True": True, "False": False}.get(literal)
-        if literal in ("True", "False")
-        else (float(literal) if any(c in literal for c in ".einf") else int(literal))
-    )
+    if literal in ("True", "False"):
+        return literal == "True"
+    kind = complex if "j" in literal else float if any(c in literal for c in ".einf") else int
+    return kind(literal)
 
 
 def _type_of(value: Any) -> Any:
-    """What a value counts as in ``ufunc.resolve_dtypes``: Python's int and float are weak."""
+    """What a value counts as in ``ufunc.resolve_dtypes``: Python's own numbers are weak."""
     if isinstance(value, Symbol):
         return value.dtype
     if isinstance(value, bool):
         return np.dtype(bool)
-    if isinstance(value, int | float) and not isinstance(value, np.generic):
+    if isinstance(value, int | float | complex) and not isinstance(value, np.generic):
         return type(value)
     return np.asarray(value).dtype
 

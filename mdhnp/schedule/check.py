@@ -3,12 +3,12 @@
 `check` raises :class:`IllegalSchedule` with the broken rule; a schedule that passes gives the MDH's result.
 """
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import MdHom, View
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal", "local_memory"]
+__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal", "local_memory", "tile_itemsize"]
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
@@ -244,6 +244,11 @@ def _check_order(h: MdHom, s: Schedule) -> None:
     _require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
 
 
+def tile_itemsize(view: View) -> int:
+    """Bytes of an input's element in local memory, where float16 is kept as float32."""
+    return 4 if view.dtype.char == "e" else view.dtype.itemsize
+
+
 def local_memory(h: MdHom, s: Schedule) -> int:
     """Bytes of local memory the kernel declares."""
     steps = [s.step(d) for d in range(h.rank)]
@@ -251,7 +256,7 @@ def local_memory(h: MdHom, s: Schedule) -> int:
     total = 0
     for view, copy in zip(h.inputs, s.local_copies, strict=True):
         if copy is not None:
-            size = view.dtype.itemsize
+            size = tile_itemsize(view)
             for axis in range(len(view.shape)):
                 constants = [a[axis].constant for a in view.accesses]
                 index = view.accesses[0][axis]

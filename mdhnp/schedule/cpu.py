@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.accuracy import LONGEST, sums_floats
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fallback, packed_layout
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.schedule import Schedule
@@ -157,7 +157,7 @@ def fitting(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.
     h = facts.h
     need = np.zeros(len(choices))
     for n, view in enumerate(h.inputs):
-        size = np.prod(choices.local_tile[:, sorted(facts.depends[n])], axis=1) * view.dtype.itemsize
+        size = np.prod(choices.local_tile[:, sorted(facts.depends[n])], axis=1) * tile_itemsize(view)
         need += np.where(choices.packed[:, n], size, 0)
     same = h.finish is None and h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
     waiting = same and h.operator is not None and h.operator.identity is not None

@@ -1,0 +1,252 @@
+"""From NumPy's types to those that kernels compute with: complex numbers as pairs of reals, float16 in float32.
+
+A complex array is two interleaved real ones: one view of the real parts and one of the imaginary parts, over the same
+buffer. So tiles, vectors and packing serve complex numbers without knowing them, and packing one view copies a plane.
+A float16 is a float32 that was rounded; partial results are not rounded before they are complete. It must not know
+stages, schedules or OpenCL.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mdhnp.mdh.combine import Combine, Operator
+from mdhnp.mdh.function import Function, Instruction, identity_function, literal_value
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.trace import Recorder, Symbol
+from mdhnp.mdh.views import View
+
+__all__ = ["Lowered", "lower"]
+
+_HALF, _SINGLE, _DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+_PARTS = {np.dtype(np.complex64): _SINGLE, np.dtype(np.complex128): _DOUBLE}
+
+#: A value in kernels' types: one symbol, or real and imaginary part.
+_Parts = tuple[Symbol, ...]
+#: Positions and types of the parameters that stand for one.
+_Slots = tuple[tuple[int, np.dtype[Any]], ...]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """An MDH in kernels' types, and the input or output of the original behind each of its views."""
+
+    mdhom: MdHom
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def lower(h: MdHom) -> Lowered:
+    """Give the MDH that computes `h` without complex numbers and float16 arithmetic; `h` itself where it has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z = np.ones(3, np.complex64)
+    >>> total = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]").bind(z, z)
+    >>> print(lower(total).mdhom)
+    md_hom(((x0 * x2) - (x1 * x3), (x0 * x3) + (x1 * x2)), (+,)) ∘ (x[k], x[k], y[k], y[k]) -> z[], z[]
+    """
+    every = tuple(range(len(h.inputs))), tuple(range(len(h.outputs)))
+    types = {v.dtype for v in (*h.inputs, *h.outputs)}.union(*(_types(f) for f in h.functions))
+    if not any(t == _HALF or t in _PARTS for t in types):
+        return Lowered(h, *every)
+    inputs = [(n, part) for n, v in enumerate(h.inputs) for part in _planes(v)]
+    outputs = [(n, part) for n, v in enumerate(h.outputs) for part in _planes(v)]
+    accesses = _access_slots(h)
+    scalar = _rewrite(h.scalar, accesses)
+    combine, finish = h.combine, h.finish
+    if h.operator is not None:
+        scalar = _widened(scalar)
+        combine = tuple(c if c.operator is None else Combine(c.kind, _operator(c.operator)) for c in h.combine)
+        if finish is None and _HALF in h.scalar.dtypes:
+            finish = replace(identity_function(h.scalar.dtypes), parameters=(*h.scalar.dtypes, *h.scalar.parameters))
+    if finish is not None:
+        results = _result_slots(h.scalar.dtypes)
+        count = len(scalar.results)
+        shifted = [tuple((count + p, t) for p, t in slots) for slots in accesses]
+        finish = _rewrite(finish, [*results, *shifted])
+    views = tuple(v for _, v in inputs), tuple(v for _, v in outputs)
+    mdhom = MdHom(h.extents, combine, scalar, *views, finish, h.names, h.nested)
+    return Lowered(mdhom, tuple(n for n, _ in inputs), tuple(n for n, _ in outputs))
+
+
+def _types(f: Function) -> set[np.dtype[Any]]:
+    return {*f.parameters, *(f.body[n].dtype for n in f.live())}
+
+
+def _planes(v: View) -> tuple[View, ...]:
+    """The view, or the views of a complex one's real and imaginary parts."""
+    if v.dtype not in _PARTS:
+        return (v,)
+    fill = complex(literal_value(v.fill, v.dtype))
+    strides = tuple(2 * s for s in v.strides)
+    return tuple(
+        replace(v, dtype=_PARTS[v.dtype], strides=strides, offset=2 * v.offset + n, fill=repr(part))
+        for n, part in enumerate((fill.real, fill.imag))
+    )
+
+
+def _access_slots(h: MdHom) -> list[_Slots]:
+    """The parameters of each access: those of all real parts of a view come before those of its imaginary parts."""
+    slots: list[_Slots] = []
+    first = 0
+    for view in h.inputs:
+        count, part = len(view.accesses), _PARTS.get(view.dtype)
+        for a in range(count):
+            slots.append(((first + a, view.dtype),) if part is None else ((first + a, part), (first + count + a, part)))
+        first += count if part is None else 2 * count
+    return slots
+
+
+def _result_slots(dtypes: Sequence[np.dtype[Any]]) -> list[_Slots]:
+    """The parameters of partial results, beside each other, and in float32 for float16."""
+    slots: list[_Slots] = []
+    first = 0
+    for t in dtypes:
+        parts = (_PARTS[t],) * 2 if t in _PARTS else (_SINGLE if t == _HALF else t,)
+        slots.append(tuple((first + n, p) for n, p in enumerate(parts)))
+        first += len(parts)
+    return slots
+
+
+def _operator(op: Operator) -> Operator:
+    """A combine operator on partial results, which are not rounded to float16 in between."""
+    dtypes = op.function.dtypes
+    identity = op.identity
+    if identity is not None:
+        numbers = [(literal, literal_value(literal, t)) for literal, t in zip(identity, dtypes, strict=True)]
+        identity = tuple(
+            part
+            for (literal, z), t in zip(numbers, dtypes, strict=True)
+            for part in ((repr(float(z.real)), repr(float(z.imag))) if t in _PARTS else (literal,))
+        )
+    return replace(op, function=_rewrite(op.function, _result_slots((*dtypes, *dtypes)), rounded=False), identity=identity)
+
+
+def _widened(f: Function) -> Function:
+    """Float16 results as float32, which partial results are kept in."""
+    recorder = Recorder(f.body)
+    results = [_wide(Symbol(recorder, n)).number for n in f.results]
+    return replace(f, body=tuple(recorder.body), results=tuple(results))
+
+
+def _rewrite(f: Function, given: Sequence[_Slots], *, rounded: bool = True) -> Function:
+    """Write a function on kernels' types: `given` are the parameters that stand for each of its own.
+
+    Float16 results of operations are rounded as NumPy's are, unless `rounded` is false: then all of it is float32.
+    """
+    recorder = Recorder()
+    parameters = dict(slot for slots in given for slot in slots)
+    half = _HALF if rounded else _SINGLE
+    values: dict[int, _Parts] = {}
+    for n in f.live():
+        step = f.body[n]
+        args = [values[a] for a in step.args]
+        if step.op == "param":
+            parts = tuple(recorder.add(Instruction("param", (), t, p)) for p, t in given[step.position])
+            values[n] = tuple(p.astype(half) for p in parts) if step.dtype == _HALF else parts
+        elif step.dtype in _PARTS or any(len(a) > 1 for a in args):
+            values[n] = _complex(step, args, recorder)
+        elif step.op == "cast":
+            values[n] = (_cast(args[0][0], half if step.dtype == _HALF else step.dtype),)
+        else:
+            dtype = _SINGLE if step.dtype == _HALF and step.op != "const" else step.dtype
+            numbers = tuple(_wide(part).number for (part,) in args)
+            value = recorder.add(replace(step, args=numbers, dtype=dtype))
+            values[n] = (value.astype(half) if step.dtype == _HALF else value,)
+    results = tuple(part.number for r in f.results for part in values[r])
+    types = tuple(parameters[p] for p in range(len(parameters)))
+    operations = {f.body[n].op for n in f.live()}
+    # NumPy's own complex product is fused, too; sums of products that the caller wrote are not.
+    contract = f.contract or not operations & {"add", "subtract"}
+    return Function(types, tuple(recorder.body), results, f.text, contract)
+
+
+def _wide(x: Symbol) -> Symbol:
+    return x.astype(_SINGLE) if x.dtype == _HALF else x
+
+
+def _cast(x: Symbol, dtype: np.dtype[Any]) -> Symbol:
+    """Convert as NumPy does: to float16 by way of float32, but for float64."""
+    if dtype == _HALF and x.dtype != _DOUBLE:
+        x = x.astype(_SINGLE)
+    return (x if dtype == _HALF else _wide(x)).astype(dtype)
+
+
+def _complex(step: Instruction, args: Sequence[_Parts], recorder: Recorder) -> _Parts:
+    """One operation that takes or gives complex numbers."""
+    if step.op == "const":
+        z = complex(literal_value(step.literal, step.dtype))
+        return tuple(recorder.constant(part, _PARTS[step.dtype]) for part in (z.real, z.imag))
+    if step.op == "cast":
+        return _cast_complex(args[0], step.dtype, recorder)
+    if step.op == "where":
+        (condition,), left, right = args
+        return tuple(np.where(condition, a, b) for a, b in zip(left, right, strict=True))
+    found = _FORMULAS[step.op](*args)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _cast_complex(value: _Parts, dtype: np.dtype[Any], recorder: Recorder) -> _Parts:
+    if dtype == np.bool_:
+        return (_nonzero(value),)
+    if dtype not in _PARTS:
+        return (_cast(value[0], dtype),)
+    part = _PARTS[dtype]
+    imaginary = value[1].astype(part) if len(value) == 2 else recorder.constant(0, part)
+    return _wide(value[0]).astype(part), imaginary
+
+
+def _nonzero(a: _Parts) -> Symbol:
+    return (a[0] != 0) | (a[1] != 0)
+
+
+def _multiply(a: _Parts, b: _Parts) -> _Parts:
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+def _divide(a: _Parts, b: _Parts) -> _Parts:
+    """Smith's algorithm, as in NumPy: scaled by the divisor's larger part, so that nothing overflows on the way."""
+    wide = np.abs(b[0]) >= np.abs(b[1])
+    large, small = np.where(wide, b[0], b[1]), np.where(wide, b[1], b[0])
+    ratio = small / large
+    scale = 1 / (large + small * ratio)
+    first, second = np.where(wide, a[0], a[1]), np.where(wide, a[1], a[0])
+    real = (first + second * ratio) * scale
+    imaginary = np.where(wide, a[1] - a[0] * ratio, a[1] * ratio - a[0]) * scale
+    zero = large == 0
+    return np.where(zero, a[0] / np.abs(b[0]), real), np.where(zero, a[1] / np.abs(b[0]), imaginary)
+
+
+def _exp(a: _Parts) -> _Parts:
+    size = np.exp(a[0])
+    return size * np.cos(a[1]), np.where(a[1] == 0, a[1], size * np.sin(a[1]))
+
+
+def _either(test: np.ufunc) -> Callable[[_Parts], Any]:
+    return lambda a: test(a[0]) | test(a[1])
+
+
+#: What operations on complex numbers mean, in real ones.
+_FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "subtract": lambda a, b: (a[0] - b[0], a[1] - b[1]),
+    "multiply": _multiply,
+    "divide": _divide,
+    "square": lambda a: _multiply(a, a),
+    "exp": _exp,
+    "negative": lambda a: (-a[0], -a[1]),
+    "positive": lambda a: a,
+    "conjugate": lambda a: (a[0], -a[1]),
+    "absolute": lambda a: np.hypot(a[0], a[1]),
+    "real": lambda a: a[0],
+    "imag": lambda a: a[1],
+    "equal": lambda a, b: (a[0] == b[0]) & (a[1] == b[1]),
+    "not_equal": lambda a, b: (a[0] != b[0]) | (a[1] != b[1]),
+    "isnan": _either(np.isnan),
+    "isinf": _either(np.isinf),
+    "isfinite": lambda a: np.isfinite(a[0]) & np.isfinite(a[1]),
+}
