@@ -22,6 +22,7 @@ __all__ = [
     "read_local",
     "result_convert",
     "store",
+    "store_pair",
     "tile_layout",
     "write",
 ]
@@ -92,6 +93,18 @@ def store(c: Context, number: int, place: Place, value: Value) -> None:
     write(c, view.name, GLOBAL, offset, stride, place.valid, value)
 
 
+def store_pair(c: Context, number: int, place: Place, real: Value, imaginary: Value) -> None:
+    """Write the real and imaginary parts of complex results: whole vectors of them where all lanes lie inside."""
+    view = c.nest.h.outputs[number]
+    offset, stride = _output_offset(c, view, place)
+    if stride == 2 and not place.valid:
+        function = c.helpers.scatter_pairs(memory_type(view.dtype), place.lanes, GLOBAL)
+        c.writer.line(f"{function}({view.name} + {offset}, {real.text}, {imaginary.text});")
+    else:
+        store(c, number, place, real)
+        store(c, number + 1, place, imaginary)
+
+
 def read_back(c: Context, number: int, place: Place) -> Value:
     """Give the partial result that waits in an output."""
     view = c.nest.h.outputs[number]
@@ -143,6 +156,8 @@ def _read(
         return _as_value(view, f"vload_half{lanes}(0, {buffer} + {offset})", lanes)
     if stride == 1:
         return _as_value(view, f"*({space} const {c.helpers.vector(name, lanes)} *)({buffer} + {offset})", lanes)
+    if stride == 2 and name != "half":
+        return _as_value(view, f"{c.helpers.gather_pairs(name, lanes, space)}({buffer} + {offset})", lanes)
     return _as_value(view, f"{c.helpers.gather(name, lanes, space)}({buffer} + {offset}, {stride})", lanes)
 
 

@@ -29,11 +29,12 @@ _MASKS = {1: "char", 2: "short", 4: "int", 8: "long"}
 
 @dataclass(frozen=True)
 class Value:
-    """An expression: its text, its NumPy type, and its lanes (1 for a scalar)."""
+    """An expression: its text, its NumPy type, its lanes (1 for a scalar), and whether it is a sum or difference."""
 
     text: str
     dtype: np.dtype[Any]
     lanes: int = 1
+    is_sum: bool = False
 
     @property
     def atom(self) -> str:

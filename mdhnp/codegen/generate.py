@@ -65,7 +65,8 @@ class _Build:
         else:
             emit_kernel(context, name)
         self.texts.append(context.writer.text())
-        arguments = (*inputs, *carry, *outputs)
+        # The imaginary parts of a complex array come with the real ones.
+        arguments = (*inputs, *carry, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired))
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
 
 

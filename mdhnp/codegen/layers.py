@@ -18,11 +18,16 @@ __all__ = ["bounded_checks", "group_loops", "head", "ids", "inside_checks", "ste
 def head(c: Context, name: str, extra: Sequence[str] = ()) -> Iterator[None]:
     """Write the kernel's signature; its body is written inside the context."""
     inputs = [f"{GLOBAL} const {memory_type(v.dtype)} *restrict {v.name}" for v in c.nest.h.inputs]
-    outputs = [f"{GLOBAL} {memory_type(v.dtype)} *restrict {v.name}" for v in c.nest.h.outputs]
+    views, paired = c.nest.h.outputs, c.nest.paired
+    outputs = [
+        f"{GLOBAL} {memory_type(v.dtype)} *restrict {v.name}" for n, v in enumerate(views) if n - 1 not in paired
+    ]
     c.writer.line(f"// {c.nest.h}")
     c.writer.line(f"__kernel __attribute__((reqd_work_group_size({c.nest.s.work_items}, 1, 1)))")
     with c.writer.block(f"void {name}({', '.join([*inputs, *extra, *outputs])})"):
         c.writer.line(f"#pragma OPENCL FP_CONTRACT {'ON' if _may_contract(c.nest.h) else 'OFF'}")
+        for n in paired:
+            c.writer.line(f"{GLOBAL} {memory_type(views[n].dtype)} *const {views[n + 1].name} = {views[n].name};")
         yield
 
 

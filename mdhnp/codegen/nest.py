@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import MdHom, interleaved
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["Linear", "Nest"]
@@ -122,6 +122,12 @@ class Nest:
     def single(self, d: int) -> bool:
         """Whether the local tile is one step of the work-items."""
         return self.s.step(d) >= self.s.local_tile[d]
+
+    @cached_property
+    def paired(self) -> tuple[int, ...]:
+        """Outputs that are the real parts of complex arrays; the next ones are their imaginary parts."""
+        outputs = self.h.outputs
+        return tuple(n for n in range(len(outputs) - 1) if interleaved(outputs[n], outputs[n + 1]))
 
     @cached_property
     def index_type(self) -> str:

@@ -101,6 +101,16 @@ class Helpers:
         )
         return function
 
+    def gather_pairs(self, name: str, lanes: int, space: str) -> str:
+        """Reads every second element from `p` on, and none beyond the last of them: faster than lane by lane."""
+        function, kind = f"gather_pairs{space}_{vector_name(name, lanes)}", vector_name(name, lanes)
+        load = f"*({space} const {self.vector(name, lanes)} *)"
+        self._texts[function] = (
+            f"static inline {kind} {function}({space} const {name} *p)\n"
+            f"{{ const {kind} a = {load}p, b = {load}(p + {lanes - 1}); return ({kind})(a.even, b.odd); }}\n"
+        )
+        return function
+
     def gather_part(self, name: str, lanes: int, space: str) -> str:
         """Reads the first `n` lanes; the others repeat the last of them."""
         function, kind = f"gather_part{space}_{vector_name(name, lanes)}", _value(name, lanes)
@@ -128,6 +138,17 @@ class Helpers:
         self._texts[function] = (
             f"static inline void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
             f"{{ {whole}\n  {lines} }}\n"
+        )
+        return function
+
+    def scatter_pairs(self, name: str, lanes: int, space: str) -> str:
+        """Writes two vectors' lanes by turns."""
+        function, kind = f"scatter_pairs{space}_{vector_name(name, lanes)}", vector_name(name, lanes)
+        store = f"*({space} {self.vector(name, lanes)} *)"
+        self._texts[function] = (
+            f"static inline void {function}({space} {name} *p, {kind} a, {kind} b)\n"
+            f"{{ {kind} low, high; low.even = a.lo; low.odd = b.lo; high.even = a.hi; high.odd = b.hi; "
+            f"{store}p = low; {store}(p + {lanes}) = high; }}\n"
         )
         return function
 

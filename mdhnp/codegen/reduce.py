@@ -100,7 +100,11 @@ def apply(c: Context, left: Sequence[Value], right: Sequence[Value], seen: str =
     if seen and count > 1:
         wide = [c.writer.declare("f", v) for v in wide]
     parameters = dict(enumerate((*wide, *left) if before else (*left, *wide)))
-    results = [as_vector(v, lanes) for v in emit(op.function, parameters, {}, c.writer, c.helpers)]
+    if op.name == "+" and c.nest.h.scalar.contract and all(v.is_sum for v in wide):
+        # Term by term, each product of a sum of products is one fused multiply-add.
+        results = [Value(f"{v.atom} + {w.text}", v.dtype, lanes) for v, w in zip(left, wide, strict=True)]
+    else:
+        results = [as_vector(v, lanes) for v in emit(op.function, parameters, {}, c.writer, c.helpers)]
     if seen:
         results = [select(Value(seen, results[0].dtype), new, first) for new, first in zip(results, wide, strict=True)]
     if count > 1:

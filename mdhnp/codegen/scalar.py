@@ -7,6 +7,7 @@ are false.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,8 @@ def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Va
         return _boolean(op, args, lanes)
     if op in _BINARY:
         left, right = _exact(args, lanes)
-        return _narrowed(f"{left.atom} {_BINARY[op]} {right.atom}", dtype, lanes)
+        value = _narrowed(f"{left.atom} {_BINARY[op]} {right.atom}", dtype, lanes)
+        return replace(value, is_sum=dtype.kind == "f" and op in ("add", "subtract"))
     wide = _widened(args, lanes)
     if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu"):
         function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)

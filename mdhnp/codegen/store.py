@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from mdhnp.codegen import reduce
-from mdhnp.codegen.access import Context, Place, read_back, result_convert, store
+from mdhnp.codegen.access import Context, Place, read_back, result_convert, store, store_pair
 from mdhnp.codegen.ctypes import Value, as_vector
 from mdhnp.codegen.layers import step_inside
 from mdhnp.codegen.nest import Linear
@@ -58,7 +58,12 @@ def store_results(c: Context, at: Place, values: Sequence[Value], cache: dict[st
     final = list(values)
     if nest.h.finish is not None:
         final = point_values(c, nest.h.finish, at, dict(enumerate(values)), cache, len(values))
-    for n, value in enumerate(final):
-        vector = at.lanes > 1 and value.lanes == 1
-        wide = as_vector(value, at.lanes) if vector else value
-        store(c, n, at, result_convert(c, wide, n))
+    wide = [
+        result_convert(c, as_vector(v, at.lanes) if at.lanes > 1 and v.lanes == 1 else v, n)
+        for n, v in enumerate(final)
+    ]
+    for n, value in enumerate(wide):
+        if n in nest.paired:
+            store_pair(c, n, at, value, wide[n + 1])
+        elif n - 1 not in nest.paired:
+            store(c, n, at, value)

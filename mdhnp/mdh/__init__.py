@@ -14,7 +14,7 @@ from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
 from mdhnp.mdh.trace import index, trace
-from mdhnp.mdh.views import Affine, View
+from mdhnp.mdh.views import Affine, View, interleaved
 
 __all__ = [
     "Affine",
@@ -33,6 +33,7 @@ __all__ = [
     "fingerprint",
     "finish_inputs",
     "index",
+    "interleaved",
     "interpret",
     "md_hom",
     "ps",

@@ -7,12 +7,12 @@ leave the array name a boundary mode, in scipy.ndimage's terms.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-__all__ = ["BOUNDARIES", "Access", "Affine", "View", "bound_index"]
+__all__ = ["BOUNDARIES", "Access", "Affine", "View", "bound_index", "interleaved"]
 
 BOUNDARIES = ("constant", "nearest", "reflect", "mirror", "wrap")
 
@@ -107,6 +107,11 @@ class View:
     def show(self, names: Sequence[str]) -> str:
         """Text such as ``A[i,k]``, all accesses beside each other."""
         return ", ".join(f"{self.name}[{','.join(i.show(names) for i in access)}]" for access in self.accesses)
+
+
+def interleaved(first: View, second: View) -> bool:
+    """Whether two outputs are the real and the imaginary parts of one complex array; others begin at offset 0."""
+    return second.offset == first.offset + 1 and replace(second, name=first.name, offset=first.offset) == first
 
 
 def bound_index(index: Any, size: int, mode: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import MdHom, View
+from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.schedule.accuracy import LONGEST
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
@@ -58,6 +58,15 @@ class Facts:
     def output_strides(self) -> tuple[int, ...]:
         """The same of the first output."""
         return _coefficients(self.h.outputs[0], self.h.rank)
+
+    @cached_property
+    def output_step(self) -> int:
+        """Distance of neighbours in the first output: 2 for the real parts of complex numbers."""
+        return 2 if len(self.h.outputs) > 1 and interleaved(*self.h.outputs[:2]) else 1
+
+    def near(self, n: int, d: int) -> bool:
+        """Whether neighbours along a dimension are neighbours in an input, or beside its other part (complex numbers)."""
+        return abs(self.strides[n][d]) in (1, 2)
 
     @cached_property
     def depends(self) -> tuple[frozenset[int], ...]:

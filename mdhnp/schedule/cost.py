@@ -99,7 +99,7 @@ class _Model:
                 stride = np.where(self.moves[d], abs(facts.strides[n][d]), stride)
             stride = np.where(lanes & self.packed[:, n], self._packed_stride(n), stride)
             vectors = shared / self.width
-            loads += np.where(lanes, vectors * np.where(stride <= 1, self.registers, 1.5 * self.width), shared)
+            loads += np.where(lanes, vectors * self._vector_load(stride), shared)
             live += np.where(lanes, np.minimum(vectors, 4) * self.registers, 1.0)
             count = np.where(lanes, vectors * self.registers, shared)
             far += self._far(n, count, np.where(lanes, self.caps.vector_bytes, facts.h.inputs[n].dtype.itemsize))
@@ -107,13 +107,19 @@ class _Model:
         reduced = np.zeros(len(self.pt), bool)
         for d in facts.combined:
             reduced |= self.moves[d]
-        accumulators = _product(self.pt, facts.kept) / np.where(reduced, 1.0, self.width) * self.registers
+        results = len(facts.h.scalar.dtypes)
+        accumulators = results * _product(self.pt, facts.kept) / np.where(reduced, 1.0, self.width) * self.registers
         chain = np.zeros(len(self.pt))
         if facts.combined:
             chain = _product(self.pt, facts.combined) / np.where(reduced, self.width, 1.0) * _FMA_LATENCY
         spilled = np.maximum(0.0, accumulators + np.minimum(live, 6) - self.caps.registers)
         busiest = np.maximum(np.maximum(arithmetic, loads / 2), np.maximum(chain, far))
         cycles: Floats = busiest + paged + 2 * spilled + 1.0
+        return cycles
+
+    def _vector_load(self, stride: Floats) -> Floats:
+        """Loads that one vector takes: itself, two that are shuffled, or its lanes one by one."""
+        cycles: Floats = np.where(stride <= 1, self.registers, np.where(stride == 2, 3 * self.registers, 1.5 * self.width))
         return cycles
 
     def _packed_stride(self, n: int) -> Floats:
@@ -156,7 +162,7 @@ class _Model:
         elements = _product(self.pt, facts.kept)
         contiguous = np.zeros(len(elements), bool)
         for d in facts.kept:
-            contiguous |= self.moves[d] & (abs(facts.output_strides[d]) == 1)
+            contiguous |= self.moves[d] & (abs(facts.output_strides[d]) == facts.output_step)
         lanes = elements / self.width
         cycles: Floats
         if not facts.combined:
@@ -188,7 +194,7 @@ class _Model:
                 # A loop that moves the tile copies it anew, with all loops around it.
                 times = np.where(moved & (count > 1), pending, times)
             size = _product(self.lt, facts.depends[n])
-            unit = [d for d in facts.depends[n] if abs(facts.strides[n][d]) == 1]
+            unit = [d for d in facts.depends[n] if facts.near(n, d)]
             straight = np.zeros(len(total), bool)
             for d in unit:
                 straight |= (self.vector == d) if d in facts.kept else False
@@ -209,7 +215,7 @@ class _Model:
                     pending = np.where(moved, pending, pending * count)
             run = np.full(len(total), 1.0)
             for d in facts.depends[n]:
-                if abs(facts.strides[n][d]) == 1:
+                if facts.near(n, d):
                     run = np.maximum(run, self.lt[:, d])
             # Short runs waste part of each cache line, and of each memory page and prefetch beyond the caches.
             run = run * view.dtype.itemsize

@@ -44,7 +44,7 @@ def vector_choices(facts: Facts, caps: DeviceCaps) -> list[tuple[int, int]]:
     reducible = operator is None or (operator.commutative and operator.identity is not None)
     choices = []
     for d in range(h.rank if facts.vectorisable else 0):
-        unit = abs(facts.output_strides[d]) == 1 or any(abs(s[d]) == 1 for s in facts.strides)
+        unit = abs(facts.output_strides[d]) == facts.output_step or any(facts.near(n, d) for n in range(len(h.inputs)))
         if h.extents[d] > 1 and unit and (d in facts.kept or (h.combine[d].kind == "pw" and reducible)):
             width = full
             while width > 2 and width > h.extents[d]:

@@ -157,7 +157,7 @@ def _walked(facts: Facts) -> list[int]:
     """Dimensions that neighbouring work-items should walk along: where the largest input is contiguous."""
     h = facts.h
     largest = max(range(len(h.inputs)), key=lambda n: h.inputs[n].elements())
-    return [d for d in range(h.rank) if abs(facts.strides[largest][d]) == 1 and h.extents[d] > 1]
+    return [d for d in range(h.rank) if facts.near(largest, d) and h.extents[d] > 1]
 
 
 def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
@@ -224,7 +224,7 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     if (
         operator is None
         or operator.identity is None
-        or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != 1)
+        or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != facts.output_step)
     ):
         items = {k: min(64, _covering(h.extents[k])) for k in _units(facts)[:1]}
         return [_build(facts, items, {}, {d: h.extents[d]})]
