@@ -30,12 +30,16 @@ from mdhnp.settings import Tuning, config
 from mdhnp.tuning.lookup import Found, Origin, schedule_for
 from mdhnp.tuning.policy import Watch
 
-__all__ = ["Prepared", "forget", "observe", "prepare", "run"]
+__all__ = ["NoDoublePrecision", "Prepared", "computes_doubles", "forget", "observe", "prepare", "run"]
 
 Array = npt.NDArray[Any]
 
 #: Plans kept; those not used for long go first.
 _CAPACITY = 4096
+
+
+class NoDoublePrecision(TypeError):
+    """A computation in float64 or complex128 on a device that has neither."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_cache.after_fork_in_child)
 
 
+def computes_doubles() -> bool:
+    """Whether the current device computes in float64 and complex128."""
+    return default_device().caps.fp64
+
+
 def run(
     call: Hashable, arrays: Sequence[Array], build: Callable[[], MdHom], owner: object | None = None
 ) -> tuple[Array, ...]:
@@ -215,8 +224,8 @@ def prepare(h: MdHom, layouts: Sequence[Layout], device: Device) -> Prepared:
 
     Raises
     ------
-    IllegalSchedule
-        If the device cannot run the MDH at all (no double precision, say).
+    NoDoublePrecision
+        If the MDH computes in float64 or complex128, and the device cannot.
     BuildError
         If the runtime refuses the generated text.
     """
@@ -224,6 +233,8 @@ def prepare(h: MdHom, layouts: Sequence[Layout], device: Device) -> Prepared:
     if 0 in h.extents:
         # Nothing to launch: results are empty, or the operator's identity.
         return Prepared(h, device, outputs)
+    if not device.caps.fp64 and any(t.char in "dD" for t in h.dtypes):
+        raise NoDoublePrecision(f"{h} is in double precision, which {device.name} does not have; use float32")
     chain = tuple(replace(s, mdhom=canonical(s.mdhom)) for s in stages(h))
     found = [schedule_for(s.mdhom, device) for s in chain]
     try:

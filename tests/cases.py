@@ -126,11 +126,17 @@ EINSUM: list[tuple[str, tuple[Shape, ...]]] = [
 
 #: Types that kernels compute with.
 DTYPES = tuple(
-    map(np.dtype, ("?", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "f4", "f8"))
+    map(
+        np.dtype,
+        ("?", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "f2", "f4", "f8", "c8", "c16"),
+    )
 )
 
 #: Different types of two operands.
-MIXED = ("f4 f8", "f8 i4", "f4 i4", "i8 u8", "i1 u1", "? f4", "? i2", "u4 i4", "f4 i2", "i8 ?", "u1 f8")
+MIXED = (
+    "f4 f8", "f8 i4", "f4 i4", "i8 u8", "i1 u1", "? f4", "? i2", "u4 i4", "f4 i2", "i8 ?", "u1 f8", "f2 f4", "? f2",
+    "f2 i1", "u2 f2", "f2 f8", "c8 f4", "f8 c8", "c8 c16", "c8 i4", "i2 c8", "c16 ?", "f2 c8",
+)  # fmt: skip
 
 
 def values(rng: np.random.Generator, shape: Shape, dtype: Any = np.float32) -> Array:
@@ -141,7 +147,8 @@ def values(rng: np.random.Generator, shape: Shape, dtype: Any = np.float32) -> A
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
-    return rng.standard_normal(shape).astype(dtype)
+    numbers = rng.standard_normal(shape)
+    return (numbers + 1j * rng.standard_normal(shape) if dtype.kind == "c" else numbers).astype(dtype)
 
 
 def _misaligned(a: Array) -> Array:
@@ -181,14 +188,22 @@ def operands(shapes: Sequence[Shape], dtypes: Sequence[Any], first_layout: int =
     ]
 
 
-def assert_same(result: Any, expected: Any, magnitude: Any, terms: int = 1) -> None:
-    """Assert NumPy's type, shape, dtype and values; floats within rounding of sums of `terms` terms of a magnitude."""
+def magnitude(a: Array) -> Array:
+    """Absolute values in float64, which integers' smallest ones have, too."""
+    return np.abs(a if a.dtype.kind == "c" else a.astype(np.float64)).astype(np.float64)
+
+
+def assert_same(result: Any, expected: Any, size: Any, terms: int = 1) -> None:
+    """Assert NumPy's type, shape, dtype and values; floats within rounding of sums of `terms` terms of a size."""
     assert type(result) is type(expected)
     assert result.shape == expected.shape
     assert result.dtype == expected.dtype.newbyteorder("=")
-    if result.dtype.kind != "f":
+    if result.dtype.kind not in "fc":
         np.testing.assert_array_equal(result, expected)
     else:
-        allowed = np.finfo(result.dtype).eps * (4 + terms) * np.asarray(magnitude, np.float64)
-        worst = np.max(np.abs(np.asarray(result, np.float64) - expected) - allowed, initial=-np.inf)
+        # Of float16 only the result is rounded; a complex product is a sum.
+        rounded = 2 if result.dtype == np.float16 else 4 + terms
+        allowed = np.finfo(result.dtype).eps * rounded * np.asarray(size, np.float64)
+        error = np.abs(np.asarray(result, np.clongdouble) - expected)
+        worst = np.max(error - allowed, initial=-np.inf)
         assert worst <= 0, f"{worst} beyond what rounding explains"

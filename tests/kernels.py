@@ -32,7 +32,8 @@ class Named:
     def arrays(self) -> tuple[Array, ...]:
         """Small whole numbers, the same ones each time."""
         rng = np.random.default_rng(1)
-        return tuple(rng.integers(-2, 3, shape).astype(self.dtype) for shape in self.shapes)
+        arrays = [rng.integers(-2, 3, shape).astype(self.dtype) for shape in self.shapes]
+        return tuple(a * (1 + 2j) if a.dtype.kind == "c" else a for a in arrays)
 
     def mdhom(self) -> MdHom:
         """The MDH on these arrays."""
@@ -74,6 +75,11 @@ GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -
 GEMV = md_hom(
     lambda a, x, y: a * x, {"i": cc, "k": pw("add")}, "A[i,k], x[k], y[i] -> z[i]",
     finish=lambda total, a, x, y: 2 * total + y,
+)  # fmt: skip
+#: Products of float16 as NumPy computes them: in float32, rounded once.
+HALF_GEMM = md_hom(
+    lambda a, b: a.astype(np.float32) * b.astype(np.float32), {"i": cc, "j": cc, "k": pw("add")},
+    "A[i,k], B[k,j] -> C[i,j]", finish=lambda total, a, b: total.astype(np.float16),
 )  # fmt: skip
 DOT = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]")
 LARGEST = md_hom(
@@ -129,6 +135,30 @@ KERNELS: dict[str, Named] = {
     "gemm_split": Named(GEMM, _MM, dict(
         num_wg=(1, 1, 3), local_tile=(2, 4, 3), private_tile=(2, 4, 1), results="private",
     )),
+    # kernels' types
+    "gemm_half": Named(HALF_GEMM, _MM, dict(
+        num_wg=(2, 1, 1), local_tile=(2, 8, 9), private_tile=(2, 8, 1), vector_dim=1, vector_width=8,
+        local_copies=(None, LocalCopy((1, 0), (1,))), private_copies=(True, True), results="private",
+    ), "f2"),
+    "sums_half": Named(
+        md_hom(lambda x: x * x, {"i": cc, "j": ps("add")}, "x[j,i] -> y[i,j]"), ((6, 11),),
+        dict(local_tile=(4, 6), private_tile=(4, 2), vector_dim=0, vector_width=4, results="private"), "f2",
+    ),
+    "gemm_complex": Named(GEMM, _MM, dict(
+        local_tile=(2, 4, 9), private_tile=(2, 4, 1), vector_dim=1, vector_width=4,
+        local_copies=(None, None, LocalCopy((1, 0), (1,)), LocalCopy((1, 0), (1,))), private_copies=(True,) * 4,
+        results="private",
+    ), "c8"),
+    "gemm_complex_in_output": Named(GEMM, _MM, dict(
+        num_wg=(2, 1, 1), local_tile=(4, 4, 4), private_tile=(2, 4, 2), vector_dim=1, vector_width=4, results="global",
+        global_order=(2, 0, 1),
+    ), "c16"),
+    "dot_complex": Named(DOT, ((61,), (61,)), dict(
+        num_wg=(2,), num_wi=(3,), local_tile=(24,), private_tile=(8,), vector_dim=0, vector_width=4, results="private",
+    ), "c8"),
+    "transposed_complex": Named(md_hom(np.conj, {"i": cc, "j": cc}, "x[i,j] -> y[j,i]"), ((6, 9),), dict(
+        local_tile=(4, 6), private_tile=(4, 1), vector_dim=0, vector_width=4,
+    ), "c8"),
     "gemm_gather": Named(
         md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[k,i], B[j,k] -> C[j,i]"), ((9, 7), (11, 9)),
         dict(vector_dim=0, vector_width=4, private_tile=(4, 2, 1), local_tile=(11, 6, 9)),

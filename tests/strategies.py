@@ -65,7 +65,7 @@ class Case:
 
 # --------------------------------------------------------------------------------------------------------- scalars
 
-FLOATS = ("f4", "f8")
+FLOATS = ("f4", "f8", "f2", "c8")
 INTEGERS = ("i4", "i8", "i1", "u1")
 DTYPES = (*FLOATS, *INTEGERS, "?")
 
@@ -115,15 +115,19 @@ def _clipped(*x: Any) -> Any:
 
 
 SCALARS: tuple[Callable[..., Any], ...] = (_product, _first, _sum, _weighted, _larger, _extremes, _compare, _clipped)
+#: How many of them do not compare their arguments, so that they may be complex.
+UNORDERED = 4
 
 
-def _scalar(p: Picker, rank: int, count: int, alike: bool, truth: bool) -> Callable[..., Any]:
+def _scalar(p: Picker, rank: int, count: int, alike: bool, truth: bool, ordered: bool) -> Callable[..., Any]:
     """A scalar function with `count` results."""
-    parts = [p.choice(SCALARS) for _ in range(count)]
+    parts = [p.choice(SCALARS if ordered else SCALARS[:UNORDERED]) for _ in range(count)]
     one_type = p.choice((np.int32, np.int64, np.int8)) if alike else None
     indexed = p.integer(0, rank - 1) if rank and p.integer(0, 5) == 0 else None
 
     def function(*x: Any) -> Any:
+        # In float32 whole numbers stay exact.
+        x = tuple(v.astype(np.float32) if v.dtype == np.float16 else v for v in x)
         values = [part(*x) for part in parts]
         if indexed is not None:
             values[0] = values[0] + index(indexed).astype(np.int8)
@@ -166,9 +170,12 @@ def _best(a: Any, b: Any) -> Any:
     return (np.where(better, b[0], a[0]), np.where(better, b[1], a[1]))
 
 
-def _operator(p: Picker, kind: str, floats: bool, results: int, custom: bool, truth: bool) -> Any:
+def _operator(p: Picker, kind: str, floats: bool, results: int, custom: bool, truth: bool, ordered: bool) -> Any:
     """A combine operator for that many results; growing ones only where integers wrap."""
     make = pw if kind == "pw" else ps
+    if not ordered and not truth:
+        first = ("add", _left_unless_zero)[p.integer(0, int(custom and results == 1))]
+        return make(first, commutative=isinstance(first, str))
     if truth:
         name = p.choice(("or", "and", np.logical_xor))
         return make(name) if isinstance(name, str) else make(name, identity=p.choice((None, False)), name="xor")
@@ -299,7 +306,9 @@ def _values(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[An
     if dtype.kind == "b":
         return np.asarray(rng.random(shape) < 0.6)
     low = 0 if dtype.kind == "u" else -2
-    return np.asarray(rng.integers(low, 3 if small else 4, shape)).astype(dtype)
+    high = 3 if small else 4
+    numbers = np.asarray(rng.integers(low, high, shape))
+    return (numbers + 1j * rng.integers(low, high, shape) if dtype.kind == "c" else numbers).astype(dtype)
 
 
 def shuffled(p: Picker, values: Sequence[Any]) -> list[Any]:
@@ -319,7 +328,8 @@ def case(p: Picker, points: int = 4000) -> Case:
     dtype = p.choice(DTYPES)
     inputs = p.integer(1, 3)
     dtypes = [np.dtype(dtype if p.integer(0, 4) else p.choice(DTYPES)) for _ in range(inputs)]
-    floats = any(t.kind == "f" for t in dtypes)
+    floats = any(t.kind in "fc" for t in dtypes)
+    ordered = all(t.kind != "c" for t in dtypes)
     nested = rank > 1 and p.integer(0, 5) == 0
     kinds = [
         p.choice(("cc", "pw", "cc", "pw", "cc", "ps") if p.integer(0, 2) == 0 else ("cc", "pw")) for _ in range(rank)
@@ -333,9 +343,9 @@ def case(p: Picker, points: int = 4000) -> Case:
             combine[_NAMES[d]] = cc
             continue
         if nested:
-            combine[_NAMES[d]] = _operator(p, kind, floats, results, custom, truth)
+            combine[_NAMES[d]] = _operator(p, kind, floats, results, custom, truth, ordered)
             continue
-        spec = shared.setdefault("op", _operator(p, "pw", floats, results, custom, truth))
+        spec = shared.setdefault("op", _operator(p, "pw", floats, results, custom, truth, ordered))
         combine[_NAMES[d]] = (
             spec
             if kind == "pw"
@@ -358,11 +368,14 @@ def case(p: Picker, points: int = 4000) -> Case:
         ]
         use = p.choice(still) if still and p.integer(0, 2) else None
         outputs = p.integer(1, results)
+        narrow = np.dtype(np.float16) in dtypes and p.integer(0, 3) > 0
 
         def finish(*x: Any, outputs: int = outputs, use: int | None = use, results: int = results) -> Any:
             values = [x[n] + x[n] for n in range(outputs)]
             if use is not None:
                 values[0] = values[0] + x[results + use]
+            if narrow:
+                values = [v.astype(np.float16) if v.dtype == np.float32 else v for v in values]
             return values[0] if outputs == 1 else tuple(values)
 
     right = ", ".join(f"Y{n}[{_output(p, kept, extents)}]" for n in range(outputs))
@@ -371,7 +384,7 @@ def case(p: Picker, points: int = 4000) -> Case:
     arrays = tuple(_layout(p, _values(rng, b[1], t, small)) for b, t in zip(buffers, dtypes, strict=True))
     boundary = {f"X{n}": b[2] for n, b in enumerate(buffers) if b[2] is not None}
     pattern = md_hom(
-        _scalar(p, rank, results, results > 1 and custom and not floats, truth),
+        _scalar(p, rank, results, results > 1 and custom and not floats, truth, ordered),
         combine,
         f"{left} -> {right}",
         finish=finish,

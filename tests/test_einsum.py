@@ -4,7 +4,7 @@ from string import ascii_letters, ascii_lowercase, ascii_uppercase
 
 import numpy as np
 import pytest
-from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, operands
+from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, magnitude, operands
 
 import mdhnp.frontend.einsum  # noqa: F401
 from mdhnp.frontend import einsum
@@ -22,16 +22,12 @@ def name(case):
     return f"{case[0]} {' '.join('x'.join(map(str, s)) or '()' for s in case[1])}"
 
 
-def magnitude(subscripts, arrays):
-    return np.einsum(subscripts, *(np.abs(a.astype(np.float64)) for a in arrays))
-
-
 def check(subscripts, arrays, *args, **kwargs):
     expected = np.einsum(subscripts, *arrays, order="C")
     terms = prod({label: n for a, t in zip(arrays, _terms(subscripts, arrays), strict=True)
                   for label, n in zip(t, a.shape, strict=True)}.values())  # fmt: skip
     result = einsum(*(args or (subscripts, *arrays)), **kwargs)
-    assert_same(result, expected, magnitude(subscripts, arrays), terms)
+    assert_same(result, expected, np.einsum(subscripts, *map(magnitude, arrays)), terms)
     assert result.flags.c_contiguous
     assert not isinstance(result, np.ndarray) or not any(np.shares_memory(result, a) for a in arrays)
 
@@ -222,7 +218,7 @@ def test_message_names_operand_and_label(subscripts, arrays, words):
     assert all(word in str(error.value) for word in words)
 
 
-@pytest.mark.parametrize("dtype", ["f2", "c8", "c16", "g", "O", "m8[s]"])
+@pytest.mark.parametrize("dtype", ["g", "G", "O", "m8[s]"])
 def test_fallback(dtype):
     a = np.arange(9).reshape(3, 3).astype(dtype)
     before = fallback_counts().get("einsum", 0)
@@ -235,8 +231,8 @@ def test_fallback(dtype):
 
 
 def test_fallback_of_requested_dtype():
-    assert einsum("i,i->i", V, V, dtype=complex).dtype == complex
-    assert einsum("i,i,i->i", V, V, 1j * V, optimize="greedy").dtype == complex
+    assert einsum("i,i->i", V, V, dtype="G").dtype == "G"
+    assert einsum("i,i,i->i", V, V, V.astype("g"), optimize="greedy").dtype == "g"
 
 
 @pytest.mark.parametrize(

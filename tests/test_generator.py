@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from cases import DTYPES
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from kernels import KERNELS
@@ -178,6 +179,13 @@ FLOATS_ONLY: dict[str, Callable[..., Any]] = {
     "fmod": np.fmod,
     "copysign": np.copysign,
 }
+#: What complex numbers have of these.
+COMPLEX = {name: EXACT[name] for name in ("add", "subtract", "multiply", "negative", "square")} | {
+    "parts": lambda a, b: np.maximum(a.real, b.imag) + np.abs(np.conj(a).imag),
+    "equal": lambda a, b: np.where(a == b, a, b * 2j),
+    "tests": lambda a, b: np.isnan(a) | np.isinf(b) | (np.isfinite(a) & np.isfinite(b)),
+    "index": lambda a, b: a + index(1).astype(np.int8) * b,
+}
 INTEGERS_ONLY: dict[str, Callable[..., Any]] = {
     "bits": lambda a, b: (a & b) | (a ^ ~b),
     "shifts": lambda a, b: (a << (b & 3)) + (a >> (b & 3)),
@@ -187,6 +195,9 @@ INTEGERS_ONLY: dict[str, Callable[..., Any]] = {
 
 
 def _edges(dtype: str) -> Array:
+    if dtype.startswith("c"):
+        parts = SPECIAL[[0, 1, 2, 5, 8, 9, 10]]
+        return np.array([complex(a, b) for a in parts for b in (0.0, -2.5, np.inf)], dtype)
     if dtype.startswith("f"):
         return SPECIAL.astype(dtype)
     info = np.iinfo(dtype)
@@ -194,23 +205,55 @@ def _edges(dtype: str) -> Array:
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "u1", "i2", "i4", "u4", "i8", "u8"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u1", "i2", "i4", "u4", "i8", "u8", "c8", "c16"])
 def test_exact_functions(device: Device, dtype: str, lanes: int) -> None:
     """All at once, one output each, so that a type costs one build: NumPy decides what NaN, 0 and overflow mean."""
-    named = {**EXACT, **(FLOATS_ONLY if dtype.startswith("f") else INTEGERS_ONLY)}
+    named = COMPLEX if dtype[0] == "c" else {**EXACT, **(FLOATS_ONLY if dtype[0] == "f" else INTEGERS_ONLY)}
     x = _edges(dtype)
     views = ", ".join(f"{name}[i,j]" for name in named)
     with np.errstate(all="ignore"):
         both = md_hom(lambda a, b: tuple(f(a, b) for f in named.values()), {"i": cc, "j": cc}, f"x[i], y[j] -> {views}")
         h = both.bind(x, x)
         (stage,) = lowered(h)
-        s = Schedule.plain(stage.mdhom.extents, 2)
+        s = Schedule.plain(stage.mdhom.extents, len(stage.mdhom.inputs))
         if lanes > 1:
             s = replace(s, vector_dim=1, vector_width=lanes, private_tile=(1, lanes))
         check(stage.mdhom, s, CAPS)
-        got = execute(device, h, (x, x), generate([stage], [s], CAPS, lambda m, _: Schedule.plain(m.extents, 2)))
+        got = execute(device, h, (x, x), generate([stage], [s], CAPS, lambda m, _: s))
         for name, found, want in zip(named, got, expected(h, (x, x)), strict=True):
             np.testing.assert_array_equal(found, want, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("source", DTYPES, ids=str)
+def test_conversions(device: Device, source: np.dtype[Any]) -> None:
+    """To every type at once, so that a type costs one build."""
+    x = np.array([0, 1, 2, 100], source)
+    views = ", ".join(f"y{n}[i]" for n in range(len(DTYPES)))
+    h = md_hom(lambda v: tuple(v.astype(t) for t in DTYPES), {"i": cc}, f"x[i] -> {views}").bind(x)
+    for got, want in zip(run_plain(device, h, x), expected(h, [x]), strict=True):
+        np.testing.assert_array_equal(got, want, strict=True)
+
+
+def test_every_float16_is_loaded_and_rounded(device: Device) -> None:
+    """All 65,536 of them; and floats and doubles beside them, which tie, underflow and overflow."""
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    h = md_hom(lambda a: (a.astype(np.float32), a), {"i": cc}, "x[i] -> y[i], z[i]").bind(halves)
+    for got, want in zip(run_plain(device, h, halves), (halves.astype(np.float32), halves), strict=True):
+        np.testing.assert_array_equal(got, want, strict=True)
+    near = halves.astype(np.float64)[~np.isnan(halves)]
+    with np.errstate(all="ignore"):
+        for dtype in (np.float32, np.float64):
+            x = np.concatenate([near * f for f in (1, 1 + 2**-11, 1 - 2**-11, 1 + 2**-12, 1 + 2**-30)]).astype(dtype)
+            # Rounded at the store, and in between.
+            pattern = md_hom(
+                lambda a: (a.astype(np.float16), a.astype(np.float16).astype(np.float32)),
+                {"i": cc},
+                "x[i] -> y[i], z[i]",
+            )
+            h = pattern.bind(x)
+            for got, want in zip(run_plain(device, h, x), expected(h, [x]), strict=True):
+                np.testing.assert_array_equal(got, want, strict=True)
 
 
 TEXT = "float mix(float a, float b) { return a > b ? a - b : 0.5f * b; }"

@@ -17,6 +17,8 @@ NAMES = (
     "gemm_in_output",
     "gemm_work_items",
     "gemm_tree",
+    "gemm_half",
+    "gemm_complex",
     "gemv_finish_split",
     "dot_vector",
     "and",

@@ -114,9 +114,7 @@ class Helpers:
     def gather_part(self, name: str, lanes: int, space: str) -> str:
         """Reads the first `n` lanes; the others repeat the last of them."""
         function, kind = f"gather_part{space}_{vector_name(name, lanes)}", _value(name, lanes)
-        load = (
-            f"vload_half{lanes}(0, p)" if name == "half" else f"*({space} const {self.vector(name, lanes)} *)p"
-        )
+        load = f"vload_half{lanes}(0, p)" if name == "half" else f"*({space} const {self.vector(name, lanes)} *)p"
         whole = f"if (s == 1 && n >= {lanes}) return {load};"
         items = ", ".join(_item(name, f"min(({self._index}){n}, n - 1) * s" if n else "0") for n in range(lanes))
         self._texts[function] = (

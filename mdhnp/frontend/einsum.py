@@ -6,6 +6,7 @@ than look at its operands' types. It must not know devices.
 
 import string
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from operator import index
 from typing import Any
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import run
+from mdhnp.dispatch import NoDoublePrecision, run
 from mdhnp.frontend.contraction import contraction, extents, parse
-from mdhnp.frontend.operands import check_order, deliver, fallback, fits, prepare, unsupported
+from mdhnp.frontend.operands import beyond_device, check_order, deliver, fallback, fits, prepare, unsupported
 from mdhnp.mdh import MdHom
 
 __all__ = ["einsum"]
@@ -84,11 +85,12 @@ def einsum(
             if not fits(a):
                 break
         else:
-            if len(operands) < 3:
-                result = run(("einsum", subscripts, None), operands, lambda: _build(subscripts, operands))[0]
-            else:
-                result = _contract(subscripts, operands, np.result_type(*operands), optimize)
-            return result if result.ndim else result[()]
+            with suppress(NoDoublePrecision):
+                if len(operands) < 3:
+                    result = run(("einsum", subscripts, None), operands, lambda: _build(subscripts, operands))[0]
+                else:
+                    result = _contract(subscripts, operands, np.result_type(*operands), optimize)
+                return result if result.ndim else result[()]
     if isinstance(subscripts, bytes):
         subscripts = subscripts.decode("ascii")
     elif not isinstance(subscripts, str):
@@ -114,7 +116,8 @@ def _general(
     memory = check_order(order, arrays)
     target = [] if out is None else [out.dtype]
     wanted = None if dtype is None else np.dtype(dtype)
-    if reason := unsupported(arrays, *target, *([] if wanted is None else [wanted])):
+    asked = target if wanted is None else [*target, wanted]
+    if reason := unsupported(arrays, *asked) or beyond_device(arrays, *asked):
         given: Any = {"out": out, "order": "C" if order == "K" else order, "casting": casting}
         if dtype is not None:
             given["dtype"] = dtype

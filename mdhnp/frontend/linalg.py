@@ -4,6 +4,7 @@ Takes array-likes, gives new C-contiguous arrays. It must not know devices.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -11,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import run
+from mdhnp.dispatch import NoDoublePrecision, run
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
-from mdhnp.frontend.operands import check_order, deliver, fallback, fits, prepare, unsupported
+from mdhnp.frontend.operands import beyond_device, check_order, deliver, fallback, fits, prepare, unsupported
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.pattern import array_view
 
@@ -75,14 +76,16 @@ def matmul(
     array([ 3., 12.])
     """
     if out is None and dtype is None and order == "K" and casting == "same_kind" and fits(a) and fits(b):
-        result = run(("matmul",), (a, b), lambda: _matmul((a, b), None))[0]  # type: ignore[arg-type]
-        return result if result.ndim else result[()]
+        with suppress(NoDoublePrecision):
+            result = run(("matmul",), (a, b), lambda: _matmul((a, b), None))[0]  # type: ignore[arg-type]
+            return result if result.ndim else result[()]
     if out is not None and not isinstance(out, np.ndarray):
         raise TypeError(f"matmul: out must be an ndarray, not {type(out).__name__}")
     arrays = prepare((a, b))
     memory = check_order(order, arrays)
     wanted = None if dtype is None else np.dtype(dtype)
-    if reason := unsupported(arrays, *([] if wanted is None else [wanted])):
+    asked = [] if wanted is None else [wanted]
+    if reason := unsupported(arrays, *asked) or beyond_device(arrays, *asked):
         given: Any = {"out": out, "casting": casting, "order": "C" if order == "K" else order, "dtype": dtype}
         return fallback("matmul", reason, lambda: np.matmul(a, b, **given))
     common = wanted or np.result_type(*(x.dtype for x in arrays))
@@ -149,12 +152,13 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     5
     """
     if out is None and fits(a) and fits(b):
-        result = run(("dot",), (a, b), lambda: _dot((a, b)))[0]  # type: ignore[arg-type]
-        return result if result.ndim else result[()]
+        with suppress(NoDoublePrecision):
+            result = run(("dot",), (a, b), lambda: _dot((a, b)))[0]  # type: ignore[arg-type]
+            return result if result.ndim else result[()]
     if out is not None and not isinstance(out, np.ndarray):
         raise TypeError(f"dot: out must be an ndarray, not {type(out).__name__}")
     arrays = prepare((a, b))
-    if reason := unsupported(arrays):
+    if reason := unsupported(arrays) or beyond_device(arrays):
         return fallback("dot", reason, lambda: np.dot(a, b, out))  # type: ignore[arg-type]
     result = run(("dot",), arrays, lambda: _dot(arrays))[0]
     if out is not None and (out.shape != result.shape or out.dtype != result.dtype or not out.flags.c_contiguous):
@@ -287,7 +291,8 @@ def gemm(
 def _blas(function: str, terms: Terms, output: str, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
     a, b, c = operands
     if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0 and fits(a) and fits(b):
-        return run((function, terms), (a, b), lambda: _product(function, terms, output, (a, b)))[0]
+        with suppress(NoDoublePrecision):
+            return run((function, terms), (a, b), lambda: _product(function, terms, output, (a, b)))[0]
     for factor in (alpha, beta):
         if not isinstance(factor, _NUMBERS) and np.ndim(factor):
             raise ValueError(f"{function}: alpha and beta must be scalars")
@@ -301,7 +306,7 @@ def _blas(function: str, terms: Terms, output: str, operands: tuple[Any, Any, An
         # Elsewhere shapes are checked once a plan; an unread third operand is in no plan.
         _check_blas(function, terms, output, arrays, adds)
     common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
-    if reason := reason or unsupported((), common):
+    if reason := reason or unsupported((), common) or beyond_device((), common):
         return fallback(function, reason, lambda: _numpy_blas(terms, output, arrays, alpha, beta, common))
     if adds:
         factors: tuple[Array, ...] = (np.array(alpha, common), np.array(beta, common))

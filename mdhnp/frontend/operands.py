@@ -12,10 +12,12 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.dispatch import computes_doubles
 from mdhnp.settings import config
 
 __all__ = [
     "SUPPORTED",
+    "beyond_device",
     "check_order",
     "deliver",
     "fallback",
@@ -94,6 +96,14 @@ def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any]) -> str | None:
         if type(a) is not np.ndarray:
             return f"operand {n} is a {type(a).__module__}.{type(a).__name__}"
     return next((f"the result has dtype {t}" for t in dtypes if t not in SUPPORTED), None)
+
+
+def beyond_device(arrays: Sequence[Array], *dtypes: np.dtype[Any]) -> str | None:
+    """Say why the current device cannot compute in the common type of supported ones, or give None if it can."""
+    if computes_doubles():
+        return None
+    common = np.result_type(*(a.dtype for a in arrays), *dtypes)
+    return f"the common type is {common}" if common.char in "dD" else None
 
 
 def check_order(order: str, arrays: Iterable[Array]) -> Literal["C", "F"]:

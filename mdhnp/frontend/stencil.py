@@ -54,8 +54,8 @@ def stencil(
     ndarray or tuple of ndarray
         Of `a`'s shape; with ``"valid"``, ``size - 1`` less along each axis, for a function the distance between its
         outermost offsets (and 0). A tuple where the function returns several values.
-        With weights the dtype is `a`'s: integers are summed in float64 and truncated, as scipy does. With a function it
-        is what NumPy's promotion gives.
+        With weights the dtype is `a`'s: integers are summed in float64 and truncated, as scipy does, float16 is summed
+        in float32. With a function it is what NumPy's promotion gives.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def stencil(
     if array.ndim == 0:
         raise ValueError("a: has no axes, a stencil needs one or more")
     if unsupported((array,)) is not None:
-        raise TypeError(f"a: dtype {array.dtype} cannot be computed; float32, float64, integers and bool can")
+        raise TypeError(f"a: dtype {array.dtype} cannot be computed; NumPy's numbers from bool to complex128 can")
     if callable(weights):
         return _of_function(array, weights, _MODES[mode], cval)
     return _of_weights(array, np.asarray(weights), _MODES[mode], cval)
@@ -101,11 +101,18 @@ def stencil(
 
 def _holds(dtype: np.dtype[Any], value: float) -> bool:
     """Say whether values of the dtype can be `value`."""
-    if dtype.kind == "f":
+    if dtype.kind in "fc":
         return True
     if dtype.kind == "b":
         return value in (0, 1)
     return float(value).is_integer() and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+
+
+def _computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Give the type that products and sums have."""
+    if dtype == np.float16:
+        return np.dtype(np.float32)
+    return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
 def _stored(total: Any, result: np.dtype[Any]) -> Any:
@@ -141,14 +148,17 @@ def _of_weights(array: npt.NDArray[Any], weights: npt.NDArray[Any], mode: str, c
         raise ValueError(
             f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
         )
-    if weights.dtype.kind not in "biuf" or weights.dtype.itemsize > 8:
-        raise TypeError(f"weights: {weights.dtype} cannot be computed; real numbers of at most 64 bits can")
+    if not np.can_cast(weights.dtype, np.complex128 if array.dtype.kind == "c" else np.float64, "same_kind"):
+        raise TypeError(
+            f"weights: {weights.dtype} for an array of {array.dtype}; only complex arrays take complex ones"
+        )
     extents = _extents(array.shape, (0,) * array.ndim, tuple(n - 1 for n in weights.shape), mode)
     result = array.dtype
     if mode == "constant" and not _holds(result, cval):
         array = array.astype(np.float64)
-    computed = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
-    (weights,) = prepare((weights.astype(computed, copy=False),))
+    computed = _computed(array.dtype)
+    # As in SciPy, complex weights are conjugated.
+    (weights,) = prepare((weights.conj().astype(computed, copy=False),))
     used = weights != 0
     count = int(np.count_nonzero(used))
     if count == 0 or 0 in extents:

@@ -21,7 +21,7 @@ from mdhnp.mdh.views import View
 __all__ = ["Lowered", "lower"]
 
 _HALF, _SINGLE, _DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
-_PARTS = {np.dtype(np.complex64): _SINGLE, np.dtype(np.complex128): _DOUBLE}
+_PARTS: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype(np.complex64): _SINGLE, np.dtype(np.complex128): _DOUBLE}
 
 #: A value in kernels' types: one symbol, or real and imaginary part.
 _Parts = tuple[Symbol, ...]
@@ -50,8 +50,7 @@ def lower(h: MdHom) -> Lowered:
     md_hom(((x0 * x2) - (x1 * x3), (x0 * x3) + (x1 * x2)), (+,)) ∘ (x[k], x[k], y[k], y[k]) -> z[], z[]
     """
     every = tuple(range(len(h.inputs))), tuple(range(len(h.outputs)))
-    types = {v.dtype for v in (*h.inputs, *h.outputs)}.union(*(_types(f) for f in h.functions))
-    if not any(t == _HALF or t in _PARTS for t in types):
+    if not any(t == _HALF or t in _PARTS for t in h.dtypes):
         return Lowered(h, *every)
     inputs = [(n, part) for n, v in enumerate(h.inputs) for part in _planes(v)]
     outputs = [(n, part) for n, v in enumerate(h.outputs) for part in _planes(v)]
@@ -71,10 +70,6 @@ def lower(h: MdHom) -> Lowered:
     views = tuple(v for _, v in inputs), tuple(v for _, v in outputs)
     mdhom = MdHom(h.extents, combine, scalar, *views, finish, h.names, h.nested)
     return Lowered(mdhom, tuple(n for n, _ in inputs), tuple(n for n, _ in outputs))
-
-
-def _types(f: Function) -> set[np.dtype[Any]]:
-    return {*f.parameters, *(f.body[n].dtype for n in f.live())}
 
 
 def _planes(v: View) -> tuple[View, ...]:
@@ -123,7 +118,9 @@ def _operator(op: Operator) -> Operator:
             for (literal, z), t in zip(numbers, dtypes, strict=True)
             for part in ((repr(float(z.real)), repr(float(z.imag))) if t in _PARTS else (literal,))
         )
-    return replace(op, function=_rewrite(op.function, _result_slots((*dtypes, *dtypes)), rounded=False), identity=identity)
+    return replace(
+        op, function=_rewrite(op.function, _result_slots((*dtypes, *dtypes)), rounded=False), identity=identity
+    )
 
 
 def _widened(f: Function) -> Function:
@@ -185,7 +182,7 @@ def _complex(step: Instruction, args: Sequence[_Parts], recorder: Recorder) -> _
         return _cast_complex(args[0], step.dtype, recorder)
     if step.op == "where":
         (condition,), left, right = args
-        return tuple(np.where(condition, a, b) for a, b in zip(left, right, strict=True))
+        return tuple(_where(condition, a, b) for a, b in zip(left, right, strict=True))
     found = _FORMULAS[step.op](*args)
     return found if isinstance(found, tuple) else (found,)
 
@@ -200,7 +197,11 @@ def _cast_complex(value: _Parts, dtype: np.dtype[Any], recorder: Recorder) -> _P
     return _wide(value[0]).astype(part), imaginary
 
 
-def _nonzero(a: _Parts) -> Symbol:
+def _where(condition: Symbol, left: Symbol, right: Symbol) -> Any:
+    return np.where(condition, left, right)  # type: ignore[call-overload]
+
+
+def _nonzero(a: _Parts) -> Any:
     return (a[0] != 0) | (a[1] != 0)
 
 
@@ -211,19 +212,19 @@ def _multiply(a: _Parts, b: _Parts) -> _Parts:
 def _divide(a: _Parts, b: _Parts) -> _Parts:
     """Smith's algorithm, as in NumPy: scaled by the divisor's larger part, so that nothing overflows on the way."""
     wide = np.abs(b[0]) >= np.abs(b[1])
-    large, small = np.where(wide, b[0], b[1]), np.where(wide, b[1], b[0])
+    large, small = _where(wide, b[0], b[1]), _where(wide, b[1], b[0])
     ratio = small / large
     scale = 1 / (large + small * ratio)
-    first, second = np.where(wide, a[0], a[1]), np.where(wide, a[1], a[0])
+    first, second = _where(wide, a[0], a[1]), _where(wide, a[1], a[0])
     real = (first + second * ratio) * scale
-    imaginary = np.where(wide, a[1] - a[0] * ratio, a[1] * ratio - a[0]) * scale
+    imaginary = _where(wide, a[1] - a[0] * ratio, a[1] * ratio - a[0]) * scale
     zero = large == 0
-    return np.where(zero, a[0] / np.abs(b[0]), real), np.where(zero, a[1] / np.abs(b[0]), imaginary)
+    return _where(zero, a[0] / np.abs(b[0]), real), _where(zero, a[1] / np.abs(b[0]), imaginary)
 
 
 def _exp(a: _Parts) -> _Parts:
     size = np.exp(a[0])
-    return size * np.cos(a[1]), np.where(a[1] == 0, a[1], size * np.sin(a[1]))
+    return size * np.cos(a[1]), _where(a[1] == 0, a[1], size * np.sin(a[1]))
 
 
 def _either(test: np.ufunc) -> Callable[[_Parts], Any]:

@@ -166,8 +166,8 @@ def operator(
         return tuple(_UFUNC[n](a, b) for n, (a, b) in zip(names, pairs, strict=True))
 
     shown = _NAMED[names[0]] if len(set(names)) == 1 else f"({', '.join(_NAMED[n] for n in names)})"
-    function = trace(apply, [*dtypes, *dtypes], dtypes, "combine operator", count)
-    return Operator(shown, function, tuple(_identity(n, np.dtype(t)) for n, t in zip(names, dtypes, strict=True)), True)
+    traced = trace(apply, [*dtypes, *dtypes], dtypes, "combine operator", count)
+    return Operator(shown, traced, tuple(_identity(n, np.dtype(t)) for n, t in zip(names, dtypes, strict=True)), True)
 
 
 def _identity(name: str, dtype: np.dtype[Any]) -> str:

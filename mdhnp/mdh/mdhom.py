@@ -6,6 +6,7 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +93,12 @@ class MdHom:
         """All that it computes: the scalar function, `finish`, the operators' functions."""
         operators = dict.fromkeys(c.operator.function for c in self.combine if c.operator is not None)
         return (self.scalar, *([self.finish] if self.finish is not None else []), *operators)
+
+    @property
+    def dtypes(self) -> frozenset[np.dtype[Any]]:
+        """All types that it reads, computes with and writes."""
+        views = {v.dtype for v in (*self.inputs, *self.outputs)}
+        return frozenset(views.union(*({f.body[n].dtype for n in f.live()} for f in self.functions)))
 
     @property
     def points(self) -> int:

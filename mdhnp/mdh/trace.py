@@ -27,6 +27,7 @@ class Recorder:
         self._known = {step: n for n, step in enumerate(body)}
 
     def add(self, step: Instruction) -> "Symbol":
+        """Record an instruction, and give its value."""
         if step.op != "param":
             _require_computed(step.op, step.dtype)
         if step not in self._known:
@@ -41,9 +42,11 @@ class Recorder:
         return value
 
     def constant(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
+        """Record a number."""
         return self.add(Instruction("const", (), dtype, literal=repr(dtype.type(value).item())))
 
     def cast(self, value: "Symbol", dtype: np.dtype[Any]) -> "Symbol":
+        """Record a conversion, unless the value has the type already or is known."""
         step = self.body[value.number]
         if step.dtype == dtype:
             return value

@@ -45,8 +45,7 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _require(chain_is_short(h, s), f"local_tile: more than {LONGEST} additions of floats in a row")
     need = local_memory(h, s)
     _require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
-    types = {v.dtype for v in (*h.inputs, *h.outputs)} | set(h.scalar.dtypes)
-    _require(caps.fp64 or all(t.name != "float64" for t in types), "float64: the device has no double precision")
+    _require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
 
 
 def is_legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:

@@ -65,7 +65,7 @@ class Facts:
         return 2 if len(self.h.outputs) > 1 and interleaved(*self.h.outputs[:2]) else 1
 
     def near(self, n: int, d: int) -> bool:
-        """Whether neighbours along a dimension are neighbours in an input, or beside its other part (complex numbers)."""
+        """Whether neighbours along a dimension are neighbours in an input, or have the other part in between."""
         return abs(self.strides[n][d]) in (1, 2)
 
     @cached_property

@@ -119,7 +119,8 @@ class _Model:
 
     def _vector_load(self, stride: Floats) -> Floats:
         """Loads that one vector takes: itself, two that are shuffled, or its lanes one by one."""
-        cycles: Floats = np.where(stride <= 1, self.registers, np.where(stride == 2, 3 * self.registers, 1.5 * self.width))
+        apart = np.where(stride == 2, 3 * self.registers, 1.5 * self.width)
+        cycles: Floats = np.where(stride <= 1, self.registers, apart)
         return cycles
 
     def _packed_stride(self, n: int) -> Floats:
