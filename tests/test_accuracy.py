@@ -43,6 +43,28 @@ def test_sums_are_as_accurate_as_numpy(device: Device, subscripts: str, shapes, 
     assert ours <= 2 * numpys + np.finfo(np.float32).eps
 
 
+@pytest.mark.parametrize("dtype", ["f2", "c8"])
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("i->", [(200_003,)]),
+        ("i,i->", [(200_003,), (200_003,)]),
+        ("ij,jk->ik", [(20, 10_003), (10_003, 24)]),
+        ("ij,j->i", [(4, 50_009), (50_009,)]),
+        ("ij,jk,kl->il", [(5, 77), (77, 131), (131, 3)]),
+    ],
+)
+def test_sums_of_other_types_are_as_accurate_as_numpy(device: Device, subscripts: str, shapes, dtype: str):
+    """Both kinds of float16 data that NumPy's own sums do not overflow with, and complex numbers."""
+    rng = np.random.default_rng(0)
+    parts = [rng.random(shape) + (1j * rng.random(shape) if dtype == "c8" else 0) for shape in shapes]
+    arrays = [(a - 0.5 + (0.1 if dtype == "f2" else 0)).astype(dtype) for a in parts]
+    exact = np.einsum(subscripts, *(a.astype(np.complex128) for a in arrays), optimize=True)
+    ours = error(mdhnp.einsum(subscripts, *arrays), exact)
+    numpys = min(error(np.einsum(subscripts, *arrays, optimize=how), exact) for how in (True, False))
+    assert ours <= 2 * numpys + np.finfo(dtype).eps
+
+
 def test_running_sums_are_as_accurate_as_numpy(device: Device):
     x = DATA["offset"](np.random.default_rng(0), 200_003)
     scan = mdhnp.md_hom(lambda v: v, {"i": mdhnp.ps("add")}, "x[i] -> y[i]")

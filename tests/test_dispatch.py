@@ -47,6 +47,38 @@ def empty_sum(n: int) -> None:
     dispatch.run("empty", (nothing,), lambda: h)
 
 
+def test_a_device_without_double_precision(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy computes what is double, also where it only becomes so, and only that; or it is an error."""
+    monkeypatch.setattr(device, "caps", replace(device.caps, fp64=False))
+    single, whole = np.ones((3, 5), np.float32), np.ones((3, 5), np.int32)
+    double, wide = np.ones((3, 5)), np.ones((3, 5), np.complex128)
+    with mdhnp.config(fallback="error"):
+        for a in (single, whole, single.astype("f2"), single.astype("c8")):
+            assert np.array_equal(mdhnp.matmul(a, a.T), a @ a.T)
+        assert "double" not in mdhnp.explain(mdhnp.einsum, "ij,kj", single, single).source
+    calls = {
+        "einsum": [(mdhnp.einsum, np.einsum, ("ij,kj", a, b)) for a, b in [(double, double), (single, whole)]],
+        "matmul": [(mdhnp.matmul, np.matmul, (a, b.T)) for a, b in [(wide, single), (single, whole)]],
+        "dot": [(mdhnp.dot, np.dot, (a, b.T)) for a, b in [(double, single), (whole, single)]],
+        "gemm": [(mdhnp.gemm, np.matmul, (a, b.T)) for a, b in [(double, single), (whole, single)]],
+    }
+    for name, all_of_it in calls.items():
+        for ours, numpys, arguments in all_of_it:
+            before = mdhnp.fallback_counts().get(name, 0)
+            found, wanted = ours(*arguments), numpys(*arguments)
+            assert np.array_equal(found, wanted) and found.dtype == wanted.dtype
+            assert mdhnp.fallback_counts()[name] == before + 1
+            with mdhnp.config(fallback="error"), pytest.raises(TypeError, match=r"float64|complex128"):
+                ours(*arguments)
+    half = mdhnp.md_hom(lambda n: n / 2, {"i": mdhnp.cc, "j": mdhnp.cc}, "x[i,j] -> y[i,j]")
+    assert np.array_equal(half(single), single / 2)
+    for a in (double, whole):
+        with pytest.raises(TypeError, match="double precision"):
+            half(a)
+    with pytest.raises(TypeError, match="double precision"):
+        mdhnp.stencil(double, np.ones((1, 2)))
+
+
 def test_nested_blocks_see_their_calls_and_end() -> None:
     a = np.ones((4, 4), np.float32)
     with dispatch.observe() as outer:

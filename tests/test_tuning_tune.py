@@ -284,17 +284,18 @@ def test_importing_mdhnp_loads_no_progress_bar():
     subprocess.run([sys.executable, "-c", code], env=env, timeout=60, check=True)
 
 
-def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device):
+@pytest.mark.parametrize("dtype", ["f4", "f2", "c8"])
+def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device, dtype: str):
     rng = np.random.default_rng(0)
-    a, b = rng.random((40, 50), np.float32), rng.random((50, 60), np.float32)
+    a, b = (rng.random(shape).astype(dtype) for shape in ((40, 50), (50, 60)))
     before = a.copy(), b.copy()
     (found,) = mdhnp.tune(mdhnp.matmul, a, b, budget=20.0, evaluations=4, progress=False)
     assert np.array_equal(a, before[0])
     assert np.array_equal(b, before[1])
     assert 1 <= len(found.measurements) <= 4
-    assert found.measurements[0].status == "ok"
+    assert {m.status for m in found.measurements} <= {"ok", "slow"}
     assert mdhnp.explain(mdhnp.matmul, a, b).launches[0].schedules == (found.schedule,)
-    assert np.allclose(mdhnp.matmul(a, b), a @ b, rtol=1e-5)
+    assert np.allclose(mdhnp.matmul(a, b), a @ b, rtol=1e-3 if dtype == "f2" else 1e-5)
     again = mdhnp.tune(mdhnp.matmul, a, b, budget=20.0, evaluations=2, progress=False)
     assert len(cache().measurements(key_of(found.mdhom, device))) == len(found.measurements) + len(
         again[0].measurements

@@ -107,7 +107,8 @@ class Helpers:
         load = f"*({space} const {self.vector(name, lanes)} *)"
         self._texts[function] = (
             f"static inline {kind} {function}({space} const {name} *p)\n"
-            f"{{ const {kind} a = {load}p, b = {load}(p + {lanes - 1}); return ({kind})(a.even, b.odd); }}\n"
+            f"{{ const {kind} a = {load}p, b = {load}(p + {lanes - 1}); {kind} v; v.lo = a.even; v.hi = b.odd; "
+            f"return v; }}\n"
         )
         return function
 
