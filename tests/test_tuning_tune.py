@@ -200,8 +200,10 @@ class FakeWorker:
         self.rule = seconds if callable(seconds) else lambda _: seconds
         self.now = 0.0
         self.measured: list[tuple[int, Schedule]] = []
+        self.limits: list[float] = []
 
     def __call__(self, task: Task, limit: float) -> FakeWorker:
+        self.limits.append(limit)
         one = copy.copy(self)
         one.position, one.all = task.position, self
         return one
@@ -231,6 +233,14 @@ def test_the_final_counts_in_the_budget(device: Device, monkeypatch, seconds: fl
     assert worker.now <= most
     mdhnp.tune(mdhnp.matmul, a, a.T, budget=1.0, progress=False)
     assert worker.now <= 2 * most
+
+
+@pytest.mark.parametrize(("budget", "limit"), [(0.5, 5.0), (10.0, 5.0), (30.0, 15.0), (600.0, 20.0)])
+def test_a_candidate_may_not_take_most_of_the_budget(device: Device, monkeypatch, budget: float, limit: float):
+    a = np.ones((30, 31), np.float32)
+    worker = use_fake(monkeypatch, 1e-4)
+    mdhnp.tune(mdhnp.matmul, a, a.T, budget=budget, evaluations=2, progress=False)
+    assert worker.limits == [limit]
 
 
 def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):

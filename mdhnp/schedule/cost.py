@@ -249,7 +249,9 @@ def _orders(facts: Facts, choices: Choices) -> npt.NDArray[np.int64]:
 
 def _product(columns: Floats, dims: Iterable[int]) -> Floats:
     """Product along the given columns, one number a row."""
-    result: Floats = np.prod(columns[:, list(dims)], axis=1)
+    result: Floats = np.ones(len(columns))
+    for d in dims:
+        result = result * columns[:, d]
     return result
 
 

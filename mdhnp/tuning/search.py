@@ -1,12 +1,12 @@
 """The search for a good schedule: asks for measurements, is told times, and never measures itself.
 
-A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; a diverse shortlist, beginning with
-the default schedule, is measured first. Then a ridge regression on log(time ÷ model) learns what the model misses, and
-chooses among neighbours of the best.
+A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; the default schedule and the first of
+a diverse shortlist are measured. Then a ridge regression on log(time ÷ model) learns what the model misses, and chooses
+among the rest of the shortlist and neighbours of the best.
 Any object with `ask` and `tell` can take its place.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ __all__ = ["Search"]
 
 Floats = npt.NDArray[np.float64]
 
-_SAMPLES, _SHORTLIST, _PARENTS, _NEIGHBOURS = 20_000, 17, 5, 64
+_SAMPLES, _SHORTLIST, _FIRST, _PARENTS, _NEIGHBOURS = 20_000, 48, 8, 5, 64
 _EXPLORE = 0.1
 #: What a schedule that failed counts as, relative to the slowest that worked.
 _FAILURE = 4.0
@@ -63,7 +63,8 @@ class Search:
         self._times: dict[Schedule, float | None] = {}
         self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
-        self._pending = [start, *self._shortlist()]
+        shortlist = [s for s in self._shortlist() if s != start]
+        self._first, self._rest = [start, *shortlist[:_FIRST]], shortlist[_FIRST:]
 
     @property
     def best(self) -> tuple[Schedule, float] | None:
@@ -80,20 +81,17 @@ class Search:
 
         Several may be asked for before their times are told.
         """
-        candidate = next((s for s in self._listed() if s not in self._asked), None) or self._propose()
+        listed = self._first or (self._rest if self.best is None else [])
+        candidate = listed.pop(0) if listed else self._propose()
         if candidate is not None:
             self._asked.add(candidate)
+            self._rest = [s for s in self._rest if s is not candidate]
         return candidate
 
     def tell(self, schedule: Schedule, seconds: float | None) -> None:
         """Report a schedule's time, or None if it failed."""
         self._asked.add(schedule)
         self._times[schedule] = seconds
-
-    def _listed(self) -> Iterator[Schedule]:
-        """Take one after the other from those to be measured before anything is proposed."""
-        while self._pending:
-            yield self._pending.pop(0)
 
     def resume(self, log: Iterable[tuple[Schedule, float | None]]) -> None:
         """Go on from what earlier searches measured, before anything is asked.
@@ -102,15 +100,17 @@ class Search:
         again after the first schedule, the others never again.
         """
         last = {s: seconds for s, seconds in log if seconds is None or seconds > 0}
-        start, *shortlist = self._pending
+        start, *first = self._first
         ranked = sorted((s for s, t in last.items() if t is not None), key=lambda s: last[s] or 0.0)
         again = [s for s in ranked[:_PARENTS] if s != start and is_legal(self._h, s, self._caps)]
         self._old = set(last)
-        self._pending = [start, *again, *(s for s in shortlist if s not in self._old)]
+        self._first = [start, *again, *(s for s in first if s not in self._old)]
+        self._rest = [s for s in self._rest if s not in self._old]
 
     def _ranked(self) -> list[Schedule]:
         """Schedules that worked, fastest first, equal ones in the order they were told."""
-        return sorted((s for s, t in self._times.items() if t is not None), key=lambda s: self._times[s] or 0.0)
+        worked = [(t, n, s) for n, (s, t) in enumerate(self._times.items()) if t is not None]
+        return [s for _, _, s in sorted(worked)]
 
     def _shortlist(self) -> list[Schedule]:
         """The samples the model likes best, at most two of a kind."""
@@ -118,28 +118,33 @@ class Search:
             return []
         choices = sample(self._facts, self._caps, _SAMPLES, self._rng)
         kinds: dict[tuple[object, ...], int] = {}
-        found: list[Schedule] = []
+        found: dict[Schedule, None] = {}
         for row in np.argsort(self._model(choices), kind="stable"):
             kind = _kind(choices, int(row))
             if kinds.get(kind, 0) >= 2:
                 continue
             candidate = schedule(self._facts, choices, int(row), self._caps)
-            if is_legal(self._h, candidate, self._caps):
+            if candidate not in found and is_legal(self._h, candidate, self._caps):
                 kinds[kind] = kinds.get(kind, 0) + 1
-                found.append(candidate)
-            if len(found) == _SHORTLIST - 1:
+                found[candidate] = None
+            if len(found) == _SHORTLIST:
                 break
-        return found
+        return list(found)
 
     def _propose(self) -> Schedule | None:
-        """The neighbour of the best with the smallest predicted time; now and then any of them."""
-        parents = self._ranked()[:_PARENTS]
-        for _ in range(4 if parents and self._h.rank else 0):
-            choices = neighbours(self._facts, rows(parents), self._caps, _NEIGHBOURS, self._rng)
+        """Of the shortlist and neighbours of the best, the one with the smallest predicted time; now and then any."""
+        ranked = self._ranked()
+        if not ranked or not self._h.rank:
+            return None
+        parents = rows(ranked[:_PARENTS])
+        for _ in range(4):
+            choices = neighbours(self._facts, parents, self._caps, _NEIGHBOURS, self._rng)
+            choices = Choices.join([rows(self._rest), choices]) if self._rest else choices
             explore = self._rng.random() < _EXPLORE
             liking = self._rng.random(len(choices)) if explore else self._predict(choices)
             for row in np.argsort(liking, kind="stable"):
-                candidate = schedule(self._facts, choices, int(row), self._caps)
+                listed = row < len(self._rest)
+                candidate = self._rest[row] if listed else schedule(self._facts, choices, int(row), self._caps)
                 new = candidate not in self._asked and candidate not in self._old
                 if new and is_legal(self._h, candidate, self._caps):
                     return candidate
