@@ -32,8 +32,8 @@ _GPU_POINTS, _LOG_POINTS, _LOG_ITEMS = (1, 2, 4, 8), (0, 0, 1, 2, 3, 4, 4, 5, 6)
 _SHARED = 0.2
 #: Tiles a work-group walks over along a kept dimension of a GPU.
 _WALKS = (1, 1, 1, 1, 2, 4)
-#: Most accumulators, in vectors (CPU) or in all (GPU), worth compiling.
-_REGISTERS, _GPU_REGISTERS = 64, 128
+#: Most points of a private tile, in vectors on CPUs, that are worth compiling; with small reductions unrolled wholly.
+_UNROLLED, _GPU_UNROLLED, _WHOLE = 64, 128, 256
 
 
 def sample(facts: Facts, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Choices:
@@ -137,15 +137,17 @@ def _able(facts: Facts, n: int) -> bool:
 def _possible(facts: Facts, c: Choices, caps: DeviceCaps) -> Choices:
     """The rows, repaired, that are within registers, work-items and work-groups, and can be legal."""
     c = _repaired(facts, c, caps)
-    accumulators = np.prod(c.private_tile, axis=1) / c.vector_width
+    points, combined = np.prod(c.private_tile, axis=1), list(facts.combined)
     groups, items = np.prod(c.num_wg, axis=1), np.prod(c.num_wi, axis=1)
     able = fitting(facts, c, caps) & (items <= caps.max_work_group)
     if caps.kind == "gpu":
         step = c.private_tile * c.num_wi
         idle = (c.num_wi > 1) & (step >= 2 * np.array(facts.h.extents, np.int64))
-        able &= ~idle.any(axis=1) & (np.prod(c.private_tile, axis=1) <= _GPU_REGISTERS)
+        able &= ~idle.any(axis=1) & (points <= _GPU_UNROLLED)
     else:
-        able &= (accumulators <= _REGISTERS) & (groups <= 32 * caps.compute_units)
+        whole = (c.private_tile[:, combined] >= np.array(facts.h.extents, np.int64)[combined]).all(axis=1)
+        able &= points / c.vector_width <= np.where(whole & bool(combined), _WHOLE, _UNROLLED)
+        able &= groups <= 32 * caps.compute_units
     return c.take(np.flatnonzero(able))
 
 
