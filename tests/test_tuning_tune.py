@@ -28,6 +28,7 @@ from mdhnp.tuning.bench import Bench, Task, serve
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.records import Entry, Measurement
+from mdhnp.tuning.team import Team
 from mdhnp.tuning.worker import Worker, WorkerError
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
@@ -111,6 +112,19 @@ def test_an_interrupted_measurement_leaves_no_answer_behind(device: Device, monk
         with pytest.raises(KeyboardInterrupt):
             worker.measure(todo.reference, None)
         assert worker.measure(other, None).schedule == other
+
+
+def test_an_interrupted_team_goes_on(device: Device, monkeypatch):
+    todo = task(device)
+    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
+    misbehave(monkeypatch, "slowly")
+    with Team(todo, (0, 0), 20.0) as team:
+        assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            team.measure(both, None)
+        assert [m.schedule for m in team.measure(both[::-1], None)] == both[::-1]
 
 
 def test_a_worker_that_cannot_start_says_why(device: Device, monkeypatch):
