@@ -26,7 +26,7 @@ import mdhnp
 import mdhnp.demo
 from mdhnp.cli import cache as cache_commands
 from mdhnp.cli import main
-from mdhnp.cli.cases import CASES, Problem, make
+from mdhnp.cli.cases import CASES, DTYPES, Problem, make
 from mdhnp.cli.entry import identifier_of
 from mdhnp.demo import timing
 from mdhnp.demo.timing import largest_error
@@ -181,10 +181,17 @@ def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cases_agree_with_numpy(name: str) -> None:
     case = CASES[name]
     shapes = [(12,) * (rank or 2) for rank in case.ranks]
-    for dtype in case.dtypes or ("float32", "float64", "int16", "uint8"):
+    for dtype in case.dtypes or DTYPES:
         problem = make(name, shapes, None, np.dtype(dtype))
         assert largest_error(problem.run(), problem.expected()) <= problem.tolerance
         assert largest_error(problem.run_numpy(), problem.expected()) <= max(problem.tolerance, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_einsum_agrees_with_numpy(dtype: str) -> None:
+    problem = make("ij,jk,kl->il", [(12, 10), (10, 11), (11, 9)], None, np.dtype(dtype))
+    assert problem.run().dtype == dtype
+    assert largest_error(problem.run(), problem.expected()) <= problem.tolerance
 
 
 def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,8 +299,8 @@ def test_a_cache_in_memory_is_told(known: TuningCache, monkeypatch: pytest.Monke
         ("tune matmul --shape 3x4 --extents i=3", "--extents is for an einsum"),
         ("tune gemv --shape 3 --shape 3", "gemv: shape 0 is 3, but needs 2 extents"),
         ("tune jacobi --shape 2x2x2", "smaller than the stencil"),
-        ("tune gaussian --shape 9x9 --dtype int8", "gaussian is for float32 and float64, not int8"),
-        ("tune ij,jk --dtype complex64", "'complex64' is not one of"),
+        ("tune gaussian --shape 9x9 --dtype int8", "gaussian is for float32, float64, not int8"),
+        ("tune ij,jk --dtype object", "'object' is not one of"),
         ("tune ij,jk --shape 3x0", "'3x0' is no shape"),
         ("tune ij,jk --shape axb", "'axb' is no shape"),
         ("tune ij,jk --shape 3x4", "takes 2 arrays"),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 import mdhnp
 
-__all__ = ["CASES", "Named", "Problem", "make"]
+__all__ = ["CASES", "DTYPES", "Named", "Problem", "make"]
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -44,7 +44,7 @@ class Problem:
     data : str
         What they are, for people.
     tolerance : float
-        How far our result may be from NumPy's in float64, relative to the largest value.
+        How far our result may be from NumPy's in double precision, relative to the largest value.
     """
 
     calls: Calls
@@ -61,7 +61,7 @@ class Problem:
         return self.calls.numpy(*self.arrays)
 
     def expected(self) -> Any:
-        """Compute the right result: NumPy's, in float64 where arrays are floats."""
+        """Compute the right result: NumPy's, in double precision where arrays are not integers."""
         return self.calls.numpy(*map(_wide, self.arrays))
 
 
@@ -127,13 +127,14 @@ def make(spec: str, shapes: Sequence[Shape], extents: Mapping[str, int] | None, 
         if rank is not None and len(shape) != rank:
             raise click.UsageError(f"{spec}: shape {n} is {_show(shape)}, but needs {rank} extents")
     if case.dtypes is not None and dtype.name not in case.dtypes:
-        raise click.UsageError(f"{spec} is for {' and '.join(case.dtypes)}, not {dtype}")
+        raise click.UsageError(f"{spec} is for {', '.join(case.dtypes)}, not {dtype}")
     return _problem(case.calls(), case.arrays(shapes, dtype), shapes, dtype)
 
 
 def _problem(calls: Calls, arrays: tuple[Any, ...], shapes: Sequence[Shape], dtype: np.dtype[Any]) -> Problem:
-    tolerance = {"float32": 1e-5, "float64": 1e-12}.get(dtype.name, 0.0)
-    return Problem(calls, arrays, f"{dtype}, {', '.join(map(_show, shapes))}", tolerance)
+    # Half precision is summed in float32; only results are rounded to it.
+    tolerance = {"float16": 1e-3, "float32": 1e-5, "complex64": 1e-5, "float64": 1e-12, "complex128": 1e-12}
+    return Problem(calls, arrays, f"{dtype}, {', '.join(map(_show, shapes))}", tolerance.get(dtype.name, 0.0))
 
 
 def _check_number(spec: str, shapes: Sequence[Shape], needed: int) -> None:
@@ -158,15 +159,18 @@ def _show(shape: Shape) -> str:
 
 
 def _random(shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[Array, ...]:
-    """Numbers from 0 to 1; integers from 0 to 8."""
+    """Numbers from 0 to 1, also as imaginary parts; integers from 0 to 8."""
     rng = np.random.default_rng(0)
+    if dtype.kind == "c":
+        return tuple(np.asarray(rng.random(shape) + 1j * rng.random(shape)).astype(dtype) for shape in shapes)
     if dtype.kind == "f":
-        return tuple(np.asarray(rng.random(shape, dtype)) for shape in shapes)
+        return tuple(np.asarray(rng.random(shape)).astype(dtype) for shape in shapes)
     return tuple(np.asarray(rng.integers(0, 9, shape, dtype)) for shape in shapes)
 
 
 def _wide(array: Any) -> Any:
-    return array.astype(np.float64) if getattr(array, "dtype", None) == np.float32 else array
+    kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
+    return array.astype({"f": np.float64, "c": np.complex128}[kind]) if kind in ("f", "c") else array
 
 
 def _einsum(subscripts: str) -> Calls:
@@ -238,7 +242,10 @@ def _records(shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[Any, ...]:
     return tuple({k: np.resize(v, n) for k, v in side.items()} for side, (n,) in zip(sides, shapes, strict=True))
 
 
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _FLOATS = ("float32", "float64")
+
+DTYPES = ("float16", *_FLOATS, "complex64", "complex128", *_INTEGERS)
 
 #: By name, in the order of the help.
 CASES: Mapping[str, Named] = {
@@ -256,7 +263,7 @@ CASES: Mapping[str, Named] = {
     "gaussian": Named("stencil, 5×5 weights, reflected borders: N×M", (2,), _gaussian, _random, _FLOATS),
     "gradient": Named("stencil, central differences, two results: N×M", (2,), _gradient, _random, _FLOATS),
     "jacobi": Named("stencil, mean of the 6 neighbours: N×M×K", (3,), _jacobi, _random, _FLOATS),
-    "minplus": Named("md_hom, shortest ways of two steps: N×K, K×M", (2, 2), _min_plus, _random),
-    "integral": Named("md_hom, prefix sums along both axes: N×M", (2,), _integral, _random),
+    "minplus": Named("md_hom, shortest ways of two steps: N×K, K×M", (2, 2), _min_plus, _random, _FLOATS + _INTEGERS),
+    "integral": Named("md_hom, prefix sums along both axes: N×M", (2,), _integral, _random, _FLOATS + _INTEGERS),
     "prl": Named("record linkage, person records: N, M", (1, 1), _prl, _records, ("float32",)),
 }  # fmt: skip

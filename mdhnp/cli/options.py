@@ -10,14 +10,12 @@ import click
 import numpy as np
 
 import mdhnp
-from mdhnp.cli.cases import CASES, make
+from mdhnp.cli.cases import CASES, DTYPES, make
 from mdhnp.runtime.devices import default_device
 
 __all__ = ["OutputFile", "device_option", "on_device", "takes_problem"]
 
 Shape = tuple[int, ...]
-
-_DTYPES = ("float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
 class ShapeType(click.ParamType):
@@ -85,11 +83,11 @@ def takes_problem(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--extents", type=ExtentsType(), metavar="i=N,j=M", help="Of an einsum's indices, instead of shapes.")
     @click.option(
         "--dtype",
-        type=click.Choice(_DTYPES),
+        type=click.Choice(DTYPES),
         metavar="DTYPE",
         default="float32",
         show_default=True,
-        help="float32, float64, int8 to int64, uint8 to uint64.",
+        help="float16 to float64, complex64, complex128, int8 to int64, uint8 to uint64.",
     )
     @device_option
     @wraps(function)

@@ -122,7 +122,7 @@ def largest_error(found: Any, expected: Any) -> float:
     finite = np.isfinite(expected)
     if found.shape != expected.shape or not np.array_equal(found[~finite], expected[~finite]):
         return float("inf")
-    wide = np.float64 if expected.dtype.kind == "f" else np.int64
+    wide = {"f": np.float64, "c": np.complex128}.get(expected.dtype.kind, np.int64)
     difference = np.abs(found[finite].astype(wide) - expected[finite].astype(wide)).max(initial=0)
     if difference == 0:
         return 0.0
