@@ -32,6 +32,7 @@ from mdhnp.demo import timing
 from mdhnp.demo.timing import largest_error
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import TuningCache
+from mdhnp.tuning.lookup import GENERATOR
 from mdhnp.tuning.records import Measurement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -276,7 +277,7 @@ def test_cache_clear(known: TuningCache, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_cache_verify(known: TuningCache) -> None:
-    known.put(key(), entry())
+    known.put(key(generator=GENERATOR), entry())
     assert run("cache", "verify").stdout == f"no problems in {known.path}\n"
     known.put(key(generator="0"), entry())
     printed = run("cache", "verify", status=1).stdout

@@ -71,8 +71,8 @@ def test_a_wrong_result_fails(
 
 
 def test_a_call_left_to_numpy_fails(device: Device, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.ones(3, np.float16)
-    left = Case("dot(x, x)", "halves", lambda: mdhnp.dot(x, x), lambda: x @ x, "np.matmul", lambda: x @ x)
+    x = np.ones(3, np.longdouble)
+    left = Case("dot(x, x)", "long doubles", lambda: mdhnp.dot(x, x), lambda: x @ x, "np.matmul", lambda: x @ x)
     monkeypatch.setattr(mdhnp.demo, "all_cases", lambda: iter([left]))
     assert mdhnp.demo.run() == 1
 
