@@ -47,7 +47,7 @@ def lower(h: MdHom) -> Lowered:
     >>> z = np.ones(3, np.complex64)
     >>> total = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]").bind(z, z)
     >>> print(lower(total).mdhom)
-    md_hom(((x0 * x2) - (x1 * x3), (x0 * x3) + (x1 * x2)), (+,)) ∘ (x[k], x[k], y[k], y[k]) -> z[], z[]
+    md_hom((((x0 * x2) - (x1 * x3)), ((x0 * x3) + (x1 * x2))), (+,)) ∘ (x[k], x[k], y[k], y[k]) -> z[], z[]
     """
     every = tuple(range(len(h.inputs))), tuple(range(len(h.outputs)))
     if not any(t == _HALF or t in _PARTS for t in h.dtypes):
