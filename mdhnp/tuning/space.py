@@ -32,7 +32,8 @@ _GPU_POINTS, _LOG_POINTS, _LOG_ITEMS = (1, 2, 4, 8), (0, 0, 1, 2, 3, 4, 4, 5, 6)
 _SHARED = 0.2
 #: Tiles a work-group walks over along a kept dimension of a GPU.
 _WALKS = (1, 1, 1, 1, 2, 4)
-#: Most points of a private tile, in vectors on CPUs, that are worth compiling; with small reductions unrolled wholly.
+#: Most points of a private tile, in vectors on CPUs, that are worth compiling, and with small reductions unrolled
+#: wholly. Where vectors stick out it is a third of that: the border's code takes ten times as long to compile.
 _UNROLLED, _GPU_UNROLLED, _WHOLE = 64, 128, 256
 
 
@@ -110,7 +111,8 @@ def neighbours(facts: Facts, parents: Choices, caps: DeviceCaps, count: int, rng
         move(facts, taken.take(slice(end - share, end)), caps, rng)
         for move, share, end in zip(moves, shares, ends, strict=True)
     ]
-    return _possible(facts, Choices.join(moved), caps)
+    largest = float(np.max(np.prod(parents.private_tile, axis=1) / parents.vector_width))
+    return _possible(facts, Choices.join(moved), caps, largest)
 
 
 def rows(schedules: Sequence[Schedule]) -> Choices:
@@ -134,8 +136,11 @@ def _able(facts: Facts, n: int) -> bool:
     return able and packed_layout(facts, n, [1] * facts.h.rank, -1) is not None
 
 
-def _possible(facts: Facts, c: Choices, caps: DeviceCaps) -> Choices:
-    """The rows, repaired, that are within registers, work-items and work-groups, and can be legal."""
+def _possible(facts: Facts, c: Choices, caps: DeviceCaps, unrolled: float = 0.0) -> Choices:
+    """The rows, repaired, that are within work-items and work-groups, can be legal, and are quick to compile.
+
+    As large a private tile as `unrolled` is allowed in any case: a schedule in use may have it.
+    """
     c = _repaired(facts, c, caps)
     points, combined = np.prod(c.private_tile, axis=1), list(facts.combined)
     groups, items = np.prod(c.num_wg, axis=1), np.prod(c.num_wi, axis=1)
@@ -145,8 +150,12 @@ def _possible(facts: Facts, c: Choices, caps: DeviceCaps) -> Choices:
         idle = (c.num_wi > 1) & (step >= 2 * np.array(facts.h.extents, np.int64))
         able &= ~idle.any(axis=1) & (points <= _GPU_UNROLLED)
     else:
-        whole = (c.private_tile[:, combined] >= np.array(facts.h.extents, np.int64)[combined]).all(axis=1)
-        able &= points / c.vector_width <= np.where(whole & bool(combined), _WHOLE, _UNROLLED)
+        extents = np.array(facts.h.extents, np.int64)
+        whole = (c.private_tile[:, combined] >= extents[combined]).all(axis=1) & bool(combined)
+        vectors = c.vector_dim[:, None] == np.arange(facts.h.rank)
+        ragged = (vectors & (extents % c.private_tile != 0)).any(axis=1)
+        most = np.where(whole, _WHOLE, _UNROLLED) / np.where(ragged, 3, 1)
+        able &= points / c.vector_width <= np.maximum(most, unrolled)
         able &= groups <= 32 * caps.compute_units
     return c.take(np.flatnonzero(able))
 
