@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 #: A candidate this much slower than the best so far is not run again.
 _CUT_OFF = 1.5
 #: What candidates take turns with gives way to one that takes less than this part of its time.
-_MUCH_FASTER = 0.8
+_MUCH_FASTER = 0.5
 #: Timed runs of a candidate: enough to fill this time, within these counts.
 _FILL, _FEWEST, _MOST = 0.03, 3, 25
 #: A run that takes longer, in seconds, is precise enough alone.
@@ -153,26 +153,30 @@ class Bench:
                 self._checked.add(schedule)
             first = self._once(plan)
             if best is not None and first > _CUT_OFF * best:
-                first = min(first, self._once(plan)) if first < 2 * _CUT_OFF * best else first
+                first *= self._pace()
                 if first > _CUT_OFF * best:
                     return Measurement(schedule, first, "slow", "cut off after its first run")
-            return Measurement(schedule, self._by_turns(plan, runs_after(first)) or first, "ok", "")
+            seconds = self._by_turns(plan, runs_after(first), searching=best is not None)
+            return Measurement(schedule, seconds or first, "ok", "")
         except (LaunchError, MemoryError) as error:
             return Measurement(schedule, None, "crash", str(error)[:500])
 
-    def _by_turns(self, plan: Plan, runs: int) -> float | None:
-        """Time a plan by turns with another, in whose place it comes if it is much faster; None for no runs."""
+    def _by_turns(self, plan: Plan, runs: int, *, searching: bool) -> float | None:
+        """Time a plan by turns with another, in whose place it comes if it is found much faster; None for no runs."""
         if not runs:
             return None
-        if self._other is None:
-            seconds = median(self._once(plan) for _ in range(runs))
-        else:
-            other, usual = self._other
-            seconds = usual * median(self._once(plan) / self._once(other) for _ in range(runs))
-        # Replaced each time that one seems faster, it would seem ever faster.
-        if self._other is None or seconds < _MUCH_FASTER * self._other[1]:
+        seconds = median(self._once(plan) * self._pace() for _ in range(runs))
+        # Replaced each time that one seems faster, all would seem ever faster.
+        if self._other is None or (searching and seconds < _MUCH_FASTER * self._other[1]):
             self._other = plan, seconds
         return seconds
+
+    def _pace(self) -> float:
+        """How much faster the machine was when what candidates take turns with was timed, than it is now."""
+        if self._other is None:
+            return 1.0
+        other, usual = self._other
+        return usual / self._once(other)
 
     def _is_right(self, plan: Plan) -> bool:
         """Run once, which also finishes what runtimes put off until a kernel's first run, and compare."""
