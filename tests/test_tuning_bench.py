@@ -62,3 +62,20 @@ def test_a_second_schedule_that_does_not_fit_is_illegal(device: Device):
         found = bench.measure(replace(split, second=Schedule.plain((2,) * rank, 1)), None)
         assert found.status == "illegal"
         assert "dimensions" in found.message
+
+
+def test_times_do_not_depend_on_how_busy_the_machine_is(device: Device, monkeypatch):
+    h = stages()["gemm"]
+    start, other = default(h, device.caps), Schedule.plain(h.extents, len(h.inputs))
+    bench = Bench(Task(h, device.identity, start))
+    true = {id(bench._plan(start)): 1e-3, id(bench._plan(other)): 0.9e-3}
+    slowdown = 1.0
+    monkeypatch.setattr(bench, "_once", lambda plan: slowdown * true[id(plan)])
+    assert bench.measure(start, None).seconds == pytest.approx(1e-3)
+    for slowdown in (3.0, 0.5, 7.0):
+        found = bench.measure(other, 1e-3)
+        assert found.status == "ok"
+        assert found.seconds == pytest.approx(0.9e-3)
+    true[id(bench._plan(other))] = 2e-3
+    found = bench.measure(other, 1e-3)
+    assert (found.status, found.seconds) == ("slow", pytest.approx(2e-3))
