@@ -4,12 +4,17 @@
 computations. `devices`, `device` and `explain` show and choose where and how they run.
 """
 
+from numpy import einsum_path
+
+from mdhnp import linalg
 from mdhnp.explain import Explanation, explain
+from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.einsum import einsum
-from mdhnp.frontend.linalg import dot, gemm, gemv, matmul
+from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.operands import fallback_counts
 from mdhnp.frontend.prl import Links, prl
+from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.frontend.stencil import stencil
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
 from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
@@ -38,18 +43,29 @@ __all__ = [
     "devices",
     "dot",
     "einsum",
+    "einsum_path",
     "explain",
     "fallback_counts",
     "gemm",
     "gemv",
     "index",
+    "inner",
     "interpret",
+    "kron",
+    "linalg",
     "matmul",
+    "matvec",
     "md_hom",
+    "outer",
     "pw",
     "ps",
     "prl",
     "stencil",
+    "tensordot",
+    "trace",
     "tune",
     "Tuned",
+    "vdot",
+    "vecdot",
+    "vecmat",
 ]

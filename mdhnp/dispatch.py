@@ -170,7 +170,8 @@ def run(
         New C-contiguous arrays, one an output view.
     """
     device = default_device()
-    key = (call, device, *[(a.shape, a.strides, a.dtype) for a in arrays])
+    # Numbers tell long from long long, which are equal but not the same.
+    key = (call, device, *[(a.shape, a.strides, a.dtype.num) for a in arrays])
     prepared = _plans.get(key)
     if prepared is None:
         prepared, epoch = _cache.find(key)

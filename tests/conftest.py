@@ -3,6 +3,8 @@
 A test that takes the fixture `device` runs once for each OpenCL device present, of the kinds in `KINDS`; equal boards
 count once. `--device SUBSTRING` keeps those whose runtime, platform or name contains the substring. Nothing is skipped:
 no device at all, or none that fits, is an error. Oclgrind, a simulator, is never among them: its tests ask for it.
+
+Tests marked as slow run with `--long` only.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="",
         help="run device tests only on devices whose runtime, platform or name contains SUBSTRING (any case)",
     )
+    parser.addoption("--long", action="store_true", help="run the tests marked as slow, too")
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/*.cl anew instead of comparing")
 
 
@@ -52,9 +55,16 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(os.environ["MDHNP_CACHE_DIR"], ignore_errors=True)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in set(slow)]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames:
-        chosen = _chosen_devices(metafunc.config.getoption("--device"))
+        chosen = chosen_devices(metafunc.config.getoption("--device"))
         metafunc.parametrize("device", list(chosen.values()), ids=list(chosen), indirect=True)
 
 
@@ -68,7 +78,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 
 @cache
-def _chosen_devices(substring: str) -> dict[str, Device]:
+def chosen_devices(substring: str) -> dict[str, Device]:
     """Test identifier -> device, one for each different device of the known kinds."""
     from mdhnp.runtime.devices import devices
 

@@ -1,14 +1,37 @@
 """The calls: NumPy-like functions that become MDHs.
 
 Takes array-likes, gives ndarrays. `operands.py` is what all calls share, `contraction.py` turns labelled axes into an
-MDH, `einsum.py` and `linalg.py` are the calls made of such contractions; `stencil.py`, `prl.py` and `computation.py`
-(users' own MDHs) are the others.
+MDH, `chain.py` into several. The calls made of them are in `einsum.py`, `gufuncs.py` (matmul and its like),
+`products.py` (dot and its like), `linalg.py` and `blas.py`; the others in `stencil.py`, `prl.py` and `computation.py`
+(users' own MDHs).
 """
 
+from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import md_hom
 from mdhnp.frontend.einsum import einsum
-from mdhnp.frontend.linalg import dot, gemm, gemv, matmul
+from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
+from mdhnp.frontend.linalg import multi_dot
 from mdhnp.frontend.prl import prl
+from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.frontend.stencil import stencil
 
-__all__ = ["dot", "einsum", "gemm", "gemv", "matmul", "md_hom", "prl", "stencil"]
+__all__ = [
+    "dot",
+    "einsum",
+    "gemm",
+    "gemv",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "md_hom",
+    "multi_dot",
+    "outer",
+    "prl",
+    "stencil",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]

@@ -6,7 +6,7 @@ It must not know devices, nor how calls are dispatched.
 
 import string
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -25,14 +25,15 @@ Terms = tuple[str, ...]
 ELLIPSIS = "".join(chr(ord("α") + n) for n in range(64))
 
 
-def parse(subscripts: str, ranks: Sequence[int]) -> tuple[Terms, str]:
+@lru_cache(maxsize=1024)
+def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
     """Read einsum's subscripts: one label an axis, ellipses written out, the output explicit.
 
     Parameters
     ----------
     subscripts : str
         As NumPy's: ASCII letters, commas, ``...``, ``->`` and white space.
-    ranks : sequence of int
+    ranks : tuple of int
         Number of axes of each operand.
 
     Returns
@@ -115,7 +116,9 @@ def extents(terms: Terms, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     return sizes
 
 
-def contraction(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], dtype: Any = None) -> MdHom:
+def contraction(
+    terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], dtype: Any = None, conjugate: bool = False
+) -> MdHom:
     """Make the MDH that multiplies the operands and adds over all labels that are not in the output.
 
     Parameters
@@ -129,6 +132,8 @@ def contraction(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], d
     dtype : dtype, optional
         Type to compute in; by default the common type of the operands. Booleans multiply by `and`, add by `or`;
         float16 is computed in float32.
+    conjugate : bool
+        Whether the first operand is conjugated.
 
     Returns
     -------
@@ -168,7 +173,12 @@ def contraction(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], d
     logical = result == np.bool_
     multiply = np.logical_and if logical else np.multiply
     types = [a.dtype for a in arrays]
-    scalar = trace(lambda *x: reduce(multiply, [v.astype(result).astype(computed) for v in x]), types)
+
+    def product(*values: Any) -> Any:
+        first, *others = [v.astype(result).astype(computed) for v in values]
+        return reduce(multiply, [np.conjugate(first) if conjugate else first, *others])
+
+    scalar = trace(product, types)
     finish = None if computed == result else trace(lambda total, *_: total.astype(result), [computed, *types])
     add = pw("or" if logical else "add").resolve([computed])
     combine = tuple(cc.resolve([computed]) if d < len(output) else add for d in range(rank))

@@ -1,13 +1,10 @@
-"""`einsum`: NumPy's einsum as MDHs, one for two operands, a chain of them for more.
+"""`einsum`: NumPy's einsum, from its arguments to labelled axes.
 
-Takes subscripts and array-likes, gives NumPy's result as a new C-contiguous array. A repeat call does no more here
-than look at its operands' types. It must not know devices.
+Takes subscripts and array-likes, gives NumPy's result as a new array. A repeat call does no more here than look at its
+operands' types. It must not know devices.
 """
 
 import string
-from collections.abc import Sequence
-from contextlib import suppress
-from functools import lru_cache, partial
 from operator import index
 from typing import Any
 
@@ -15,9 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.dispatch import NoDoublePrecision, run
-from mdhnp.frontend.contraction import contraction, extents, parse
-from mdhnp.frontend.operands import beyond_device, check_order, deliver, fallback, fits, prepare, unsupported
-from mdhnp.mdh import MdHom
+from mdhnp.frontend.chain import contract, keep_order
+from mdhnp.frontend.contraction import contraction, parse
+from mdhnp.frontend.operands import (
+    check_casts,
+    check_order,
+    deliver,
+    fallback,
+    fits,
+    foreign,
+    left_to_numpy,
+    output,
+    prepare,
+)
 
 __all__ = ["einsum"]
 
@@ -30,7 +37,7 @@ def einsum(
     dtype: npt.DTypeLike | None = None,
     order: str = "K",
     casting: str = "safe",
-    optimize: Any = True,
+    optimize: Any = "auto",
 ) -> Any:
     """Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.
 
@@ -46,12 +53,13 @@ def einsum(
     dtype : dtype, optional
         Type to compute in; by default the operands' common type. Integers wrap, booleans use `and` and `or`.
     order : {"K", "C", "F", "A"}
-        Memory order of the result. "K" means C order here.
+        Memory order of the result. "K": C order if all operands are C-contiguous, else NumPy's choice after theirs.
     casting : {"safe", "no", "equiv", "same_kind", "unsafe"}
         Which conversions to `dtype` and to `out` are allowed.
     optimize : bool, str, or path
-        In which order more than two operands are contracted: True lets opt_einsum choose, a name or a path as in
-        ``numpy.einsum`` is handed to it, False computes all operands in one kernel without temporaries.
+        In which order more than two operands are contracted: "auto" and True let opt_einsum choose, a name or a path as
+        in ``numpy.einsum`` is handed to it, False computes all operands in one kernel without temporaries. As in
+        NumPy, an `out` without axes takes results of any type if `optimize` is given and not False.
 
     Returns
     -------
@@ -82,15 +90,22 @@ def einsum(
     """
     if type(subscripts) is str and operands and out is None and dtype is None and order == "K" and casting == "safe":
         for a in operands:
-            if not fits(a):
+            if not fits(a) or not a.flags.c_contiguous:
                 break
         else:
-            with suppress(NoDoublePrecision):
+            try:
                 if len(operands) < 3:
-                    result = run(("einsum", subscripts, None), operands, lambda: _build(subscripts, operands))[0]
+                    result = run(
+                        ("einsum", subscripts, None),
+                        operands,
+                        lambda: contraction(*parse(subscripts, tuple([a.ndim for a in operands])), operands),
+                    )[0]
                 else:
-                    result = _contract(subscripts, operands, np.result_type(*operands), optimize)
+                    terms, kept = parse(subscripts, tuple([a.ndim for a in operands]))
+                    result = contract("einsum", terms, kept, operands, np.result_type(*operands), optimize)
                 return result if result.ndim else result[()]
+            except NoDoublePrecision:
+                pass  # NumPy may compute
     if isinstance(subscripts, bytes):
         subscripts = subscripts.decode("ascii")
     elif not isinstance(subscripts, str):
@@ -98,97 +113,30 @@ def einsum(
     return _general(str(subscripts), operands, out, dtype, order, casting, optimize)
 
 
-def _build(subscripts: str, arrays: Sequence[npt.NDArray[Any]], dtype: Any = None) -> MdHom:
-    return contraction(*parse(subscripts, [a.ndim for a in arrays]), arrays, dtype)
-
-
 def _general(
     subscripts: str, operands: tuple[Any, ...], out: Any, dtype: Any, order: str, casting: Any, optimize: Any
 ) -> Any:
-    if out is not None and not isinstance(out, np.ndarray):
-        raise TypeError(f"einsum: out must be an ndarray, not {type(out).__name__}")
     # NumPy's einsum reads subclasses as plain arrays.
-    arrays = prepare(map(np.asarray, operands))
-    terms, output = parse(subscripts, [a.ndim for a in arrays])
-    extents(terms, [a.shape for a in arrays])
-    if out is not None and out.ndim != len(output):
-        raise ValueError(f"einsum: out has {out.ndim} axes, the result has {len(output)}")
-    memory = check_order(order, arrays)
-    target = [] if out is None else [out.dtype]
+    arrays = prepare(a if foreign(a) else np.asarray(a) for a in operands)
     wanted = None if dtype is None else np.dtype(dtype)
-    asked = target if wanted is None else [*target, wanted]
-    if reason := unsupported(arrays, *asked) or beyond_device(arrays, *asked):
-        given: Any = {"out": out, "order": "C" if order == "K" else order, "casting": casting}
-        if dtype is not None:
-            given["dtype"] = dtype
+    target = output("einsum", out)
+    if reason := left_to_numpy(arrays, wanted, None if target is None else target.dtype):
+        given: Any = {"out": out, "order": order, "casting": casting} | ({} if dtype is None else {"dtype": dtype})
         if len(arrays) > 2:
             given["optimize"] = optimize is not False and optimize is not None
-        return fallback("einsum", reason, lambda: _owned(np.einsum(subscripts, *operands, **given), out))
-    common = wanted or np.result_type(*(a.dtype for a in arrays), *target)
-    for n, a in enumerate(arrays):
-        if not np.can_cast(a.dtype, common, casting):
-            raise TypeError(f"einsum: operand {n} of {a.dtype} cannot become {common} by the rule {casting!r}")
-    if out is not None and not np.can_cast(common, out.dtype, casting):
-        raise TypeError(f"einsum: the result of {common} cannot become {out.dtype} by the rule {casting!r}")
-    return deliver(_contract(subscripts, arrays, common, optimize), out, memory, casting)
-
-
-def _owned(result: Any, out: Any) -> Any:
-    """Copy what NumPy gave as a view."""
-    return result if result is out or getattr(result, "base", None) is None else result.copy()
-
-
-def _contract(subscripts: str, arrays: tuple[npt.NDArray[Any], ...], dtype: Any, optimize: Any) -> npt.NDArray[Any]:
-    """Run the contraction, a few operands at a time if there are more than two."""
-    if len(arrays) < 3 or optimize is False or optimize is None:
-        return run(("einsum", subscripts, dtype), arrays, lambda: _build(subscripts, arrays, dtype))[0]
-    left = list(arrays)
-    # Temporaries of float16 operands are float32, as all of it would be in one kernel.
-    computed = np.float32 if dtype == np.float16 else dtype
-    for positions, terms, output in _steps(subscripts, tuple(a.shape for a in arrays), _method(optimize)):
-        now = tuple(left.pop(p) for p in positions)[::-1]
-        build = partial(contraction, terms, output, now, computed)
-        left.append(run(("einsum", (terms, output), computed), now, build)[0])
-    return left[0].astype(dtype, copy=False)
-
-
-def _method(optimize: Any) -> Any:
-    """Make what to find a path by hashable; an explicit path loses NumPy's mark."""
-    if not isinstance(optimize, tuple | list):
-        return optimize
-    steps = optimize[1:] if optimize and isinstance(optimize[0], str) and optimize[0] == "einsum_path" else optimize
-    return tuple(tuple(step) if isinstance(step, list) else step for step in steps)
-
-
-@lru_cache(maxsize=1024)
-def _steps(
-    subscripts: str, shapes: tuple[tuple[int, ...], ...], method: Any
-) -> tuple[tuple[tuple[int, ...], tuple[str, ...], str], ...]:
-    """Order the contractions: what to take out of the list that results are appended to (last first), terms, output."""
-    import opt_einsum
-
-    terms, output = parse(subscripts, [len(s) for s in shapes])
-    extents(terms, shapes)
-    if isinstance(method, tuple) and not (method and isinstance(method[0], str)):
-        path = method
-    else:
-        name, limit = method if isinstance(method, tuple) else (method, None)
-        equation = f"{','.join(terms)}->{output}"
-        path, _ = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=name, memory_limit=limit)
-    left = list(terms)
-    steps = []
-    for positions in path:
-        order = tuple(sorted(positions, reverse=True))
-        if not order or order[0] >= len(left) or order[-1] < 0 or len(set(order)) < len(order):
-            raise ValueError(f"einsum: step {positions} of the path does not fit {len(left)} operands")
-        now = tuple(left.pop(p) for p in order)[::-1]
-        needed = output + "".join(left)
-        kept = output if not left else "".join(dict.fromkeys(c for c in "".join(now) if c in needed))
-        steps.append((order, now, kept))
-        left.append(kept)
-    if len(left) != 1:
-        raise RuntimeError(f"einsum: the path leaves {len(left)} operands uncontracted")
-    return tuple(steps)
+        result = fallback("einsum", reason, np.einsum, subscripts, *operands, **given)
+        # NumPy gives some results as views.
+        return result if result is out or getattr(result, "base", None) is None else result.copy()
+    terms, kept = parse(subscripts, tuple([a.ndim for a in arrays]))
+    if target is not None and target.ndim != len(kept):
+        raise ValueError(f"einsum: out has {target.ndim} axes, the result has {len(kept)}")
+    letter = check_order(order, arrays)
+    memory = kept if letter == "C" else kept[::-1] if letter == "F" else keep_order(terms, kept, arrays)
+    common = wanted or np.result_type(*(a.dtype for a in arrays), *([] if target is None else [target.dtype]))
+    unchecked = target is not None and target.ndim == 0 and optimize not in (False, "auto")
+    check_casts("einsum", arrays, common, None if unchecked else target, casting)
+    result = contract("einsum", terms, memory, arrays, common, optimize)
+    return deliver("einsum", result.transpose([memory.index(label) for label in kept]), target)
 
 
 def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

@@ -1,380 +1,117 @@
-"""Products of vectors and matrices: NumPy's `matmul` and `dot`, and BLAS's `gemv` and `gemm`, each one MDH.
+"""Products as `numpy.linalg` has them: those of the Array API standard, and `multi_dot`.
 
-Takes array-likes, gives new C-contiguous arrays. It must not know devices.
+They differ from those of the same name in `mdhnp`: axes are the last ones by default, and there is no ``out``.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import NoDoublePrecision, run
-from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
-from mdhnp.frontend.operands import beyond_device, check_order, deliver, fallback, fits, prepare, unsupported
-from mdhnp.mdh import Affine, MdHom, trace
-from mdhnp.mdh.pattern import array_view
+from mdhnp.frontend import gufuncs, products
+from mdhnp.frontend.chain import contract
+from mdhnp.frontend.contraction import Terms
+from mdhnp.frontend.operands import deliver, fallback, left_to_numpy, output, prepare
 
-__all__ = ["dot", "gemm", "gemv", "matmul"]
+__all__ = ["matmul", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
 
 Array = npt.NDArray[Any]
 
-_NUMBERS = (bool, int, float, complex)
+
+def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
+    """Multiply matrices, or stacks of matrices: :func:`mdhnp.matmul`."""
+    return gufuncs.matmul(x1, x2)
 
 
-def matmul(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    /,
-    out: Array | None = None,
-    *,
-    casting: str = "same_kind",
-    order: str = "K",
-    dtype: npt.DTypeLike | None = None,
-) -> Any:
-    """Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.
+def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
+    """Multiply every element of one vector by every element of the other: :func:`mdhnp.outer`.
+
+    Raises
+    ------
+    ValueError
+        If an operand is no vector.
+    """
+    for name, x in (("x1", x1), ("x2", x2)):
+        if np.ndim(x) != 1:
+            raise ValueError(f"outer: {name} has {np.ndim(x)} axes, a vector is needed")
+    return products.outer(x1, x2)
+
+
+def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2) -> Any:
+    """Multiply and add along several axes: :func:`mdhnp.tensordot`."""
+    return products.tensordot(x1, x2, axes)
+
+
+def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
+    """Add the elements of the last two axes' diagonals: :func:`mdhnp.trace`."""
+    return products.trace(x, offset, -2, -1, dtype)
+
+
+def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1) -> Any:
+    """Give the dot products of stacks of vectors: :func:`mdhnp.vecdot`."""
+    return gufuncs.vecdot(x1, x2, axis=axis)
+
+
+def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None) -> Any:
+    """Multiply a chain of matrices in the order that costs least, as ``numpy.linalg.multi_dot`` does.
 
     Parameters
     ----------
-    a, b : array_like
-        Of shapes (..., n, k) and (..., k, m); a vector (k,) is taken for a row on the left and for a column on the
-        right, and its axis is left out of the result. The leading axes are broadcast.
+    arrays : iterable of array_like
+        Two or more matrices; the first may be a vector, taken for a row, and the last one, taken for a column.
     out : ndarray, optional
-        Where to put the result.
-    casting : {"same_kind", "safe", "no", "equiv", "unsafe"}
-        Which conversions to `dtype` and to `out` are allowed.
-    order : {"K", "C", "F", "A"}
-        Memory order of the result. "K" means C order here.
-    dtype : dtype, optional
-        Type to compute in; by default the operands' common type.
+        Where to put the result: C-contiguous, of its type, and of two axes where there are more than two matrices.
 
     Returns
     -------
     ndarray or scalar
-        Of shape (..., n, m); `out` if given.
+        Without the axis of a vector.
 
     Raises
     ------
     ValueError
-        If an operand is 0-d, or shapes do not match.
+        If there are fewer than two, extents differ, or `out` does not fit.
+    numpy.linalg.LinAlgError
+        If one is no matrix.
     TypeError
-        If the casting rule forbids a conversion; if kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-A.
+        As for :func:`dot`, which has the source, too.
 
     Examples
     --------
     >>> import numpy as np
     >>> import mdhnp
-    >>> mdhnp.matmul(np.arange(6.0).reshape(2, 3), np.ones(3))
-    array([ 3., 12.])
+    >>> mdhnp.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])
+    array([12., 12.])
     """
-    if out is None and dtype is None and order == "K" and casting == "same_kind" and fits(a) and fits(b):
-        with suppress(NoDoublePrecision):
-            result = run(("matmul",), (a, b), lambda: _matmul((a, b), None))[0]  # type: ignore[arg-type]
-            return result if result.ndim else result[()]
-    if out is not None and not isinstance(out, np.ndarray):
-        raise TypeError(f"matmul: out must be an ndarray, not {type(out).__name__}")
-    arrays = prepare((a, b))
-    memory = check_order(order, arrays)
-    wanted = None if dtype is None else np.dtype(dtype)
-    asked = [] if wanted is None else [wanted]
-    if reason := unsupported(arrays, *asked) or beyond_device(arrays, *asked):
-        given: Any = {"out": out, "casting": casting, "order": "C" if order == "K" else order, "dtype": dtype}
-        return fallback("matmul", reason, lambda: np.matmul(a, b, **given))
-    common = wanted or np.result_type(*(x.dtype for x in arrays))
-    for n, x in enumerate(arrays):
-        if not np.can_cast(x.dtype, common, casting):  # type: ignore[arg-type]
-            raise TypeError(f"matmul: operand {n} of {x.dtype} cannot become {common} by the rule {casting!r}")
-    result = run(("matmul", common), arrays, lambda: _matmul(arrays, common))[0]
-    if out is not None:
-        if not np.can_cast(common, out.dtype, casting):  # type: ignore[arg-type]
-            raise TypeError(f"matmul: the result of {common} cannot become {out.dtype} by the rule {casting!r}")
-        core = sum(min(x.ndim, 2) - 1 for x in arrays)
-        if out.ndim < result.ndim or out.shape[out.ndim - core :] != result.shape[result.ndim - core :]:
-            raise ValueError(f"matmul: out of shape {out.shape} for a result of shape {result.shape}")
-    return deliver(result, out, memory, casting)
+    operands = list(arrays)
+    if len(operands) < 2:
+        raise ValueError(f"multi_dot: arrays has {len(operands)} of them, two or more are needed")
+    if len(operands) == 2:
+        return products.dot(operands[0], operands[1], out)
+    target = output("multi_dot", out)
+    chain = prepare(operands)
+    if reason := left_to_numpy(chain):
+        return fallback("multi_dot", reason, np.linalg.multi_dot, operands, out=out)
+    terms = _links(chain)
+    ends = terms[0][:-1], terms[-1][1:]
+    result = contract("multi_dot", terms, "".join(ends), chain, None, "dp")
+    if target is None:
+        return deliver("multi_dot", result)
+    matrix = result.reshape([chain[n].shape[n] if label else 1 for n, label in zip((0, -1), ends, strict=True)])
+    deliver("multi_dot", matrix, products.exactly("multi_dot", matrix, target))
+    return target if result.ndim == 2 else target.reshape(result.shape)[()]
 
 
-def _matmul(arrays: Sequence[Array], dtype: Any) -> MdHom:
-    a, b = arrays
-    for n, x in enumerate(arrays):
-        if x.ndim == 0:
-            raise ValueError(f"matmul: operand {n} is 0-d; vectors or matrices are needed, scalars multiply with *")
-    if a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
-        raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not match")
-    core = "ik"[-a.ndim :], "kj"[: b.ndim]
-    stacked = max(a.ndim, b.ndim, 2) - 2
-    stack = [ELLIPSIS[stacked - max(x.ndim - 2, 0) : stacked] for x in arrays]
-    output = ELLIPSIS[:stacked] + core[0].replace("k", "") + core[1].replace("k", "")
-    return contraction((stack[0] + core[0], stack[1] + core[1]), output, arrays, dtype)
-
-
-def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
-    """Give the dot product, as ``numpy.dot`` does.
-
-    Parameters
-    ----------
-    a, b : array_like
-        The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied and added;
-        a scalar multiplies every element.
-    out : ndarray, optional
-        Where to put the result: C-contiguous, of exactly the result's shape and type.
-
-    Returns
-    -------
-    ndarray or scalar
-        With the other axes of `a`, then those of `b`; `out` if given.
-
-    Raises
-    ------
-    ValueError
-        If extents differ, or `out` does not fit.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-A.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> int(mdhnp.dot(np.arange(3), np.arange(3)))
-    5
-    """
-    if out is None and fits(a) and fits(b):
-        with suppress(NoDoublePrecision):
-            result = run(("dot",), (a, b), lambda: _dot((a, b)))[0]  # type: ignore[arg-type]
-            return result if result.ndim else result[()]
-    if out is not None and not isinstance(out, np.ndarray):
-        raise TypeError(f"dot: out must be an ndarray, not {type(out).__name__}")
-    arrays = prepare((a, b))
-    if reason := unsupported(arrays) or beyond_device(arrays):
-        return fallback("dot", reason, lambda: np.dot(a, b, out))  # type: ignore[arg-type]
-    result = run(("dot",), arrays, lambda: _dot(arrays))[0]
-    if out is not None and (out.shape != result.shape or out.dtype != result.dtype or not out.flags.c_contiguous):
-        raise ValueError(f"dot: out must be C-contiguous, of shape {result.shape} and dtype {result.dtype}")
-    return deliver(result, out, "C", "no")
-
-
-def _dot(arrays: Sequence[Array]) -> MdHom:
-    a, b = arrays
-    letters = _letters(a.ndim + b.ndim)
-    first, second = letters[: a.ndim], letters[a.ndim :]
-    if not first or not second:
-        return contraction((first, second), first + second, arrays)
-    at = max(b.ndim - 2, 0)
-    if a.shape[-1] != b.shape[at]:
-        raise ValueError(
-            f"dot: shapes {a.shape} and {b.shape} are not aligned: {a.shape[-1]} and {b.shape[at]} elements"
-        )
-    terms = first[:-1] + "k", second[:at] + "k" + second[at + 1 :]
-    return contraction(terms, (terms[0] + terms[1]).replace("k", ""), arrays)
-
-
-def _letters(count: int) -> str:
-    """Give that many labels other than k, those usual for matrices first."""
-    return ("ijlmnopqabcdefgh" + "".join(chr(ord("α") + n) for n in range(count)))[:count]
-
-
-def gemv(
-    a: npt.ArrayLike,
-    x: npt.ArrayLike,
-    y: npt.ArrayLike | None = None,
-    alpha: Any = 1,
-    beta: Any = 0,
-    trans: bool = False,
-) -> Array:
-    """Multiply a matrix and a vector as BLAS's GEMV does: ``alpha * op(a) @ x + beta * y``.
-
-    Parameters
-    ----------
-    a : array_like
-        Of shape (n, k), or (k, n) if `trans`.
-    x : array_like
-        Of shape (k,).
-    y : array_like, optional
-        Of shape (n,). Its elements are not read if `beta` is 0.
-    alpha, beta : number
-        Values at run time: all share one kernel.
-    trans : bool
-        Whether ``op(a)`` is the transpose of `a`.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n,) and the common type of all arguments, where Python's numbers give way to arrays as in NumPy.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, `alpha` or `beta` is no scalar, or `beta` is not 0 and there is no `y`.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-A.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)
-    array([16., 16.])
-    """
-    return _blas("gemv", ("ki" if trans else "ik", "k"), "i", (a, x, y), alpha, beta)
-
-
-def gemm(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    c: npt.ArrayLike | None = None,
-    alpha: Any = 1,
-    beta: Any = 0,
-    trans_a: bool = False,
-    trans_b: bool = False,
-) -> Array:
-    """Multiply two matrices as BLAS's GEMM does: ``alpha * op(a) @ op(b) + beta * c``.
-
-    Parameters
-    ----------
-    a : array_like
-        Of shape (n, k), or (k, n) if `trans_a`.
-    b : array_like
-        Of shape (k, m), or (m, k) if `trans_b`.
-    c : array_like, optional
-        Of shape (n, m). Its elements are not read if `beta` is 0.
-    alpha, beta : number
-        Values at run time: all share one kernel.
-    trans_a, trans_b : bool
-        Whether ``op`` transposes `a` and `b`.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n, m) and the common type of all arguments, where Python's numbers give way to arrays as in NumPy.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, `alpha` or `beta` is no scalar, or `beta` is not 0 and there is no `c`.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-A.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.gemm(np.ones((2, 3)), np.ones((2, 3)), alpha=0.5, trans_b=True)
-    array([[1.5, 1.5],
-           [1.5, 1.5]])
-    """
-    return _blas("gemm", ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), "ij", (a, b, c), alpha, beta)
-
-
-def _blas(function: str, terms: Terms, output: str, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
-    a, b, c = operands
-    if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0 and fits(a) and fits(b):
-        with suppress(NoDoublePrecision):
-            return run((function, terms), (a, b), lambda: _product(function, terms, output, (a, b)))[0]
-    for factor in (alpha, beta):
-        if not isinstance(factor, _NUMBERS) and np.ndim(factor):
-            raise ValueError(f"{function}: alpha and beta must be scalars")
-    adds = bool(beta != 0)
-    arrays: tuple[Array, ...] = (a, b) if c is None else (a, b, c)
-    reason = None
-    if not (fits(a) and fits(b) and (c is None or fits(c))):
-        arrays = prepare(arrays)
-        reason = unsupported(arrays)
-    if reason or (c is not None) != adds:
-        # Elsewhere shapes are checked once a plan; an unread third operand is in no plan.
-        _check_blas(function, terms, output, arrays, adds)
-    common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
-    if reason := reason or unsupported((), common) or beyond_device((), common):
-        return fallback(function, reason, lambda: _numpy_blas(terms, output, arrays, alpha, beta, common))
-    if adds:
-        factors: tuple[Array, ...] = (np.array(alpha, common), np.array(beta, common))
-    else:
-        arrays = arrays[:2]
-        factors = () if alpha == 1 else (np.array(alpha, common),)
-
-    def build() -> MdHom:
-        _check_blas(function, terms, output, arrays, adds)
-        product = contraction(terms, output, arrays[:2], common)
-        return _scaled(product, arrays[2:], factors) if factors else product
-
-    return run((function, terms, common, adds), (*arrays, *factors), build)[0]
-
-
-def _product(function: str, terms: Terms, output: str, arrays: Sequence[Array]) -> MdHom:
-    _check_blas(function, terms, output, arrays, False)
-    return contraction(terms, output, arrays, _common(*[a.dtype for a in arrays], int))
-
-
-def _check_blas(function: str, terms: Terms, output: str, arrays: Sequence[Array], adds: bool) -> None:
-    if adds and len(arrays) < 3:
-        raise ValueError(f"{function}: beta is not 0, but there is nothing to add")
-    sizes: dict[str, int] = {}
-    for n, (term, a) in enumerate(zip((*terms, output), arrays, strict=False)):
+def _links(chain: Sequence[Array]) -> Terms:
+    """Label the axes of a chain of matrices, each sharing one with its neighbour."""
+    labels = products.letters(len(chain) + 1)
+    terms = [labels[n : n + 2] for n in range(len(chain))]
+    terms[0] = terms[0][-chain[0].ndim :] if chain[0].ndim == 1 else terms[0]
+    terms[-1] = terms[-1][:1] if chain[-1].ndim == 1 else terms[-1]
+    for n, (a, term) in enumerate(zip(chain, terms, strict=True)):
         if a.ndim != len(term):
-            raise ValueError(f"{function}: operand {n} has {a.ndim} axes, {len(term)} are needed")
-        for axis, (label, size) in enumerate(zip(term, a.shape, strict=True)):
-            if sizes.setdefault(label, size) != size:
-                need = f"axis {axis} has {size} elements, {sizes[label]} are needed"
-                raise ValueError(f"{function}: operand {n} of shape {a.shape} does not match: {need}")
-
-
-def _kind(factor: Any) -> Any:
-    """Give a factor's type in a form that has a hash."""
-    return type(factor) if isinstance(factor, _NUMBERS) else np.asarray(factor).dtype
-
-
-@lru_cache(maxsize=256, typed=True)
-def _common(*kinds: Any) -> np.dtype[Any]:
-    """Give the common type of dtypes and number types; Python's own are weak."""
-    return np.result_type(*(k(0) if isinstance(k, type) else k for k in kinds))
-
-
-def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom:
-    """Scale a complete product by the first factor; add the second factor times the added array, if there is one."""
-    common, computed = h.outputs[0].dtype, h.scalar.dtypes[0]
-    times, plus = (np.logical_and, np.logical_or) if common == np.bool_ else (np.multiply, np.add)
-    here = tuple(Affine.of(d, h.rank) for d in range(len(h.outputs[0].shape)))
-    third = [array_view("C" if len(here) == 2 else "y", a, (here,)) for a in added]
-    views = (*h.inputs, *third, *(array_view(n, f, ((),)) for n, f in zip(("alpha", "beta"), factors, strict=False)))
-    dtypes = tuple(v.dtype for v in views)
-
-    def finish(total: Any, _a: Any, _b: Any, *rest: Any) -> Any:
-        if len(rest) == 1:
-            return times(rest[0].astype(computed), total).astype(common)
-        c, alpha, beta = (v.astype(common).astype(computed) for v in rest)
-        return plus(times(alpha, total), times(beta, c)).astype(common)
-
-    return replace(
-        h,
-        scalar=replace(h.scalar, parameters=dtypes),
-        inputs=views,
-        outputs=tuple(replace(v, name="O") for v in h.outputs),
-        finish=replace(trace(finish, [computed, *dtypes], what="finish"), contract=True),
-    )
-
-
-def _numpy_blas(terms: Terms, output: str, arrays: Sequence[Array], alpha: Any, beta: Any, dtype: Any) -> Array:
-    total = alpha * np.einsum(f"{','.join(terms)}->{output}", *(a.astype(dtype) for a in arrays[:2]))
-    return (total + beta * arrays[2] if beta != 0 else total).astype(dtype, copy=False)
+            raise np.linalg.LinAlgError(f"multi_dot: arrays: number {n} has {a.ndim} axes, a matrix is needed")
+        if n and a.shape[0] != chain[n - 1].shape[-1]:
+            raise ValueError(f"multi_dot: arrays: number {n} of shape {a.shape} does not fit {chain[n - 1].shape}")
+    return tuple(terms)

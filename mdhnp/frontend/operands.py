@@ -7,6 +7,7 @@ with such a reason go to NumPy here and nowhere else, and are counted. It must n
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -17,13 +18,17 @@ from mdhnp.settings import config
 
 __all__ = [
     "SUPPORTED",
-    "beyond_device",
+    "check_casts",
     "check_order",
     "deliver",
     "fallback",
     "fallback_counts",
     "fits",
+    "foreign",
+    "left_to_numpy",
+    "output",
     "prepare",
+    "routing",
     "unsupported",
 ]
 
@@ -36,6 +41,9 @@ SUPPORTED = frozenset(
               np.float32, np.float64, np.complex64, np.complex128)
 )  # fmt: skip
 
+#: Whether NumPy's calls come here, in this thread or task: what `mdhnp.patch` sets.
+routing: ContextVar[bool] = ContextVar("mdhnp_routing", default=False)
+
 _counts: Counter[str] = Counter()
 _counting = threading.Lock()
 
@@ -46,8 +54,8 @@ def fallback_counts() -> dict[str, int]:
         return dict(_counts)
 
 
-def fallback(function: str, reason: str, compute: Callable[[], Any]) -> Any:
-    """Let NumPy compute a call that OpenCL cannot do, and count it.
+def fallback(function: str, reason: str, compute: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Let NumPy compute a call that OpenCL cannot do, and count it; inside, NumPy's functions are its own.
 
     Raises
     ------
@@ -58,7 +66,11 @@ def fallback(function: str, reason: str, compute: Callable[[], Any]) -> Any:
         raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; allow NumPy to, or convert it")
     with _counting:
         _counts[function] += 1
-    return compute()
+    token = routing.set(False)
+    try:
+        return compute(*arguments, **keywords)
+    finally:
+        routing.reset(token)
 
 
 def fits(a: Any) -> bool:
@@ -75,9 +87,21 @@ def fits(a: Any) -> bool:
     )
 
 
-def prepare(operands: Iterable[Any]) -> tuple[Array, ...]:
-    """Convert operands to arrays, and to the machine's byte order and alignment where the type is supported."""
-    return tuple(a if fits(a) else _addressable(np.asanyarray(a)) for a in operands)
+def foreign(a: Any, protocol: str = "__array_function__") -> bool:
+    """Whether the operand's type tells NumPy what its functions shall do with it, by one of NumPy's protocols."""
+    rule = getattr(type(a), protocol, _MISSING)
+    return rule is not _MISSING and rule is not getattr(np.ndarray, protocol)
+
+
+_MISSING = object()
+
+
+def prepare(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[Array, ...]:
+    """Convert operands to arrays, and to the machine's byte order and alignment where the type is supported.
+
+    Those that are foreign by the protocol stay what they are: `unsupported` names them.
+    """
+    return tuple(a if fits(a) or foreign(a, protocol) else _addressable(np.asanyarray(a)) for a in operands)
 
 
 def _addressable(a: Array) -> Array:
@@ -88,26 +112,28 @@ def _addressable(a: Array) -> Array:
     return plain if fits(plain) else plain.copy()
 
 
-def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any]) -> str | None:
+def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str | None:
     """Say why kernels cannot compute with prepared arrays or types, or give None if they can."""
     for n, a in enumerate(arrays):
-        if a.dtype not in SUPPORTED:
-            return f"operand {n} has dtype {a.dtype}"
         if type(a) is not np.ndarray:
             return f"operand {n} is a {type(a).__module__}.{type(a).__name__}"
-    return next((f"the result has dtype {t}" for t in dtypes if t not in SUPPORTED), None)
+        if a.dtype not in SUPPORTED:
+            return f"operand {n} has dtype {a.dtype}"
+    return next((f"the result has dtype {t}" for t in dtypes if t is not None and t not in SUPPORTED), None)
 
 
-def beyond_device(arrays: Sequence[Array], *dtypes: np.dtype[Any]) -> str | None:
-    """Say why the current device cannot compute in the common type of supported ones, or give None if it can."""
+def left_to_numpy(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str | None:
+    """Say why the current device cannot compute with prepared arrays and types, or give None if it can."""
+    if reason := unsupported(arrays, *dtypes):
+        return reason
     if computes_doubles():
         return None
-    common = np.result_type(*(a.dtype for a in arrays), *dtypes)
+    common = np.result_type(*(a.dtype for a in arrays), *(t for t in dtypes if t is not None))
     return f"the common type is {common}" if common.char in "dD" else None
 
 
-def check_order(order: str, arrays: Iterable[Array]) -> Literal["C", "F"]:
-    """Give the memory order that NumPy's ``order`` argument means; "K" is C order here.
+def check_order(order: str | None, arrays: Iterable[Array]) -> Literal["C", "F", "K"]:
+    """Give the memory order that NumPy's ``order`` argument means for these operands.
 
     Raises
     ------
@@ -115,13 +141,61 @@ def check_order(order: str, arrays: Iterable[Array]) -> Literal["C", "F"]:
         If it is none of "C", "F", "A" and "K".
     """
     np.zeros(()).copy(order=cast(Any, order))
-    fortran = all(a.flags.f_contiguous for a in arrays) if order in "aA" else order in "fF"
-    return "F" if fortran else "C"
+    letter = "K" if order is None else order.upper()
+    if letter == "A":
+        letter = "F" if all(a.flags.f_contiguous for a in arrays) else "C"
+    return cast(Literal["C", "F", "K"], letter)
 
 
-def deliver(result: Array, out: Array | None, order: Literal["C", "F"], casting: Any) -> Any:
-    """Put a result where and how the caller wants it: into `out`, or in memory order; 0-d ones become scalars."""
-    if out is not None:
-        np.copyto(out, result, casting=casting)
-        return out
-    return np.asarray(result, order=order) if result.ndim else result[()]
+def check_casts(function: str, arrays: Iterable[Array], common: np.dtype[Any], out: Array | None, casting: Any) -> None:
+    """Check that a casting rule lets operands become the type to compute in, and that the one of `out`.
+
+    Raises
+    ------
+    TypeError
+        If it does not; names the operand.
+    ValueError
+        If there is no such rule.
+    """
+    for n, a in enumerate(arrays):
+        if not np.can_cast(a.dtype, common, casting):
+            raise TypeError(f"Cannot cast {function} operand {n} from {a.dtype} to {common} by the rule {casting!r}")
+    if out is not None and not np.can_cast(common, out.dtype, casting):
+        raise TypeError(f"Cannot cast {function} output from {common} to {out.dtype} of out by the rule {casting!r}")
+
+
+def output(function: str, out: Any) -> Array | None:
+    """Give the array that `out` names, or None.
+
+    Raises
+    ------
+    TypeError
+        If it is no array.
+    ValueError
+        If it is read-only.
+    """
+    if out is None:
+        return None
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"{function}: out must be an ndarray, not {type(out).__name__}")
+    if not out.flags.writeable:
+        raise ValueError(f"{function}: out is read-only")
+    return out
+
+
+def deliver(function: str, result: Array, out: Array | None = None) -> Any:
+    """Put a result into `out`, converting it by any rule; without one, make a scalar of what has no axes.
+
+    Raises
+    ------
+    ValueError
+        If the result's shape cannot be broadcast to that of `out`.
+    """
+    if out is None:
+        return result if result.ndim else result[()]
+    try:
+        np.copyto(out, result, casting="unsafe")
+    except ValueError:
+        shapes = f"{out.shape} for a result of shape {result.shape}"
+        raise ValueError(f"{function}: non-broadcastable out of shape {shapes}") from None
+    return out

@@ -1,0 +1,220 @@
+"""BLAS's `gemv` and `gemm`: products that are scaled and added to an array, each one MDH.
+
+Takes array-likes, gives new C-contiguous arrays. It must not know devices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.dispatch import NoDoublePrecision, run
+from mdhnp.frontend.contraction import Terms, contraction
+from mdhnp.frontend.operands import fallback, fits, left_to_numpy, prepare
+from mdhnp.mdh import Affine, MdHom, trace
+from mdhnp.mdh.pattern import array_view
+
+__all__ = ["gemm", "gemv"]
+
+Array = npt.NDArray[Any]
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def gemv(
+    a: npt.ArrayLike,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike | None = None,
+    alpha: Any = 1,
+    beta: Any = 0,
+    trans: bool = False,
+) -> Array:
+    """Multiply a matrix and a vector as BLAS's GEMV does: ``alpha * op(a) @ x + beta * y``.
+
+    Parameters
+    ----------
+    a : array_like
+        Of shape (n, k), or (k, n) if `trans`.
+    x : array_like
+        Of shape (k,).
+    y : array_like, optional
+        Of shape (n,). Its elements are not read if `beta` is 0.
+    alpha, beta : number
+        Values at run time: all share one kernel.
+    trans : bool
+        Whether ``op(a)`` is the transpose of `a`.
+
+    Returns
+    -------
+    ndarray
+        Of shape (n,) and the common type of all arguments, where Python's numbers give way to arrays as in NumPy.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, `alpha` or `beta` is no scalar, or `beta` is not 0 and there is no `y`.
+    TypeError
+        If kernels do not compute with a type and NumPy is not allowed to.
+
+    Notes
+    -----
+    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
+    Section IV-A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)
+    array([16., 16.])
+    """
+    return _blas("gemv", ("ki" if trans else "ik", "k"), "i", (a, x, y), alpha, beta)
+
+
+def gemm(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    c: npt.ArrayLike | None = None,
+    alpha: Any = 1,
+    beta: Any = 0,
+    trans_a: bool = False,
+    trans_b: bool = False,
+) -> Array:
+    """Multiply two matrices as BLAS's GEMM does: ``alpha * op(a) @ op(b) + beta * c``.
+
+    Parameters
+    ----------
+    a : array_like
+        Of shape (n, k), or (k, n) if `trans_a`.
+    b : array_like
+        Of shape (k, m), or (m, k) if `trans_b`.
+    c : array_like, optional
+        Of shape (n, m). Its elements are not read if `beta` is 0.
+    alpha, beta : number
+        Values at run time: all share one kernel.
+    trans_a, trans_b : bool
+        Whether ``op`` transposes `a` and `b`.
+
+    Returns
+    -------
+    ndarray
+        Of shape (n, m) and the common type of all arguments, where Python's numbers give way to arrays as in NumPy.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, `alpha` or `beta` is no scalar, or `beta` is not 0 and there is no `c`.
+    TypeError
+        If kernels do not compute with a type and NumPy is not allowed to.
+
+    Notes
+    -----
+    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
+    Section IV-A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> mdhnp.gemm(np.ones((2, 3)), np.ones((2, 3)), alpha=0.5, trans_b=True)
+    array([[1.5, 1.5],
+           [1.5, 1.5]])
+    """
+    return _blas("gemm", ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), "ij", (a, b, c), alpha, beta)
+
+
+def _blas(function: str, terms: Terms, output: str, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
+    a, b, c = operands
+    if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0 and fits(a) and fits(b):
+        try:
+            return run((function, terms), (a, b), lambda: _product(function, terms, output, (a, b)))[0]
+        except NoDoublePrecision:
+            pass  # NumPy may compute
+    for factor in (alpha, beta):
+        if not isinstance(factor, _NUMBERS) and np.ndim(factor):
+            raise ValueError(f"{function}: alpha and beta must be scalars")
+    adds = bool(beta != 0)
+    arrays: tuple[Array, ...] = (a, b) if c is None else (a, b, c)
+    reason = None
+    if not (fits(a) and fits(b) and (c is None or fits(c))):
+        arrays = prepare(arrays)
+        reason = left_to_numpy(arrays)
+    if reason or (c is not None) != adds:
+        # Elsewhere shapes are checked once a plan; an unread third operand is in no plan.
+        _check_blas(function, terms, output, arrays, adds)
+    common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
+    if reason := reason or left_to_numpy((), common):
+        return fallback(function, reason, _numpy_blas, terms, output, arrays, alpha, beta, common)
+    if adds:
+        factors: tuple[Array, ...] = (np.array(alpha, common), np.array(beta, common))
+    else:
+        arrays = arrays[:2]
+        factors = () if alpha == 1 else (np.array(alpha, common),)
+
+    def build() -> MdHom:
+        _check_blas(function, terms, output, arrays, adds)
+        product = contraction(terms, output, arrays[:2], common)
+        return _scaled(product, arrays[2:], factors) if factors else product
+
+    return run((function, terms, common, adds), (*arrays, *factors), build)[0]
+
+
+def _product(function: str, terms: Terms, output: str, arrays: Sequence[Array]) -> MdHom:
+    _check_blas(function, terms, output, arrays, False)
+    return contraction(terms, output, arrays, _common(*[a.dtype for a in arrays], int))
+
+
+def _check_blas(function: str, terms: Terms, output: str, arrays: Sequence[Array], adds: bool) -> None:
+    if adds and len(arrays) < 3:
+        raise ValueError(f"{function}: beta is not 0, but there is nothing to add")
+    sizes: dict[str, int] = {}
+    for n, (term, a) in enumerate(zip((*terms, output), arrays, strict=False)):
+        if a.ndim != len(term):
+            raise ValueError(f"{function}: operand {n} has {a.ndim} axes, {len(term)} are needed")
+        for axis, (label, size) in enumerate(zip(term, a.shape, strict=True)):
+            if sizes.setdefault(label, size) != size:
+                need = f"axis {axis} has {size} elements, {sizes[label]} are needed"
+                raise ValueError(f"{function}: operand {n} of shape {a.shape} does not match: {need}")
+
+
+def _kind(factor: Any) -> Any:
+    """Give a factor's type in a form that has a hash."""
+    return type(factor) if isinstance(factor, _NUMBERS) else np.asarray(factor).dtype
+
+
+@lru_cache(maxsize=256, typed=True)
+def _common(*kinds: Any) -> np.dtype[Any]:
+    """Give the common type of dtypes and number types; Python's own are weak."""
+    return np.result_type(*(k(0) if isinstance(k, type) else k for k in kinds))
+
+
+def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom:
+    """Scale a complete product by the first factor; add the second factor times the added array, if there is one."""
+    common, computed = h.outputs[0].dtype, h.scalar.dtypes[0]
+    times, plus = (np.logical_and, np.logical_or) if common == np.bool_ else (np.multiply, np.add)
+    here = tuple(Affine.of(d, h.rank) for d in range(len(h.outputs[0].shape)))
+    third = [array_view("C" if len(here) == 2 else "y", a, (here,)) for a in added]
+    views = (*h.inputs, *third, *(array_view(n, f, ((),)) for n, f in zip(("alpha", "beta"), factors, strict=False)))
+    dtypes = tuple(v.dtype for v in views)
+
+    def finish(total: Any, _a: Any, _b: Any, *rest: Any) -> Any:
+        if len(rest) == 1:
+            return times(rest[0].astype(computed), total).astype(common)
+        c, alpha, beta = (v.astype(common).astype(computed) for v in rest)
+        return plus(times(alpha, total), times(beta, c)).astype(common)
+
+    return replace(
+        h,
+        scalar=replace(h.scalar, parameters=dtypes),
+        inputs=views,
+        outputs=tuple(replace(v, name="O") for v in h.outputs),
+        finish=replace(trace(finish, [computed, *dtypes], what="finish"), contract=True),
+    )
+
+
+def _numpy_blas(terms: Terms, output: str, arrays: Sequence[Array], alpha: Any, beta: Any, dtype: Any) -> Array:
+    total = alpha * np.einsum(f"{','.join(terms)}->{output}", *(a.astype(dtype) for a in arrays[:2]))
+    return (total + beta * arrays[2] if beta != 0 else total).astype(dtype, copy=False)

@@ -1,0 +1,131 @@
+"""Contractions of any number of operands: one MDH for one or two, a chain of them along a path for more.
+
+Takes labelled axes and prepared arrays. It must not know what subscripts look like, nor devices.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.dispatch import run
+from mdhnp.frontend.contraction import Terms, contraction, extents
+
+__all__ = ["contract", "keep_order"]
+
+Array = npt.NDArray[Any]
+
+#: What to take out of the list that results are appended to (last first), its terms, and the result's labels.
+_Step = tuple[tuple[int, ...], Terms, str]
+
+
+def contract(function: str, terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> Array:
+    """Multiply all operands and add over the labels that are not in the output.
+
+    Parameters
+    ----------
+    function : str
+        Whose call this is.
+    terms, output
+        As :func:`mdhnp.frontend.contraction.contraction` takes them.
+    arrays : sequence of ndarray
+        Prepared operands.
+    dtype : dtype or None
+        Type to compute in.
+    optimize : bool, str, path, or None
+        In which order more than two operands are contracted: the name of a method of opt_einsum's, with a limit of
+        memory or without, or a path; none at all for False and None.
+
+    Returns
+    -------
+    ndarray
+        New and C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        If extents disagree, or a path names operands that are not there.
+    RuntimeError
+        If a path does not contract all operands.
+    """
+    if len(arrays) < 3 or optimize is False or optimize is None:
+        return run((function, (terms, output), dtype), arrays, partial(contraction, terms, output, arrays, dtype))[0]
+    left = list(arrays)
+    # Temporaries of float16 operands are float32, as all of it would be in one kernel.
+    computed = np.float32 if dtype == np.float16 else dtype
+    for positions, now, kept in _steps(terms, output, tuple(a.shape for a in arrays), _method(optimize)):
+        chosen = tuple(left.pop(p) for p in positions)[::-1]
+        build = partial(contraction, now, kept, chosen, computed)
+        left.append(run((function, (now, kept), computed), chosen, build)[0])
+    return left[0].astype(dtype or left[0].dtype, copy=False)
+
+
+def _method(optimize: Any) -> Any:
+    """Make what to find a path by hashable; an explicit path loses NumPy's mark."""
+    if not isinstance(optimize, tuple | list):
+        return optimize
+    steps = optimize[1:] if optimize and isinstance(optimize[0], str) and optimize[0] == "einsum_path" else optimize
+    return tuple(tuple(step) if isinstance(step, list) else step for step in steps)
+
+
+@lru_cache(maxsize=1024)
+def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> tuple[_Step, ...]:
+    """Order the contractions."""
+    import opt_einsum
+
+    extents(terms, shapes)
+    if isinstance(method, tuple) and not (method and isinstance(method[0], str)):
+        path = method
+    else:
+        name, limit = method if isinstance(method, tuple) else (method, None)
+        equation = f"{','.join(terms)}->{output}"
+        path, _ = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=name, memory_limit=limit)
+    left = list(terms)
+    steps = []
+    for positions in path:
+        order = tuple(sorted(positions, reverse=True))
+        if not order or order[0] >= len(left) or order[-1] < 0 or len(set(order)) < len(order):
+            raise ValueError(f"einsum: step {positions} of the path does not fit {len(left)} operands")
+        now = tuple(left.pop(p) for p in order)[::-1]
+        needed = output + "".join(left)
+        kept = output if not left else "".join(dict.fromkeys(c for c in "".join(now) if c in needed))
+        steps.append((order, now, kept))
+        left.append(kept)
+    if len(left) != 1:
+        raise RuntimeError(f"einsum: the path leaves {len(left)} operands uncontracted")
+    return tuple(steps)
+
+
+def keep_order(terms: Terms, output: str, arrays: Sequence[Array]) -> str:
+    """Give the output's labels, the one of the largest stride first, as ``order="K"`` has them in NumPy.
+
+    Notes
+    -----
+    NumPy sorts the axes by insertion, beginning with C order: an axis goes inside of those whose strides are larger in
+    every operand that moves along both. C-contiguous operands give C order here, for NumPy's own sake of transposing
+    results instead of writing them in order is no gain in a kernel.
+    """
+    layout = tuple((a.shape, a.strides) for a in arrays)
+    return _keep_order(terms, output, layout) if not all(a.flags.c_contiguous for a in arrays) else output
+
+
+@lru_cache(maxsize=1024)
+def _keep_order(terms: Terms, output: str, layout: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> str:
+    strides = []
+    for term, (shape, steps) in zip(terms, layout, strict=True):
+        own = dict.fromkeys(term, 0)
+        for label, extent, step in zip(term, shape, steps, strict=True):
+            own[label] += step if extent != 1 else 0
+        strides.append({label: abs(step) for label, step in own.items() if step})
+    order: list[str] = []  # innermost first
+    for label in reversed(output + "".join(sorted({*"".join(terms)} - {*output}))):
+        place = len(order)
+        for at in reversed(range(len(order))):
+            both = [(own[label], own[order[at]]) for own in strides if label in own and order[at] in own]
+            if both and not all(new < old for new, old in both):
+                break
+            place = at if both else place
+        order.insert(place, label)
+    return "".join(label for label in reversed(order) if label in output)

@@ -1,0 +1,386 @@
+"""NumPy's other products of two arrays, and `trace`: one MDH each.
+
+They are told apart by the labels of its operands' axes and of the result's. Takes array-likes, gives new C-contiguous
+arrays; operands of any strides are read in place. It must not know devices.
+"""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_index
+
+from mdhnp.dispatch import NoDoublePrecision, run
+from mdhnp.frontend.contraction import contraction
+from mdhnp.frontend.operands import check_casts, deliver, fallback, fits, left_to_numpy, output, prepare
+from mdhnp.mdh import MdHom
+
+__all__ = ["dot", "exactly", "inner", "kron", "letters", "outer", "tensordot", "trace", "vdot"]
+
+Array = npt.NDArray[Any]
+
+
+def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
+    """Give the dot product, as ``numpy.dot`` does.
+
+    Parameters
+    ----------
+    a, b : array_like
+        The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied and added;
+        a scalar multiplies every element.
+    out : ndarray, optional
+        Where to put the result: C-contiguous, of exactly the result's shape and type.
+
+    Returns
+    -------
+    ndarray or scalar
+        With the other axes of `a`, then those of `b`; `out` if given.
+
+    Raises
+    ------
+    ValueError
+        If extents differ, or `out` does not fit.
+    TypeError
+        If kernels do not compute with a type and NumPy is not allowed to.
+
+    Notes
+    -----
+    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
+    Section IV-A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> int(mdhnp.dot(np.arange(3), np.arange(3)))
+    5
+    """
+    if out is None and fits(a) and fits(b):
+        try:
+            result = run(("dot",), (a, b), lambda: _aligned("dot", (a, b), -2))[0]  # type: ignore[arg-type]
+            return result if result.ndim else result[()]
+        except NoDoublePrecision:
+            pass  # NumPy may compute
+    target = output("dot", out)
+    arrays = prepare((a, b))
+    if reason := left_to_numpy(arrays):
+        return fallback("dot", reason, np.dot, a, b, out)
+    result = run(("dot",), arrays, lambda: _aligned("dot", arrays, -2))[0]
+    return deliver("dot", result, exactly("dot", result, target))
+
+
+def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
+    """Give the sum of the products of all elements, as ``numpy.vdot`` does.
+
+    Parameters
+    ----------
+    a, b : array_like
+        With equally many elements; arrays of different shapes are read in C order. Complex elements of `a` are
+        conjugated.
+
+    Returns
+    -------
+    scalar
+        Of the common type.
+
+    Raises
+    ------
+    ValueError
+        If the operands have different numbers of elements.
+    TypeError
+        As for :func:`dot`, which has the source, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))
+    15.0
+    """
+    arrays = prepare((a, b))
+    if reason := left_to_numpy(arrays):
+        return fallback("vdot", reason, np.vdot, a, b)
+    if arrays[0].shape != arrays[1].shape:
+        if arrays[0].size != arrays[1].size:
+            raise ValueError(f"vdot: a has {arrays[0].size} elements, b has {arrays[1].size}")
+        arrays = tuple(x.reshape(-1) for x in arrays)
+    terms = (letters(arrays[0].ndim),) * 2
+    conjugate = arrays[0].dtype.kind == "c"
+    return deliver("vdot", run(("vdot",), arrays, lambda: contraction(terms, "", arrays, None, conjugate))[0])
+
+
+def inner(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
+    """Multiply along the last axes of both operands and add, as ``numpy.inner`` does.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Of shapes (..., k) and (..., k); a scalar multiplies every element.
+
+    Returns
+    -------
+    ndarray or scalar
+        With the other axes of `a`, then those of `b`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for :func:`dot`, which has the source, too.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
+    array([[1, 0, 3],
+           [3, 0, 7]])
+    """
+    arrays = prepare((a, b))
+    if reason := left_to_numpy(arrays):
+        return fallback("inner", reason, np.inner, a, b)
+    return deliver("inner", run(("inner",), arrays, lambda: _aligned("inner", arrays, -1))[0])
+
+
+def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
+    """Multiply every element of one operand by every element of the other, as ``numpy.outer`` does.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Of any shapes, read in C order.
+    out : ndarray, optional
+        Where to put the result.
+
+    Returns
+    -------
+    ndarray
+        Of shape (a.size, b.size); `out` if given.
+
+    Raises
+    ------
+    ValueError
+        If `out` does not fit.
+    TypeError
+        If `out` has a lesser type; else as for :func:`dot`, which has the source, too.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.outer([1, 2], [3, 4])
+    array([[3, 4],
+           [6, 8]])
+    """
+    arrays = prepare((a, b))
+    target = output("outer", out)
+    if reason := left_to_numpy(arrays):
+        return fallback("outer", reason, np.outer, a, b, out)
+    check_casts("outer", (), np.result_type(*arrays), target, "same_kind")
+    result = run(("outer",), arrays, lambda: _joined(arrays, ()))[0]
+    return deliver("outer", result.reshape(arrays[0].size, arrays[1].size), target)
+
+
+def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
+    """Multiply and add along several axes, as ``numpy.tensordot`` does.
+
+    Parameters
+    ----------
+    a, b : array_like
+        The operands.
+    axes : int or pair of sequences of int
+        Which axes of `a` go with which ones of `b`; a number means that many last ones of `a` and first ones of `b`.
+
+    Returns
+    -------
+    ndarray
+        With the other axes of `a`, then those of `b`.
+
+    Raises
+    ------
+    ValueError
+        If extents differ, or an axis is named twice.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `axes` are no integers; else as for :func:`dot`, which has the source, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
+    (2, 5)
+    """
+    arrays = prepare((a, b))
+    if reason := left_to_numpy(arrays):
+        return fallback("tensordot", reason, np.tensordot, a, b, axes)
+    pairs = _pairs(arrays, axes)
+    return run(("tensordot", pairs), arrays, lambda: _joined(arrays, pairs))[0]
+
+
+def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
+    """Give the Kronecker product, as ``numpy.kron`` does.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Of any shapes; the one of fewer axes gets axes of one element in front.
+
+    Returns
+    -------
+    ndarray or scalar
+        Each element of `a` times the whole of `b`, block by block.
+
+    Raises
+    ------
+    TypeError
+        As for :func:`dot`, which has the source, too.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.kron([1, 10], [5, 6, 7])
+    array([ 5,  6,  7, 50, 60, 70])
+    """
+    arrays = prepare((a, b))
+    if reason := left_to_numpy(arrays):
+        return fallback("kron", reason, np.kron, a, b)
+    ndim = max(x.ndim for x in arrays)
+    shapes = [(1,) * (ndim - x.ndim) + x.shape for x in arrays]
+    result = run(("kron",), arrays, lambda: _interleaved(arrays))[0]
+    return deliver("kron", result.reshape([m * n for m, n in zip(*shapes, strict=True)]))
+
+
+def trace(
+    a: npt.ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: npt.DTypeLike | None = None,
+    out: Array | None = None,
+) -> Any:
+    """Add the elements of diagonals, as ``numpy.trace`` does.
+
+    Parameters
+    ----------
+    a : array_like
+        Of two or more axes.
+    offset : int
+        How far above the main diagonal.
+    axis1, axis2 : int
+        Axes whose diagonals are taken.
+    dtype : dtype, optional
+        Type to add in; by default that of `a`, for integers and booleans the default integer if that is wider.
+    out : ndarray, optional
+        Where to put the result.
+
+    Returns
+    -------
+    ndarray or scalar
+        With the other axes of `a`; `out` if given.
+
+    Raises
+    ------
+    ValueError
+        If `a` has too few axes, the two axes are one, or `out` does not fit.
+    numpy.exceptions.AxisError
+        If there is no such axis.
+    TypeError
+        If `offset` is no integer; else as for :func:`dot`, which has the source, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> int(mdhnp.trace(np.arange(9).reshape(3, 3), offset=1))
+    6
+    """
+    target = output("trace", out)
+    (array,) = prepare((a,))
+    wanted = None if dtype is None else np.dtype(dtype)
+    if reason := left_to_numpy((array,), wanted):
+        return fallback("trace", reason, np.trace, a, offset, axis1, axis2, dtype, out)
+    diagonals = np.diagonal(array, _integer("trace: offset", offset), axis1, axis2)
+    # An empty sum has the type that NumPy adds in.
+    common = wanted or np.add.reduce(np.empty(0, array.dtype)).dtype
+    labels = letters(diagonals.ndim)
+    result = run(("trace", common), (diagonals,), lambda: contraction((labels,), labels[:-1], (diagonals,), common))[0]
+    if target is not None and target.shape != result.shape:
+        raise ValueError(f"trace: out of shape {target.shape} for a result of shape {result.shape}")
+    return deliver("trace", result, target)
+
+
+def exactly(function: str, result: Array, out: Array | None) -> Array | None:
+    """Give `out` back if it is as NumPy's BLAS calls want it."""
+    if out is not None and (out.shape != result.shape or out.dtype != result.dtype or not out.flags.c_contiguous):
+        raise ValueError(f"{function}: out must be C-contiguous, of shape {result.shape} and dtype {result.dtype}")
+    return out
+
+
+def letters(count: int) -> str:
+    """Give that many labels, those usual for matrices first."""
+    return ("ijlmnopqabcdefgh" + "".join(chr(ord("α") + n) for n in range(count)))[:count]
+
+
+def _joined(arrays: Sequence[Array], pairs: Sequence[tuple[int, int]]) -> MdHom:
+    """Multiply two arrays and add along pairs of axes; the result has the first one's other axes, then the second's."""
+    a, b = arrays
+    labels = letters(a.ndim + b.ndim)
+    first, second = labels[: a.ndim], labels[a.ndim :]
+    for i, j in pairs:
+        second = second[:j] + first[i] + second[j + 1 :]
+    kept = [c for n, c in enumerate(first) if n not in {i for i, _ in pairs}]
+    kept += [c for n, c in enumerate(second) if n not in {j for _, j in pairs}]
+    return contraction((first, second), "".join(kept), arrays)
+
+
+def _aligned(function: str, arrays: Sequence[Array], axis: int) -> MdHom:
+    """Join the first one's last axis with an axis of the second; scalars have none."""
+    a, b = arrays
+    if not a.ndim or not b.ndim:
+        return _joined(arrays, ())
+    axis = max(b.ndim + axis, 0)
+    if a.shape[-1] != b.shape[axis]:
+        sizes = f"{a.shape[-1]} and {b.shape[axis]} elements"
+        raise ValueError(f"{function}: a of shape {a.shape} and b of shape {b.shape} are not aligned: {sizes}")
+    return _joined(arrays, ((a.ndim - 1, axis),))
+
+
+def _interleaved(arrays: Sequence[Array]) -> MdHom:
+    """Keep all axes of both, in turn, beginning from the last ones."""
+    a, b = arrays
+    labels = letters(a.ndim + b.ndim)
+    first, second = labels[: a.ndim], labels[a.ndim :]
+    ndim = max(a.ndim, b.ndim)
+    pairs = zip(first.rjust(ndim), second.rjust(ndim), strict=True)
+    return contraction((first, second), "".join(m + n for m, n in pairs).replace(" ", ""), arrays)
+
+
+def _pairs(arrays: Sequence[Array], axes: Any) -> tuple[tuple[int, int], ...]:
+    """Read the `axes` of `tensordot`."""
+    if not np.iterable(axes):
+        count = _integer("tensordot: axes", axes)
+        axes = range(-count, 0), range(count)
+    lists = [list(at) if np.iterable(at) else [at] for at in axes]
+    if len(lists) != 2:
+        raise ValueError(f"tensordot: axes must be a number or a pair, not {len(lists)} sequences")
+    chosen = [
+        [normalize_axis_index(_integer("tensordot: axes", n), x.ndim, "axes") for n in at]
+        for x, at in zip(arrays, lists, strict=True)
+    ]
+    if len(chosen[0]) != len(chosen[1]):
+        raise ValueError(f"tensordot: axes names {len(chosen[0])} axes of a and {len(chosen[1])} of b")
+    if any(len(set(axes)) < len(axes) for axes in chosen):
+        raise ValueError(f"tensordot: axes names an axis twice: {chosen[0]} of a, {chosen[1]} of b")
+    for i, j in zip(*chosen, strict=True):
+        sizes = arrays[0].shape[i], arrays[1].shape[j]
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"tensordot: axes: {sizes[0]} elements along {i} of a, {sizes[1]} along {j} of b")
+    return tuple(zip(*chosen, strict=True))
+
+
+def _integer(name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is no integer") from None

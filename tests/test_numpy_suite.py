@@ -1,0 +1,155 @@
+"""NumPy's and opt_einsum's own tests, on our calls.
+
+The modules of tests that come with the installed packages are executed once more, with a proxy for `numpy` that has
+our functions in place of those under test; pytest collects the tests from here. Only tests that demand a view of the
+operand are left out: our results are new memory.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import attrgetter
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import opt_einsum
+import pytest
+from conftest import chosen_devices
+from opt_einsum import parser
+
+import mdhnp
+from mdhnp.dispatch import observe
+from mdhnp.frontend.operands import SUPPORTED
+
+#: Modules, our functions in them, their tests.
+SUITES = (
+    ("numpy._core.tests.test_einsum", "einsum einsum_path",
+     "TestEinsum TestEinsumPath test_overlap test_einsum_chunking_precision"),
+    ("numpy._core.tests.test_multiarray", "matmul dot vdot inner",
+     "TestMatmul TestDot TestVdot TestInner test_matmul_axes"),
+    ("numpy._core.tests.test_numeric", "tensordot outer", "TestTensordot test_outer_out_param"),
+    ("numpy.lib.tests.test_shape_base", "kron", "TestKron"),
+    ("numpy.linalg.tests.test_linalg", "linalg.multi_dot linalg.trace linalg.tensordot linalg.matmul",
+     "TestMultiDot test_trace test_tensordot test_matmul"),
+)  # fmt: skip
+#: What `numpy._core.tests.test_ufunc` has about the products, among much else.
+UFUNCS = ("test_vecdot", "test_matvec", "test_vecmatvec_identity", "test_vecdot_matvec_vecmat_complex",
+          "test_matvec_vecmat_out", "test_vecdot_subclass", "test_vecdot_object_no_conjugate",
+          "test_vecdot_object_breaks_outer_loop_on_error")  # fmt: skip
+
+#: Tests that differ from others in a type only, or in a keyword that means nothing here; `--long` runs them.
+SLOW = {"test_compare_blas", "test_compare_blas_greek"} | {
+    f"test_einsum_sums_{t}" for t in ("uint8", "int16", "uint16", "uint32", "int64", "uint64", "float32")
+}
+
+
+class Routed:
+    """A function that counts its calls; like NumPy's ufuncs it does not become a method in a class."""
+
+    ran = 0  #: calls that kernels computed
+    strayed = 0  #: calls that NumPy computed, though kernels compute with all their types
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        before = sum(mdhnp.fallback_counts().values())
+        with observe() as seen:
+            result = self.function(*args, **kwargs)
+        if sum(mdhnp.fallback_counts().values()) == before:
+            Routed.ran += bool(seen)
+        else:
+            types = [x.dtype for x in (*args, *kwargs.values()) if isinstance(x, np.ndarray | np.generic)]
+            types += [np.dtype(kwargs["dtype"])] if kwargs.get("dtype") is not None else []
+            Routed.strayed += {t.newbyteorder("=") for t in types} <= SUPPORTED
+        return result
+
+
+class Proxy(ModuleType):
+    """A module, but for some attributes."""
+
+    def __init__(self, module: ModuleType, **replaced: Any) -> None:
+        super().__init__(module.__name__)
+        self.module = module
+        vars(self).update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+
+def load(name: str, **replaced: ModuleType) -> ModuleType:
+    """Execute a module once more, with some modules replaced for its imports."""
+    spec = importlib.util.find_spec(name)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch.dict(sys.modules, replaced):
+        spec.loader.exec_module(module)
+    return module
+
+
+def load_numpy(name: str, functions: str) -> ModuleType:
+    """Execute a module of NumPy's tests with our functions, also where it imports them by name."""
+    routed = {f: Routed(attrgetter(f)(mdhnp)) for f in functions.split()}
+    linalg = {f.removeprefix("linalg."): call for f, call in routed.items() if f.startswith("linalg.")}
+    main = {f: call for f, call in routed.items() if not f.startswith("linalg.")}
+    module = load(name, numpy=Proxy(np, linalg=Proxy(np.linalg, **linalg), **main))
+    vars(module).update({f: call for f, call in (linalg | main).items() if f in vars(module)})
+    return module
+
+
+def contract(*operands: Any, use_blas: bool = True, **kwargs: Any) -> Any:
+    """Stand for opt_einsum's `contract`: any sortable objects and letters may be labels there."""
+    if operands and not isinstance(operands[0], str):
+        subscripts, arrays = parser.convert_interleaved_input(operands)
+    else:
+        subscripts, *arrays = operands
+    if not subscripts.isascii():
+        explicit = subscripts if "->" in subscripts else f"{subscripts}->{parser.find_output_str(subscripts)}"
+        subscripts = parser.convert_to_valid_einsum_chars(explicit)
+    return einsum(subscripts, *arrays, **kwargs)
+
+
+class Expression:
+    """Stands for what opt_einsum's `contract_expression` gives: it runs on us as its backend."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.inner = opt_einsum.contract_expression(*args, **kwargs)
+
+    def __call__(self, *arrays: Any, **kwargs: Any) -> Any:
+        return Routed(partial(self.inner, backend="mdhnp"))(*arrays, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+    def __str__(self) -> str:
+        return str(self.inner)
+
+
+einsum = Routed(mdhnp.einsum)
+for module_name, function_names, tests in SUITES:
+    loaded = load_numpy(module_name, function_names)
+    globals().update({test: getattr(loaded, test) for test in tests.split()})
+TestEinsum = globals()["TestEinsum"]
+del TestEinsum.test_einsum_views  # asserts of every result that it is a view of the operand
+ufuncs = load_numpy("numpy._core.tests.test_ufunc", "matmul vecdot matvec vecmat").TestUfunc
+TestUfunc = type("TestUfunc", (), {name: vars(ufuncs)[name] for name in UFUNCS})
+
+proxy = Proxy(opt_einsum, contract=contract, contract_expression=Expression)
+for module_name in ("test_contract", "test_input"):
+    loaded = load(f"opt_einsum.tests.{module_name}", opt_einsum=proxy)
+    globals().update({f"{module_name}_{n[5:]}": f for n, f in vars(loaded).items() if n.startswith("test_")})
+
+for found in (*vars(TestEinsum).values(), *list(globals().values())):
+    if getattr(found, "__name__", "") in SLOW:
+        pytest.mark.slow(found)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nearly_all_calls_run_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    device = next(iter(chosen_devices(request.config.getoption("--device")).values()))
+    with mdhnp.device(device):
+        yield
+    assert Routed.ran / (Routed.ran + Routed.strayed) >= 0.95, f"{Routed.strayed} calls strayed, {Routed.ran} did not"
