@@ -17,6 +17,7 @@ from mdhnp.frontend.prl import Links, prl
 from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.frontend.stencil import stencil
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
+from mdhnp.patching import patch
 from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
 from mdhnp.runtime.plan import LaunchError
 from mdhnp.runtime.programs import BuildError
@@ -57,6 +58,7 @@ __all__ = [
     "matvec",
     "md_hom",
     "outer",
+    "patch",
     "pw",
     "ps",
     "prl",

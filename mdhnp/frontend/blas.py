@@ -38,31 +38,15 @@ def gemv(
     ----------
     a : array_like
         Of shape (n, k), or (k, n) if `trans`.
-    x : array_like
-        Of shape (k,).
-    y : array_like, optional
-        Of shape (n,). Its elements are not read if `beta` is 0.
-    alpha, beta : number
-        Values at run time: all share one kernel.
-    trans : bool
-        Whether ``op(a)`` is the transpose of `a`.
+    x, y : array_like
+        Of shapes (k,) and (n,).
+    alpha, beta, trans
+        As :func:`gemm` has them, with `y` for its `c`.
 
     Returns
     -------
     ndarray
-        Of shape (n,) and the common type of all arguments, where Python's numbers give way to arrays as in NumPy.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, `alpha` or `beta` is no scalar, or `beta` is not 0 and there is no `y`.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-A.
+        Of shape (n,). Its type, the errors and the source are those of :func:`gemm`.
 
     Examples
     --------

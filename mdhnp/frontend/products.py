@@ -133,8 +133,8 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     --------
     >>> import mdhnp
     >>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
-    array([[1, 0, 3],
-           [3, 0, 7]])
+    array([[1, 2, 3],
+           [3, 4, 7]])
     """
     arrays = prepare((a, b))
     if reason := left_to_numpy(arrays):
