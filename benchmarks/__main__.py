@@ -32,6 +32,7 @@ def main() -> None:
     for command in (cpu, gpu, tuning, shown):
         command.add_argument("--json", type=Path, required=command is shown, help="results; new rows replace old ones")
         command.add_argument("--markdown", type=Path, help="write tables between their marks in this document")
+        command.add_argument("--chart", type=Path, help="write a bar chart of the first CPU device's rows (.svg, .png)")
     given = parser.parse_args()
 
     from mdhnp import config
@@ -71,6 +72,10 @@ def main() -> None:
     report.show(results, order)
     if given.markdown:
         report.write_markdown(given.markdown, results, order)
+    if given.chart:
+        from benchmarks.chart import write_chart
+
+        write_chart(given.chart, results, order)
 
 
 def _tuning(names: list[str], given: argparse.Namespace, order: list[str], keep: Any) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 
 import mdhnp
 from benchmarks import measure, overhead
-from benchmarks.cases import CASES, Case
+from benchmarks.cases import CASES
+from benchmarks.problem import Case
 from mdhnp.dispatch import observe
 
 __all__ = ["machine", "run"]
@@ -33,7 +34,8 @@ def run(
     names : iterable of str
         Of `CASES`, or "overhead".
     specs : iterable of str
-        Devices as :func:`mdhnp.device` takes them; none means all CPU devices, one of each runtime.
+        Devices as :func:`mdhnp.device` takes them; none means all CPU devices, one of each runtime. The first is
+        compared with all peers, the others with the first peer of each case.
     pairs : int
         Of samples, for each peer.
     patience : float
@@ -55,14 +57,15 @@ def run(
                     results["overhead"].append(entry)
                     say(f"{device.runtime:6} overhead {size}: {found.python[0]:.1f} / {found.python[1]:.1f} µs")
             else:
-                results["rows"].append(_row(CASES[name], device, pairs, patience, say) | {"device": about})
+                row = _row(CASES[name], device, len(devices) > 1 and device is not devices[0], pairs, patience, say)
+                results["rows"].append(row | {"device": about})
             if keep is not None:
                 keep(results)
     results["machine"] |= {"limits": measure.limits()}
     return results
 
 
-def _row(case: Case, device: Any, pairs: int, patience: float, say: Any) -> dict[str, Any]:
+def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float, say: Any) -> dict[str, Any]:
     problem = case.make()
     floor = measure.floor(problem.read, problem.written, problem.instructions)
     peers, kernels = [], []
@@ -70,7 +73,7 @@ def _row(case: Case, device: Any, pairs: int, patience: float, say: Any) -> dict
         with observe() as seen:
             ours = problem.ours()
         kernel = _profiled(seen)
-        for name, make in problem.peers.items():
+        for name, make in list(problem.peers.items())[: 1 if first_peer else None]:
             try:
                 peer = make()
             except ImportError as error:

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 import mdhnp
-from benchmarks.cases import CONTRACTION, gaussian
+from benchmarks.contractions import TCCG
+from benchmarks.contractions import extents as extents_of
 from benchmarks.cpu import describe, machine, mdhnp_device
 from benchmarks.measure import Comparison, check_equal
+from benchmarks.stencils import gaussian
 from mdhnp.dispatch import observe
 
 __all__ = ["GPU_CASES", "run"]
@@ -86,7 +88,8 @@ def _gaussian(n: int) -> Problem:
 
 
 def _contraction() -> Problem:
-    subscripts, extents = CONTRACTION
+    subscripts, _ = TCCG[40]
+    extents = extents_of(40)
     terms, output = subscripts.split("->")
     a, b = (_random(*(extents[c] for c in term)) for term in terms.split(","))
     size = int(np.prod([extents[c] for c in output]))

@@ -33,6 +33,8 @@ QUIET = 0.3
 SAMPLE = 0.01
 #: A call longer than this, in seconds, needs no call before it to wake threads and caches up.
 LONG = 0.2
+#: Seconds that all samples of a comparison may take: slow calls have fewer pairs, but FEWEST at least.
+LONGEST, FEWEST = 6.0, 5
 
 
 class WrongResultError(AssertionError):
@@ -88,13 +90,15 @@ def compare(
     ours, peer : callable
         Whole calls, compiled and warmed up.
     pairs : int
-        How often each is sampled.
+        How often each is sampled; less often where that takes longer than LONGEST.
     kernel : callable, optional
         Runs our kernels and gives their time; called once after every sample of ours.
     patience : float
         Seconds, in all, to wait for other processes to leave the machine alone.
     """
     calls = [(call, *_plan(call)) for call in (ours, peer)]
+    once = sum(_sample(call, repeats) * (1 + wake) for call, repeats, wake in calls)
+    pairs = min(pairs, max(FEWEST, int(LONGEST / once)))
     seconds: tuple[list[float], list[float]] = ([], [])
     kernels = []
     disturbed = 0

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["best_pairs", "min_plus"]
+__all__ = ["best_pairs", "distances", "jacobi", "min_plus"]
 
 _BLOCK = 512
 
@@ -30,6 +30,60 @@ def min_plus(a: Any, b: Any, out: Any) -> Any:
             for j in range(columns):
                 v = a[i, k] + b[k, j]
                 row[j] = v if v < row[j] else row[j]
+    return out
+
+
+@njit(parallel=True, fastmath=True, cache=False)
+def distances(a: Any, b: Any, out: Any) -> Any:
+    """Give ``out[i, j] = sum over k of |a[i, k] - b[j, k]|``; the sum runs in vectors, for four j at once."""
+    rows, inner = a.shape
+    for i in prange(rows):
+        for j in range(0, b.shape[0] - 3, 4):
+            t0, t1, t2, t3 = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+            for k in range(inner):
+                v = a[i, k]
+                t0 += abs(v - b[j, k])
+                t1 += abs(v - b[j + 1, k])
+                t2 += abs(v - b[j + 2, k])
+                t3 += abs(v - b[j + 3, k])
+            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = t0, t1, t2, t3
+        for j in range(b.shape[0] - b.shape[0] % 4, b.shape[0]):
+            t0 = np.float32(0)
+            for k in range(inner):
+                t0 += abs(a[i, k] - b[j, k])
+            out[i, j] = t0
+    return out
+
+
+@njit(parallel=True, cache=False)
+def jacobi(a: Any, out: Any) -> Any:
+    """Give the mean of each cell and its six neighbours; what lies outside counts as 0."""
+    n0, n1, n2 = a.shape
+    w = np.float32(1 / 7)
+    for i in prange(n0):
+        for j in range(n1):
+            row = out[i, j]
+            for k in range(n2):
+                row[k] = a[i, j, k]
+            for k in range(1, n2):
+                row[k] += a[i, j, k - 1]
+            for k in range(n2 - 1):
+                row[k] += a[i, j, k + 1]
+            if 0 < i < n0 - 1 and 0 < j < n1 - 1:
+                for k in range(n2):
+                    row[k] = w * (row[k] + a[i - 1, j, k] + a[i + 1, j, k] + a[i, j - 1, k] + a[i, j + 1, k])
+            else:
+                for k in range(n2):
+                    total = row[k]
+                    if i > 0:
+                        total += a[i - 1, j, k]
+                    if i < n0 - 1:
+                        total += a[i + 1, j, k]
+                    if j > 0:
+                        total += a[i, j - 1, k]
+                    if j < n1 - 1:
+                        total += a[i, j + 1, k]
+                    row[k] = w * total
     return out
 
 

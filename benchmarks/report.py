@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 __all__ = [
-    "load", "markdown_table", "print_table", "replace_blocks", "save", "show", "tables", "write_markdown",
+    "Row", "floor_of", "floors_of", "load", "markdown_table", "print_table", "replace_blocks", "save", "show", "tables",
+    "write_markdown",
 ]  # fmt: skip
 
 Row = dict[str, Any]
@@ -53,7 +54,7 @@ def tables(results: dict[str, Any], order: Sequence[str]) -> list[tuple[str, str
     """
     found = []
     rows = sorted(results.get("rows", []), key=lambda r: order.index(r["case"]) if r["case"] in order else len(order))
-    floors = _floors(rows)
+    floors = floors_of(rows)
     for runtime in dict.fromkeys(r["device"]["runtime"] for r in results.get("rows", [])):
         these = [r for r in rows if r["device"]["runtime"] == runtime]
         table = _gpu_table(these) if these[0]["device"]["kind"] == "gpu" else _cpu_table(these, floors)
@@ -78,7 +79,7 @@ def _noise(rows: Iterable[Row]) -> str:
     return f" {fewest} pairs or more; other processes ran at the start of {disturbed / samples:.0%} of the samples."
 
 
-def _floors(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+def floors_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Give every CPU case's floor from the best limits seen in any row: a disturbed one makes it too high."""
     rows = [row for row in rows if "instructions" in row]
     pace = min((row["floor"]["arithmetic"] / row["instructions"] for row in rows), default=0)
@@ -89,7 +90,7 @@ def _floors(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return found
 
 
-def _floor(row: Row, floors: dict[str, dict[str, float]]) -> tuple[float, str]:
+def floor_of(row: Row, floors: dict[str, dict[str, float]]) -> tuple[float, str]:
     """Give a row's floor in seconds, and what sets it."""
     floor = floors.get(row["case"], row["floor"])
     bound = max(("memory", "arithmetic"), key=lambda what: floor[what])
@@ -100,7 +101,7 @@ def _cpu_table(rows: Iterable[Row], floors: dict[str, dict[str, float]]) -> tupl
     header = ["case", "extents", "ours", "kernel", "peer", "its time", "ratio", "quartiles", "required", "floor"]
     lines = []
     for row in rows:
-        floor = _floor(row, floors)
+        floor = floor_of(row, floors)
         kernel = row["kernel_seconds"]
         for n, peer in enumerate(row["peers"]):
             lines.append(
@@ -127,7 +128,7 @@ def _gpu_table(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
         if "error" in row:
             lines.append([row["title"], row["extents"], row["error"], *[""] * 6])
             continue
-        floor = _floor(row, {})
+        floor = floor_of(row, {})
         lines.append(
             [
                 row["title"],
@@ -145,7 +146,7 @@ def _gpu_table(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def _rate(row: Row) -> str:
-    if _floor(row, {})[1] == "arithmetic":
+    if floor_of(row, {})[1] == "arithmetic":
         return f"{row['flops'] / row['ours_seconds'] / 1e12:.1f} Tflop/s"
     return f"{row['bytes'] / row['ours_seconds'] / 1e9:.0f} GB/s"
 
