@@ -72,6 +72,7 @@ def _first(a: Any, b: Any) -> Any:
 
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
+GEMM_TRANSPOSED = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[j,k] -> C[i,j]")
 GEMV = md_hom(
     lambda a, x, y: a * x, {"i": cc, "k": pw("add")}, "A[i,k], x[k], y[i] -> z[i]",
     finish=lambda total, a, x, y: 2 * total + y,
@@ -111,6 +112,10 @@ _TREE = {"num_wi": (1, 4), "local_tile": (3, 9), "private_tile": (3, 2), "result
 KERNELS: dict[str, Named] = {
     # matrix products: dimensions i, j, k
     "gemm_plain": Named(GEMM, _MM, {}),
+    "gemm_turned": Named(GEMM_TRANSPOSED, ((3, 9), (11, 9)), dict(
+        local_tile=(3, 8, 6), private_tile=(2, 8, 1), vector_dim=1, vector_width=4,
+        local_copies=(None, LocalCopy((0, 1), (0,))), private_copies=(True, True), global_order=(1, 2, 0),
+    )),
     "gemm_packed": Named(GEMM, _MM, dict(
         num_wg=(2, 1, 1), local_tile=(4, 11, 4), private_tile=(2, 8, 1), vector_dim=1, vector_width=4,
         local_copies=(LocalCopy((0, 1), (0,)), LocalCopy((1, 0), (1,))), private_copies=(True, True), results="local",

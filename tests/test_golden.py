@@ -14,6 +14,7 @@ GOLDEN = Path(__file__).parent / "golden"
 NAMES = (
     "gemm_plain",
     "gemm_packed",
+    "gemm_turned",
     "gemm_in_output",
     "gemm_work_items",
     "gemm_tree",

@@ -1,12 +1,14 @@
 """Copies of inputs' local tiles to local memory, in the order and blocking the schedule asks for (packing)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 
 from mdhnp.codegen.access import LOCAL, Context, TileLayout, bounded_read, element, tile_layout
-from mdhnp.codegen.ctypes import local_type
+from mdhnp.codegen.ctypes import local_type, memory_type
 from mdhnp.codegen.nest import Linear, Nest
+from mdhnp.codegen.writer import advance
 from mdhnp.mdh.views import Affine
 
 __all__ = ["copy_tiles", "declare_tiles", "tile_start"]
@@ -33,11 +35,17 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
     for number in numbers:
         layout = tile_layout(c.nest, number)
         corner = [_corner(c.nest, layout, axis) for axis in range(len(layout.extents))]
-        checks = _checks(c.nest, layout, corner)
+        before, beyond = _checks(c.nest, layout, corner)
         c.writer.line(f"// The tile of {layout.view.name} to local memory")
-        c.writer.either(
-            checks, partial(_copy, c, layout, corner, inside=True), partial(_copy, c, layout, corner, inside=False)
-        )
+        # C text might fail on values that are not in the array.
+        if shared or layout.view.boundary is not None or before or c.nest.h.scalar.text is not None:
+            copy = _copy_shared if shared else _copy_guarded
+            tests = [*before, *beyond.values()]
+            c.writer.either(tests, partial(copy, c, layout, corner, True), partial(copy, c, layout, corner, False))
+        else:
+            c.writer.either(
+                list(beyond.values()), partial(_copy, c, layout, corner), partial(_copy_part, c, layout, corner, beyond)
+            )
     if shared:
         c.writer.barrier()
 
@@ -53,16 +61,16 @@ def _corner(nest: Nest, layout: TileLayout, axis: int) -> Linear:
     return total
 
 
-def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Linear]) -> list[str]:
-    """Conditions for the whole tile to lie inside the array; none for axes where it always does."""
-    checks = []
+def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Linear]) -> tuple[list[str], dict[int, str]]:
+    """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none where it cannot."""
+    before, beyond = [], {}
     for axis, size in enumerate(layout.view.shape):
         low, high = _range(nest, layout.view.accesses[0][axis], layout, axis)
         if low < 0:
-            checks.append(corner[axis].at_least(0))
+            before.append(corner[axis].at_least(0))
         if high >= size:
-            checks.append(corner[axis].at_most(size - layout.extents[axis]))
-    return checks
+            beyond[axis] = corner[axis].at_most(size - layout.extents[axis])
+    return before, beyond
 
 
 def _range(nest: Nest, index: Affine, layout: TileLayout, axis: int) -> tuple[int, int]:
@@ -75,50 +83,173 @@ def _range(nest: Nest, index: Affine, layout: TileLayout, axis: int) -> tuple[in
     return low, high + layout.extents[axis] - 1
 
 
-def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool) -> None:
+def _copy_shared(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool) -> None:
     with ExitStack() as loops:
-        if c.nest.s.work_items > 1:
-            places, target = _share(c, layout, loops)
-        else:
-            places, target = _walk(c, layout, loops)
-        indices = [corner[axis] + places[axis] for axis in range(len(places))]
-        view = layout.view
-        if inside:
-            offset = Linear((), view.offset)
-            for index, stride in zip(indices, view.strides, strict=True):
-                offset = offset + index * stride
-            source = element(view, view.name, offset)
-        elif view.boundary is not None:
-            source = bounded_read(c, view, indices)
-        else:
-            offset = Linear((), view.offset)
-            for index, stride, size in zip(indices, view.strides, view.shape, strict=True):
-                offset = (
-                    offset + Linear(((f"clamp({index}, {c.nest.literal(0)}, {c.nest.literal(size - 1)})", 1),)) * stride
-                )
-            source = element(view, view.name, offset)
-        c.writer.line(f"{view.name}_l[{target}] = {source};")
+        _element(c, layout, corner, *_share(c, layout, loops), inside)
 
 
-def _walk(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Linear], Linear]:
-    """One work-item: loops in the order of the tile, so that it is written one element after the other."""
+def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool) -> None:
+    """One work-item, with a test or function for every index where the tile is not `inside` the array."""
+    if inside:
+        _copy(c, layout, corner)
+        return
+    with ExitStack() as loops:
+        _element(c, layout, corner, *_walk(c, layout, loops, {}), False)
+
+
+def _copy_part(c: Context, layout: TileLayout, corner: Sequence[Linear], beyond: Mapping[int, str]) -> None:
+    """What of the tile lies in the array; the rest, of which no result depends that is kept, is 0."""
+    t, name = c.nest.index_type, layout.view.name
+    c.writer.line(f"for ({t} e = 0; e < {layout.size}; ++e) {name}_l[e] = 0;")
+    ends = {}
+    for axis in beyond:
+        ends[axis] = c.writer.fresh(f"n{axis}_")
+        rest = f"{c.nest.literal(layout.view.shape[axis])} - {corner[axis].atom}"
+        c.writer.line(f"const {t} {ends[axis]} = min({c.nest.literal(layout.extents[axis])}, {rest});")
+    _copy(c, layout, corner, ends)
+
+
+def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], ends: Mapping[int, str] | None = None) -> None:
+    """One work-item copies a tile up to the given ends of axes: in blocks turned in registers where it can be."""
+    ends = ends or {}
+    blocks = _transposable(c.nest, layout)
+    if blocks is None:
+        with ExitStack() as loops:
+            _element(c, layout, corner, *_walk(c, layout, loops, ends), True)
+        return
+    view, lanes = layout.view, blocks.lanes
+    with ExitStack() as loops:
+        places, target = _walk(c, layout, loops, ends, blocks)
+        c.writer.line(
+            f"{c.helpers.transpose(local_type(view.dtype), lanes)}({view.name} + {_source(layout, corner, places)}, "
+            f"{view.strides[blocks.inner]}, {view.name}_l + {target}, {layout.strides[blocks.axis]});"
+        )
+    for rest in (blocks.axis, blocks.inner):
+        if rest in ends or (layout.blocks[rest] or layout.extents[rest]) % lanes:
+            with ExitStack() as loops:
+                _element(c, layout, corner, *_walk(c, layout, loops, ends, blocks, rest), True)
+
+
+def _element(
+    c: Context, layout: TileLayout, corner: Sequence[Linear], places: Sequence[Linear], target: Linear, inside: bool
+) -> None:
+    """Copy one element."""
+    view = layout.view
+    indices = [corner[axis] + places[axis] for axis in range(len(places))]
+    if inside:
+        source = element(view, view.name, _source(layout, corner, places))
+    elif view.boundary is not None:
+        source = bounded_read(c, view, indices)
+    else:
+        limits = zip(indices, view.shape, strict=True)
+        clamped = [f"clamp({index}, {c.nest.literal(0)}, {c.nest.literal(size - 1)})" for index, size in limits]
+        offset = Linear((), view.offset)
+        for text, stride in zip(clamped, view.strides, strict=True):
+            offset = offset + Linear(((text, 1),)) * stride
+        source = element(view, view.name, offset)
+    c.writer.line(f"{view.name}_l[{target}] = {source};")
+
+
+def _source(layout: TileLayout, corner: Sequence[Linear], places: Sequence[Linear]) -> Linear:
+    """Where in the array an element of the tile is."""
+    offset = Linear((), layout.view.offset)
+    for begin, place, stride in zip(corner, places, layout.view.strides, strict=True):
+        offset = offset + (begin + place) * stride
+    return offset
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """A tile copied in square blocks: contiguous along `axis` in the array and along `inner` in local memory."""
+
+    axis: int
+    inner: int
+    lanes: int
+
+
+def _transposable(nest: Nest, layout: TileLayout) -> _Blocks | None:
+    """How a tile can be turned in registers, where its innermost axis is not the array's; float16 changes on the way."""
+    copy = nest.s.local_copies[nest.h.inputs.index(layout.view)]
+    assert copy is not None
+    axes = [a for a, stride in enumerate(layout.view.strides) if stride == 1 and not layout.blocks[a]]
+    inner = copy.blocked[-1] if copy.blocked else copy.order[-1]
+    size = layout.blocks[inner] or layout.extents[inner]
+    lanes = nest.s.vector_width
+    while lanes > 4 and size % lanes:
+        lanes //= 2
+    if local_type(layout.view.dtype) != memory_type(layout.view.dtype):
+        return None
+    if not axes or axes[0] == inner or lanes < 4 or min(size, layout.extents[axes[0]]) < lanes:
+        return None
+    return _Blocks(axes[0], inner, lanes)
+
+
+def _walk(
+    c: Context,
+    layout: TileLayout,
+    loops: ExitStack,
+    ends: Mapping[int, str],
+    blocks: _Blocks | None = None,
+    rest: int | None = None,
+) -> tuple[list[Linear], Linear]:
+    """One work-item: loops in the order of the tile, so that it is written one element after the other.
+
+    With `blocks` the loops stop at the corner of each block; with `rest` they walk over what blocks leave over along
+    that axis: all of it along the array's contiguous one, of the rest what is over along the other.
+    """
     copy = c.nest.s.local_copies[c.nest.h.inputs.index(layout.view)]
     assert copy is not None
     t = c.nest.index_type
-    places = [Linear() for _ in layout.extents]
-    target = Linear()
-    for axis in copy.order:
-        block = layout.blocks[axis]
-        count = -(-layout.extents[axis] // block) if block else layout.extents[axis]
+    places, target = [Linear() for _ in layout.extents], [Linear()]
+
+    def step(axis: int, name: str, stride: int) -> None:
+        target[0] = target[0] + Linear(((name, stride),))
+
+    def loop(name: str, axis: int, end: str) -> None:
+        begin, step = "0", 1
+        if blocks and axis in (blocks.axis, blocks.inner):
+            whole = (
+                str(int(end) // blocks.lanes * blocks.lanes)
+                if end.isdigit()
+                else f"{end} / {blocks.lanes} * {blocks.lanes}"
+            )
+            if rest is None:
+                step, end = blocks.lanes, whole
+            elif rest == axis:
+                begin = whole
+            elif axis == blocks.axis:
+                end = whole
+        loops.enter_context(c.writer.block(f"for ({t} {name} = {begin}; {name} < {end}; {advance(name, step)})"))
+
+    def cut(axis: int) -> None:
+        block, count = layout.blocks[axis], -(-layout.extents[axis] // layout.blocks[axis])
         if count > 1:
-            loops.enter_context(c.writer.block(f"for ({t} x{axis} = 0; x{axis} < {count}; ++x{axis})"))
-            places[axis] = Linear(((f"x{axis}", block or 1),))
-            target = target + Linear(((f"x{axis}", layout.block_strides[axis] if block else layout.strides[axis]),))
-    for axis in copy.blocked:
-        loops.enter_context(c.writer.block(f"for ({t} y{axis} = 0; y{axis} < {layout.blocks[axis]}; ++y{axis})"))
-        places[axis] = places[axis] + Linear(((f"y{axis}", 1),))
-        target = target + Linear(((f"y{axis}", layout.strides[axis]),))
-    return places, target
+            head = f"x{axis} * {block} < {ends[axis]}" if axis in ends else f"x{axis} < {count}"
+            loops.enter_context(c.writer.block(f"for ({t} x{axis} = 0; {head}; ++x{axis})"))
+            places[axis] = Linear(((f"x{axis}", block),))
+            step(axis, f"x{axis}", layout.block_strides[axis])
+
+    def walk(axis: int) -> None:
+        name, end = f"x{axis}", ends.get(axis, str(layout.extents[axis]))
+        if layout.blocks[axis]:
+            name, end = f"y{axis}", str(layout.blocks[axis])
+            if axis in ends:
+                left = f"min({c.nest.literal(int(end))}, {ends[axis]} - {places[axis].atom})"
+                end = c.writer.fresh(f"m{axis}_")
+                c.writer.line(f"const {t} {end} = {left};")
+        elif layout.extents[axis] == 1:
+            return
+        loop(name, axis, end)
+        places[axis] = places[axis] + Linear(((name, 1),))
+        step(axis, name, layout.strides[axis])
+
+    # Blocks last, along the array's contiguous axis in the innermost loop, which reads a few rows at a time.
+    turned = () if blocks is None else (blocks.inner, blocks.axis)
+    for axis in (a for a in copy.order if a not in turned or layout.blocks[a]):
+        (cut if layout.blocks[axis] else walk)(axis)
+    for axis in (*(a for a in copy.blocked if a not in turned), *turned):
+        walk(axis)
+    return places, target[0]
 
 
 def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Linear], Linear]:

@@ -26,9 +26,12 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           }
         }
       } else {
+        for (int e = 0; e < 36; ++e) I2_l[e] = 0;
+        const int n1_0 = min(4, 11 - j_l);
         for (int x0 = 0; x0 < 9; ++x0) {
-          for (int y1 = 0; y1 < 4; ++y1) {
-            I2_l[x0 * 4 + y1] = I2[clamp(x0, 0, 8) * 22 + clamp(j_l + y1, 0, 10) * 2];
+          const int m1_0 = min(4, n1_0 - 0);
+          for (int y1 = 0; y1 < m1_0; ++y1) {
+            I2_l[x0 * 4 + y1] = I2[x0 * 22 + j_l * 2 + y1 * 2];
           }
         }
       }
@@ -40,9 +43,12 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           }
         }
       } else {
+        for (int e = 0; e < 36; ++e) I3_l[e] = 0;
+        const int n1_1 = min(4, 11 - j_l);
         for (int x0 = 0; x0 < 9; ++x0) {
-          for (int y1 = 0; y1 < 4; ++y1) {
-            I3_l[x0 * 4 + y1] = I3[clamp(x0, 0, 8) * 22 + clamp(j_l + y1, 0, 10) * 2 + 1];
+          const int m1_1 = min(4, n1_1 - 0);
+          for (int y1 = 0; y1 < m1_1; ++y1) {
+            I3_l[x0 * 4 + y1] = I3[x0 * 22 + j_l * 2 + y1 * 2 + 1];
           }
         }
       }

@@ -28,19 +28,27 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         }
       }
     } else {
-      for (int x0 = 0; x0 < 2; ++x0) {
-        for (int x1 = 0; x1 < 4; ++x1) {
-          for (int y0 = 0; y0 < 2; ++y0) {
-            I0_l[x0 * 8 + x1 * 2 + y0] = I0[clamp(i_l + x0 * 2 + y0, 0, 6) * 9 + clamp(k_l + x1, 0, 8)];
+      for (int e = 0; e < 16; ++e) I0_l[e] = 0;
+      const int n0_0 = min(4, 7 - i_l);
+      const int n1_0 = min(4, 9 - k_l);
+      for (int x0 = 0; x0 * 2 < n0_0; ++x0) {
+        for (int x1 = 0; x1 < n1_0; ++x1) {
+          const int m0_0 = min(2, n0_0 - (x0 * 2));
+          for (int y0 = 0; y0 < m0_0; ++y0) {
+            I0_l[x0 * 8 + x1 * 2 + y0] = I0[i_l * 9 + x0 * 18 + y0 * 9 + k_l + x1];
           }
         }
       }
     }
     // The tile of I1 to local memory
-    for (int x1 = 0; x1 < 2; ++x1) {
-      for (int x0 = 0; x0 < 4; ++x0) {
-        for (int y1 = 0; y1 < 8; ++y1) {
-          I1_l[x1 * 32 + x0 * 8 + y1] = I1[clamp(k_l + x0, 0, 8) * 11 + clamp(x1 * 8 + y1, 0, 10)];
+    for (int e = 0; e < 64; ++e) I1_l[e] = 0;
+    const int n0_1 = min(4, 9 - k_l);
+    const int n1_1 = min(16, 11 - 0);
+    for (int x1 = 0; x1 * 8 < n1_1; ++x1) {
+      for (int x0 = 0; x0 < n0_1; ++x0) {
+        const int m1_0 = min(8, n1_1 - (x1 * 8));
+        for (int y1 = 0; y1 < m1_0; ++y1) {
+          I1_l[x1 * 32 + x0 * 8 + y1] = I1[k_l * 11 + x0 * 11 + x1 * 8 + y1];
         }
       }
     }
