@@ -168,7 +168,7 @@ class _Blocks:
 
 
 def _transposable(nest: Nest, layout: TileLayout) -> _Blocks | None:
-    """How a tile can be turned in registers, where its innermost axis is not the array's; float16 changes on the way."""
+    """How a tile can be turned in registers, where its innermost axis is not the array's; not while it changes type."""
     copy = nest.s.local_copies[nest.h.inputs.index(layout.view)]
     assert copy is not None
     axes = [a for a, stride in enumerate(layout.view.strides) if stride == 1 and not layout.blocks[a]]
