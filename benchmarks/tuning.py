@@ -163,7 +163,11 @@ def table(results: Row, order: Sequence[str]) -> tuple[list[str], list[list[str]
 
 
 def draw(results: Row, order: Sequence[str], path: Path) -> None:
-    """Draw the fastest time found so far over seconds, relative to the reference's final, one panel a case."""
+    """Draw the fastest found so far over seconds, one panel a case.
+
+    Times of different searches cannot be compared, so each curve is drawn to end where its search's result did when all
+    were timed by turns.
+    """
     from matplotlib.figure import Figure
 
     rows = sorted(results["rows"], key=lambda r: (r["device"]["runtime"], order.index(r["case"])))
@@ -171,12 +175,12 @@ def draw(results: Row, order: Sequence[str], path: Path) -> None:
     figure = Figure(figsize=(11, 2.1 * -(-len(rows) // columns)), layout="constrained")
     panels = figure.subplots(-(-len(rows) // columns), columns, squeeze=False, sharex=True, sharey=True).flat
     for panel, row in zip(panels, rows, strict=False):
-        for search, style in [*((s, "-") for s in row["searches"]), (row["reference"], ":")]:
+        ends = [*zip(row["searches"], row["reached"], strict=True), (row["reference"], 1.0)]
+        for search, end in ends:
+            style = ":" if search is row["reference"] else "-"
             known = [(t, s) for t, s in search["curve"] if s is not None]
             fastest = [min(s for _, s in known[: n + 1]) for n in range(len(known))]
-            panel.plot(
-                [t for t, _ in known], [row["reference_seconds"] / s for s in fastest], style, drawstyle="steps-post"
-            )
+            panel.plot([t for t, _ in known], [end * fastest[-1] / s for s in fastest], style, drawstyle="steps-post")
         panel.axhline(REQUIRED, color="grey", linewidth=0.6)
         panel.set(xscale="log", ylim=(0.4, 1.1), title=f"{row['case']} ({row['device']['runtime']})")
     for panel in list(panels)[len(rows) :]:
