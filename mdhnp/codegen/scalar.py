@@ -136,7 +136,7 @@ def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Va
         return special(dtype, wide, lanes)
     if dtype.kind != "f":
         if op in ("fmax", "fmin"):
-            return _extremum(op[1:], ">=")(dtype, wide, lanes)
+            return _extremum(op[1:], ">")(dtype, wide, lanes)
         return args[0]  # floor, ceil, trunc and rint
     return Value(f"{_CALLS[op]}({', '.join(a.text for a in wide)})", dtype, lanes)
 
@@ -216,9 +216,15 @@ def _extremum(name: str, sign: str) -> Build:
             small = t.itemsize < 4 and lanes == 1
             texts = [f"({value_type(t)}){v.atom}" if small and not v.text.isidentifier() else v.text for v in a]
             return Value(f"{name}({', '.join(texts)})", t, lanes)
+
+        def test(text: str) -> Value:
+            return Value(text, _BOOL) if lanes == 1 else mask(text, t, lanes)
+
+        # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join both
+        # to tests that need more of them.
         x, y = a[0].atom, a[1].atom
-        text = f"({x} {sign} {y}) | ({x} != {x})"
-        return select(Value(text, _BOOL) if lanes == 1 else mask(text, t, lanes), a[0], a[1])
+        nan = as_vector(Value(constant("nan", t), t), lanes)
+        return select(test(f"{x} != {x}"), nan, select(test(f"{x} {sign} {y}"), a[0], a[1]))
 
     return build
 
@@ -247,8 +253,8 @@ def _sign(t: DType, a: Sequence[Value], lanes: int) -> Value:
 
 _SPECIAL: dict[str, Build] = {
     "divide": lambda t, a, n: Value(f"{a[0].atom} / {a[1].atom}", t, n),
-    "maximum": _extremum("max", ">="),
-    "minimum": _extremum("min", "<="),
+    "maximum": _extremum("max", ">"),
+    "minimum": _extremum("min", "<"),
     "power": lambda t, a, n: Value(f"pow({a[0].text}, {a[1].text})", t, n),
     "sign": _sign,
     "negative": lambda t, a, n: _narrowed(f"-{a[0].atom}", t, n),

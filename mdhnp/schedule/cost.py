@@ -25,6 +25,8 @@ _FMA_LATENCY = 4
 _MEMORY, _CACHE = 18e9, 28e9
 #: Bytes a cycle from the second-level cache.
 _L2_BYTES = 40
+#: Cycles an element to copy a tile as it lies, turned in registers, and one by one.
+_COPY = (0.2, 0.6, 1.5)
 #: Part of the shorter of computing and moving data that the longer one does not hide.
 _EXPOSED = 0.4
 _GROUP_OVERHEAD = 1.5e-6
@@ -199,7 +201,8 @@ class _Model:
             straight = np.zeros(len(total), bool)
             for d in unit:
                 straight |= (self.vector == d) if d in facts.kept else False
-            total += np.where(self.packed[:, n], times * (size * np.where(straight, 0.15, 1.2) + 30), 0.0)
+            cycles = np.where(straight, _COPY[0], _COPY[1 if unit else 2])
+            total += np.where(self.packed[:, n], times * (size * cycles + 30), 0.0)
         return total
 
     def _memory(self) -> Floats:
@@ -220,7 +223,7 @@ class _Model:
                     run = np.maximum(run, self.lt[:, d])
             # Short runs waste part of each cache line, and of each memory page and prefetch beyond the caches.
             run = run * view.dtype.itemsize
-            waste = 1 + 256 / run if size > caps.l2 else np.maximum(1.0, 64 / run)
+            waste = 1 + 512 / run if size > caps.l2 else np.maximum(1.0, 64 / run)
             total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         passes = np.where(self.results == GLOBAL, _product(self.tiles, facts.combined), 1.0)
         for view in facts.h.outputs:

@@ -21,7 +21,7 @@ __all__ = ["cpu_default", "fitting", "vector_choices"]
 #: Register tiles looked at in dimensions without vectors, and vectors a row.
 _ROWS, _VECTORS = (1, 2, 3, 4, 6, 8), (1, 2, 4)
 #: How many register tiles and local tiles are looked at more closely.
-_KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 6, 80, 100
+_KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 6, 80, 400
 
 
 def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -138,7 +138,8 @@ def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[l
             if d == inner and extent > 64:
                 wanted = [8, 32, 128, 256, 512, 4096, extent]
             elif d != inner and long:
-                wanted = [1, 8, extent]
+                # Of a dimension that an input is contiguous in, a tile takes whole cache lines.
+                wanted = [1, 16, 32, extent] if any(abs(s[d]) == 1 for s in facts.strides) else [1, 8, extent]
         elif d == tiles.vector_dim[row]:
             wanted = [step, 128, 256, 384, 512, extent] if copying else [step, 512, extent]
         elif step > 1:
