@@ -220,8 +220,8 @@ def _extremum(name: str, sign: str) -> Build:
         def test(text: str) -> Value:
             return Value(text, _BOOL) if lanes == 1 else mask(text, t, lanes)
 
-        # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join both
-        # to tests that need more of them.
+        # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join
+        # both to tests that need more of them.
         x, y = a[0].atom, a[1].atom
         nan = as_vector(Value(constant("nan", t), t), lanes)
         return select(test(f"{x} != {x}"), nan, select(test(f"{x} {sign} {y}"), a[0], a[1]))

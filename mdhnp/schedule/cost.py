@@ -6,7 +6,7 @@ a handful of machine constants. It ranks candidates, thousands in milliseconds; 
 than a small factor.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -93,17 +93,17 @@ class _Model:
         arithmetic = _product(self.pt, everything) / self.width * facts.operations / 2 * self.registers
         loads, live, far, paged = (np.zeros(len(self.pt)) for _ in range(4))
         for n, view in enumerate(facts.h.inputs):
-            shared = _neighbours(view, _product(self.pt, facts.depends[n]))
             lanes = np.zeros(len(self.pt), bool)
             stride = np.zeros(len(self.pt))
             for d in facts.depends[n]:
                 lanes |= self.moves[d]
                 stride = np.where(self.moves[d], abs(facts.strides[n][d]), stride)
             stride = np.where(lanes & self.packed[:, n], self._packed_stride(n), stride)
-            vectors = shared / self.width
-            loads += np.where(lanes, vectors * self._vector_load(stride), shared)
-            live += np.where(lanes, np.minimum(vectors, 4) * self.registers, 1.0)
-            count = np.where(lanes, vectors * self.registers, shared)
+            points = _product(self.pt, facts.depends[n]) / np.where(lanes, self.width, 1)
+            vectors, waiting = self._neighbours(view, points)
+            loads += vectors * np.where(lanes, self._vector_load(stride), 1.0)
+            live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * self.registers, 1.0)
+            count = vectors * np.where(lanes, self.registers, 1.0)
             far += self._far(n, count, np.where(lanes, self.caps.vector_bytes, facts.h.inputs[n].dtype.itemsize))
             paged += self._paged(n, count)
         reduced = np.zeros(len(self.pt), bool)
@@ -114,7 +114,7 @@ class _Model:
         chain = np.zeros(len(self.pt))
         if facts.combined:
             chain = _product(self.pt, facts.combined) / np.where(reduced, self.width, 1.0) * _FMA_LATENCY
-        spilled = np.maximum(0.0, accumulators + np.minimum(live, 6) - self.caps.registers)
+        spilled = np.maximum(0.0, accumulators + live - self.caps.registers)
         busiest = np.maximum(np.maximum(arithmetic, loads / 2), np.maximum(chain, far))
         cycles: Floats = busiest + paged + 2 * spilled + 1.0
         return cycles
@@ -133,6 +133,31 @@ class _Model:
                 self.moves[d] & (d in self.facts.depends[n]) & (d != self.facts.loop_order[-1]), 2.0, stride
             )
         return stride
+
+    def _neighbours(self, view: View, points: Floats) -> tuple[Floats, Floats]:
+        """Loads of a private tile, and how many of them wait in registers for the tile's other rows.
+
+        A stencil that fills its box loads each of the tile's neighbours once, at every distance along the vectors.
+        """
+        spans = []
+        for axis in range(len(view.shape)):
+            constants = [a[axis].constant for a in view.accesses]
+            spans.append(max(constants) - min(constants))
+        if len(view.accesses) == 1 or np.prod([span + 1 for span in spans]) != len(view.accesses):
+            return points * len(view.accesses), np.zeros(len(points))
+        loads, waiting = np.ones(len(points)), np.ones(len(points))
+        again = np.zeros(len(points), bool)
+        for index, span in zip(view.accesses[0], spans, strict=True):
+            rows, moves = np.ones(len(points)), np.zeros(len(points), bool)
+            for d in index.dims():
+                rows = rows * self.pt[:, d]
+                moves |= self.moves[d]
+            # Of neighbouring vectors one is aligned; the others lie across two cache lines and count twice.
+            here = np.where(moves, rows / self.width * (2 * span + 1), rows + span)
+            again |= ~moves & (rows > 1) & (span > 0)
+            loads = loads * here
+            waiting = waiting * np.where(moves, rows / self.width * (span + 1), rows)
+        return loads, np.where(again, waiting, 0.0)
 
     def _trips(self, n: int) -> Floats:
         """Private tiles that the innermost loops of a reduction walk through in an input."""
@@ -256,15 +281,3 @@ def _product(columns: Floats, dims: Iterable[int]) -> Floats:
     for d in dims:
         result = result * columns[:, d]
     return result
-
-
-def _neighbours(view: View, shared: Floats) -> Floats:
-    """Loads of a private tile: neighbouring points of a stencil that fills its box share theirs."""
-    accesses = len(view.accesses)
-    if accesses == 1:
-        return shared
-    box = 1
-    for axis in range(len(view.shape)):
-        constants: Sequence[int] = [a[axis].constant for a in view.accesses]
-        box *= max(constants) - min(constants) + 1
-    return shared + accesses - 1 if accesses == box else shared * accesses
