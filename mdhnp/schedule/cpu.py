@@ -19,7 +19,9 @@ from mdhnp.schedule.schedule import Schedule
 __all__ = ["cpu_default", "fitting", "vector_choices"]
 
 #: Register tiles looked at in dimensions without vectors, and vectors a row.
-_ROWS, _VECTORS = (1, 2, 3, 4, 6, 8), (1, 2, 4)
+_ROWS, _MOST_ROWS, _VECTORS = (1, 2, 3, 4, 6, 8), 14, (1, 2, 4)
+#: Terms of a sum from which its results may lie scattered.
+_LONG = 256
 #: How many register tiles and local tiles are looked at more closely.
 _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 6, 80, 400
 
@@ -38,14 +40,17 @@ def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
 
 
 def vector_choices(facts: Facts, caps: DeviceCaps) -> list[tuple[int, int]]:
-    """(dimension, width): contiguous in the output, or contiguous in an input and reduced; scalars last."""
+    """(dimension, width): contiguous in the output or an input, or in the copy of one; scalars last."""
     h, full = facts.h, min(max(caps.vector_bytes // facts.itemsize, 1), 16)
     operator = h.operator
     reducible = operator is None or (operator.commutative and operator.identity is not None)
     choices = []
     for d in range(h.rank if facts.vectorisable else 0):
         unit = abs(facts.output_strides[d]) == facts.output_step or any(facts.near(n, d) for n in range(len(h.inputs)))
-        if h.extents[d] > 1 and unit and (d in facts.kept or (h.combine[d].kind == "pw" and reducible)):
+        # Copies make a strided dimension contiguous; a long sum pays for scattering its results.
+        long = prod(h.extents[k] for k in facts.combined) >= _LONG and h.extents[d] >= full
+        copied = long and d in facts.kept and any(d in facts.depends[n] for n in facts.reused)
+        if h.extents[d] > 1 and (unit or copied) and (d in facts.kept or (h.combine[d].kind == "pw" and reducible)):
             width = full
             while width > 2 and width > h.extents[d]:
                 width //= 2
@@ -61,7 +66,7 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
     for vector, width in vector_choices(facts, caps):
         others = sorted((d for d in facts.kept if d != vector and h.extents[d] > 1), key=lambda d: -h.extents[d])[:3]
         small = [d for d in facts.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
-        rows = [[r for r in _ROWS if r <= h.extents[d]] for d in others]
+        rows = [sorted({r for r in (*_ROWS, h.extents[d]) if r <= min(h.extents[d], _MOST_ROWS)}) for d in others]
         for sizes in product(*rows):
             if sum(r > 1 for r in sizes) > 2 or prod(sizes) > 16:
                 continue
