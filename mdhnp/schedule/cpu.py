@@ -144,7 +144,7 @@ def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[l
                 wanted = [8, 32, 128, 256, 512, 4096, extent]
             elif d != inner and long:
                 # Of a dimension that an input is contiguous in, a tile takes whole cache lines.
-                wanted = [1, 16, 32, extent] if any(abs(s[d]) == 1 for s in facts.strides) else [1, 8, extent]
+                wanted = [1, 16, 32, extent] if any(facts.near(n, d) for n in range(len(h.inputs))) else [1, 8, extent]
         elif d == tiles.vector_dim[row]:
             wanted = [step, 128, 256, 384, 512, extent] if copying else [step, 512, extent]
         elif step > 1:
