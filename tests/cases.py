@@ -165,6 +165,13 @@ def _stepped(a: Array) -> Array:
     return part
 
 
+def _field(a: Array) -> Array:
+    """In records of a stride that is no multiple of the element; complex numbers are aligned all the same."""
+    records = np.zeros(a.shape, [("key", np.float32), ("value", a.dtype)])
+    records["value"] = a
+    return records["value"]
+
+
 #: Ways to keep an array in memory: each gives an array of the same shape and type, the elements need not be the same.
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "contiguous": lambda a: a,
@@ -174,6 +181,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "repeated": lambda a: np.broadcast_to(a[:1], a.shape) if a.ndim and a.size else a,
     "transposed": lambda a: np.ascontiguousarray(a.swapaxes(0, -1)).swapaxes(0, -1) if a.ndim else a,
     "misaligned": _misaligned,
+    "field": _field,
     "swapped": lambda a: a.astype(a.dtype.newbyteorder()),
 }
 

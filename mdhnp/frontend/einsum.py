@@ -71,7 +71,7 @@ def einsum(
     ValueError
         If the subscripts are malformed or fit neither the operands' number nor their axes, or extents disagree.
     TypeError
-        If the casting rule forbids a conversion; if kernels do not compute with a type (float16, complex, object, …)
+        If the casting rule forbids a conversion; if kernels do not compute with a type (longdouble, object, dates, …)
         and NumPy is not allowed to.
 
     Notes
