@@ -1,7 +1,8 @@
 """NumPy-compatible array calls that run as generated OpenCL kernels.
 
-`einsum`, `matmul`, `dot`, `gemv`, `gemm`, `stencil` and `prl` are drop-in calls; `md_hom` is for your own
-computations. `devices`, `device` and `explain` show and choose where and how they run.
+`einsum`, `matmul`, `dot` and NumPy's other products, `gemv`, `gemm`, `stencil` and `prl` are drop-in calls; `md_hom` is
+for your own computations; `patch` routes NumPy's calls here. `devices`, `device` and `explain` show and choose where
+and how they run.
 """
 
 from numpy import einsum_path
