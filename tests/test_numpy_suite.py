@@ -42,7 +42,8 @@ UFUNCS = ("test_vecdot", "test_matvec", "test_vecmatvec_identity", "test_vecdot_
 
 #: Tests that differ from others in a type only, or in a keyword that means nothing here; `--long` runs them.
 SLOW = {"test_compare_blas", "test_compare_blas_greek"} | {
-    f"test_einsum_sums_{t}" for t in ("uint8", "int16", "uint16", "uint32", "int64", "uint64", "float32")
+    f"test_einsum_sums_{t}"
+    for t in ("int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64", "float32", "cfloat128")
 }
 
 
@@ -146,10 +147,12 @@ for found in (*vars(TestEinsum).values(), *list(globals().values())):
     if getattr(found, "__name__", "") in SLOW:
         pytest.mark.slow(found)
 
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass")
+
 
 @pytest.fixture(scope="module", autouse=True)
 def nearly_all_calls_run_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
     device = next(iter(chosen_devices(request.config.getoption("--device")).values()))
     with mdhnp.device(device):
         yield
-    assert Routed.ran / (Routed.ran + Routed.strayed) >= 0.95, f"{Routed.strayed} calls strayed, {Routed.ran} did not"
+    assert Routed.strayed <= 0.05 * (Routed.ran + Routed.strayed), f"{Routed.strayed} strayed, {Routed.ran} did not"

@@ -104,8 +104,8 @@ def keep_order(terms: Terms, output: str, arrays: Sequence[Array]) -> str:
     Notes
     -----
     NumPy sorts the axes by insertion, beginning with C order: an axis goes inside of those whose strides are larger in
-    every operand that moves along both. C-contiguous operands give C order here, for NumPy's own sake of transposing
-    results instead of writing them in order is no gain in a kernel.
+    every operand that moves along both. Operands that are all C-contiguous give C order here, where NumPy may choose
+    another.
     """
     layout = tuple((a.shape, a.strides) for a in arrays)
     return _keep_order(terms, output, layout) if not all(a.flags.c_contiguous for a in arrays) else output

@@ -5,6 +5,7 @@ operands' types. It must not know devices.
 """
 
 import string
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from mdhnp.dispatch import NoDoublePrecision, run
 from mdhnp.frontend.chain import contract, keep_order
-from mdhnp.frontend.contraction import contraction, parse
+from mdhnp.frontend.contraction import Terms, contraction, parse
 from mdhnp.frontend.operands import (
     check_casts,
     check_order,
@@ -90,19 +91,11 @@ def einsum(
     """
     if type(subscripts) is str and operands and out is None and dtype is None and order == "K" and casting == "safe":
         for a in operands:
-            if not fits(a) or not a.flags.c_contiguous:
+            if not fits(a):
                 break
         else:
             try:
-                if len(operands) < 3:
-                    result = run(
-                        ("einsum", subscripts, None),
-                        operands,
-                        lambda: contraction(*parse(subscripts, tuple([a.ndim for a in operands])), operands),
-                    )[0]
-                else:
-                    terms, kept = parse(subscripts, tuple([a.ndim for a in operands]))
-                    result = contract("einsum", terms, kept, operands, np.result_type(*operands), optimize)
+                result = _plain(subscripts, operands, optimize)
                 return result if result.ndim else result[()]
             except NoDoublePrecision:
                 pass  # NumPy may compute
@@ -111,6 +104,13 @@ def einsum(
     elif not isinstance(subscripts, str):
         subscripts, operands = _from_sublists((subscripts, *operands))
     return _general(str(subscripts), operands, out, dtype, order, casting, optimize)
+
+
+def _plain(subscripts: str, arrays: tuple[npt.NDArray[Any], ...], optimize: Any) -> npt.NDArray[Any]:
+    ranks = tuple([a.ndim for a in arrays])
+    if len(arrays) < 3 and all([a.flags.c_contiguous for a in arrays]):
+        return run(("einsum", subscripts, None), arrays, lambda: contraction(*parse(subscripts, ranks), arrays))[0]
+    return _ordered(*parse(subscripts, ranks), arrays, "K", np.result_type(*arrays), optimize)
 
 
 def _general(
@@ -131,12 +131,19 @@ def _general(
     if target is not None and target.ndim != len(kept):
         raise ValueError(f"einsum: out has {target.ndim} axes, the result has {len(kept)}")
     letter = check_order(order, arrays)
-    memory = kept if letter == "C" else kept[::-1] if letter == "F" else keep_order(terms, kept, arrays)
     common = wanted or np.result_type(*(a.dtype for a in arrays), *([] if target is None else [target.dtype]))
     unchecked = target is not None and target.ndim == 0 and optimize not in (False, "auto")
     check_casts("einsum", arrays, common, None if unchecked else target, casting)
-    result = contract("einsum", terms, memory, arrays, common, optimize)
-    return deliver("einsum", result.transpose([memory.index(label) for label in kept]), target)
+    return deliver("einsum", _ordered(terms, kept, arrays, letter, common, optimize), target)
+
+
+def _ordered(
+    terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], letter: str, dtype: Any, optimize: Any
+) -> npt.NDArray[Any]:
+    """Contract, with the result in the memory order of that letter: its labels in that order, seen transposed."""
+    memory = output if letter == "C" else output[::-1] if letter == "F" else keep_order(terms, output, arrays)
+    result = contract("einsum", terms, memory, arrays, dtype, optimize)
+    return result if memory == output else result.transpose([memory.index(label) for label in output])
 
 
 def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

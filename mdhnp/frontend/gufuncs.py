@@ -84,9 +84,7 @@ def matmul(
     >>> mdhnp.matmul(np.arange(6.0).reshape(2, 3), np.ones(3))
     array([ 3., 12.])
     """
-    if out is None and dtype is None and axes is None and order == "K" and casting == "same_kind" and not others:
-        return _plain("matmul", x1, x2)
-    return _apply("matmul", (x1, x2), out, casting, order, dtype, axes, others)
+    return _call("matmul", (x1, x2), out, casting, order, dtype, axes, others)
 
 
 def vecdot(
@@ -127,14 +125,11 @@ def vecdot(
     >>> mdhnp.vecdot([[0, 5, 0], [0, 6, 8]], [0, 3, 4])
     array([15, 50])
     """
-    plain = order == "K" and casting == "same_kind" and not keepdims and not others
-    if plain and out is None and dtype is None and axes is None and axis is None:
-        return _plain("vecdot", x1, x2)
     if axis is not None:
         if axes is not None:
             raise TypeError("vecdot: axis and axes cannot both be given")
         axes = [axis, axis, axis if keepdims else ()]
-    return _apply("vecdot", (x1, x2), out, casting, order, dtype, axes, others, keepdims)
+    return _call("vecdot", (x1, x2), out, casting, order, dtype, axes, others, keepdims)
 
 
 def matvec(
@@ -170,7 +165,7 @@ def matvec(
     array([[2, 3],
            [4, 7]])
     """
-    return _apply("matvec", (x1, x2), out, casting, order, dtype, axes, others)
+    return _call("matvec", (x1, x2), out, casting, order, dtype, axes, others)
 
 
 def vecmat(
@@ -205,21 +200,10 @@ def vecmat(
     >>> mdhnp.vecmat([1, 2], [[0, 1], [1, 1]])
     array([2, 3])
     """
-    return _apply("vecmat", (x1, x2), out, casting, order, dtype, axes, others)
+    return _call("vecmat", (x1, x2), out, casting, order, dtype, axes, others)
 
 
-def _plain(function: str, a: Any, b: Any) -> Any:
-    """Make a call without keywords: at once if kernels can address its operands."""
-    if fits(a) and fits(b):
-        try:
-            result = run((function,), (a, b), lambda: _build(function, (a, b)))[0]
-            return result if result.ndim else result[()]
-        except NoDoublePrecision:
-            pass  # NumPy may compute
-    return _apply(function, (a, b), None, "same_kind", "K", None, None, {})
-
-
-def _apply(
+def _call(
     function: str,
     operands: tuple[Any, Any],
     out: Any,
@@ -230,6 +214,15 @@ def _apply(
     others: dict[str, Any],
     keepdims: bool = False,
 ) -> Any:
+    """Make a call: at once if it has no keywords, and kernels can address its operands."""
+    a, b = operands
+    plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
+    if plain and not others and not keepdims and fits(a) and fits(b):
+        try:
+            result = run((function,), operands, lambda: _build(function, operands))[0]
+            return result if result.ndim else result[()]
+        except NoDoublePrecision:
+            pass  # NumPy may compute
     if isinstance(out, tuple):
         if len(out) != 1:
             raise ValueError(f"{function}: out has {len(out)} entries for one result")
@@ -249,7 +242,11 @@ def _apply(
     arrays, place = _cores_last(function, arrays, axes, keepdims)
     result = run((function, common, fortran), arrays, lambda: _build(function, arrays, common, fortran))[0]
     result = result.T if fortran else result
-    result = result[..., np.newaxis] if keepdims else result
+    return _deliver(function, result[..., np.newaxis] if keepdims else result, target, place)
+
+
+def _deliver(function: str, result: Array, target: Array | None, place: tuple[int, ...]) -> Any:
+    """Move the axes of the result's core from the end to their places, and put it into `out`."""
     last = tuple(range(-len(place), 0))
     if target is None:
         return deliver(function, np.moveaxis(result, last, place))
