@@ -70,9 +70,12 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
     floor = measure.floor(problem.read, problem.written, problem.instructions)
     peers, kernels = [], []
     with mdhnp.device(device):
-        with observe() as seen:
-            ours = problem.ours()
+        with observe() as seen, mdhnp.config(host="never"):
+            problem.ours()
         kernel = _profiled(seen)
+        before = sum(mdhnp.host_counts().values())
+        ours = problem.ours()
+        hosted = sum(mdhnp.host_counts().values()) > before
         for name, make in list(problem.peers.items())[: 1 if first_peer else None]:
             try:
                 peer = make()
@@ -88,7 +91,8 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
                 f"{device.runtime:6} {case.name:10} {name}: {found['ratio']:.2f} "
                 f"({found['range'][0]:.2f} … {found['range'][1]:.2f}), ours {found['ours_seconds'] * 1e3:.4g} ms"
             )
-        explained = mdhnp.explain(problem.ours)
+        with mdhnp.config(host="never"):
+            explained = mdhnp.explain(problem.ours)
     return {
         "case": case.name,
         "title": case.title,
@@ -98,6 +102,7 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
         "kernel_seconds": median(kernels) if kernels else sum(map(sum, explained.kernel_seconds)),
         "instructions": problem.instructions,
         "floor": vars(floor),
+        "hosted": hosted,
         "schedules": [line for line in str(explained).splitlines() if line.startswith("schedule")],
     }
 

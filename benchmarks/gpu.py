@@ -163,7 +163,7 @@ def run(names: Iterable[str], spec: str, pairs: int, keep: Any = None, say: Any 
 
 
 def _row(problem: Problem, torch: Any, pairs: int, speed: float, arithmetic: float, name: str) -> dict[str, Any]:
-    with observe() as seen:
+    with observe() as seen, mdhnp.config(host="never"):
         ours = problem.ours()
     peer = problem.peer(torch)
     result = peer()

@@ -108,7 +108,7 @@ def _cpu_table(rows: Iterable[Row], floors: dict[str, dict[str, float]]) -> tupl
                 [
                     row["title"] if n == 0 else "",
                     row["extents"] if n == 0 else "",
-                    _time(peer["ours_seconds"]),
+                    _time(peer["ours_seconds"]) + (", by NumPy" if row.get("hosted") else ""),
                     _time(kernel) if n == 0 else "",
                     f"{peer['name']} ({peer['version']})",
                     _time(peer["peer_seconds"]),

@@ -8,6 +8,7 @@ and how they run.
 from numpy import einsum_path
 
 from mdhnp import linalg
+from mdhnp.dispatch import host_counts
 from mdhnp.explain import Explanation, explain
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
@@ -50,6 +51,7 @@ __all__ = [
     "fallback_counts",
     "gemm",
     "gemv",
+    "host_counts",
     "index",
     "inner",
     "interpret",

@@ -23,14 +23,25 @@ from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
 from mdhnp.runtime.devices import Device, default_device
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
-from mdhnp.runtime.results import empty
+from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule, Schedule, check
 from mdhnp.schedule.default import default
 from mdhnp.settings import Tuning, config
+from mdhnp.tuning.host import Host, host_for
 from mdhnp.tuning.lookup import Found, Origin, schedule_for
 from mdhnp.tuning.policy import Watch
 
-__all__ = ["NoDoublePrecision", "Prepared", "computes_doubles", "forget", "observe", "prepare", "run"]
+__all__ = [
+    "NoDoublePrecision",
+    "Prepared",
+    "computes_doubles",
+    "forget",
+    "host_counts",
+    "observe",
+    "prepare",
+    "repeat",
+    "run",
+]
 
 Array = npt.NDArray[Any]
 
@@ -59,9 +70,15 @@ class Prepared:
     origins : tuple of {"tuned", "similar", "default"}
         Where each schedule comes from.
     program : Program or None
-        The generated text and launches; None where an extent is 0.
+        The generated text and launches; None where an extent is 0, and where NumPy computes.
     plan : Plan or None
         The compiled program with its layouts.
+    make : callable
+        Allocates the results.
+    host : Host or None
+        The NumPy function that computes the call instead of kernels; then there is no program.
+    count : _Count or None
+        Counts the calls that NumPy computes.
     watch : Watch or None
         Sees to it that what is not tuned will be; None where there is nothing to do.
     owner : weakref.ref or None
@@ -75,8 +92,20 @@ class Prepared:
     origins: tuple[Origin, ...] = ()
     program: Program | None = None
     plan: Plan | None = None
+    make: Callable[[], tuple[Array, ...]] = field(default=tuple, repr=False, compare=False)
+    host: Host | None = None
+    count: "_Count | None" = field(default=None, repr=False, compare=False)
     watch: Watch | None = field(default=None, repr=False, compare=False)
     owner: "weakref.ref[Any] | None" = field(default=None, repr=False, compare=False)
+
+
+class _Count:
+    """Calls of one function that NumPy computed. Without a lock, for which a signal handler's call would wait."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
 
 
 class _Plans:
@@ -133,6 +162,7 @@ class _Plans:
         self.lock = threading.RLock()  # a thread that is not here may hold the old one
 
 
+_hosted: dict[str, _Count] = {}
 _cache = _Plans()
 _plans = _cache.young
 _Seen = list[tuple[Prepared, Sequence[Array]]]
@@ -148,6 +178,49 @@ def computes_doubles() -> bool:
     return default_device().caps.fp64
 
 
+def _key(call: Hashable, arrays: Sequence[Array]) -> Hashable:
+    """Give the key of a plan: all that a kernel or the choice between it and NumPy depends on."""
+    device, host = default_device(), config.host
+    # Numbers tell long from long long, which are equal but not the same.
+    if len(arrays) == 2:  # the most frequent, without a loop: this is a good part of a small call
+        a, b = arrays
+        return (call, device, host, a.shape, a.strides, a.dtype.num, b.shape, b.strides, b.dtype.num)
+    return (call, device, host, *[part for a in arrays for part in (a.shape, a.strides, a.dtype.num)])
+
+
+def repeat(call: Hashable, operands: Sequence[Any]) -> Any:
+    """Make a call of one result again, if its plan is there: the short way, without a look at what it computes.
+
+    Parameters
+    ----------
+    call : hashable
+        As :func:`run` takes it.
+    operands : sequence
+        As a user gives them.
+
+    Returns
+    -------
+    ndarray or scalar or None
+        What the user gets; None where there is no plan, or the operands are not what kernels can address.
+    """
+    for a in operands:
+        if type(a) is not np.ndarray or not a.dtype.isnative:
+            return None
+    key = _key(call, operands)
+    prepared = _plans.get(key)
+    if prepared is None:
+        return None
+    if prepared.count is not None and prepared.host is not None and not _observers.get():
+        prepared.count.calls += 1
+        result = prepared.host.compute(*operands)
+    else:
+        for a in operands:
+            if not a.flags.aligned:
+                return None
+        result = _run(key, prepared, operands)[0]
+    return result if result.ndim else result[()]
+
+
 def run(
     call: Hashable, arrays: Sequence[Array], build: Callable[[], MdHom], owner: object | None = None
 ) -> tuple[Array, ...]:
@@ -156,7 +229,8 @@ def run(
     Parameters
     ----------
     call : hashable
-        What is computed, as far as shapes, strides, dtypes and the device do not say.
+        What is computed, as far as shapes, strides, dtypes and the device do not say. The first part of a tuple is the
+        function's name.
     arrays : sequence of ndarray
         One an input view, of native byte order and aligned.
     build : callable
@@ -169,17 +243,29 @@ def run(
     tuple of ndarray
         New C-contiguous arrays, one an output view.
     """
-    device = default_device()
-    # Numbers tell long from long long, which are equal but not the same.
-    key = (call, device, *[(a.shape, a.strides, a.dtype.num) for a in arrays])
+    key = _key(call, arrays)
     prepared = _plans.get(key)
     if prepared is None:
         prepared, epoch = _cache.find(key)
         if prepared is None:
-            prepared = prepare(build(), [Layout.of(a) for a in arrays], device)
+            prepared = _made(call, build(), arrays)
             if owner is not None:
                 prepared = replace(prepared, owner=weakref.ref(owner, lambda _: _cache.drop(key)))
         _cache.keep(key, prepared, epoch)
+    return _run(key, prepared, arrays)
+
+
+def _made(call: Hashable, h: MdHom, arrays: Sequence[Array]) -> Prepared:
+    device = default_device()
+    host = host_for(h, device) if config.host == "auto" and 0 not in h.extents else None
+    if host is None:
+        return prepare(h, [Layout.of(a) for a in arrays], device)
+    function = call[0] if isinstance(call, tuple) and isinstance(call[0], str) else "md_hom"
+    count = _hosted.setdefault(function, _Count())
+    return Prepared(h, device, tuple((v.shape, v.dtype) for v in h.outputs), host=host, count=count)
+
+
+def _run(key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if prepared.watch is not None and (policy := config.tuning) != "off":
         return _run_untuned(policy, key, prepared, arrays)
     return _execute(prepared, arrays)
@@ -189,11 +275,19 @@ def _execute(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
     for seen in _observers.get():
         seen.append((prepared, arrays))
     if prepared.plan is None:
-        found = interpret(prepared.mdhom, *arrays)
-        return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
-    results = tuple([empty(shape, dtype) for shape, dtype in prepared.outputs])
+        return _without_kernels(prepared, arrays)
+    results = prepared.make()
     prepared.plan(arrays, results)
     return results
+
+
+def _without_kernels(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    if prepared.host is not None and prepared.count is not None:
+        prepared.count.calls += 1
+        result = prepared.host.compute(*arrays)
+        return (result if type(result) is np.ndarray else np.asarray(result),)
+    found = interpret(prepared.mdhom, *arrays)
+    return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
 
 
 def _run_untuned(policy: Tuning, key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -256,6 +350,7 @@ def prepare(h: MdHom, layouts: Sequence[Layout], device: Device) -> Prepared:
         origins=tuple(f.origin for f in found),
         program=program,
         plan=Plan(device, program, layouts, results),
+        make=maker(outputs),
         watch=Watch(untuned, device) if untuned else None,
     )
 
@@ -264,6 +359,24 @@ def _generated(chain: Sequence[Stage], schedules: Sequence[Schedule], device: De
     for stage, schedule in zip(chain, schedules, strict=True):
         check(stage.mdhom, schedule, device.caps)
     return generate(chain, schedules, device.caps, _default)
+
+
+def host_counts() -> dict[str, int]:
+    """Give the number of calls in this process that were too small for a device, so that NumPy computed them.
+
+    By function; see ``config.host``. A call of more than two operands counts once for each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> before = mdhnp.host_counts().get("matmul", 0)
+    >>> with mdhnp.config(host="auto"):
+    ...     product = mdhnp.matmul(np.eye(2), np.eye(2))
+    >>> mdhnp.host_counts()["matmul"] - before
+    1
+    """
+    return {function: count.calls for function, count in list(_hosted.items())}
 
 
 def forget() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.dispatch import Prepared, observe
+from mdhnp.tuning.host import Host
 
 __all__ = ["Explanation", "explain"]
 
@@ -47,6 +48,9 @@ class Explanation:
             lines.append(f"device    {prepared.device.name} ({prepared.device.platform})")
             for schedule, origin in zip(prepared.schedules, prepared.origins, strict=True):
                 lines.append(f"schedule  {_ORIGINS[origin]}: {schedule}")
+            if prepared.host is not None:
+                lines.append(f"computed  by NumPy: {_show(prepared.host)}")
+                continue
             if prepared.program is None:
                 lines.append("kernels   none: an extent is 0")
                 continue
@@ -85,7 +89,9 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     --------
     >>> import numpy as np
     >>> import mdhnp
-    >>> print(mdhnp.explain(mdhnp.matmul, np.ones((4, 5)), np.ones((5, 6))).launches[0].mdhom)
+    >>> with mdhnp.config(host="never"):  # else NumPy computes this one, being small
+    ...     explanation = mdhnp.explain(mdhnp.matmul, np.ones((4, 5)), np.ones((5, 6)))
+    >>> print(explanation.launches[0].mdhom)
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
     with observe() as seen:
@@ -101,3 +107,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
         kernels.append(tuple(prepared.plan.profile(arrays, outputs)))
     return Explanation(tuple(p for p, _ in seen), seconds, tuple(kernels))
+
+
+def _show(host: Host) -> str:
+    here, there = f"{host.seconds * 1e6:.1f} µs", f"{host.launch * 1e6:.1f} µs"
+    return f"{host.name} takes about {here}, the device's smallest call {there} (see mdhnp.config.host)"

@@ -12,16 +12,30 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-__all__ = ["Config", "Fallback", "Tuning", "config"]
+__all__ = ["Config", "Fallback", "Host", "Tuning", "config"]
 
 Tuning = Literal["auto", "background", "full", "off"]
+Host = Literal["auto", "never"]
 Fallback = Literal["numpy", "error"]
 
-_CHOICES: dict[str, tuple[str, ...]] = {"tuning": get_args(Tuning), "fallback": get_args(Fallback)}
-_DEFAULTS: dict[str, Any] = {"tuning": "auto", "budget": 10.0, "evaluations": 50, "fallback": "numpy"}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "tuning": get_args(Tuning), "host": get_args(Host), "fallback": get_args(Fallback),
+}  # fmt: skip
+_DEFAULTS: dict[str, Any] = {
+    "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "numpy",
+}  # fmt: skip
+_VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST"}
 
 #: What `with config(...)` blocks set in this thread or task, over what the process has.
 _overrides: ContextVar[Mapping[str, Any]] = ContextVar("mdhnp_config", default=MappingProxyType({}))
+
+
+def _setting(name: str) -> Any:
+    def get(self: "Config") -> Any:
+        overrides = _overrides.get()
+        return overrides[name] if name in overrides else self._process[name]
+
+    return property(get)
 
 
 class Config:
@@ -41,6 +55,9 @@ class Config:
         Seconds that tuning one kernel may take under these policies.
     evaluations : int
         Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
+    host : {"auto", "never"}
+        "auto": NumPy computes calls that it is done with before the device has begun. "never": kernels compute them.
+        The environment variable ``MDHNP_HOST`` gives the first value.
     fallback : {"numpy", "error"}
         What happens to calls that kernels cannot compute (objects, dates, …): NumPy computes them, or TypeError.
 
@@ -64,33 +81,27 @@ class Config:
 
     __slots__ = ("_process",)
 
-    tuning: Tuning
-    budget: float
-    evaluations: int
-    fallback: Fallback
-
     def __init__(self, environment: Mapping[str, str]) -> None:
         object.__setattr__(self, "_process", dict(_DEFAULTS))
-        chosen = environment.get("MDHNP_TUNING", "").strip().lower()
-        if chosen:
-            self._process["tuning"] = _checked("tuning", chosen, "the environment variable MDHNP_TUNING")
+        for name, variable in _VARIABLES.items():
+            chosen = environment.get(variable, "").strip().lower()
+            if chosen:
+                self._process[name] = _checked(name, chosen, f"the environment variable {variable}")
+
+    # Properties, because every call asks for settings, and `__getattr__` takes three times as long.
+    tuning: Tuning = _setting("tuning")
+    budget: float = _setting("budget")
+    evaluations: int = _setting("evaluations")
+    host: Host = _setting("host")
+    fallback: Fallback = _setting("fallback")
 
     def __getattr__(self, name: str) -> Any:
-        overrides = _overrides.get()
-        if name in overrides:
-            return overrides[name]
-        try:
-            return self._process[name]
-        except KeyError:
-            raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}") from None
+        raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _DEFAULTS:
             raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
         self._process[name] = _checked(name, value, f"config.{name}")
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *_DEFAULTS]
 
     def __repr__(self) -> str:
         return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS)})"

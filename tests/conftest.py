@@ -30,6 +30,7 @@ if _OWNS_CACHE:
     os.environ["MDHNP_CACHE_DIR"] = tempfile.mkdtemp(prefix="mdhnp-tests-")
 os.environ.pop("MDHNP_DEVICE", None)
 os.environ["MDHNP_TUNING"] = "off"  # tests of tuning ask for it
+os.environ["MDHNP_HOST"] = "never"  # so that kernels are tested
 
 # `--hypothesis-profile thorough` looks further, and elsewhere each time.
 # The device of a test stays the same for all its examples.

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -211,3 +211,20 @@ thread.join()
         check=False,
     )
     assert (done.stdout, done.stderr, done.returncode) == ("True", "", 0)
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+def test_only_operands_of_the_same_kind_find_a_plan(host: Literal["auto", "never"]) -> None:
+    a = np.arange(16, dtype=np.float32).reshape(4, 4)
+    odd = np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(np.float32).reshape(4, 4)
+    others = [a, a.astype(a.dtype.newbyteorder()), odd, a.view(np.matrix), a.tolist(), a.T, a.astype(np.float64)]
+    with mdhnp.config(host=host):
+        for x in others * 2:
+            for y in (a, x):
+                found = mdhnp.matmul(x, y)
+                expected = np.matmul(x, y)
+                np.testing.assert_array_equal(found, expected)
+                assert found.dtype == expected.dtype
+                assert type(found) is type(expected)
+        for integer in (np.int64, np.longlong):
+            assert mdhnp.matmul(a.astype(integer), a.astype(integer)).dtype.num == np.dtype(integer).num

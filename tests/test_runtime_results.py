@@ -19,7 +19,7 @@ from mdhnp.runtime import results
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
-from mdhnp.runtime.results import LARGE, Blocks, empty
+from mdhnp.runtime.results import LARGE, Blocks, maker
 
 N = LARGE // 4 + 1000
 F32 = np.dtype(np.float32)
@@ -35,6 +35,10 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> Blocks:
     monkeypatch.setattr(results, "_blocks", own)
     monkeypatch.setattr(results._Lease.__del__, "__defaults__", (own, *results._Lease.__del__.__defaults__[1:]))
     return own
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    return maker([(shape, dtype)])()[0]
 
 
 def address(a: Any) -> int:

@@ -41,10 +41,16 @@ def test_the_environment_gives_the_first_policy(text, value):
     assert Config({"MDHNP_TUNING": text}).tuning == value
 
 
+@pytest.mark.parametrize(("text", "value"), [("", "auto"), ("Never", "never")])
+def test_the_environment_says_who_computes_small_calls(text, value):
+    assert Config({"MDHNP_HOST": text}).host == value
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
         ("tuning", "never", "'auto', 'background', 'full', 'off'"),
+        ("host", "always", "'auto', 'never'"),
         ("fallback", None, "'numpy', 'error'"),
         ("budget", 0, "positive number of seconds"),
         ("budget", float("inf"), "positive number of seconds"),

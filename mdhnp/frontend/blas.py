@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import NoDoublePrecision, run
+from mdhnp.dispatch import NoDoublePrecision, repeat, run
 from mdhnp.frontend.contraction import Terms, contraction
 from mdhnp.frontend.operands import fallback, fits, left_to_numpy, prepare
 from mdhnp.mdh import Affine, MdHom, trace
@@ -112,7 +112,10 @@ def gemm(
 
 def _blas(function: str, terms: Terms, output: str, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
     a, b, c = operands
-    if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0 and fits(a) and fits(b):
+    plain = c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0
+    if plain and (known := repeat((function, terms), (a, b))) is not None:
+        return known
+    if plain and fits(a) and fits(b):
         try:
             return run((function, terms), (a, b), lambda: _product(function, terms, output, (a, b)))[0]
         except NoDoublePrecision:

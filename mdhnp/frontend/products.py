@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
-from mdhnp.dispatch import NoDoublePrecision, run
+from mdhnp.dispatch import NoDoublePrecision, repeat, run
 from mdhnp.frontend.contraction import contraction
 from mdhnp.frontend.operands import check_casts, deliver, fallback, fits, left_to_numpy, output, prepare
 from mdhnp.mdh import MdHom
@@ -57,6 +57,8 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     >>> int(mdhnp.dot(np.arange(3), np.arange(3)))
     5
     """
+    if out is None and (known := repeat(("dot",), (a, b))) is not None:
+        return known
     if out is None and fits(a) and fits(b):
         try:
             result = run(("dot",), (a, b), lambda: _aligned("dot", (a, b), -2))[0]  # type: ignore[arg-type]

@@ -135,7 +135,8 @@ class Plan:
             for launch in state.launches:
                 kernel, set_arg, global_size, local_size, bindings, _ = launch
                 for index, slot in bindings:
-                    set_arg(index, bound[slot])
+                    if (argument := bound[slot]) is not None:
+                        set_arg(index, argument)
                 event = _enqueue(queue, kernel, global_size, local_size)
             memory.complete(event, queue, bound, arrays_out)
             if memory.transient:
@@ -146,8 +147,7 @@ class Plan:
         else:
             self._states.append(state)
             return
-        self._states.append(state)  # other plans made room, and nothing is wrong with this state
-        self(arrays_in, arrays_out)
+        self(arrays_in, arrays_out)  # other plans made room
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
         """Measure the kernels alone, by the device's own clock.
@@ -187,7 +187,8 @@ class Plan:
             bound = state.memory.bind(queue, arrays_in, arrays_out)
             for launch in state.launches:
                 for index, slot in launch.bindings:
-                    launch.set_arg(index, bound[slot])
+                    if (argument := bound[slot]) is not None:
+                        launch.set_arg(index, argument)
             for _ in range(repeats):
                 events = []
                 for launch in state.launches:

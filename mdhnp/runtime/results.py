@@ -1,7 +1,7 @@
 """Memory of results: new for small ones, for large ones that of earlier results which nobody holds any more.
 
-Takes shapes and dtypes, gives arrays like ``numpy.empty``. It must not know devices. The system clears memory that it
-hands out, which takes longer than many a kernel needs to fill it; memory used again is there already.
+Takes shapes and dtypes, gives what makes arrays as ``numpy.empty`` does. It must not know devices. The system clears
+memory that it hands out, which takes longer than many a kernel needs to fill it; memory used again is there already.
 
 A large result is an array over a *lease* of a block, which holds the block. Every view of the result, and whatever else
 can reach its memory, holds the lease. So the lease dies last, and only then the block is free again.
@@ -11,14 +11,16 @@ import mmap
 import os
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from math import prod
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LARGE", "empty"]
+__all__ = ["LARGE", "maker"]
 
 Array = npt.NDArray[Any]
 
@@ -111,24 +113,32 @@ class _Lease(np.ndarray[Any, Any]):
             blocks.give_back(cast("mmap.mmap", self.base))
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Give an array whose values are what happens to be in memory, as ``numpy.empty`` does.
+def maker(outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
+    """Give what makes new arrays of these shapes and types, of whatever values are in memory, like ``numpy.empty``.
 
-    A large one does not own its memory, as a view does not, and begins at a page's boundary.
-
-    Raises
-    ------
-    MemoryError
-        If there is no memory.
+    Large arrays do not own their memory, as views do not, and begin at a page's boundary. Without memory the maker
+    raises MemoryError.
 
     Examples
     --------
-    >>> empty((3, 4), np.dtype(np.float32)).shape
-    (3, 4)
+    >>> [a.shape for a in maker([((3, 4), np.dtype(np.float32))])()]
+    [(3, 4)]
     """
+    makers = [_maker(shape, dtype) for shape, dtype in outputs]
+    if len(makers) == 1:
+        (make,) = makers
+        return lambda: (make(),)
+    return lambda: tuple([make() for make in makers])
+
+
+def _maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Array]:
     nbytes = prod(shape) * dtype.itemsize
     if nbytes < LARGE or not _OFFERED:
-        return np.empty(shape, dtype)
+        return partial(np.empty, shape, dtype)
+    return partial(_large, nbytes, shape, dtype)
+
+
+def _large(nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     try:
         block = _blocks.take(nbytes)
     except OSError:

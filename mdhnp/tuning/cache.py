@@ -236,6 +236,18 @@ class TuningCache:
         """Give up this process's claim of a key, if it has one; with `owner`, only that search's."""
         self._database.write(lambda db: claims.give_up(db, rows.number_of(db, key), owner))
 
+    def costs(self, device: str) -> str | None:
+        """Give what :meth:`set_costs` kept for a device."""
+        query = "SELECT costs FROM hosts WHERE device = ?"
+        found = self._database.read(lambda db: db.execute(query, (device,)).fetchone())
+        return None if found is None else str(found[0])
+
+    def set_costs(self, device: str, costs: str) -> None:
+        """Keep what small calls cost on a device, for :mod:`mdhnp.tuning.host`."""
+        self._database.write(
+            lambda db: db.execute("INSERT OR REPLACE INTO hosts (device, costs) VALUES (?, ?)", (device, costs))
+        )
+
     def export(self, path: str | os.PathLike[str], device: str | None = None) -> int:
         """Write the user's own entries to a JSON file, those of one device or all; give how many.
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 __all__ = ["VERSION", "NotOurs", "check_stamp", "copy_tables", "create", "in_memory", "is_damage", "transaction"]
 
 APPLICATION = 0x6D64686E  # "mdhn"
-VERSION = 1
+VERSION = 2
 
 _SCHEMA = (
     """CREATE TABLE keys (
@@ -28,10 +28,11 @@ _SCHEMA = (
     """CREATE TABLE claims (
         key INTEGER PRIMARY KEY REFERENCES keys ON DELETE CASCADE, owner TEXT NOT NULL, host TEXT NOT NULL,
         pid INTEGER NOT NULL, started TEXT NOT NULL, heartbeat REAL NOT NULL)""",
+    "CREATE TABLE hosts (device TEXT PRIMARY KEY, costs TEXT NOT NULL)",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
-_TABLES = ("keys", "entries", "measurements", "claims")
+_TABLES = ("keys", "entries", "measurements", "claims", "hosts")
 
 
 class NotOurs(sqlite3.DatabaseError):

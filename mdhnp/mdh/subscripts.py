@@ -1,0 +1,60 @@
+"""The other way round: from an MDH to the einsum that computes the same."""
+
+import string
+from functools import lru_cache, reduce
+from typing import Any
+
+import numpy as np
+
+from mdhnp.mdh.combine import cc, pw
+from mdhnp.mdh.function import Function
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.trace import trace
+from mdhnp.mdh.views import View
+
+__all__ = ["subscripts"]
+
+
+def subscripts(h: MdHom) -> str | None:
+    """Give the subscripts with which ``numpy.einsum`` computes what an MDH does, or None if it cannot.
+
+    It can if the products of all inputs, in their common type, are added, and each index is one dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> product = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
+    >>> subscripts(product.bind(np.ones((2, 3)), np.ones((3, 4))))
+    'ac,cb->ab'
+    """
+    if len(h.outputs) != 1 or h.finish is not None or h.rank > len(string.ascii_letters):
+        return None
+    result, dtypes = h.outputs[0].dtype, tuple(v.dtype for v in h.inputs)
+    if np.result_type(*dtypes) != result or h.scalar != _product(dtypes, result):
+        return None
+    add = pw("or" if result == np.bool_ else "add").resolve([result])
+    if any(c not in (add, cc.resolve([result])) for c in h.combine):
+        return None
+    *terms, output = [_term(v, h) for v in (*h.inputs, *h.outputs)]
+    if None in terms or output is None or len(set("".join(map(str, terms)))) < h.rank:
+        return None
+    return f"{','.join(map(str, terms))}->{output}"
+
+
+def _term(view: View, h: MdHom) -> str | None:
+    """Label a view's axes by the dimensions that walk along the whole of them."""
+    if len(view.accesses) != 1:
+        return None
+    term = ""
+    for index, size in zip(view.accesses[0], view.shape, strict=True):
+        dims = index.dims()
+        if len(dims) != 1 or index != type(index).of(dims[0], h.rank) or h.extents[dims[0]] != size:
+            return None
+        term += string.ascii_letters[dims[0]]
+    return term
+
+
+@lru_cache(maxsize=256)
+def _product(dtypes: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> Function:
+    multiply = np.logical_and if result == np.bool_ else np.multiply
+    return trace(lambda *x: reduce(multiply, [v.astype(result) for v in x]), dtypes)

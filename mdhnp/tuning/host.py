@@ -1,0 +1,184 @@
+"""The host cut-off: which calls NumPy has computed before a device has begun.
+
+Takes MDHs, gives a NumPy function that computes the same where it is fast enough. NumPy's time is estimated from a few
+constants, which are measured once for each device and kept in the tuning cache, as is the time of the device's smallest
+call. So the choice is the same in every process. It must not know how calls are dispatched.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.mdh import MdHom
+from mdhnp.mdh.subscripts import subscripts
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.plan import Plan
+from mdhnp.tuning.cache import cache
+
+__all__ = ["Costs", "Host", "costs_of", "host_for"]
+
+Array = npt.NDArray[Any]
+
+#: No call of more points is worth the question, since no NumPy computes it while a device begins.
+_SMALL = 2**22
+
+# `np.einsum` itself takes as long to call this as this takes for small arrays.
+_einsum: Callable[..., Any] = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
+_dot = np.ndarray.dot
+
+_TRIVIAL = Program(
+    "__kernel void trivial(__global const float *x, __global float *y) { y[0] = x[0]; }",
+    (Kernel("trivial", 1, 1, (Argument("input", 0), Argument("output", 0))),),
+    (),
+)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds that things take at least.
+
+    Attributes
+    ----------
+    launch : float
+        The device's smallest call.
+    call : float
+        NumPy's smallest matrix product or einsum.
+    einsum : float
+        One more product of an einsum.
+    product : dict of str to (float, float)
+        By dtype: one more multiplication and addition of a matrix product, one more element in its operands.
+    """
+
+    launch: float
+    call: float
+    einsum: float
+    product: dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A NumPy function in place of a kernel.
+
+    Attributes
+    ----------
+    compute : callable
+        Takes the MDH's inputs, gives a new C-contiguous array or a scalar.
+    name : str
+        What it is, for people.
+    seconds : float
+        Its time, estimated.
+    launch : float
+        Seconds of the device's smallest call.
+    """
+
+    compute: Callable[..., Any]
+    name: str
+    seconds: float
+    launch: float
+
+
+def host_for(h: MdHom, device: Device) -> Host | None:
+    """Give the NumPy function that computes an MDH faster than `device` begins to, or None if there is none."""
+    if h.points > _SMALL:
+        return None
+    text = subscripts(h)
+    if text is None:
+        return None
+    costs = costs_of(device)
+    operands, dtypes = (*h.inputs, *h.outputs), {v.dtype for v in (*h.inputs, *h.outputs)}
+    product = _matrix_product(text) if len(dtypes) == 1 else None
+    if product is not None and (rate := costs.product.get(dtypes.pop().name)) is not None:
+        elements = sum(prod(v.shape) for v in operands)
+        found = Host(product, "numpy.dot", costs.call + h.points * rate[0] + elements * rate[1], costs.launch)
+    else:
+        seconds = costs.call + h.points * costs.einsum
+        found = Host(_general(text, len(h.inputs)), f'numpy.einsum("{text}")', seconds, costs.launch)
+    return found if found.seconds < costs.launch else None
+
+
+def _matrix_product(text: str) -> Callable[[Any, Any], Any] | None:
+    """Give the product of two matrices or vectors that an einsum is, if it is one."""
+    operands, _, output = text.partition("->")
+    terms = operands.split(",")
+    if len(terms) != 2 or any(len(t) != len(set(t)) or len(t) > 2 for t in terms):
+        return None
+    common = set(terms[0]) & set(terms[1])
+    kept = "".join(terms).translate({ord(c): None for c in common})
+    if len(common) != 1 or common & set(output) or sorted(kept) != sorted(output):
+        return None
+    k = common.pop()
+    if output != kept:  # the transpose of the product is the product of the transposes
+        swapped = _matrix_product(f"{terms[1]},{terms[0]}->{output}")
+        return None if swapped is None else lambda a, b: swapped(b, a)
+    turn_a, turn_b = terms[0][-1] != k, terms[1][0] != k
+    if turn_a:
+        return (lambda a, b: _dot(a.T, b.T)) if turn_b else lambda a, b: _dot(a.T, b)
+    return (lambda a, b: _dot(a, b.T)) if turn_b else _dot
+
+
+def _general(text: str, operands: int) -> Callable[..., Any]:
+    if operands == 1:  # NumPy gives some results as views
+        return lambda a: np.array(_einsum(text, a), order="C")
+    return lambda *arrays: _einsum(text, *arrays, order="C")
+
+
+_known: dict[str, Costs] = {}
+
+
+def costs_of(device: Device) -> Costs:
+    """Give what is known about a device and NumPy beside it; measures where nothing is, in some milliseconds."""
+    key = f"{device.identity}|numpy {np.__version__}"
+    found = _known.get(key)
+    if found is None:
+        kept = cache().costs(key)
+        found = None if kept is None else _read(kept)
+        if found is None:
+            found = _measure(device)
+            cache().set_costs(key, json.dumps(asdict(found)))
+        _known[key] = found
+    return found
+
+
+def _read(text: str) -> Costs | None:
+    """Read what :func:`costs_of` wrote; None if it is damaged."""
+    try:
+        read = json.loads(text)
+        product = {str(dtype): (float(point), float(element)) for dtype, (point, element) in read["product"].items()}
+        return Costs(float(read["launch"]), float(read["call"]), float(read["einsum"]), product)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _measure(device: Device) -> Costs:
+    x, y = np.zeros(1, np.float32), np.zeros(1, np.float32)
+    trivial = Plan(device, _TRIVIAL, [Layout.of(x)], [Layout.of(y)])
+    tiny, ones = np.ones((4, 4), np.float32), np.ones((32, 32), np.float64)
+    launch, call = _seconds(partial(trivial, [x], [y])), _seconds(partial(_dot, tiny, tiny))
+    einsum = (_seconds(partial(_einsum, "ij,jk->ik", ones, ones)) - call) / 32**3
+    product = {}
+    for dtype in (np.float32, np.float64):
+        square, wide = np.ones((64, 64), dtype), np.ones((256, 256), dtype)
+        point = max(_seconds(partial(_dot, square, square)) - call, 0.0) / 64**3
+        element = max(_seconds(partial(_dot, wide, wide[0])) - call - 256**2 * point, 0.0) / 256**2
+        product[np.dtype(dtype).name] = (point, element)
+    return Costs(launch, call, max(einsum, 0.0), product)
+
+
+def _seconds(work: Callable[[], Any], runs: int = 20) -> float:
+    """Give the time that three quarters of all runs take at least."""
+    work()
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return sorted(times)[runs // 4]

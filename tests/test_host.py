@@ -1,0 +1,208 @@
+"""The host cut-off: NumPy computes what it has computed before a device begins, with the same results, and says so."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp import config, dispatch
+from mdhnp.mdh.subscripts import subscripts
+from mdhnp.runtime.devices import Device
+from mdhnp.tuning import host
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.host import Costs, Host, costs_of
+
+#: A device that begins after a millisecond, beside a NumPy like any: all small calls are NumPy's.
+SLOW = Costs(1e-3, 1e-6, 1e-9, {"float32": (2e-11, 1e-10), "float64": (4e-11, 1e-10)})
+#: One that begins at once.
+QUICK = Costs(1e-9, *list(vars(SLOW).values())[1:])
+
+
+@pytest.fixture(autouse=True)
+def auto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let NumPy compute, with costs that do not depend on the machine."""
+    monkeypatch.setattr(host, "costs_of", lambda device: SLOW)
+    dispatch.forget()
+    with config(host="auto"):
+        yield
+    dispatch.forget()
+
+
+def seen(function: Any, *arguments: Any, **keywords: Any) -> tuple[Any, list[Host | None]]:
+    """Give a call's result, and who computed it."""
+    with dispatch.observe() as plans:
+        found = function(*arguments, **keywords)
+    return found, [prepared.host for prepared, _ in plans]
+
+
+RNG = np.random.default_rng(0)
+DTYPES = [np.dtype(t) for t in ("?", "i1", "u2", "i4", "u8", "f4", "f8")]
+EINSUMS = {
+    "ij,jk->ik": ((3, 4), (4, 5)),
+    "ij,jk->ki": ((3, 4), (4, 5)),
+    "ij,kj->ik": ((3, 4), (5, 4)),
+    "ji,jk": ((4, 3), (4, 5)),
+    "ji,kj->ki": ((4, 3), (5, 4)),
+    "ij,j->i": ((3, 4), (4,)),
+    "j,ji->i": ((4,), (4, 3)),
+    "i,i->": ((4,), (4,)),
+    "i,j->ji": ((4,), (3,)),
+    "ij,ij->": ((3, 4), (3, 4)),
+    "ij,ij->ji": ((3, 4), (3, 4)),
+    "ij,ik->": ((3, 4), (3, 5)),
+    "ii,ij->j": ((3, 3), (3, 4)),
+    "bij,bjk->bik": ((2, 3, 4), (2, 4, 5)),
+    "ii->i": ((3, 3),),
+    "ij->ji": ((3, 4),),
+    "ij->": ((3, 4),),
+    "ij,jk,kl->il": ((3, 4), (4, 5), (5, 2)),
+}
+
+
+def arrays(shapes: Any, dtypes: Any) -> list[Any]:
+    return [RNG.integers(0, 4, s).astype(t) for s, t in zip(shapes, dtypes, strict=False)]
+
+
+@pytest.mark.parametrize("text", EINSUMS)
+def test_einsums_are_numpys(text: str) -> None:
+    for first in DTYPES:
+        for second in DTYPES:
+            operands = arrays(EINSUMS[text], (first, second, first))
+            expected = np.einsum(text, *operands)
+            for _ in range(2):
+                found, hosts = seen(mdhnp.einsum, text, *operands)
+                assert hosts
+                assert None not in hosts
+                assert (found.shape, found.dtype, type(found)) == (expected.shape, expected.dtype, type(expected))
+                assert found.flags.c_contiguous
+                assert not any(np.may_share_memory(found, operand) for operand in operands)
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_strided_unaligned_and_read_only_operands() -> None:
+    a = np.arange(48, dtype=np.float32).reshape(6, 8)
+    odd = np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(np.float32).reshape(6, 8)
+    assert not odd.flags.aligned
+    for x in (a[::2, ::-2], a.T[:4, :3], np.broadcast_to(a[0, :4], (3, 4)), odd[:3, :4]):
+        for _ in range(2):
+            np.testing.assert_array_equal(mdhnp.matmul(x, x.T), np.matmul(x, x.T))
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (mdhnp.matmul, ((3, 4), (4, 5))), (mdhnp.matmul, ((2, 3, 4), (2, 4, 5))), (mdhnp.matmul, ((4,), (4,))),
+        (mdhnp.dot, ((3, 4), (4, 5))), (mdhnp.dot, ((4,), (4,))), (mdhnp.gemv, ((3, 4), (4,))),
+        (mdhnp.gemm, ((3, 4), (4, 5))),
+    ],
+)  # fmt: skip
+def test_products_are_numpys_and_counted(function: Any, shapes: Any) -> None:
+    a, b = arrays(shapes, ("f4", "f4"))
+    before = mdhnp.host_counts().get(function.__name__, 0)
+    for _ in range(3):
+        found, hosts = seen(function, a, b)
+        assert isinstance(hosts[0], Host)
+        np.testing.assert_array_equal(found, np.matmul(a, b))
+        assert type(found) is type(np.matmul(a, b))
+        function(a, b)
+    assert mdhnp.host_counts()[function.__name__] - before == 6
+
+
+def test_what_numpy_has_no_function_for_runs_on_the_device(device: Device) -> None:
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    shortest = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.pw("min")}, "A[i,j], B[i,j] -> C[i]")
+    repeated = mdhnp.md_hom(np.multiply, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i], B[i] -> C[i]")
+    calls = [
+        (lambda: shortest(a, a), (2 * a).min(axis=1)),
+        (lambda: repeated(a[0], a[0], j=3), 3 * a[0] ** 2),
+        (lambda: mdhnp.gemm(a, a.T, alpha=2), 2 * a @ a.T),
+        (lambda: mdhnp.einsum("ij,ij->ij", a[:1], a), a[:1] * a),
+        (lambda: mdhnp.matmul(a, a.T, dtype=np.float64), a.astype(float) @ a.T),
+    ]
+    for call, expected in calls:
+        found, hosts = seen(call)
+        assert hosts == [None]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_plain_sum_of_products_is_recognized_whoever_wrote_it() -> None:
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    product = mdhnp.md_hom(
+        np.multiply, {"i": mdhnp.cc, "k": mdhnp.pw("add"), "j": mdhnp.cc}, "A[i,k], B[k,j] -> C[j,i]"
+    )
+    assert subscripts(product.bind(a, a.T)) == "ab,bc->ca"
+    found, hosts = seen(product, a, a.T)
+    assert isinstance(hosts[0], Host)
+    np.testing.assert_array_equal(found, (a @ a.T).T)
+
+
+def test_settings_decide_and_both_ways_are_kept(device: Device) -> None:
+    a = np.ones((3, 3), np.float32)
+    for _ in range(2):
+        for setting, hosted in (("auto", True), ("never", False)):
+            with config(host=setting):
+                found, hosts = seen(mdhnp.matmul, a, a)
+                assert isinstance(hosts[0], Host) == hosted
+                np.testing.assert_array_equal(found, 3)
+                np.testing.assert_array_equal(mdhnp.matmul(a, a), 3)
+    assert len(dispatch._plans) == 2
+
+
+def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    h = {n: mdhnp.explain(mdhnp.matmul, np.ones((n, n), np.float32), np.ones((n, n), np.float32)) for n in (4, 400)}
+    assert [h[n].launches[0].host is None for n in (4, 400)] == [False, True]
+    monkeypatch.setattr(host, "costs_of", lambda device: QUICK)
+    assert host.host_for(h[4].launches[0].mdhom, h[4].launches[0].device) is None
+
+
+def test_explain_says_so() -> None:
+    text = str(mdhnp.explain(mdhnp.matmul, np.ones((3, 3)), np.ones((3, 3))))
+    assert "computed  by NumPy: numpy.dot takes about 1.0 µs, the device's smallest call 1000.0 µs" in text
+    assert "config.host" in text
+    text = str(mdhnp.explain(mdhnp.einsum, "ij,ij->", np.ones((3, 3)), np.ones((3, 3))))
+    assert 'numpy.einsum("ab,ab->")' in text
+
+
+def test_tune_tunes_kernels() -> None:
+    a = np.ones((4, 4), np.float32)
+    assert len(mdhnp.tune(mdhnp.matmul, a, a, budget=0.5, evaluations=1, progress=False)) == 1
+
+
+def test_threads_agree() -> None:
+    a, found = np.ones((5, 5)), []
+    threads = [threading.Thread(target=lambda: found.append(mdhnp.matmul(a, a))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((f == 5).all() for f in found)
+    assert len(found) == 8
+
+
+def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(host, "_known", {})
+    measured: list[Costs] = []
+    original = host._measure
+    monkeypatch.setattr(host, "_measure", lambda d: measured.append(original(d)) or measured[-1])
+    first = costs_of(device)
+    assert first.launch > first.call > 0
+    assert set(first.product) == {"float32", "float64"}
+    assert costs_of(device) == first
+    host._known.clear()
+    assert costs_of(device) == first
+    assert len(measured) == 1
+    cache().close()
+    for damaged in ("", "[]", '{"launch": 1}', '{"launch": "x", "call": 1, "einsum": 1, "product": {}}'):
+        with sqlite3.connect(cache().path) as db:
+            db.execute("UPDATE hosts SET costs = ?", (damaged,))
+        db.close()
+        host._known.clear()
+        costs_of(device)
+    assert len(measured) == 5
