@@ -8,7 +8,6 @@ and how they run.
 from numpy import einsum_path
 
 from mdhnp import linalg
-from mdhnp.dispatch import host_counts
 from mdhnp.explain import Explanation, explain
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
@@ -25,6 +24,7 @@ from mdhnp.runtime.plan import LaunchError
 from mdhnp.runtime.programs import BuildError
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.settings import config
+from mdhnp.tuning.host import host_counts
 from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"

@@ -36,7 +36,6 @@ __all__ = [
     "Prepared",
     "computes_doubles",
     "forget",
-    "host_counts",
     "observe",
     "prepare",
     "repeat",
@@ -77,8 +76,6 @@ class Prepared:
         Allocates the results.
     host : Host or None
         The NumPy function that computes the call instead of kernels; then there is no program.
-    count : _Count or None
-        Counts the calls that NumPy computes.
     watch : Watch or None
         Sees to it that what is not tuned will be; None where there is nothing to do.
     owner : weakref.ref or None
@@ -94,18 +91,8 @@ class Prepared:
     plan: Plan | None = None
     make: Callable[[], tuple[Array, ...]] = field(default=tuple, repr=False, compare=False)
     host: Host | None = None
-    count: "_Count | None" = field(default=None, repr=False, compare=False)
     watch: Watch | None = field(default=None, repr=False, compare=False)
     owner: "weakref.ref[Any] | None" = field(default=None, repr=False, compare=False)
-
-
-class _Count:
-    """Calls of one function that NumPy computed. Without a lock, for which a signal handler's call would wait."""
-
-    __slots__ = ("calls",)
-
-    def __init__(self) -> None:
-        self.calls = 0
 
 
 class _Plans:
@@ -162,7 +149,6 @@ class _Plans:
         self.lock = threading.RLock()  # a thread that is not here may hold the old one
 
 
-_hosted: dict[str, _Count] = {}
 _cache = _Plans()
 _plans = _cache.young
 _Seen = list[tuple[Prepared, Sequence[Array]]]
@@ -210,9 +196,10 @@ def repeat(call: Hashable, operands: Sequence[Any]) -> Any:
     prepared = _plans.get(key)
     if prepared is None:
         return None
-    if prepared.count is not None and prepared.host is not None and not _observers.get():
-        prepared.count.calls += 1
-        result = prepared.host.compute(*operands)
+    host = prepared.host
+    if host is not None and not _observers.get():
+        host.count.calls += 1
+        result = host.compute(*operands)
     else:
         for a in operands:
             if not a.flags.aligned:
@@ -257,12 +244,11 @@ def run(
 
 def _made(call: Hashable, h: MdHom, arrays: Sequence[Array]) -> Prepared:
     device = default_device()
-    host = host_for(h, device) if config.host == "auto" and 0 not in h.extents else None
+    function = call[0] if isinstance(call, tuple) and isinstance(call[0], str) else "md_hom"
+    host = host_for(function, h, device) if config.host == "auto" else None
     if host is None:
         return prepare(h, [Layout.of(a) for a in arrays], device)
-    function = call[0] if isinstance(call, tuple) and isinstance(call[0], str) else "md_hom"
-    count = _hosted.setdefault(function, _Count())
-    return Prepared(h, device, tuple((v.shape, v.dtype) for v in h.outputs), host=host, count=count)
+    return Prepared(h, device, tuple((v.shape, v.dtype) for v in h.outputs), host=host)
 
 
 def _run(key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -282,8 +268,8 @@ def _execute(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _without_kernels(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    if prepared.host is not None and prepared.count is not None:
-        prepared.count.calls += 1
+    if prepared.host is not None:
+        prepared.host.count.calls += 1
         result = prepared.host.compute(*arrays)
         return (result if type(result) is np.ndarray else np.asarray(result),)
     found = interpret(prepared.mdhom, *arrays)
@@ -359,24 +345,6 @@ def _generated(chain: Sequence[Stage], schedules: Sequence[Schedule], device: De
     for stage, schedule in zip(chain, schedules, strict=True):
         check(stage.mdhom, schedule, device.caps)
     return generate(chain, schedules, device.caps, _default)
-
-
-def host_counts() -> dict[str, int]:
-    """Give the number of calls in this process that were too small for a device, so that NumPy computed them.
-
-    By function; see ``config.host``. A call of more than two operands counts once for each pair.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> before = mdhnp.host_counts().get("matmul", 0)
-    >>> with mdhnp.config(host="auto"):
-    ...     product = mdhnp.matmul(np.eye(2), np.eye(2))
-    >>> mdhnp.host_counts()["matmul"] - before
-    1
-    """
-    return {function: count.calls for function, count in list(_hosted.items())}
 
 
 def forget() -> None:

@@ -158,7 +158,7 @@ def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.Monkey
     h = {n: mdhnp.explain(mdhnp.matmul, np.ones((n, n), np.float32), np.ones((n, n), np.float32)) for n in (4, 400)}
     assert [h[n].launches[0].host is None for n in (4, 400)] == [False, True]
     monkeypatch.setattr(host, "costs_of", lambda device: QUICK)
-    assert host.host_for(h[4].launches[0].mdhom, h[4].launches[0].device) is None
+    assert host.host_for("matmul", h[4].launches[0].mdhom, h[4].launches[0].device) is None
 
 
 def test_explain_says_so() -> None:

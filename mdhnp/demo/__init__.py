@@ -37,7 +37,7 @@ def run(save: Path | None = None) -> int:
     console.print(machine(default_device()))
     rows = []
     # A call that stops to be tuned would not be timed by turns with its peer.
-    with console.status("") as status, config(tuning="off"):
+    with console.status("") as status, config(tuning="off", host="never"):
         for case in all_cases():
             status.update(f"{case.call} on {case.data}")
             rows.append(measure(case))

@@ -8,7 +8,7 @@ call. So the choice is the same in every process. It must not know how calls are
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import prod
 from typing import Any
@@ -24,7 +24,7 @@ from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
 from mdhnp.tuning.cache import cache
 
-__all__ = ["Costs", "Host", "costs_of", "host_for"]
+__all__ = ["Costs", "Host", "costs_of", "host_counts", "host_for"]
 
 Array = npt.NDArray[Any]
 
@@ -78,31 +78,73 @@ class Host:
         Its time, estimated.
     launch : float
         Seconds of the device's smallest call.
+    count : Count
+        Of the calls that it has computed.
     """
 
     compute: Callable[..., Any]
     name: str
     seconds: float
     launch: float
+    count: "Count" = field(repr=False, compare=False)
 
 
-def host_for(h: MdHom, device: Device) -> Host | None:
-    """Give the NumPy function that computes an MDH faster than `device` begins to, or None if there is none."""
-    if h.points > _SMALL:
-        return None
-    text = subscripts(h)
+class Count:
+    """Calls of one function that NumPy computed. Without a lock, for which a signal handler's call would wait."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+_counts: dict[str, Count] = {}
+
+
+def host_counts() -> dict[str, int]:
+    """Give the number of calls in this process that were too small for a device, so that NumPy computed them.
+
+    By function; see ``config.host``. A call of more than two operands counts once for each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> with mdhnp.config(host="auto"):
+    ...     product = mdhnp.matmul(np.eye(2), np.eye(2))
+    >>> mdhnp.host_counts()["matmul"]
+    1
+    """
+    return {function: count.calls for function, count in list(_counts.items())}
+
+
+def host_for(function: str, h: MdHom, device: Device) -> Host | None:
+    """Give what NumPy computes an MDH with faster than `device` begins to, or None if there is nothing.
+
+    Parameters
+    ----------
+    function : str
+        Whose calls are counted.
+    h : MdHom
+        What is computed.
+    device : Device
+        Where it would be.
+    """
+    text = subscripts(h) if 0 < h.points <= _SMALL else None
     if text is None:
         return None
     costs = costs_of(device)
     operands, dtypes = (*h.inputs, *h.outputs), {v.dtype for v in (*h.inputs, *h.outputs)}
     product = _matrix_product(text) if len(dtypes) == 1 else None
     if product is not None and (rate := costs.product.get(dtypes.pop().name)) is not None:
-        elements = sum(prod(v.shape) for v in operands)
-        found = Host(product, "numpy.dot", costs.call + h.points * rate[0] + elements * rate[1], costs.launch)
+        compute, name = product, "numpy.dot"
+        seconds = costs.call + h.points * rate[0] + sum(prod(v.shape) for v in operands) * rate[1]
     else:
+        compute, name = _general(text, len(h.inputs)), f'numpy.einsum("{text}")'
         seconds = costs.call + h.points * costs.einsum
-        found = Host(_general(text, len(h.inputs)), f'numpy.einsum("{text}")', seconds, costs.launch)
-    return found if found.seconds < costs.launch else None
+    if seconds >= costs.launch:
+        return None
+    return Host(compute, name, seconds, costs.launch, _counts.setdefault(function, Count()))
 
 
 def _matrix_product(text: str) -> Callable[[Any, Any], Any] | None:
