@@ -112,8 +112,8 @@ def host_counts() -> dict[str, int]:
     >>> import mdhnp
     >>> with mdhnp.config(host="auto"):
     ...     product = mdhnp.matmul(np.eye(2), np.eye(2))
-    >>> mdhnp.host_counts()["matmul"]
-    1
+    >>> mdhnp.host_counts()["matmul"] > 0
+    True
     """
     return {function: count.calls for function, count in list(_counts.items())}
 
