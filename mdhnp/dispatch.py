@@ -280,12 +280,15 @@ def _run_untuned(policy: Tuning, key: Hashable, prepared: Prepared, arrays: Sequ
     """Run a plan whose schedules are not all tuned, and have them tuned when the policy says so."""
     watch = prepared.watch
     assert watch is not None
+    if policy == "auto":
+        begin = time.perf_counter()
+        results = _execute(prepared, arrays)
+        if watch.is_due(time.perf_counter() - begin) and watch.tune(exhaustive=False):
+            _renewed(key, prepared)
+        return results
     if policy == "full" and watch.tune(exhaustive=True):
         prepared = _renewed(key, prepared)
-    begin = time.perf_counter()
     results = _execute(prepared, arrays)
-    if policy == "auto" and watch.is_due(time.perf_counter() - begin) and watch.tune(exhaustive=False):
-        _renewed(key, prepared)
     if policy == "background":
         watch.tune_later(partial(_renewed, key, prepared))
     return results

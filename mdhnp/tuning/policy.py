@@ -46,8 +46,8 @@ class Watch:
         Tuning is begun when the calls have taken as long as it may take itself: whoever knows no more of the future
         loses no more than half of the time that way. Then calls are counted anew.
         """
-        spent = self._spent + seconds
-        due = spent >= config.budget or seconds >= _HEAVY * config.budget
+        spent, budget = self._spent + seconds, config.budget
+        due = spent >= budget or seconds >= _HEAVY * budget
         self._spent = 0.0 if due else spent
         return due
 
