@@ -27,13 +27,15 @@ _MEMORY, _CACHE = 18e9, 28e9
 _L2_BYTES = 40
 #: Cycles an element to copy a tile as it lies, turned in registers, and one by one.
 _COPY = (0.2, 0.6, 1.5)
+#: Cycles to begin in another row of an array of which a stencil reads neighbours.
+_ROW = 2.0
 #: Part of the shorter of computing and moving data that the longer one does not hide.
 _EXPOSED = 0.4
 _GROUP_OVERHEAD = 1.5e-6
 #: Bytes of a memory page, and how many the first level of address translation remembers.
 _PAGE, _PAGES = 4096, 64
 #: How much longer one work-group a core takes than many, for want of balance.
-_STRAGGLE = 0.7
+_STRAGGLE = 1.5
 #: Waking the other cores' threads.
 _WAKE = 5e-6
 #: Launch of the kernel that combines a split reduction's parts.
@@ -100,7 +102,8 @@ class _Model:
                 stride = np.where(self.moves[d], abs(facts.strides[n][d]), stride)
             stride = np.where(lanes & self.packed[:, n], self._packed_stride(n), stride)
             points = _product(self.pt, facts.depends[n]) / np.where(lanes, self.width, 1)
-            vectors, waiting = self._neighbours(view, points)
+            vectors, waiting, lines = self._neighbours(view, points)
+            paged += _ROW * lines * bool(facts.depends[n])
             loads += vectors * np.where(lanes, self._vector_load(stride), 1.0)
             live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * self.registers, 1.0)
             count = vectors * np.where(lanes, self.registers, 1.0)
@@ -134,8 +137,8 @@ class _Model:
             )
         return stride
 
-    def _neighbours(self, view: View, points: Floats) -> tuple[Floats, Floats]:
-        """Loads of a private tile, and how many of them wait in registers for the tile's other rows.
+    def _neighbours(self, view: View, points: Floats) -> tuple[Floats, Floats, Floats]:
+        """Loads of a private tile, how many of them wait in registers for the tile's other rows, and the array's rows.
 
         A stencil that fills its box loads each of the tile's neighbours once, at every distance along the vectors.
         """
@@ -143,9 +146,9 @@ class _Model:
         for axis in range(len(view.shape)):
             constants = [a[axis].constant for a in view.accesses]
             spans.append(max(constants) - min(constants))
-        if len(view.accesses) == 1 or np.prod([span + 1 for span in spans]) != len(view.accesses):
-            return points * len(view.accesses), np.zeros(len(points))
-        loads, waiting = np.ones(len(points)), np.ones(len(points))
+        if len(view.accesses) == 1:
+            return points, np.zeros(len(points)), np.zeros(len(points))
+        loads, waiting, lines = (np.ones(len(points)) for _ in range(3))
         again = np.zeros(len(points), bool)
         for index, span in zip(view.accesses[0], spans, strict=True):
             rows, moves = np.ones(len(points)), np.zeros(len(points), bool)
@@ -157,7 +160,11 @@ class _Model:
             again |= ~moves & (rows > 1) & (span > 0)
             loads = loads * here
             waiting = waiting * np.where(moves, rows / self.width * (span + 1), rows)
-        return loads, np.where(again, waiting, 0.0)
+            lines = lines * np.where(moves, 1.0, rows + span)
+        if np.prod([span + 1 for span in spans]) != len(view.accesses):
+            # A cross, say: few neighbours are shared.
+            return points * len(view.accesses), points * (len(view.accesses) - 1), lines
+        return loads, np.where(again, waiting, 0.0), lines
 
     def _trips(self, n: int) -> Floats:
         """Private tiles that the innermost loops of a reduction walk through in an input."""

@@ -193,7 +193,7 @@ def _with_groups(facts: Facts, choices: Choices, caps: DeviceCaps) -> Choices:
     for d in range(h.rank):
         if d in facts.combined and (h.operator is None or results > 1 << 16):
             continue
-        for wanted in (caps.compute_units, 2 * caps.compute_units, 4 * caps.compute_units):
+        for wanted in (n * caps.compute_units for n in (1, 2, 4, 8)):
             able = tiles[:, d] >= wanted
             if d in facts.combined:
                 able &= choices.results == PRIVATE
