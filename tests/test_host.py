@@ -206,3 +206,10 @@ def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
         host._known.clear()
         costs_of(device)
     assert len(measured) == 5
+    cache().clear(device="another")
+    assert cache().costs(device.identity) is not None
+    cache().clear(device=device.identity)
+    assert cache().costs(device.identity) is None
+    cache().set_costs(device.identity, "{}")
+    cache().clear()
+    assert cache().costs(device.identity) is None

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from mdhnp.runtime.paths import data_folder
 from mdhnp.tuning import claims, rows, schema
 from mdhnp.tuning.database import Database
@@ -157,7 +159,7 @@ class TuningCache:
         return [pair for row in found if (pair := rows.to_pair(row)) is not None]
 
     def clear(self, key: Key | None = None, *, device: str | None = None) -> int:
-        """Forget the entry and measurements of one key, those of one device, or all.
+        """Forget the entry and measurements of one key, those of one device, or all, with what small calls cost there.
 
         Returns
         -------
@@ -178,6 +180,8 @@ class TuningCache:
             chosen = f"key IN (SELECT id FROM keys WHERE {condition})"
             count = db.execute(f"DELETE FROM entries WHERE {chosen}", values).rowcount
             db.execute(f"DELETE FROM measurements WHERE {chosen}", values)
+            if key is None:
+                db.execute("DELETE FROM hosts WHERE ? IN (device, '')", (device or "",))
             # A key that is being tuned stays, for its claim.
             db.execute(f"DELETE FROM keys WHERE {condition} AND id NOT IN (SELECT key FROM claims)", values)
             return count
@@ -237,16 +241,15 @@ class TuningCache:
         self._database.write(lambda db: claims.give_up(db, rows.number_of(db, key), owner))
 
     def costs(self, device: str) -> str | None:
-        """Give what :meth:`set_costs` kept for a device."""
-        query = "SELECT costs FROM hosts WHERE device = ?"
-        found = self._database.read(lambda db: db.execute(query, (device,)).fetchone())
+        """Give what :meth:`set_costs` kept for a device and this NumPy."""
+        query = "SELECT costs FROM hosts WHERE device = ? AND numpy = ?"
+        found = self._database.read(lambda db: db.execute(query, (device, np.__version__)).fetchone())
         return None if found is None else str(found[0])
 
     def set_costs(self, device: str, costs: str) -> None:
-        """Keep what small calls cost on a device, for :mod:`mdhnp.tuning.host`."""
-        self._database.write(
-            lambda db: db.execute("INSERT OR REPLACE INTO hosts (device, costs) VALUES (?, ?)", (device, costs))
-        )
+        """Keep what small calls cost on a device and in this NumPy, for :mod:`mdhnp.tuning.host`."""
+        values = device, np.__version__, costs
+        self._database.write(lambda db: db.execute("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?)", values))
 
     def export(self, path: str | os.PathLike[str], device: str | None = None) -> int:
         """Write the user's own entries to a JSON file, those of one device or all; give how many.

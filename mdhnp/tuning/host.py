@@ -178,7 +178,7 @@ _known: dict[str, Costs] = {}
 
 def costs_of(device: Device) -> Costs:
     """Give what is known about a device and NumPy beside it; measures where nothing is, in some milliseconds."""
-    key = f"{device.identity}|numpy {np.__version__}"
+    key = device.identity
     found = _known.get(key)
     if found is None:
         kept = cache().costs(key)

@@ -28,7 +28,7 @@ _SCHEMA = (
     """CREATE TABLE claims (
         key INTEGER PRIMARY KEY REFERENCES keys ON DELETE CASCADE, owner TEXT NOT NULL, host TEXT NOT NULL,
         pid INTEGER NOT NULL, started TEXT NOT NULL, heartbeat REAL NOT NULL)""",
-    "CREATE TABLE hosts (device TEXT PRIMARY KEY, costs TEXT NOT NULL)",
+    "CREATE TABLE hosts (device TEXT NOT NULL, numpy TEXT NOT NULL, costs TEXT NOT NULL, PRIMARY KEY (device, numpy))",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
