@@ -84,6 +84,11 @@ def matmul(
     >>> mdhnp.matmul(np.arange(6.0).reshape(2, 3), np.ones(3))
     array([ 3., 12.])
     """
+    # As in `_call`, but sooner: handing the arguments on takes a tenth of the time of a tiny product.
+    if out is None and dtype is None and axes is None and order == "K" and casting == "same_kind" and not others:
+        known = repeat(("matmul",), (x1, x2))
+        if known is not None:
+            return known
     return _call("matmul", (x1, x2), out, casting, order, dtype, axes, others)
 
 
