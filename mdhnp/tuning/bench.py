@@ -9,7 +9,6 @@ searched, nor the cache.
 import math
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from statistics import median
@@ -112,7 +111,7 @@ class Bench:
         self.device = found[task.position]
         self.h = task.mdhom
         rng = np.random.default_rng(task.seed)
-        self.inputs = [_filled(v, self.h.extents, rng) for v in self.h.inputs]
+        self.inputs = [_filled(v, rng) for v in self.h.inputs]
         self.outputs, targets = _results(self.h)
         self.stage = Stage(self.h, tuple(Argument("input", n) for n in range(len(self.inputs))), targets)
         self._built: dict[Schedule, Plan] = {}
@@ -200,7 +199,7 @@ def _results(h: MdHom) -> tuple[list[Array], tuple[Argument, ...]]:
     arrays: list[Array] = []
     targets = []
     for n, view in enumerate(h.outputs):
-        array = np.zeros(_reach(view, h.extents), view.dtype)
+        array = np.zeros(_reach(view), view.dtype)
         if n and interleaved(h.outputs[n - 1], view):
             arrays[-1] = array
         else:
@@ -209,14 +208,14 @@ def _results(h: MdHom) -> tuple[list[Array], tuple[Argument, ...]]:
     return arrays, tuple(targets)
 
 
-def _reach(view: View, extents: Sequence[int]) -> int:
-    """Elements from the array's lowest address to the highest one that the view reaches."""
-    return 1 + max(view.linear(access).span(extents)[1] for access in view.accesses)
+def _reach(view: View) -> int:
+    """Elements from the array's lowest address to the highest one."""
+    return view.offset + view.elements()
 
 
-def _filled(view: View, extents: Sequence[int], rng: np.random.Generator) -> Array:
-    """Random elements for all addresses the view reaches, from the lowest on."""
-    count = view.offset + view.elements() if view.boundary is not None else _reach(view, extents)
+def _filled(view: View, rng: np.random.Generator) -> Array:
+    """Random elements for all addresses of a view."""
+    count = _reach(view)
     if view.dtype.kind == "f":
         return rng.random(count, np.float32).astype(view.dtype) - view.dtype.type(0.5)
     if view.dtype.kind == "b":
