@@ -13,21 +13,26 @@ import numpy as np
 from schedules import CAPS
 from strategies import Array
 
-from mdhnp.codegen import Program, generate
+from mdhnp.codegen import Program, generate, generate_general, resized
 from mdhnp.mdh import MdHom, Pattern, Stage, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
+from mdhnp.schedule.general import for_all_sizes, form
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 
 @dataclass(frozen=True)
 class Named:
-    """An MDH on given arrays, and what of the plain schedule of its first stage is changed."""
+    """An MDH on given arrays, and what of the plain schedule of its first stage is changed.
+
+    A `general` one has the kernel that serves all sizes.
+    """
 
     pattern: Pattern
     shapes: tuple[tuple[int, ...], ...]
     changes: Mapping[str, Any]
     dtype: str = "f4"
+    general: bool = False
 
     def arrays(self) -> tuple[Array, ...]:
         """Small whole numbers, the same ones each time."""
@@ -42,11 +47,21 @@ class Named:
     def program(self, caps: DeviceCaps = CAPS) -> Program:
         """The generated program; stages and kernels after the first have plain schedules."""
         steps: list[Stage] = [replace(s, mdhom=canonical(s.mdhom)) for s in stages(self.mdhom())]
+        if self.general:
+            return self._for_all_sizes(*steps, caps)
         used = [plain(s.mdhom, caps) for s in steps]
         used[0] = replace(used[0], **self.changes)
         for stage, schedule in zip(steps, used, strict=True):
             check(stage.mdhom, schedule, caps)
         return generate(steps, used, caps, plain)
+
+    def _for_all_sizes(self, stage: Stage, caps: DeviceCaps) -> Program:
+        typical = form(stage.mdhom)
+        assert typical is not None
+        schedule = for_all_sizes(typical, replace(plain(typical, caps), **self.changes), caps)
+        assert schedule is not None
+        program = generate_general(replace(stage, mdhom=typical), schedule, caps)
+        return resized(program, stage.mdhom, replace(schedule, num_wg=self.changes["num_wg"]))
 
 
 def plain(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -174,6 +189,24 @@ KERNELS: dict[str, Named] = {
     "gemv_finish_split": Named(GEMV, ((7, 13), (13,), (7,)), dict(
         num_wg=(2, 3), local_tile=(4, 5), private_tile=(4, 1), results="private",
     )),
+    # for all sizes
+    "general_gemm": Named(GEMM, _MM, dict(
+        num_wg=(2, 2, 1), local_tile=(4, 8, 4), private_tile=(2, 8, 1), vector_dim=1, vector_width=4,
+        local_copies=(None, LocalCopy((1, 0), (1,))), results="global", global_order=(1, 2, 0),
+    ), general=True),
+    "general_gemm_tree": Named(GEMM, _MM, dict(
+        num_wg=(3, 2, 1), num_wi=(1, 2, 3), local_tile=(3, 8, 6), private_tile=(3, 4, 2), results="private",
+        combine_on="local", vector_dim=1, vector_width=2, local_copies=(LocalCopy((1, 0)), LocalCopy((0, 1))),
+    ), general=True),
+    "general_gemv": Named(GEMV, ((7, 13), (13,), (7,)), dict(
+        num_wg=(2, 1), local_tile=(4, 8), private_tile=(4, 4), vector_dim=1, vector_width=4, results="private",
+        combine_on="local",
+    ), general=True),
+    "general_star": Named(
+        md_hom(_star, {"i": cc, "j": cc}, "x[i,j+1], x[i+1,j], x[i+1,j+1], x[i+1,j+2], x[i+2,j+1] -> y[i,j]"),
+        ((9, 19),), dict(num_wg=(2, 2), local_tile=(4, 16), private_tile=(2, 8), vector_dim=1, vector_width=8),
+        general=True,
+    ),
     # one long reduction
     "dot_vector": Named(DOT, ((61,), (61,)), dict(
         local_tile=(61,), private_tile=(16,), vector_dim=0, vector_width=8, results="private",

@@ -46,6 +46,7 @@ def run(program: Program, arrays: Sequence[Array], outputs: Sequence[Array]) -> 
     memory = {
         role: [cl.Buffer(device.context, cl.mem_flags.READ_WRITE, n) for n in sizes] for role, sizes in size.items()
     }
+    memory["size"] = [np.int32(n) for n in program.sizes]
     for array, buffer in zip(arrays, memory["input"], strict=True):
         cl.enqueue_copy(queue, buffer, np.frombuffer(Layout.of(array).bytes_of(array), np.uint8))
     for buffer in (*memory["temporary"], *memory["output"]):

@@ -308,7 +308,7 @@ def _values(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[An
     low = 0 if dtype.kind == "u" else -2
     high = 3 if small else 4
     numbers = np.asarray(rng.integers(low, high, shape))
-    return (numbers + 1j * rng.integers(low, high, shape) if dtype.kind == "c" else numbers).astype(dtype)
+    return np.asarray(numbers + 1j * rng.integers(low, high, shape) if dtype.kind == "c" else numbers).astype(dtype)
 
 
 def shuffled(p: Picker, values: Sequence[Any]) -> list[Any]:

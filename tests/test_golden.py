@@ -21,6 +21,7 @@ NAMES = (
     "gemm_half",
     "gemm_complex",
     "gemv_finish_split",
+    "general_gemm",
     "dot_vector",
     "and",
     "first_in_order",

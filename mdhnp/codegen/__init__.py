@@ -6,7 +6,7 @@ them, `scan.py` the schema of scans, `access.py` loads and stores, `scalar.py` a
 helper functions, `writer.py` lines and barriers, `program.py` what comes out.
 """
 
-from mdhnp.codegen.generate import generate
+from mdhnp.codegen.generate import generate, generate_general, resized
 from mdhnp.codegen.program import Argument, Kernel, Program
 
-__all__ = ["Argument", "Kernel", "Program", "generate"]
+__all__ = ["Argument", "Kernel", "Program", "generate", "generate_general", "resized"]

@@ -17,6 +17,7 @@ __all__ = [
     "TileLayout",
     "bounded_read",
     "element",
+    "flat",
     "load",
     "read_back",
     "read_local",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 GLOBAL, LOCAL = "__global", "__local"
+_NEIGHBOURS, _PAIRS = Linear((), 1), Linear((), 2)
 
 
 @dataclass
@@ -73,16 +75,15 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     vector = c.nest.s.vector_dim
     if copy is not None:
         layout = tile_layout(c.nest, number)
-        offset, stride = layout.offset(access, place, vector)
-        return _read(c, view, f"{view.name}_l", LOCAL, offset, stride, place.lanes, "")
+        offset, lane = layout.offset(access, place, vector)
+        return _read(c, view, f"{view.name}_l", LOCAL, offset, lane, place.lanes, "")
     moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
     if view.boundary is not None and place.bounded:
         return _load_bounded(c, view, access, place, moves)
-    linear = view.linear(view.accesses[access])
-    offset = Linear((), linear.constant)
-    for d, coefficient in enumerate(linear.coefficients):
-        offset = offset + place.point[d] * coefficient
-    stride = linear.coefficients[vector] if moves else 0
+    steps, offset = c.nest.address(view, view.accesses[access])
+    for d, step in enumerate(steps):
+        offset = offset + place.point[d] * step
+    stride = steps[vector] if moves else Linear()
     return _read(c, view, view.name, GLOBAL, offset, stride, place.lanes, place.valid if moves else "")
 
 
@@ -97,7 +98,7 @@ def store_pair(c: Context, number: int, place: Place, real: Value, imaginary: Va
     """Write the real and imaginary parts of complex results: whole vectors of them where all lanes lie inside."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
-    if stride == 2 and not place.valid:
+    if stride == _PAIRS and not place.valid:
         function = c.helpers.scatter_pairs(memory_type(view.dtype), place.lanes, GLOBAL)
         c.writer.line(f"{function}({view.name} + {offset}, {real.text}, {imaginary.text});")
     else:
@@ -112,16 +113,16 @@ def read_back(c: Context, number: int, place: Place) -> Value:
     return _read(c, view, view.name, GLOBAL, offset, stride, place.lanes, place.valid)
 
 
-def _output_offset(c: Context, view: View, place: Place) -> tuple[Linear, int]:
+def _output_offset(c: Context, view: View, place: Place) -> tuple[Linear, Linear]:
     """Where a place's result lies in an output, and the distance of neighbouring lanes."""
-    linear = view.linear(view.accesses[0])
-    offset = c.output_offset + linear.constant
-    for d, coefficient in enumerate(linear.coefficients):
-        offset = offset + place.point[d] * coefficient
-    return offset, linear.coefficients[c.nest.s.vector_dim] if place.lanes > 1 else 0
+    steps, start = c.nest.address(view, view.accesses[0])
+    offset = c.output_offset + start
+    for d, step in enumerate(steps):
+        offset = offset + place.point[d] * step
+    return offset, steps[c.nest.s.vector_dim] if place.lanes > 1 else Linear()
 
 
-def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, valid: str, value: Value) -> None:
+def write(c: Context, buffer: str, space: str, offset: Linear, stride: Linear, valid: str, value: Value) -> None:
     """Write a scalar or the valid lanes of a vector."""
     name = memory_type(value.dtype)
     if value.dtype == HALF and value.lanes == 1:
@@ -132,9 +133,9 @@ def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, vali
         c.writer.line(f"{buffer}[{offset}] = {text};")
         return
     text = f"convert_{vector_name(name, value.lanes)}(-{value.atom})" if value.dtype.kind == "b" else value.text
-    if stride == 1 and not valid and value.dtype == HALF:
+    if stride == _NEIGHBOURS and not valid and value.dtype == HALF:
         c.writer.line(f"vstore_half{value.lanes}_rte({text}, 0, {buffer} + {offset});")
-    elif stride == 1 and not valid:
+    elif stride == _NEIGHBOURS and not valid:
         kind = c.helpers.vector(name, value.lanes)
         c.writer.line(f"*({space} {kind} *)({buffer} + {offset}) = {text};")
     else:
@@ -143,25 +144,25 @@ def write(c: Context, buffer: str, space: str, offset: Linear, stride: int, vali
 
 
 def _read(
-    c: Context, view: View, buffer: str, space: str, offset: Linear, stride: int, lanes: int, valid: str
+    c: Context, view: View, buffer: str, space: str, offset: Linear, stride: Linear, lanes: int, valid: str
 ) -> Value:
     name = memory_type(view.dtype) if space == GLOBAL else local_type(view.dtype)
-    if lanes == 1 or stride == 0:
+    if lanes == 1 or stride == Linear():
         text = element(view, buffer, offset) if space == GLOBAL else f"{buffer}[{offset}]"
         return _as_value(view, text, 1)
     if valid:
         function = c.helpers.gather_part(name, lanes, space)
         return _as_value(view, f"{function}({buffer} + {offset}, {stride}, {valid})", lanes)
-    if stride == 1 and name == "half":
+    if stride == _NEIGHBOURS and name == "half":
         return _as_value(view, f"vload_half{lanes}(0, {buffer} + {offset})", lanes)
-    if stride == 1:
+    if stride == _NEIGHBOURS:
         return _as_value(view, f"*({space} const {c.helpers.vector(name, lanes)} *)({buffer} + {offset})", lanes)
-    if stride == 2 and name != "half":
+    if stride == _PAIRS and name != "half":
         return _as_value(view, f"{c.helpers.gather_pairs(name, lanes, space)}({buffer} + {offset})", lanes)
     return _as_value(view, f"{c.helpers.gather(name, lanes, space)}({buffer} + {offset}, {stride})", lanes)
 
 
-def read_local(c: Context, view: View, buffer: str, offset: Linear, stride: int, lanes: int) -> Value:
+def read_local(c: Context, view: View, buffer: str, offset: Linear, stride: Linear, lanes: int) -> Value:
     """Read partial results kept in local memory."""
     return _read(c, view, buffer, LOCAL, offset, stride, lanes, "")
 
@@ -174,7 +175,7 @@ def _as_value(view: View, text: str, lanes: int) -> Value:
     return Value(f"convert_int{lanes}({text} != (uchar{lanes})(0))", view.dtype, lanes)
 
 
-def element(view: View, buffer: str, offset: Linear | str) -> str:
+def element(view: View, buffer: str, offset: Linear) -> str:
     """An element of a global buffer."""
     return f"vload_half({offset}, {buffer})" if view.dtype == HALF else f"{buffer}[{offset}]"
 
@@ -185,18 +186,19 @@ def bounded_read(c: Context, view: View, indices: Sequence[Linear]) -> str:
         assert view.boundary is not None
         function = c.helpers.boundary(view.boundary)
         inside = [Linear(((f"{function}({i}, {n})", 1),)) for i, n in zip(indices, view.shape, strict=True)]
-        return element(view, view.name, _flat(view, inside))
+        return element(view, view.name, flat(c, view, inside))
     tests = [t for i, n in zip(indices, view.shape, strict=True) for t in (i.at_least(0), i.at_most(n - 1))]
     outside = "0" if view.dtype.kind == "b" else constant(view.fill, view.dtype)
     test = "0" if "0" in tests else " && ".join(t for t in tests if t != "1") or "1"
-    return f"({test} ? {element(view, view.name, _flat(view, indices))} : ({local_type(view.dtype)}){outside})"
+    return f"({test} ? {element(view, view.name, flat(c, view, indices))} : ({local_type(view.dtype)}){outside})"
 
 
-def _flat(view: View, indices: Sequence[Linear]) -> str:
-    offset = Linear((), view.offset)
-    for index, stride in zip(indices, view.strides, strict=True):
+def flat(c: Context, view: View, indices: Sequence[Linear]) -> Linear:
+    """Offset of an element of an input."""
+    offset = c.nest.offset(view)
+    for index, stride in zip(indices, c.nest.strides(view), strict=True):
         offset = offset + index * stride
-    return str(offset)
+    return offset
 
 
 def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool) -> Value:
@@ -237,7 +239,7 @@ class TileLayout:
     size: int
     footprints: tuple[int, ...]
 
-    def offset(self, access: int, place: Place, vector: int) -> tuple[Linear, int]:
+    def offset(self, access: int, place: Place, vector: int) -> tuple[Linear, Linear]:
         """Offset in the tile of an access at a place, and the distance of neighbouring lanes."""
         total, lane_stride = Linear(), 0
         for axis, index in enumerate(self.view.accesses[access]):
@@ -256,7 +258,7 @@ class TileLayout:
                 total = total + where * self.strides[axis]
             if place.lanes > 1:
                 lane_stride += index.coefficients[vector] * self.strides[axis]
-        return total, lane_stride
+        return total, Linear((), lane_stride)
 
 
 def tile_layout(nest: Nest, number: int) -> TileLayout:

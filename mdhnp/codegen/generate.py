@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.kernel import emit_kernel
-from mdhnp.codegen.nest import Linear, Nest
-from mdhnp.codegen.prelude import Helpers
+from mdhnp.codegen.nest import Linear, Nest, sizes
+from mdhnp.codegen.prelude import Helpers, helper_text
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.scan import emit_scan
 from mdhnp.codegen.writer import Writer
@@ -21,7 +21,7 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["generate", "second_stage"]
+__all__ = ["generate", "generate_general", "resized", "second_stage"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
@@ -36,7 +36,8 @@ class _Build:
     texts: list[str]
     kernels: list[Kernel]
     temporaries: list[int]
-    helpers: dict[str, Helpers]
+    helpers: dict[str, str]
+    sizes: tuple[int, ...] = ()
 
     def temporary(self, view: View) -> Argument:
         self.temporaries.append(max(view.elements(), 1) * view.dtype.itemsize)
@@ -52,10 +53,11 @@ class _Build:
         scan: bool = False,
         carry: Sequence[Argument] = (),
         partial: bool = False,
+        general: bool = False,
     ) -> None:
         """Write one kernel."""
-        nest = Nest(h, s)
-        helpers = self.helpers.setdefault(nest.index_type, Helpers(nest.index_type))
+        nest = Nest(h, s, general)
+        helpers = Helpers(self.helpers, nest.index_type, inline=not general)
         context = Context(nest, Writer(barrier_first=self.caps.kind == "cpu"), helpers)
         name = f"mdh_{len(self.kernels)}"
         if partial:
@@ -65,8 +67,11 @@ class _Build:
         else:
             emit_kernel(context, name)
         self.texts.append(context.writer.text())
+        if general:
+            self.sizes = tuple(nest.sizes.values())
+        sizes = [Argument("size", n) for n in range(len(self.sizes))]
         # The imaginary parts of a complex array come with the real ones.
-        arguments = (*inputs, *carry, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired))
+        arguments = (*inputs, *carry, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired), *sizes)
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
 
 
@@ -93,10 +98,38 @@ def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: Devic
         inputs = [base.get(a, a) for a in stage.inputs]
         outputs = [base.get(a, a) for a in stage.outputs]
         _stage(build, stage.mdhom, schedule, inputs, outputs)
-    types = "".join(h.text() for _, h in sorted(build.helpers.items()))
-    extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if caps.fp64 else ""
+    return _program(build)
+
+
+def generate_general(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> Program:
+    """Generate a general kernel: all MDHs of the stage's form can be run with it, after :func:`resized`.
+
+    Parameters
+    ----------
+    stage : Stage
+        Its MDH in canonical form, without scans and boundaries.
+    schedule : Schedule
+        One that is legal for all sizes (see :func:`mdhnp.schedule.general.general_schedule`).
+    caps : DeviceCaps
+        Sizes and limits of the device.
+    """
+    build = _Build(caps, lambda *_: schedule, [], [], [], {})  # no other kernel will ask
+    build.add(stage.mdhom, schedule, stage.inputs, stage.outputs, general=True)
+    return _program(build)
+
+
+def resized(program: Program, h: MdHom, schedule: Schedule) -> Program:
+    """Set a general kernel to the sizes of an MDH of its form, and to the schedule's work-groups."""
+    (kernel,) = program.kernels
+    kernel = replace(kernel, global_size=schedule.work_groups * schedule.work_items)
+    return replace(program, kernels=(kernel,), sizes=tuple(sizes(h, schedule).values()))
+
+
+def _program(build: _Build) -> Program:
+    types = helper_text(build.helpers)
+    extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if build.caps.fp64 else ""
     source = extension + ("\n" + types if types else "") + "\n" + "\n".join(build.texts)
-    return Program(source, tuple(build.kernels), tuple(build.temporaries))
+    return Program(source, tuple(build.kernels), tuple(build.temporaries), build.sizes)
 
 
 def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:

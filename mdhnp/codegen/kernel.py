@@ -54,7 +54,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
     nest = c.nest
     with ExitStack() as stack:
         step_loops(c, stack)
-        moving = any(nest.tiles_per_group(d) > 1 for d in inner)
+        moving = any(nest.moving(d) for d in inner)
         per_tile = nest.s.combine_on == "local" and (nest.reduced_items > 1 or moving)
         total = reduce.declare(c, "acc")
         lost = reduce.declare(c, "lost") if per_tile and sums_floats(nest.h) else None
@@ -95,7 +95,7 @@ def _tile_to_output(c: Context) -> None:
     with ExitStack() as stack:
         step_loops(c, stack)
         acc = _accumulated(c)
-        moving = [d for d in c.nest.combined if c.nest.tiles_per_group(d) > 1]
+        moving = [d for d in c.nest.combined if c.nest.moving(d)]
         if not moving:
             store_all(c, acc)
         else:
@@ -108,8 +108,8 @@ def _tile_to_output(c: Context) -> None:
 def _first_tile(c: Context, moving: Sequence[int]) -> str:
     tests = []
     for d in moving:
-        name, chunk = c.nest.name(d), c.nest.tiles_per_group(d) * c.nest.s.local_tile[d]
-        tests.append(f"{name}_l == {f'{name}_g * {chunk}' if c.nest.s.num_wg[d] > 1 else 0}")
+        name = c.nest.name(d)
+        tests.append(f"{name}_l == {f'{name}_g * {c.nest.chunk(d)}' if c.nest.grouped(d) else 0}")
     return " && ".join(tests)
 
 
@@ -128,7 +128,7 @@ def _local_results(c: Context, inner: Sequence[int]) -> None:
     with group_loops(c, inner, all_dims=nest.s.global_order, first=False), c.writer.block(), ExitStack() as stack:
         step_loops(c, stack)
         acc = _accumulated(c)
-        moving = [d for d in nest.combined if nest.tiles_per_group(d) > 1]
+        moving = [d for d in nest.combined if nest.moving(d)]
         with ExitStack() as guard:
             if is_first_item(nest):
                 guard.enter_context(c.writer.block(f"if ({is_first_item(nest)})"))
@@ -156,7 +156,7 @@ def _declare_local_results(c: Context) -> None:
         c.writer.line(f"{LOCAL} {memory_type(dtype)} o{n}_l[{size}];")
 
 
-def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Linear, int]:
+def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Linear, Linear]:
     """Where an element's partial result lies in local memory: row-major, vectors innermost."""
     nest = c.nest
     order = sorted(nest.kept, key=lambda d: d == nest.s.vector_dim)
@@ -165,7 +165,7 @@ def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Line
         total = total + (nest.local(d) + offset[d]) * size
         stride = size if d == nest.s.vector_dim and lanes > 1 else stride
         size *= nest.footprint(d)
-    return total, stride
+    return total, Linear((), stride)
 
 
 def _read_results(c: Context, offset: dict[int, int], lanes: int) -> list[Value]:
@@ -190,7 +190,7 @@ def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dic
             at = nest.base(d) + offset
             if nest.partial(d) and nest.width(d) == 1 and not inside:
                 clamped = c.writer.fresh(f"{nest.name(d)}_")
-                c.writer.line(f"const {t} {clamped} = min({at}, {nest.literal(nest.h.extents[d] - 1)});")
+                c.writer.line(f"const {t} {clamped} = min({at}, {nest.literal(nest.extent(d) + -1)});")
                 at = Linear(((clamped, 1),))
             coordinates[d][offset] = at
 
@@ -220,8 +220,8 @@ def _guarded(c: Context, acc: Accumulators) -> None:
         for offset in nest.offsets(vector):
             where = nest.base(vector) + offset
             first[offset], valid[offset] = c.writer.fresh("first"), c.writer.fresh("valid")
-            c.writer.line(f"const {t} {first[offset]} = min({where}, {nest.literal(nest.h.extents[vector] - 1)});")
-            c.writer.line(f"const {t} {valid[offset]} = {nest.h.extents[vector]} - {first[offset]};")
+            c.writer.line(f"const {t} {first[offset]} = min({where}, {nest.literal(nest.extent(vector) + -1)});")
+            c.writer.line(f"const {t} {valid[offset]} = {nest.extent(vector)} - {first[offset]};")
 
     def guarded(offset: dict[int, int]) -> Place:
         at = replace(place(offset), bounded=True)
@@ -292,7 +292,7 @@ def _map_border(c: Context) -> None:
             head_text = f"for ({t} {lane} = 0; {lane} < {nest.s.vector_width}; ++{lane})"
             stack.enter_context(c.writer.block(head_text))
             point, local = ({**of, vector: of[vector] + lane} for of in (point, local))
-        tests = [f"{point[d]} < {nest.h.extents[d]}" for d in nest.kept if nest.partial(d)]
+        tests = [f"{point[d]} < {nest.extent(d)}" for d in nest.kept if nest.partial(d)]
         if tests:
             stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
         c.writer.either(
@@ -305,7 +305,7 @@ def _map_border(c: Context) -> None:
 def _whole_vector(c: Context, point: dict[int, Linear]) -> list[str]:
     """Conditions for a vector at a border to need no checks of its own."""
     nest = c.nest
-    tests = [f"{point[d]} <= {nest.h.extents[d] - nest.width(d)}" for d in nest.kept]
+    tests = [f"{point[d]} <= {nest.extent(d) + -nest.width(d)}" for d in nest.kept]
     inside = _all_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
     return tests + [test for test in inside if test not in tests]
 

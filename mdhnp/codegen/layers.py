@@ -22,9 +22,10 @@ def head(c: Context, name: str, extra: Sequence[str] = ()) -> Iterator[None]:
     outputs = [
         f"{GLOBAL} {memory_type(v.dtype)} *restrict {v.name}" for n, v in enumerate(views) if n - 1 not in paired
     ]
+    sizes = [f"const {c.nest.index_type} {size}" for size in c.nest.sizes]
     c.writer.line(f"// {c.nest.h}")
     c.writer.line(f"__kernel __attribute__((reqd_work_group_size({c.nest.s.work_items}, 1, 1)))")
-    with c.writer.block(f"void {name}({', '.join([*inputs, *extra, *outputs])})"):
+    with c.writer.block(f"void {name}({', '.join([*inputs, *extra, *outputs, *sizes])})"):
         c.writer.line(f"#pragma OPENCL FP_CONTRACT {'ON' if _may_contract(c.nest.h) else 'OFF'}")
         for n in paired:
             c.writer.line(f"{GLOBAL} {memory_type(views[n].dtype)} *const {views[n + 1].name} = {views[n].name};")
@@ -49,24 +50,22 @@ def _adds_products(f: Function) -> bool:
 
 def ids(c: Context) -> None:
     """Declare work-group and work-item ids of each dimension, taken apart in the schedule's order."""
+    nest, one = c.nest, Linear((), 1)
+    groups = [nest.groups(d) for d in range(nest.h.rank)]
+    items = [Linear((), n) for n in nest.s.num_wi]
     for letter, counts, order, call in (
-        ("g", c.nest.s.num_wg, c.nest.s.group_order, "get_group_id(0)"),
-        ("w", c.nest.s.num_wi, c.nest.s.item_order, "get_local_id(0)"),
+        ("g", groups, nest.s.group_order, "get_group_id(0)"),
+        ("w", items, nest.s.item_order, "get_local_id(0)"),
     ):
-        total = 1
-        for n in counts:
-            total *= n
-        if total == 1:
-            continue
-        c.writer.line(f"const int {letter} = {call};")
-        divisor = 1
-        for d in order:
-            if counts[d] == 1:
-                continue
-            text = letter if divisor == 1 else f"{letter} / {divisor}"
-            divisor *= counts[d]
-            text = text if divisor == total else f"{text} % {counts[d]}"
-            c.writer.line(f"const int {c.nest.name(d)}_{letter} = {text};")
+        several = [d for d in order if counts[d] != one]
+        if several:
+            c.writer.line(f"const int {letter} = {call};")
+        divisor = one
+        for d in several:
+            text = letter if divisor == one else f"{letter} / {divisor.atom}"
+            divisor = divisor * counts[d]
+            text = text if d == several[-1] else f"{text} % {counts[d]}"
+            c.writer.line(f"const int {nest.name(d)}_{letter} = {text};")
 
 
 @contextmanager
@@ -80,10 +79,10 @@ def group_loops(
     """
     nest = c.nest
     all_dims = dims if all_dims is None else all_dims
-    moving = [d for d in all_dims if nest.tiles_per_group(d) > 1]
+    moving = [d for d in all_dims if nest.moving(d)]
     if first:
         for d in all_dims:
-            if nest.tiles(d) > 1 and d not in moving:
+            if nest.several(d) and d not in moving:
                 _tile_begin(c, d)
         copy_tiles(c, _copied_at(nest, moving, None))
     with ExitStack() as loops:
@@ -115,20 +114,18 @@ def _tile_begin(c: Context, d: int) -> None:
 
 def _tile_loop(c: Context, d: int) -> str:
     nest, name, t = c.nest, c.nest.name(d), c.nest.index_type
-    chunk = nest.tiles_per_group(d) * nest.s.local_tile[d]
-    begin, end = "0", str(nest.h.extents[d])
-    if nest.s.num_wg[d] > 1:
-        begin = f"{name}_g * {nest.literal(chunk)}"
-        end = f"min({begin} + {chunk}, {nest.literal(nest.h.extents[d])})"
+    begin, end = "0", str(nest.extent(d))
+    if nest.grouped(d):
+        begin = f"{name}_g * {nest.literal(nest.chunk(d))}"
+        end = f"min({begin} + {nest.chunk(d)}, {nest.literal(nest.extent(d))})"
     return f"for ({t} {name}_l = {begin}; {name}_l < {end}; {advance(f'{name}_l', nest.s.local_tile[d])})"
 
 
 def _tile_count(c: Context, d: int) -> None:
-    name, t = c.nest.name(d), c.nest.index_type
-    if c.nest.h.extents[d] % c.nest.s.local_tile[d]:
-        c.writer.line(
-            f"const {t} {name}_n = min({c.nest.literal(c.nest.s.local_tile[d])}, {c.nest.h.extents[d]} - {name}_l);"
-        )
+    nest, name, t = c.nest, c.nest.name(d), c.nest.index_type
+    if not nest.even(d):
+        left = f"{nest.extent(d)} - {name}_l"
+        c.writer.line(f"const {t} {name}_n = min({nest.literal(nest.s.local_tile[d])}, {left});")
 
 
 def step_loops(c: Context, stack: ExitStack) -> None:
@@ -149,7 +146,7 @@ def step_inside(c: Context, d: int) -> str:
     """Whether the work-items' current step lies inside the extent."""
     nest = c.nest
     begin = tile_start(nest, d) if nest.single(d) else tile_start(nest, d) + Linear(((f"{nest.name(d)}_p", 1),))
-    return begin.at_most(nest.h.extents[d] - nest.s.step(d))
+    return begin.at_most(nest.extent(d) + -nest.s.step(d))
 
 
 def bounded_checks(c: Context, view: View) -> list[str]:

@@ -4,24 +4,27 @@ For dimension ``i``: ``i_l`` is where the local tile begins, ``i_n`` its points,
 step begins inside it, ``i_w`` the work-item's id, and ``i = i_l + i_p + i_w * item_stride`` the first point of the
 work-item's private tile; point p of the tile lies ``offsets(i)[p]`` further on. Pure arithmetic on an MDH and a
 schedule.
+
+Extents, strides and work-groups are numbers in the text, or, in a *general* nest, names of the kernel's arguments; what
+depends on their values is decided when the kernel runs then.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mdhnp.mdh import MdHom, interleaved
+from mdhnp.mdh import MdHom, View, interleaved
+from mdhnp.mdh.views import Access
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["Linear", "Nest"]
+__all__ = ["Linear", "Nest", "sizes"]
 
 
 @dataclass(frozen=True)
 class Linear:
-    """An index expression: variables times whole numbers plus a constant."""
+    """An index expression: variables, or products of them, times whole numbers plus a constant."""
 
     terms: tuple[tuple[str, int], ...] = ()
     constant: int = 0
@@ -34,8 +37,13 @@ class Linear:
             total[name] = total.get(name, 0) + factor
         return Linear(tuple((n, f) for n, f in total.items() if f), self.constant + other.constant)
 
-    def __mul__(self, factor: int) -> "Linear":
-        return Linear(tuple((n, f * factor) for n, f in self.terms if f * factor), self.constant * factor)
+    def __mul__(self, factor: "Linear | int") -> "Linear":
+        if isinstance(factor, int):
+            return Linear(tuple((n, f * factor) for n, f in self.terms if f * factor), self.constant * factor)
+        total = factor * self.constant + Linear(self.terms) * factor.constant
+        for name, number in self.terms:
+            total = total + Linear(tuple((f"{name} * {other}", number * f) for other, f in factor.terms))
+        return total
 
     @property
     def atom(self) -> str:
@@ -47,9 +55,11 @@ class Linear:
         """Text of the test; "1" or "0" where the value is known."""
         return f"{self} >= {bound}" if self.terms else str(int(self.constant >= bound))
 
-    def at_most(self, bound: int) -> str:
+    def at_most(self, bound: "Linear | int") -> str:
         """Text of the test; "1" or "0" where the value is known."""
-        return f"{self} <= {bound}" if self.terms else str(int(self.constant <= bound))
+        bound = Linear((), bound) if isinstance(bound, int) else bound
+        known = not self.terms and not bound.terms
+        return str(int(self.constant <= bound.constant)) if known else f"{self} <= {bound}"
 
     def __str__(self) -> str:
         text = ""
@@ -62,12 +72,32 @@ class Linear:
         return text or str(self.constant)
 
 
+def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
+    """Give the arguments by which a general kernel learns its sizes, in order, and what they are for this MDH.
+
+    For dimension ``i``: ``i_e`` is its extent, ``i_wg`` the work-groups along it, ``i_c`` the points of each. For view
+    ``A``: ``A_s0`` is the stride of axis 0, ``A_o`` the offset. Short strides and offsets of 0 are none of them.
+    """
+    found = {}
+    for d, extent in enumerate(h.extents):
+        found[f"{h.names[d]}_e"] = extent
+        if h.combine[d].kind == "cc":
+            found[f"{h.names[d]}_wg"] = s.num_wg[d]
+            found[f"{h.names[d]}_c"] = -(-extent // (s.local_tile[d] * s.num_wg[d])) * s.local_tile[d]
+    for view in (*h.inputs, *h.outputs):
+        strides = zip(view.strides, view.short_strides(), strict=True)
+        found |= {f"{view.name}_s{axis}": stride for axis, (stride, short) in enumerate(strides) if not short}
+        found |= {f"{view.name}_o": view.offset} if view.offset else {}
+    return found
+
+
 @dataclass(frozen=True)
 class Nest:
-    """An MDH with its schedule."""
+    """An MDH with its schedule; `general` where the kernel is for all sizes, those of the MDH being an example."""
 
     h: MdHom
     s: Schedule
+    general: bool = False
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
@@ -92,13 +122,74 @@ class Nest:
         combine = self.h.combine[d]
         return combine.kind == "ps" or (combine.operator is not None and not combine.operator.commutative)
 
-    def tiles(self, d: int) -> int:
-        """Local tiles in the dimension."""
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """What stands in the text by name; see :func:`sizes`."""
+        return sizes(self.h, self.s) if self.general else {}
+
+    def _size(self, name: str, value: int) -> Linear:
+        return Linear(((name, 1),)) if name in self.sizes else Linear((), value)
+
+    def extent(self, d: int) -> Linear:
+        """Points of the dimension."""
+        return self._size(f"{self.name(d)}_e", self.h.extents[d])
+
+    def groups(self, d: int) -> Linear:
+        """Work-groups along the dimension."""
+        return self._size(f"{self.name(d)}_wg", self.s.num_wg[d])
+
+    def chunk(self, d: int) -> Linear:
+        """Points of one work-group's local tiles."""
+        return self._size(f"{self.name(d)}_c", -(-self._tiles(d) // self.s.num_wg[d]) * self.s.local_tile[d])
+
+    def grouped(self, d: int) -> bool:
+        """Whether there may be several work-groups along the dimension."""
+        return self.groups(d) != Linear((), 1)
+
+    def strides(self, view: View) -> tuple[Linear, ...]:
+        """Distance of neighbours along each axis of an array, in elements."""
+        return tuple(self._size(f"{view.name}_s{axis}", stride) for axis, stride in enumerate(view.strides))
+
+    def offset(self, view: View) -> Linear:
+        """Where element (0, …, 0) of an array lies, counted from its lowest address."""
+        return self._size(f"{view.name}_o", view.offset)
+
+    def address(self, view: View, access: Access) -> tuple[tuple[Linear, ...], Linear]:
+        """How far each dimension moves an access, and where it begins, in elements from the array's lowest address."""
+        steps, start = [Linear()] * self.h.rank, self.offset(view)
+        for stride, index in zip(self.strides(view), access, strict=True):
+            start = start + stride * index.constant
+            for d in index.dims():
+                steps[d] = steps[d] + stride * index.coefficients[d]
+        return tuple(steps), start
+
+    def last(self, view: View, axis: int) -> Linear:
+        """The highest index along an axis of an array whose accesses move alike; a boundary allows more."""
+        if not self.general:
+            return Linear((), view.shape[axis] - 1)
+        total = Linear((), max(a[axis].constant for a in view.accesses))
+        for d, coefficient in enumerate(view.accesses[0][axis].coefficients):
+            total = total + (self.extent(d) + -1) * max(coefficient, 0)
+        return total
+
+    def _tiles(self, d: int) -> int:
         return -(-self.h.extents[d] // self.s.local_tile[d])
 
-    def tiles_per_group(self, d: int) -> int:
-        """Local tiles that one work-group walks over."""
-        return -(-self.tiles(d) // self.s.num_wg[d])
+    def several(self, d: int) -> bool:
+        """Whether there may be more than one local tile in the dimension."""
+        return self.general or self._tiles(d) > 1
+
+    def moving(self, d: int) -> bool:
+        """Whether a work-group may walk over several local tiles of the dimension."""
+        return self.general or self._tiles(d) > self.s.num_wg[d]
+
+    def even(self, d: int) -> bool:
+        """Whether all local tiles of the dimension are sure to be whole."""
+        return not self.general and self.h.extents[d] % self.s.local_tile[d] == 0
+
+    def last_tile(self, d: int) -> int:
+        """Where the last local tile begins, of sizes that are known."""
+        return (self._tiles(d) - 1) * self.s.local_tile[d]
 
     def footprint(self, d: int) -> int:
         """Points that the work-items of a group may touch in one local tile, beyond its end too."""
@@ -117,7 +208,7 @@ class Nest:
 
     def partial(self, d: int) -> bool:
         """Whether a step of the work-items may reach beyond the extent."""
-        return self.h.extents[d] % self.s.step(d) != 0
+        return self.s.step(d) > 1 if self.general else self.h.extents[d] % self.s.step(d) != 0
 
     def single(self, d: int) -> bool:
         """Whether the local tile is one step of the work-items."""
@@ -132,12 +223,13 @@ class Nest:
     @cached_property
     def index_type(self) -> str:
         """Type that holds every offset: ``int``, or ``long`` for buffers of 2^31 elements and more."""
-        reach = [v.offset + v.elements() for v in (*self.h.inputs, *self.h.outputs)]
-        return "int" if max(*reach, *self.h.extents, 0, 0) < 2**31 - 2**16 else "long"
+        # General kernels take sizes of 32 bits; the arrays of their example are never there.
+        return "long" if self.h.wide and not self.general else "int"
 
-    def literal(self, value: int) -> str:
-        """Write a number in the type of offsets, for functions that need arguments of one type."""
-        return str(value) if self.index_type == "int" else f"{value}l"
+    def literal(self, value: Linear | int) -> str:
+        """Write a size in the type of offsets, for functions that need arguments of one type."""
+        named = isinstance(value, Linear) and value.terms
+        return str(value) if named or self.index_type == "int" else f"{value}l"
 
     def base(self, d: int) -> Linear:
         """The first point of the work-item's private tile."""
@@ -149,10 +241,6 @@ class Nest:
         if self.s.num_wi[d] > 1:
             terms.append((f"{self.name(d)}_w", self.item_stride(d)))
         return Linear(tuple(terms))
-
-    def clamped(self, coordinates: Mapping[int, Linear], d: int) -> Linear:
-        """A coordinate that is sure to lie inside the extent."""
-        return Linear(((f"min({coordinates[d]}, {self.h.extents[d] - 1})", 1),))
 
     @cached_property
     def result_dtypes(self) -> tuple[np.dtype[Any], ...]:

@@ -4,9 +4,11 @@ PoCL's own vloadN, vstoreN and fma are calls that spill registers, so vectors ar
 under-aligned vector types, and multiply-adds are left to the compiler to contract.
 """
 
+from collections.abc import Mapping
+
 from mdhnp.codegen.ctypes import vector_name
 
-__all__ = ["Helpers"]
+__all__ = ["Helpers", "helper_text"]
 
 _BOUNDARY = {
     "nearest": "return clamp(i, ({t})0, n - 1);",
@@ -78,16 +80,30 @@ def _exchange(kind: str, lanes: int, n: int, distance: int) -> str:
     return f"{{ const {kind} a = r{n}, b = r{m}; r{n} = ({kind})({low}); r{m} = ({kind})({high}); }}"
 
 
+def helper_text(texts: Mapping[str, str]) -> str:
+    """All helpers that were asked for, in a fixed order."""
+    return "".join(texts[k] for k in sorted(texts, key=lambda k: (not k.startswith("_"), k)))
+
+
 class Helpers:
-    """Which helper functions a program needs, and their text."""
+    """Which helper functions a program needs, and their text.
 
-    def __init__(self, index_type: str) -> None:
+    Parameters
+    ----------
+    texts : dict of str to str
+        Where the texts are collected; kernels of one program share it.
+    index_type : str
+        Type of offsets. Functions that take some have one name for each type.
+    inline : bool, optional
+        Whether parts of vectors are read and written in place. They stand at every border of a kernel, and take most of
+        the time that compiling it takes.
+    """
+
+    def __init__(self, texts: dict[str, str], index_type: str, *, inline: bool = True) -> None:
+        self._texts = texts
         self._index = index_type
-        self._texts: dict[str, str] = {}
-
-    def text(self) -> str:
-        """All that were asked for, in a fixed order."""
-        return "".join(self._texts[k] for k in sorted(self._texts, key=lambda k: (not k.startswith("_"), k)))
+        self._wide = "" if index_type == "int" else f"_{index_type}"
+        self._static = "static inline" if inline else "static __attribute__((noinline))"
 
     def vector(self, name: str, lanes: int) -> str:
         """A vector type that may lie at any element's address."""
@@ -98,13 +114,13 @@ class Helpers:
     def boundary(self, mode: str) -> str:
         """Maps an index into ``0 … n - 1``."""
         body = _BOUNDARY[mode].format(t=self._index)
-        head = f"static inline {self._index} {mode}_index({self._index} i, {self._index} n)"
-        self._texts[f"boundary {mode}"] = f"{head} {{ {body} }}\n"
-        return f"{mode}_index"
+        head = f"static inline {self._index} {mode}_index{self._wide}({self._index} i, {self._index} n)"
+        self._texts[f"boundary {mode}{self._wide}"] = f"{head} {{ {body} }}\n"
+        return f"{mode}_index{self._wide}"
 
     def gather(self, name: str, lanes: int, space: str) -> str:
         """Reads lanes that lie `stride` apart."""
-        function, kind = f"gather{space}_{vector_name(name, lanes)}", _value(name, lanes)
+        function, kind = f"gather{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
         items = ", ".join(_item(name, f"{n} * s" if n else "0") for n in range(lanes))
         self._texts[function] = (
             f"static inline {kind} {function}({space} const {name} *p, {self._index} s)\n"
@@ -125,19 +141,19 @@ class Helpers:
 
     def gather_part(self, name: str, lanes: int, space: str) -> str:
         """Reads the first `n` lanes; the others repeat the last of them."""
-        function, kind = f"gather_part{space}_{vector_name(name, lanes)}", _value(name, lanes)
+        function, kind = f"gather_part{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
         load = f"vload_half{lanes}(0, p)" if name == "half" else f"*({space} const {self.vector(name, lanes)} *)p"
         whole = f"if (s == 1 && n >= {lanes}) return {load};"
         items = ", ".join(_item(name, f"min(({self._index}){n}, n - 1) * s" if n else "0") for n in range(lanes))
         self._texts[function] = (
-            f"static inline {kind} {function}({space} const {name} *p, {self._index} s, {self._index} n)\n"
+            f"{self._static} {kind} {function}({space} const {name} *p, {self._index} s, {self._index} n)\n"
             f"{{ {whole}\n  return ({kind})({items}); }}\n"
         )
         return function
 
     def scatter(self, name: str, lanes: int, space: str) -> str:
         """Writes the first `n` lanes, `stride` apart."""
-        function, kind = f"scatter{space}_{vector_name(name, lanes)}", _value(name, lanes)
+        function, kind = f"scatter{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
         if name == "half":
             store = f"vstore_half{lanes}_rte(v, 0, p)"
             lines = " ".join(f"if (n > {n}) vstore_half_rte(v.s{n:x}, {n} * s, p);" for n in range(lanes))
@@ -146,7 +162,7 @@ class Helpers:
             lines = " ".join(f"if (n > {n}) p[{n} * s] = v.s{n:x};" for n in range(lanes))
         whole = f"if (s == 1 && n >= {lanes}) {{ {store}; return; }}"
         self._texts[function] = (
-            f"static inline void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
+            f"{self._static} void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
             f"{{ {whole}\n  {lines} }}\n"
         )
         return function
@@ -174,7 +190,7 @@ class Helpers:
 
     def transpose(self, name: str, lanes: int) -> str:
         """Copies a square block from rows `s` apart to rows `t` apart, turned: halves, quarters, … change places."""
-        function, kind = f"transpose_{vector_name(name, lanes)}", vector_name(name, lanes)
+        function, kind = f"transpose_{vector_name(name, lanes)}{self._wide}", vector_name(name, lanes)
         unaligned = self.vector(name, lanes)
         lines = [f"{kind} r{n} = *(__global const {unaligned} *)(p + {n} * s);" for n in range(lanes)]
         distance = lanes // 2

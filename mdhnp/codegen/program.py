@@ -12,7 +12,7 @@ __all__ = ["Argument", "Kernel", "Program"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """One launch: the function's name, work-items in all and in a work-group, and its buffer arguments."""
+    """One launch: the function's name, work-items in all and in a work-group, and its arguments."""
 
     name: str
     global_size: int
@@ -22,11 +22,12 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Program:
-    """OpenCL C text, the launches that run it in order, and the temporaries (in bytes) between them.
+    """OpenCL C text, the launches that run it in order, the temporaries (in bytes) between them, and sizes.
 
-    Every argument of every kernel is a pointer to a buffer; extents and strides are constants in the text.
+    Arguments of kernels are pointers to buffers; those of a general kernel also its sizes, whole numbers of 32 bits.
     """
 
     source: str
     kernels: tuple[Kernel, ...]
     temporaries: tuple[int, ...]
+    sizes: tuple[int, ...] = ()

@@ -208,10 +208,9 @@ def _loops(
 
 def tile_points(nest: Nest, d: int) -> str:
     """Points of the current local tile."""
-    extent, tile = nest.h.extents[d], nest.s.local_tile[d]
-    if nest.tiles(d) == 1:
-        return str(extent)
-    return str(tile) if extent % tile == 0 else f"{nest.name(d)}_n"
+    if not nest.several(d):
+        return str(nest.extent(d))
+    return str(nest.s.local_tile[d]) if nest.even(d) else f"{nest.name(d)}_n"
 
 
 def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:

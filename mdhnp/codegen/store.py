@@ -39,8 +39,8 @@ def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto:
         point = {d: nest.base(d) + o for d, o in offset.items()}
         for d in nest.combined:
             point[d] = Linear()
-        tests = [f"{point[d]} < {nest.h.extents[d]}" for d in partial]
-        valid = f"{nest.h.extents[vector]} - {point[vector].atom}" if vector in partial and lanes > 1 else ""
+        tests = [f"{point[d]} < {nest.extent(d)}" for d in partial]
+        valid = f"{nest.extent(vector)} - {point[vector].atom}" if vector in partial and lanes > 1 else ""
         local = {d: nest.local(d) + offset.get(d, 0) if d in offset else Linear() for d in range(nest.h.rank)}
         at = Place(point, local, lanes, valid, bounded=True)
         with ExitStack() as stack:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from mdhnp.codegen.access import LOCAL, Context, TileLayout, bounded_read, element, tile_layout
+from mdhnp.codegen.access import LOCAL, Context, TileLayout, bounded_read, element, flat, tile_layout
 from mdhnp.codegen.ctypes import local_type, memory_type
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.writer import advance
@@ -24,7 +24,7 @@ def declare_tiles(c: Context) -> None:
 
 def tile_start(nest: Nest, d: int) -> Linear:
     """Where the current local tile begins."""
-    return Linear() if nest.tiles(d) == 1 else Linear(((f"{nest.name(d)}_l", 1),))
+    return Linear(((f"{nest.name(d)}_l", 1),)) if nest.several(d) else Linear()
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
@@ -65,18 +65,19 @@ def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Linear]) -> tuple[l
     """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none where it cannot."""
     before, beyond = [], {}
     for axis, size in enumerate(layout.view.shape):
-        low, high = _range(nest, layout.view.accesses[0][axis], layout, axis)
-        if low < 0:
+        index = layout.view.accesses[0][axis]
+        low, high = _range(nest, index, layout, axis)
+        if low < 0 or (nest.general and min(index.coefficients) < 0):
             before.append(corner[axis].at_least(0))
-        if high >= size:
-            beyond[axis] = corner[axis].at_most(size - layout.extents[axis])
+        if high >= size or nest.general:
+            beyond[axis] = corner[axis].at_most(nest.last(layout.view, axis) + (1 - layout.extents[axis]))
     return before, beyond
 
 
 def _range(nest: Nest, index: Affine, layout: TileLayout, axis: int) -> tuple[int, int]:
     low, high = layout.low[axis], layout.low[axis]
     for d, coefficient in enumerate(index.coefficients):
-        last = (nest.tiles(d) - 1) * nest.s.local_tile[d]
+        last = nest.last_tile(d)
         edge = coefficient * (layout.footprints[d] - 1) if coefficient < 0 else 0
         low += edge + min(0, coefficient * last)
         high += edge + max(0, coefficient * last)
@@ -104,7 +105,7 @@ def _copy_part(c: Context, layout: TileLayout, corner: Sequence[Linear], beyond:
     ends = {}
     for axis in beyond:
         ends[axis] = c.writer.fresh(f"n{axis}_")
-        rest = f"{c.nest.literal(layout.view.shape[axis])} - {corner[axis].atom}"
+        rest = f"{c.nest.literal(c.nest.last(layout.view, axis) + 1)} - {corner[axis].atom}"
         c.writer.line(f"const {t} {ends[axis]} = min({c.nest.literal(layout.extents[axis])}, {rest});")
     _copy(c, layout, corner, ends)
 
@@ -120,9 +121,10 @@ def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], ends: Mappin
     view, lanes = layout.view, blocks.lanes
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, ends, blocks)
+        source = flat(c, view, _indices(corner, places))
         c.writer.line(
-            f"{c.helpers.transpose(local_type(view.dtype), lanes)}({view.name} + {_source(layout, corner, places)}, "
-            f"{view.strides[blocks.inner]}, {view.name}_l + {target}, {layout.strides[blocks.axis]});"
+            f"{c.helpers.transpose(local_type(view.dtype), lanes)}({view.name} + {source}, "
+            f"{c.nest.strides(view)[blocks.inner]}, {view.name}_l + {target}, {layout.strides[blocks.axis]});"
         )
     for rest in (blocks.axis, blocks.inner):
         if rest in ends or (layout.blocks[rest] or layout.extents[rest]) % lanes:
@@ -135,27 +137,21 @@ def _element(
 ) -> None:
     """Copy one element."""
     view = layout.view
-    indices = [corner[axis] + places[axis] for axis in range(len(places))]
+    indices = _indices(corner, places)
     if inside:
-        source = element(view, view.name, _source(layout, corner, places))
+        source = element(view, view.name, flat(c, view, indices))
     elif view.boundary is not None:
         source = bounded_read(c, view, indices)
     else:
-        limits = zip(indices, view.shape, strict=True)
-        clamped = [f"clamp({index}, {c.nest.literal(0)}, {c.nest.literal(size - 1)})" for index, size in limits]
-        offset = Linear((), view.offset)
-        for text, stride in zip(clamped, view.strides, strict=True):
-            offset = offset + Linear(((text, 1),)) * stride
-        source = element(view, view.name, offset)
+        last = [c.nest.literal(c.nest.last(view, axis)) for axis in range(len(indices))]
+        clamped = [f"clamp({i}, {c.nest.literal(0)}, {n})" for i, n in zip(indices, last, strict=True)]
+        source = element(view, view.name, flat(c, view, [Linear(((text, 1),)) for text in clamped]))
     c.writer.line(f"{view.name}_l[{target}] = {source};")
 
 
-def _source(layout: TileLayout, corner: Sequence[Linear], places: Sequence[Linear]) -> Linear:
+def _indices(corner: Sequence[Linear], places: Sequence[Linear]) -> list[Linear]:
     """Where in the array an element of the tile is."""
-    offset = Linear((), layout.view.offset)
-    for begin, place, stride in zip(corner, places, layout.view.strides, strict=True):
-        offset = offset + (begin + place) * stride
-    return offset
+    return [begin + place for begin, place in zip(corner, places, strict=True)]
 
 
 @dataclass(frozen=True)

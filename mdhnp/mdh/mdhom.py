@@ -108,6 +108,12 @@ class MdHom:
             product *= n
         return product
 
+    @property
+    def wide(self) -> bool:
+        """Whether some offset or index needs more than 32 bits."""
+        reach = [v.offset + v.elements() for v in (*self.inputs, *self.outputs)]
+        return max(*reach, *self.extents, 0, 0) >= 2**31 - 2**16
+
     def __str__(self) -> str:
         operators = ", ".join(map(str, self.combine))
         operators += "," if self.rank == 1 else ""

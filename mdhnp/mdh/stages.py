@@ -23,9 +23,9 @@ __all__ = ["Argument", "Stage", "finish_inputs", "renumber_finish", "stages"]
 
 @dataclass(frozen=True)
 class Argument:
-    """Which buffer a stage or kernel works on: the `position`-th input, output or temporary."""
+    """What a stage or kernel works on: the `position`-th input, output or temporary, or size of the program."""
 
-    role: Literal["input", "output", "temporary"]
+    role: Literal["input", "output", "temporary", "size"]
     position: int
 
 

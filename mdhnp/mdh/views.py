@@ -100,6 +100,11 @@ class View:
             return 0
         return 1 + sum(abs(s) * (n - 1) for s, n in zip(self.strides, self.shape, strict=True))
 
+    def short_strides(self) -> tuple[bool, ...]:
+        """For each axis, whether its stride decides how elements are loaded: 0, 1, -1, or 2 where no axis has 1."""
+        every_second = all(abs(s) != 1 for s in self.strides)
+        return tuple(abs(s) <= 1 or (abs(s) == 2 and every_second) for s in self.strides)
+
     def depends_on(self, dim: int) -> bool:
         """Whether any access moves with the dimension."""
         return any(index.coefficients[dim] for access in self.accesses for index in access)

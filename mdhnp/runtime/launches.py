@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyopencl as cl
 
 from mdhnp.codegen.program import Kernel, Program
@@ -28,7 +29,7 @@ class LaunchError(RuntimeError):
 
 
 class Launch(NamedTuple):
-    """A kernel with its temporaries set: what remains is one argument for each pair in `bindings`.
+    """A kernel with its temporaries and sizes set: what remains is one argument for each pair in `bindings`.
 
     Attributes
     ----------
@@ -99,6 +100,7 @@ def make_state(
     device.check()
     memory = memory_for(device, inputs, outputs)
     temporaries = tuple(memory.temporary(nbytes) for nbytes in program.temporaries)
+    sizes = [np.int32(n) for n in program.sizes]
     launches = []
     for description in program.kernels:
         where = (
@@ -115,10 +117,12 @@ def make_state(
         for index, argument in enumerate(description.arguments):
             if argument.role == "temporary":
                 kernel.set_arg(index, temporaries[argument.position])
+            elif argument.role == "size":
+                kernel.set_arg(index, sizes[argument.position])
             else:
                 bindings.append((index, argument.position + (len(inputs) if argument.role == "output" else 0)))
-        sizes = (description.global_size,), (description.local_size,)
-        launches.append(Launch(kernel, kernel.set_arg, *sizes, tuple(bindings), where))
+        items = (description.global_size,), (description.local_size,)
+        launches.append(Launch(kernel, kernel.set_arg, *items, tuple(bindings), where))
     return State(tuple(launches), memory, temporaries)
 
 

@@ -15,7 +15,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.records import Key
 
-__all__ = ["GENERATOR", "Found", "Origin", "key_of", "schedule_for"]
+__all__ = ["GENERATOR", "Found", "Origin", "key_of", "schedule_for", "tuned_for"]
 
 #: Counts changes of the code generator that change which schedules are fast.
 GENERATOR = "2"
@@ -23,8 +23,8 @@ GENERATOR = "2"
 #: A schedule of the same family is worth more than the default only where extents are alike.
 _NEAR = 4.0
 
-#: Tuned for exactly this, tuned for similar extents, or chosen without any measurement.
-Origin = Literal["tuned", "similar", "default"]
+#: Tuned for exactly this, tuned for similar extents, or chosen without any measurement: for this, or for all sizes.
+Origin = Literal["tuned", "similar", "default", "general"]
 
 
 class Found(NamedTuple):
@@ -36,8 +36,17 @@ class Found(NamedTuple):
 
 def key_of(h: MdHom, device: Device) -> Key:
     """Give the key under which a stage's schedule is kept."""
-    extents = canonical(h).extents
-    return Key(family(h), extents, fingerprint(h), device.identity, GENERATOR)
+    return _key(canonical(h), device)
+
+
+def _key(c: MdHom, device: Device) -> Key:
+    return Key(family(c), c.extents, fingerprint(c), device.identity, GENERATOR)
+
+
+def tuned_for(h: MdHom, device: Device) -> Schedule | None:
+    """Look a schedule up that was tuned for exactly this stage, which is in canonical form."""
+    entry = cache().get(_key(h, device))
+    return entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
 
 
 def schedule_for(h: MdHom, device: Device) -> Found:
@@ -50,10 +59,9 @@ def schedule_for(h: MdHom, device: Device) -> Found:
     device : Device
         Where it will run.
     """
-    key = key_of(h, device)
-    entry = cache().get(key)
-    if entry is not None and is_legal(h, entry.schedule, device.caps):
-        return Found(entry.schedule, "tuned")
+    if (tuned := tuned_for(h, device)) is not None:
+        return Found(tuned, "tuned")
+    key = _key(h, device)
     for other, near in cache().nearest(key, limit=3):
         fitted = adapt(h, near.schedule, device.caps) if _alike(key.extents, other.extents) else None
         if fitted is not None:
