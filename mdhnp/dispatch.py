@@ -1,7 +1,7 @@
-"""From an MdHom and arrays to results: looks plans up, makes the missing ones, runs them.
+"""From an MdHom and arrays to results: looks plans up, has missing ones made, runs them, replaces them by better ones.
 
-The only module that sees the whole way of a call. A plan is found by one dictionary look-up from the call's own key,
-the arrays' layouts and the device; on a miss the MDH is built, split into stages, scheduled, generated and compiled.
+A plan is found by one dictionary look-up from the call's own key, the arrays' layouts and the device; on a miss the MDH
+is built, and `plans.py` makes the plan.
 """
 
 import os
@@ -11,25 +11,19 @@ import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.codegen import Program, generate
-from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
-from mdhnp.runtime.devices import Device, default_device
+from mdhnp.mdh import MdHom, interpret
+from mdhnp.plans import NoDoublePrecision, Prepared, prepare
+from mdhnp.runtime.devices import default_device
 from mdhnp.runtime.memory import Layout
-from mdhnp.runtime.plan import Plan
-from mdhnp.runtime.results import maker
-from mdhnp.schedule import IllegalSchedule, Schedule, check
-from mdhnp.schedule.default import default
 from mdhnp.settings import Tuning, config
-from mdhnp.tuning.host import Host, host_for
-from mdhnp.tuning.lookup import Found, Origin, schedule_for
-from mdhnp.tuning.policy import Watch
+from mdhnp.tuning.host import host_for
 
 __all__ = [
     "NoDoublePrecision",
@@ -46,53 +40,6 @@ Array = npt.NDArray[Any]
 
 #: Plans kept; those not used for long go first.
 _CAPACITY = 4096
-
-
-class NoDoublePrecision(TypeError):
-    """A computation in float64 or complex128 on a device that has neither."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Everything a repeat of a call needs, and everything there is to explain about it.
-
-    Attributes
-    ----------
-    mdhom : MdHom
-        What the call computes.
-    device : Device
-        Where.
-    outputs : tuple of (shape, dtype)
-        Results to allocate.
-    schedules : tuple of Schedule
-        One a stage; empty where there is nothing to launch.
-    origins : tuple of {"tuned", "similar", "default"}
-        Where each schedule comes from.
-    program : Program or None
-        The generated text and launches; None where an extent is 0, and where NumPy computes.
-    plan : Plan or None
-        The compiled program with its layouts.
-    make : callable
-        Allocates the results.
-    host : Host or None
-        The NumPy function that computes the call instead of kernels; then there is no program.
-    watch : Watch or None
-        Sees to it that what is not tuned will be; None where there is nothing to do.
-    owner : weakref.ref or None
-        Drops the plan when the object dies that alone could ask for it.
-    """
-
-    mdhom: MdHom
-    device: Device
-    outputs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
-    schedules: tuple[Schedule, ...] = ()
-    origins: tuple[Origin, ...] = ()
-    program: Program | None = None
-    plan: Plan | None = None
-    make: Callable[[], tuple[Array, ...]] = field(default=tuple, repr=False, compare=False)
-    host: Host | None = None
-    watch: Watch | None = field(default=None, repr=False, compare=False)
-    owner: "weakref.ref[Any] | None" = field(default=None, repr=False, compare=False)
 
 
 class _Plans:
@@ -153,7 +100,6 @@ _cache = _Plans()
 _plans = _cache.young
 _Seen = list[tuple[Prepared, Sequence[Array]]]
 _observers: ContextVar[tuple[_Seen, ...]] = ContextVar("mdhnp_observers", default=())
-_default = lru_cache(maxsize=4096)(default)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_cache.after_fork_in_child)
@@ -252,12 +198,16 @@ def _made(call: Hashable, h: MdHom, arrays: Sequence[Array]) -> Prepared:
 
 
 def _run(key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    if prepared.trial is not None:
+        return _run_general(key, prepared, arrays)
     if prepared.watch is not None and (policy := config.tuning) != "off":
         return _run_untuned(policy, key, prepared, arrays)
     return _execute(prepared, arrays)
 
 
 def _execute(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    if prepared.parts:
+        return _execute_parts(prepared, arrays)
     for seen in _observers.get():
         seen.append((prepared, arrays))
     if prepared.plan is None:
@@ -274,6 +224,18 @@ def _without_kernels(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array
         return (result if type(result) is np.ndarray else np.asarray(result),)
     found = interpret(prepared.mdhom, *arrays)
     return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
+
+
+def _execute_parts(prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Run a call part by part, each on slices of the arrays."""
+    results = prepared.make()
+    for one, part in prepared.parts:
+        assert one.plan is not None
+        inputs = [a[where] for a, where in zip(arrays, part.inputs, strict=True)]
+        for seen in _observers.get():
+            seen.append((one, inputs))
+        one.plan(inputs, [r[where] for r, where in zip(results, part.outputs, strict=True)])
+    return results
 
 
 def _run_untuned(policy: Tuning, key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -294,60 +256,28 @@ def _run_untuned(policy: Tuning, key: Hashable, prepared: Prepared, arrays: Sequ
     return results
 
 
+def _run_general(key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Run a plan with a general kernel, and replace it when it has been used for long enough."""
+    assert prepared.trial is not None
+    begin = time.perf_counter()
+    results = _execute(prepared, arrays)
+    if prepared.trial.is_due(time.perf_counter() - begin):
+        _replaced(key, prepared)
+    return results
+
+
 def _renewed(key: Hashable, prepared: Prepared) -> Prepared:
     """Give the plan with the schedules known now, and let later calls find it."""
-    assert prepared.plan is not None  # only such plans are watched
-    new = prepare(prepared.mdhom, prepared.plan.inputs, prepared.device)
-    new = replace(new, watch=None, owner=prepared.owner)
+    return _replaced(key, prepared, watch=None)
+
+
+def _replaced(key: Hashable, prepared: Prepared, **changes: Any) -> Prepared:
+    """Make the plan anew, with kernels for its very sizes, and let later calls find it."""
+    assert prepared.plan is not None  # only such plans are replaced
+    new = prepare(prepared.mdhom, prepared.plan.inputs, prepared.device, special=True)
+    new = replace(new, owner=prepared.owner, **changes)
     _cache.swap(key, prepared, new)
     return new
-
-
-def prepare(h: MdHom, layouts: Sequence[Layout], device: Device) -> Prepared:
-    """Make the plan of a call: stages, schedules, program, compiled kernels.
-
-    Raises
-    ------
-    NoDoublePrecision
-        If the MDH computes in float64 or complex128, and the device cannot.
-    BuildError
-        If the runtime refuses the generated text.
-    """
-    outputs = tuple((v.shape, v.dtype) for v in h.outputs)
-    if 0 in h.extents:
-        # Nothing to launch: results are empty, or the operator's identity.
-        return Prepared(h, device, outputs)
-    if not device.caps.fp64 and any(t.char in "dD" for t in h.dtypes):
-        raise NoDoublePrecision(f"{h} is in double precision, which {device.name} does not have; use float32")
-    chain = tuple(replace(s, mdhom=canonical(s.mdhom)) for s in stages(h))
-    found = [schedule_for(s.mdhom, device) for s in chain]
-    try:
-        program = _generated(chain, [f.schedule for f in found], device)
-    except (IllegalSchedule, IndexError):
-        # A schedule from the tuning cache may fit its stage, but not the kernel that follows a split reduction.
-        safe = [Found(_default(s.mdhom, device.caps), "default") for s in chain]
-        if [f.schedule for f in safe] == [f.schedule for f in found]:
-            raise
-        found, program = safe, _generated(chain, [f.schedule for f in safe], device)
-    results = [Layout.of(np.empty(shape, dtype)) for shape, dtype in outputs]
-    untuned = [s.mdhom for s, f in zip(chain, found, strict=True) if f.origin != "tuned"]
-    return Prepared(
-        h,
-        device,
-        outputs,
-        schedules=tuple(f.schedule for f in found),
-        origins=tuple(f.origin for f in found),
-        program=program,
-        plan=Plan(device, program, layouts, results),
-        make=maker(outputs),
-        watch=Watch(untuned, device) if untuned else None,
-    )
-
-
-def _generated(chain: Sequence[Stage], schedules: Sequence[Schedule], device: Device) -> Program:
-    for stage, schedule in zip(chain, schedules, strict=True):
-        check(stage.mdhom, schedule, device.caps)
-    return generate(chain, schedules, device.caps, _default)
 
 
 def forget() -> None:

@@ -12,7 +12,7 @@ from mdhnp.tuning.host import Host
 
 __all__ = ["Explanation", "explain"]
 
-_ORIGINS = {"tuned": "tuned", "similar": "tuned for similar extents", "default": "default"}
+_ORIGINS = {"tuned": "tuned", "similar": "tuned for similar extents", "default": "default", "general": "for all sizes"}
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,20 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-__all__ = ["Config", "Fallback", "Host", "Tuning", "config"]
+__all__ = ["Config", "Fallback", "Host", "Specialise", "Tuning", "config"]
 
 Tuning = Literal["auto", "background", "full", "off"]
 Host = Literal["auto", "never"]
 Fallback = Literal["numpy", "error"]
+Specialise = Literal["auto", "always"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "tuning": get_args(Tuning), "host": get_args(Host), "fallback": get_args(Fallback),
+    "specialise": get_args(Specialise),
 }  # fmt: skip
 _DEFAULTS: dict[str, Any] = {
     "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "numpy",
+    "specialise": "auto",
 }  # fmt: skip
 _VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST"}
 
@@ -60,6 +63,9 @@ class Config:
         The environment variable ``MDHNP_HOST`` gives the first value.
     fallback : {"numpy", "error"}
         What happens to calls that kernels cannot compute (objects, dates, …): NumPy computes them, or TypeError.
+    specialise : {"auto", "always"}
+        When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
+        to compile one; before, calls that differ in sizes only share one general kernel. "always": at once.
 
     Raises
     ------
@@ -94,6 +100,7 @@ class Config:
     evaluations: int = _setting("evaluations")
     host: Host = _setting("host")
     fallback: Fallback = _setting("fallback")
+    specialise: Specialise = _setting("specialise")
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")

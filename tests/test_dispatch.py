@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp import dispatch
+from mdhnp import dispatch, plans
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.tuning.lookup import Found
@@ -148,7 +148,7 @@ def test_a_plan_begun_before_forget_is_not_kept(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("error", [IllegalSchedule, IndexError])
 def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
     a = np.ones((4, 4), np.float32)
-    looked_up, generate = dispatch.schedule_for, dispatch.generate
+    looked_up, generate = plans.schedule_for, plans.generate
     bad: list[Schedule] = []
 
     def tuned(*arguments: Any) -> Found:
@@ -161,13 +161,14 @@ def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.Monke
             raise error("second")
         return generate(stages, schedules, *rest)
 
-    monkeypatch.setattr(dispatch, "schedule_for", tuned)
-    monkeypatch.setattr(dispatch, "generate", refusing)
+    monkeypatch.setattr(plans, "schedule_for", tuned)
+    monkeypatch.setattr(plans, "generate", refusing)
+    monkeypatch.setitem(mdhnp.config._process, "specialise", "always")
     with dispatch.observe() as seen:
         np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
     assert seen[0][0].schedules[0].second is None
-    monkeypatch.setattr(dispatch, "schedule_for", looked_up)
-    monkeypatch.setattr(dispatch, "generate", lambda *_: (_ for _ in ()).throw(error("always")))
+    monkeypatch.setattr(plans, "schedule_for", looked_up)
+    monkeypatch.setattr(plans, "generate", lambda *_: (_ for _ in ()).throw(error("always")))
     with pytest.raises(error, match="always"):
         mdhnp.matmul(a[:3], a)
 
@@ -176,7 +177,7 @@ def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.Monke
 def test_a_child_forked_amid_a_compilation_does_not_wait_for_it() -> None:
     code = """
 import os, threading
-from mdhnp import dispatch
+from mdhnp import dispatch, plans
 from mdhnp.runtime import binaries, devices, programs
 held = [lambda: dispatch._cache.lock, lambda: programs._registry, lambda: devices._listing, lambda: binaries._once]
 held += [lambda d=d: d._lock for d in devices.devices()]

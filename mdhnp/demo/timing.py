@@ -81,7 +81,15 @@ class Measured:
 
 
 def measure(case: Case, count: int | None = None) -> Measured:
-    """Warm up, check, and time a case and its peer by turns: `count` pairs, or as many as are worth the time."""
+    """Warm up, check, and time a case and its peer by turns: `count` pairs, or as many as are worth the time.
+
+    Every call has kernels of its own, as it would have if it were made often.
+    """
+    with mdhnp.config(specialise="always"):
+        return _measured(case, count)
+
+
+def _measured(case: Case, count: int | None) -> Measured:
     kept: list[Any] = []
     launches = mdhnp.explain(lambda: kept.append(case.ours())).launches
     result = kept[0]

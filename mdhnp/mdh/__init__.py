@@ -3,8 +3,9 @@
 Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder takes or gives. `function.py` holds
 scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
-tests), `canonical.py` names all calls that share a kernel by one form, `stages.py` splits an MDH into kernels' worth,
-for which `arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
+tests), `canonical.py` names all calls that share a kernel by one form, `slices.py` cuts an MDH whose arrays are too
+large for a device, `stages.py` splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place
+of complex numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
@@ -13,6 +14,7 @@ from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
+from mdhnp.mdh.slices import Part, cut
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
@@ -25,11 +27,13 @@ __all__ = [
     "Instruction",
     "MdHom",
     "Operator",
+    "Part",
     "Pattern",
     "Stage",
     "View",
     "canonical",
     "cc",
+    "cut",
     "family",
     "fingerprint",
     "finish_inputs",

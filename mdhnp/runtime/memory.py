@@ -17,7 +17,7 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 
-__all__ = ["DeviceBuffers", "HostBuffers", "Layout", "Memory", "SystemMemory", "memory_for"]
+__all__ = ["DeviceBuffers", "HostBuffers", "Layout", "Memory", "SystemMemory", "largest_array", "memory_for"]
 
 _ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 _LARGE = 1024**2  # bytes: waiting for a copy of this size costs little beside the copy
@@ -262,6 +262,11 @@ def memory_for(device: Device, inputs: Sequence[Layout], outputs: Sequence[Layou
     if device.kind == "gpu":
         return DeviceBuffers(device, inputs, outputs)
     return SystemMemory(device, inputs, outputs) if device.svm else HostBuffers(device, inputs, outputs)
+
+
+def largest_array(device: Device) -> int | None:
+    """Give the bytes of the largest array that kernels on `device` can be given; None where there is no limit."""
+    return None if device.kind == "cpu" and device.svm else device.caps.max_allocation
 
 
 def _check_sizes(device: Device, sizes: Sequence[int]) -> None:

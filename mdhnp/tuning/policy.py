@@ -1,4 +1,4 @@
-"""When a call without tuned schedules gets them: what the policies of ``config.tuning`` do.
+"""When a call gets a kernel of its own, and tuned schedules: what ``config.specialise`` and ``config.tuning`` mean.
 
 Follows one plan. It must not know how plans are made or kept: the dispatcher asks here, and makes the new plan itself.
 """
@@ -15,13 +15,30 @@ from mdhnp.settings import config
 from mdhnp.tuning import background
 from mdhnp.tuning.lookup import key_of
 
-__all__ = ["Watch"]
+__all__ = ["Trial", "Watch"]
+
+#: Seconds it takes to choose a schedule for one call, generate its kernel and compile that.
+_COMPILING = 0.3
 
 #: A call that takes this part of the budget is tuned at once.
 _HEAVY = 0.1
 
 # One search at a time in a process: two would disturb each other's measurements.
 _searching = threading.Lock()
+
+
+class Trial:
+    """What the calls of one plan with a general kernel have cost so far, but for the first, in which PoCL compiles."""
+
+    def __init__(self) -> None:
+        self._spent: float | None = None
+
+    def is_due(self, seconds: float) -> bool:
+        """Tell, once, that calls have taken as long as it takes to compile a kernel for them alone."""
+        spent = 0.0 if self._spent is None else self._spent + seconds
+        due = spent >= _COMPILING
+        self._spent = float("-inf") if due else spent
+        return due
 
 
 class Watch:

@@ -1,0 +1,141 @@
+"""General kernels: one text for all sizes of a form, and when calls use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+from schedules import CAPS, schedule
+from strategies import Array, Case, Drawn, case
+from test_generator import execute, expected, lowered
+
+import mdhnp
+from mdhnp import dispatch
+from mdhnp.codegen import Program, generate_general, resized
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.programs import build
+from mdhnp.schedule.general import fitted, for_all_sizes, form, stretched
+from mdhnp.settings import config
+from mdhnp.tuning.policy import Trial
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    dispatch.forget()
+    with config(specialise="auto", tuning="off"):
+        yield
+    dispatch.forget()
+
+
+@st.composite
+def programs(draw: Any) -> tuple[Case, Program]:
+    """A random MDH, and the general kernel of its form with a random schedule, generated without the MDH's sizes."""
+    picker = Drawn(draw)
+    drawn = case(picker)
+    first, *more = lowered(drawn.mdhom)
+    typical = None if more else form(first.mdhom)
+    assume(typical is not None)
+    assert typical is not None
+    example = stretched(typical, tuple(picker.integer(2, 20) for _ in typical.extents))
+    assert example is not None
+    general = for_all_sizes(typical, schedule(picker, example), CAPS)
+    assume(general is not None and fitted(first.mdhom, general, CAPS) is not None)
+    assert general is not None
+    program = generate_general(replace(first, mdhom=typical), general, CAPS)
+    tiles = [-(-n // t) for n, t in zip(first.mdhom.extents, general.local_tile, strict=True)]
+    most = [n if c.kind == "cc" else 1 for n, c in zip(tiles, first.mdhom.combine, strict=True)]
+    wanted = [picker.integer(1, n) for n in most]
+    groups = tuple(-(-n // -(-n // w)) for n, w in zip(tiles, wanted, strict=True))
+    note(f"{first.mdhom}\n  extents {first.mdhom.extents}\n  {general}\n  {groups} work-groups\n{program.source}")
+    return drawn, resized(program, first.mdhom, replace(general, num_wg=groups))
+
+
+@settings(
+    max_examples=60 if settings().max_examples <= 200 else settings().max_examples,
+    suppress_health_check=list(HealthCheck),
+)
+@given(programs())
+def test_every_general_kernel_gives_the_definition_s_result(device: Device, drawn: tuple[Case, Program]) -> None:
+    one, program = drawn
+    wanted = expected(one.mdhom, one.arrays)
+    for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
+        np.testing.assert_array_equal(got, want, err_msg=f"output {number}")
+
+
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,j->i", "i,j->ij", "bij,bjk->bik", "ijk->kji", "ijij->i"])
+def test_many_sizes(device: Device, subscripts: str) -> None:
+    rng = np.random.default_rng(0)
+    terms = subscripts.partition("->")[0].split(",")
+    for _ in range(40):
+        extent = {label: int(rng.integers(2, 80 if len(subscripts) < 12 else 20)) for label in "bijk"}
+        arrays = [rng.integers(-3, 4, [extent[label] for label in term]).astype(np.float32) for term in terms]
+        got = mdhnp.einsum(subscripts, *arrays)
+        np.testing.assert_array_equal(got, np.einsum(subscripts, *arrays), err_msg=f"{[a.shape for a in arrays]}")
+
+
+def test_one_program_for_many_sizes(device: Device) -> None:
+    rng = np.random.default_rng(1)
+    sources = set()
+    with dispatch.observe() as seen:
+        for _ in range(30):
+            i, j, k = rng.integers(2, 200, 3)
+            mdhnp.einsum("ij,jk->ik", np.ones((i, j), np.float32), np.ones((j, k), np.float32))
+    for prepared, _ in seen:
+        assert prepared.origins == ("general",)
+        assert prepared.program is not None
+        sources.add(prepared.program.source)
+    (source,) = sources
+    assert build(device, source) is build(device, source)  # compiled once, for all of them
+
+
+def test_calls_get_a_kernel_of_their_own_when_they_have_cost_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trial, "is_due", lambda self, seconds: len(seen) == 3)
+    a = np.ones((5, 6), np.float32)
+    with dispatch.observe() as seen:
+        for _ in range(5):
+            mdhnp.matmul(a, a.T)
+    assert [p.origins[0] for p, _ in seen] == ["general"] * 3 + ["default"] * 2
+    assert seen[-1][0].trial is None
+
+
+def test_a_trial_ends_once() -> None:
+    trial = Trial()
+    assert not trial.is_due(100.0)  # with a compilation
+    found = [trial.is_due(0.04) for _ in range(30)]
+    assert found.count(True) == 1
+    assert not found[0]
+
+
+def test_every_call_has_its_own_kernel_where_that_is_wanted() -> None:
+    a = np.ones((5, 6), np.float32)
+    with dispatch.observe() as seen:
+        for setting in ({"specialise": "always"}, {"tuning": "full", "budget": 0.01}):
+            dispatch.forget()
+            with config(**setting):
+                mdhnp.matmul(a, a.T)
+    assert all(p.origins[0] != "general" for p, _ in seen)
+
+
+def test_forms_differ_where_the_text_does() -> None:
+    """Short strides and offsets of 0 are in the text; every other size is an argument."""
+    whole = np.zeros((40, 40), np.float32)
+    product = mdhnp.md_hom(np.multiply, {"i": mdhnp.cc, "k": mdhnp.pw("add")}, "A[i,k], x[k] -> y[i]")
+
+    def of(a: Array, x: Array) -> Any:
+        (stage,) = lowered(product.bind(a, x))
+        return form(stage.mdhom)
+
+    x = np.zeros(7, np.float32)
+    same = [of(whole[:9, :7], x), of(whole[:2, :30], whole[0, :30]), of(whole[:, :13][::2], x.repeat(2)[:13])]
+    assert len(set(same)) == 1
+    other = [of(whole[:9, :14:2], x), of(whole[::-1][:9, :7], x), of(whole[:7, :9].T, x), of(whole[:9, :7], x[::-1])]
+    assert len({same[0], *other}) == 5
+    sums = mdhnp.md_hom(lambda v: v, {"i": mdhnp.ps("add")}, "x[i] -> y[i]").bind(x)
+    edge = mdhnp.md_hom(lambda v: v, {"i": mdhnp.cc}, "x[i-1] -> y[i]", boundary={"x": "wrap"}).bind(x, i=7)
+    backwards = mdhnp.md_hom(lambda v: v, {"i": mdhnp.cc}, "x[6-i] -> y[i]").bind(x, i=7)
+    assert [form(lowered(h)[0].mdhom) for h in (sums, edge, backwards)] == [None] * 3

@@ -1,0 +1,117 @@
+"""Arrays of 2^31 elements and more, of which only a few are touched, and arrays larger than a device's largest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp import dispatch
+from mdhnp.mdh import MdHom, cc, cut, index, interpret, md_hom, ps, pw
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule.general import form
+
+#: Bytes of address space; those never written take no memory.
+WIDE = 2**31 + 2**23
+
+
+@pytest.fixture(scope="module")
+def few() -> np.ndarray:
+    """Three rows that lie 2^30 elements and more apart, of elements 2^25 apart."""
+    whole = np.zeros((3, WIDE // 2), np.int8)
+    part = whole[:, :: 2**25]
+    part[...] = np.random.default_rng(0).integers(-3, 4, part.shape)
+    return part
+
+
+@pytest.mark.parametrize("subscripts", ["ij->j", "ij->i", "ij->ji", "ij,kj->ik"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_offsets_beyond_32_bits(device: Device, few: np.ndarray, subscripts: str, backwards: bool) -> None:
+    if device.kind == "gpu":
+        pytest.skip("gaps between elements are copied to GPUs, too")
+    x = few[::-1] if backwards else few
+    operands = [x] * (1 + subscripts.count(","))
+    with dispatch.observe() as seen:
+        got = mdhnp.einsum(subscripts, *operands)
+    np.testing.assert_array_equal(got, np.einsum(subscripts, *operands))
+    ((prepared, _),) = seen
+    assert prepared.mdhom.wide
+    assert prepared.program is not None
+    assert "const long " in prepared.program.source
+    assert form(prepared.mdhom) is None
+
+
+@pytest.fixture
+def small(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    """The device, as if its largest buffer had 4000 bytes."""
+    monkeypatch.setattr(device, "caps", replace(device.caps, max_allocation=4000))
+    monkeypatch.setattr(device, "svm", False)
+    dispatch.forget()
+    yield device
+    dispatch.forget()
+
+
+def _whole(shape: tuple[int, ...], dtype: str = "f4") -> np.ndarray:
+    return np.random.default_rng(0).integers(-3, 4, shape).astype(dtype)
+
+
+X, Y, Z = _whole((90, 11)), _whole((11, 50)), _whole((200, 11))
+PATTERN, ROWS = {"i": cc, "j": cc}, {"i": cc, "k": pw("add")}
+CUT: dict[str, tuple[Callable[[], Any], Callable[[], Any], int]] = {
+    "outer product": (lambda: mdhnp.einsum("i,j->ij", X[:, 0], Y[0]), lambda: np.outer(X[:, 0], Y[0]), 8),
+    "product": (lambda: mdhnp.matmul(X, Y), lambda: X @ Y, 8),
+    "strided": (lambda: mdhnp.einsum("ij,j->ij", Z[::-1, ::2], Y[:6, 0]), lambda: Z[::-1, ::2] * Y[:6, 0], 4),
+    "stack": (
+        lambda: mdhnp.matmul(X.reshape(2, 45, 11), Y[None]), lambda: X.reshape(2, 45, 11) @ Y[None], 8,
+    ),
+    "too large by itself": (lambda: mdhnp.einsum("ij,k->i", Z, _whole((1100,))), lambda: Z.sum(1), 0),
+    "complex": (lambda: mdhnp.matmul(X * 1j, Y), lambda: (X * 1j) @ Y, 15),
+    "reflected": (
+        lambda: mdhnp.md_hom(lambda a, b: a - b, PATTERN, "x[i-1], y[i,j] -> z[i,j]", boundary={"x": "reflect"})(
+            X[:, 0], X @ Y
+        ),
+        lambda: X[[0, *range(89)], 0][:, None] - X @ Y, 8,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CUT)
+def test_calls_are_cut_where_arrays_are_too_large(small: Device, case: str) -> None:
+    ours, numpys, parts = CUT[case]
+    want = numpys()
+    if not parts:
+        with pytest.raises(MemoryError, match="larger than"):
+            ours()
+        return
+    for _ in range(2):
+        with dispatch.observe() as seen:
+            got = ours()
+        np.testing.assert_array_equal(got, want)
+        assert len(seen) == parts
+        assert len({id(p.plan) for p, _ in seen}) <= 2 + (case == "reflected") * parts
+
+
+def test_parts_are_what_the_definition_gives() -> None:
+    x = _whole((30, 20), "i8")
+    rows = md_hom(lambda a, b: a * b, ROWS, "x[29-i,k], y[i,19-k] -> z[i]").bind(x, x)
+    parts = cut(rows, 2000)
+    assert len(parts) == 4
+    found = [interpret(p.mdhom, *(a[s] for a, s in zip((x, x), p.inputs, strict=True))) for p in parts]
+    np.testing.assert_array_equal(np.concatenate(found), interpret(rows, x, x))
+
+
+UNCUT: dict[str, MdHom] = {
+    "a reduction": md_hom(lambda a: a, {"i": pw("add")}, "x[i] -> y[]").bind(_whole((900,))),
+    "a scan": md_hom(lambda a: a, {"i": ps("add")}, "x[i] -> y[i]").bind(_whole((900,))),
+    "an index": md_hom(lambda a: a + index(0), {"i": cc}, "x[i] -> y[i]").bind(_whole((900,))),
+    "one array whole": md_hom(lambda a, b: a + b, ROWS, "x[k], y[i,k] -> z[i]").bind(*map(_whole, ((900,), (2, 900)))),
+}
+
+
+@pytest.mark.parametrize("case", UNCUT)
+def test_what_cannot_be_cut_is_not(case: str) -> None:
+    assert cut(UNCUT[case], 2000) == ()
