@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks`` and ``cpu``, ``gpu`` or ``tuning``; ``show`` prints saved results."""
+"""Run the benchmarks, ``python -m benchmarks``: ``cpu``, ``gpu``, ``shapes``, ``tuning``; ``show`` prints results."""
 
 import argparse
 from pathlib import Path
@@ -14,6 +14,7 @@ def main() -> None:
     cpu = commands.add_parser("cpu", help="whole calls on CPU devices against NumPy, PyTorch, OpenCV, SciPy, Numba")
     gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against cuBLAS and cuDNN through PyTorch")
     shown = commands.add_parser("show", help="tables of results saved with --json")
+    shapes = commands.add_parser("shapes", help="hundreds of different shapes in one process, against NumPy")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     for command in (cpu, gpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
@@ -23,6 +24,8 @@ def main() -> None:
     cpu.add_argument(
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
     )
+    shapes.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
+    shapes.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
     tuning.add_argument("--seconds", type=float, default=10, help="budget of each search (default 10)")
@@ -34,10 +37,14 @@ def main() -> None:
         command.add_argument("--markdown", type=Path, help="write tables between their marks in this document")
         command.add_argument("--chart", type=Path, help="write a bar chart of the first CPU device's rows (.svg, .png)")
     given = parser.parse_args()
+    if given.command == "shapes":
+        _shapes(given.device, given.markdown)
+        return
 
     from mdhnp import config
 
     config.tuning = "off"  # tuned rows are tuned on purpose
+    config.specialise = "always"  # as for calls that are made often
     from benchmarks.cases import CASES
     from benchmarks.gpu import GPU_CASES
 
@@ -76,6 +83,15 @@ def main() -> None:
         from benchmarks.chart import write_chart
 
         write_chart(given.chart, results, order)
+
+
+def _shapes(specs: list[str], markdown: Path | None) -> None:
+    from benchmarks import shapes
+
+    header, lines = shapes.table([shapes.measure(spec, longest) for spec in specs for longest in (128, 512)])
+    report.print_table(shapes.CAPTION, header, lines)
+    if markdown:
+        report.replace_blocks(markdown, [("shapes", f"{shapes.CAPTION}\n\n{report.markdown_table(header, lines)}")])
 
 
 def _tuning(names: list[str], given: argparse.Namespace, order: list[str], keep: Any) -> None:
