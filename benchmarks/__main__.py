@@ -1,4 +1,4 @@
-"""Run the benchmarks, ``python -m benchmarks``: ``cpu``, ``gpu``, ``shapes``, ``tuning``; ``show`` prints results."""
+"""Run the benchmarks, ``python -m benchmarks``: ``cpu``, ``gpu``, ``shapes``, ``cold``, ``tuning``; ``show`` prints."""
 
 import argparse
 from pathlib import Path
@@ -15,6 +15,7 @@ def main() -> None:
     gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against cuBLAS and cuDNN through PyTorch")
     shown = commands.add_parser("show", help="tables of results saved with --json")
     shapes = commands.add_parser("shapes", help="hundreds of different shapes in one process, against NumPy")
+    cold = commands.add_parser("cold", help="import and first call of new processes")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     for command in (cpu, gpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
@@ -24,8 +25,9 @@ def main() -> None:
     cpu.add_argument(
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
     )
-    shapes.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
-    shapes.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
+    for command in (shapes, cold):
+        command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
+        command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
     tuning.add_argument("--seconds", type=float, default=10, help="budget of each search (default 10)")
@@ -37,8 +39,8 @@ def main() -> None:
         command.add_argument("--markdown", type=Path, help="write tables between their marks in this document")
         command.add_argument("--chart", type=Path, help="write a bar chart of the first CPU device's rows (.svg, .png)")
     given = parser.parse_args()
-    if given.command == "shapes":
-        _shapes(given.device, given.markdown)
+    if given.command in ("shapes", "cold"):
+        (_shapes if given.command == "shapes" else _cold)(given.device, given.markdown)
         return
 
     from mdhnp import config
@@ -88,10 +90,20 @@ def main() -> None:
 def _shapes(specs: list[str], markdown: Path | None) -> None:
     from benchmarks import shapes
 
-    header, lines = shapes.table([shapes.measure(spec, longest) for spec in specs for longest in (128, 512)])
-    report.print_table(shapes.CAPTION, header, lines)
+    found = shapes.table([shapes.measure(spec, longest) for spec in specs for longest in (128, 512)])
+    _show("shapes", shapes.CAPTION, *found, markdown)
+
+
+def _cold(specs: list[str], markdown: Path | None) -> None:
+    from benchmarks import cold
+
+    _show("cold", cold.CAPTION, *cold.table([cold.measure(spec) for spec in specs]), markdown)
+
+
+def _show(mark: str, caption: str, header: list[str], lines: list[list[str]], markdown: Path | None) -> None:
+    report.print_table(caption, header, lines)
     if markdown:
-        report.replace_blocks(markdown, [("shapes", f"{shapes.CAPTION}\n\n{report.markdown_table(header, lines)}")])
+        report.replace_blocks(markdown, [(mark, f"{caption}\n\n{report.markdown_table(header, lines)}")])
 
 
 def _tuning(names: list[str], given: argparse.Namespace, order: list[str], keep: Any) -> None:

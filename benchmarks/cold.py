@@ -1,6 +1,6 @@
 """What a process pays before its first result: the import, and the first call with everything on disk, or nothing.
 
-Every sample is a new process. Takes a device; gives milliseconds.
+Every sample is a new process. Takes devices, gives milliseconds.
 """
 
 import os
@@ -9,9 +9,10 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from statistics import quantiles
-from typing import Any
 
-__all__ = ["Cold", "measure"]
+__all__ = ["CAPTION", "Cold", "measure", "table"]
+
+CAPTION = "New processes: median and quartiles of 15, a product of 256 × 250 and 250 × 260 elements, float32"
 
 _IMPORT = "import time, numpy; begin = time.perf_counter(); import mdhnp; print(time.perf_counter() - begin)"
 _NUMPY = "import time; begin = time.perf_counter(); import numpy; print(time.perf_counter() - begin)"
@@ -36,31 +37,49 @@ class Cold:
 
     Attributes
     ----------
+    device : str
+        Where the call runs.
     numpy, package : tuple of float
         ``import numpy``, and ``import mdhnp`` after it.
     ready, bare : tuple of float
         The first ``matmul`` after the import, with a tuned entry and its compiled kernel on disk, and with neither.
     """
 
+    device: str
     numpy: tuple[float, ...]
     package: tuple[float, ...]
     ready: tuple[float, ...]
     bare: tuple[float, ...]
 
 
-def measure(device: Any, samples: int = 15) -> Cold:
+def measure(spec: str, samples: int = 15) -> Cold:
     """Measure `samples` new processes of each kind."""
     with tempfile.TemporaryDirectory() as folder:
-        ready = {"MDHNP_DEVICE": device.runtime, "MDHNP_CACHE_DIR": f"{folder}/ready", "MDHNP_TUNING": "off"}
+        ready = {
+            "MDHNP_DEVICE": spec, "MDHNP_CACHE_DIR": f"{folder}/ready", "MDHNP_TUNING": "off", "MDHNP_HOST": "never",
+        }  # fmt: skip
         _run(_TUNE, ready)
         _run(_CALL, ready)
         bare = [_run(_CALL, ready | {"MDHNP_CACHE_DIR": f"{folder}/{n}"}) for n in range(samples)]
         return Cold(
+            spec,
             _summary([_run(_NUMPY, ready) for _ in range(samples)]),
             _summary([_run(_IMPORT, ready) for _ in range(samples)]),
             _summary([_run(_CALL, ready) for _ in range(samples)]),
             _summary(bare),
         )
+
+
+def table(found: list[Cold]) -> tuple[list[str], list[list[str]]]:
+    """Give header and lines of text."""
+    header = ["", "import numpy", "import mdhnp after it", "first call, tuned and compiled before", "nothing on disk"]
+    lines = [[c.device, *map(_text, (c.numpy, c.package, c.ready, c.bare))] for c in found]
+    return header, lines
+
+
+def _text(times: tuple[float, ...]) -> str:
+    low, middle, high = times
+    return f"{middle:.0f} ms ({low:.0f} – {high:.0f})"
 
 
 def _run(code: str, environment: dict[str, str]) -> float:

@@ -65,6 +65,8 @@ def test_a_second_schedule_that_does_not_fit_is_illegal(device: Device):
 
 
 def test_times_do_not_depend_on_how_busy_the_machine_is(device: Device, monkeypatch):
+    if not device.svm:
+        pytest.skip("the device tells its kernels' times itself")
     h = stages()["gemm"]
     start, other = default(h, device.caps), Schedule.plain(h.extents, len(h.inputs))
     bench = Bench(Task(h, device.identity, start))
