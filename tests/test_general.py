@@ -112,7 +112,7 @@ def test_a_trial_ends_once() -> None:
 
 
 def test_every_call_has_its_own_kernel_where_that_is_wanted() -> None:
-    a = np.ones((5, 6), np.float32)
+    a = np.ones((5, 61), np.float32)  # of a size that no other test has: it is tuned
     with dispatch.observe() as seen:
         for setting in ({"specialise": "always"}, {"tuning": "full", "budget": 0.01}):
             dispatch.forget()
