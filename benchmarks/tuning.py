@@ -26,7 +26,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.bench import Task
 from mdhnp.tuning.cache import TuningCache
 from mdhnp.tuning.records import Key, Measurement
-from mdhnp.tuning.tune import tune_stage
+from mdhnp.tuning.session import tune_stage
 from mdhnp.tuning.worker import Worker
 
 __all__ = ["draw", "run", "table"]

@@ -18,11 +18,12 @@ import pytest
 import mdhnp
 from mdhnp import config, dispatch
 from mdhnp.runtime.devices import Device, default_device
+from mdhnp.schedule.default import default
 from mdhnp.tuning import background, policy
-from mdhnp.tuning import tune as tune_module
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.policy import Watch
+from mdhnp.tuning.records import Entry
 
 A = np.ones((33, 34), np.float32)
 
@@ -44,11 +45,11 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
 
     def search(h: Any, device: Device, budget: float, evaluations: int | None) -> tuple[Any, bool]:
         found.append(evaluations)
-        entry = tune_module.Entry(tune_module.default(h, device.caps), 1e-3, 1, "2026-01-01T00:00:00Z", str(h))
+        entry = Entry(default(h, device.caps), 1e-3, 1, "2026-01-01T00:00:00Z", str(h))
         cache().put(key_of(h, device), entry)
         return object(), False
 
-    monkeypatch.setattr(tune_module, "tune_stage", search)
+    monkeypatch.setattr(policy, "tune_stage", search)
     return found
 
 
@@ -125,7 +126,7 @@ def test_calls_go_on_where_tuning_fails(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: Any) -> Any:
         raise RuntimeError("no more processes")
 
-    monkeypatch.setattr(tune_module, "tune_stage", fail)
+    monkeypatch.setattr(policy, "tune_stage", fail)
     with config(tuning="full"):
         with pytest.warns(RuntimeWarning, match="could not be tuned: no more processes"):
             product()

@@ -23,8 +23,8 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning import bench as bench_module
+from mdhnp.tuning import session as session_module
 from mdhnp.tuning import team as team_module
-from mdhnp.tuning import tune as tune_module
 from mdhnp.tuning.bench import Bench, Task, serve
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
@@ -192,7 +192,7 @@ def test_an_entry_that_is_too_fast_is_replaced(device: Device):
 
 def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
     a = np.ones((30, 31), np.float32)
-    record, count = tune_module.TuningCache.record, [0]
+    record, count = session_module.TuningCache.record, [0]
 
     def interrupting(*args):
         record(*args)
@@ -200,7 +200,7 @@ def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
         if count[0] == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune_module.TuningCache, "record", interrupting)
+    monkeypatch.setattr(session_module.TuningCache, "record", interrupting)
     (found,) = mdhnp.tune(mdhnp.matmul, a, a.T, budget=60.0, progress=False)
     assert 1 <= len(found.measurements) <= 3
     kept = cache().get(key_of(found.mdhom, device))
@@ -236,7 +236,7 @@ class FakeWorker:
 def use_fake(monkeypatch: pytest.MonkeyPatch, seconds: float | Callable[[Schedule], float]) -> FakeWorker:
     worker = FakeWorker(seconds)
     monkeypatch.setattr(team_module, "Worker", worker)
-    monkeypatch.setattr(tune_module.time, "monotonic", lambda: worker.now)
+    monkeypatch.setattr(session_module.time, "monotonic", lambda: worker.now)
     return worker
 
 
@@ -275,13 +275,13 @@ def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):
 
 def test_equal_devices_share_a_search(device: Device, monkeypatch):
     twin = copy.copy(device)
-    monkeypatch.setattr(tune_module, "all_devices", lambda: (device, twin))
+    monkeypatch.setattr(session_module, "devices", lambda: (device, twin))
     a = np.ones((30, 31), np.float32)
     h, rounds = stage_of(a, a.T), []
     for n in range(2):
         monkeypatch.setenv("MDHNP_CACHE_DIR", f"{os.environ['MDHNP_CACHE_DIR']}-{n}")
         worker = use_fake(monkeypatch, lambda s: 1e-4 / np.prod(s.private_tile))
-        found, stopped = tune_module.tune_stage(h, twin, 60.0, 20, progress=False, beside=(device,))
+        found, stopped = session_module.tune_stage(h, twin, 60.0, 20, progress=False, beside=(device,))
         assert found is not None
         assert not stopped
         assert len({m.schedule for m in found.measurements}) == 20

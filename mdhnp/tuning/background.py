@@ -20,6 +20,7 @@ from mdhnp.mdh import MdHom
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.processes import start
 from mdhnp.tuning.records import Entry, Key
+from mdhnp.tuning.session import tune_stage
 
 __all__ = ["Job", "serve", "submit", "wait"]
 
@@ -129,7 +130,6 @@ class _Tuner:
 def serve(handle: int) -> None:
     """Tune one job for the parent: it is answered with entries, or an error's text."""
     from mdhnp.runtime.devices import devices
-    from mdhnp.tuning.tune import tune_stage
 
     with Connection(handle) as pipe:
         job: Job = pipe.recv()

@@ -14,6 +14,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.settings import config
 from mdhnp.tuning import background
 from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.session import tune_stage
 
 __all__ = ["Trial", "Watch"]
 
@@ -94,8 +95,6 @@ class Watch:
             _searching.release()
 
     def _search(self, evaluations: int | None) -> bool:
-        from mdhnp.tuning.tune import tune_stage  # imports the dispatcher, which imports this
-
         for h in self._untuned:
             tuned, stopped = tune_stage(h, self._device, config.budget, evaluations)
             if tuned is None and not stopped:

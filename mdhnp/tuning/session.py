@@ -1,0 +1,254 @@
+"""Tunes one stage of a call: searches, then compares the best by turns, and remembers the winner for good.
+
+Takes a stage in canonical form and a device. It must not know which call it is from.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+
+from mdhnp.mdh import MdHom
+from mdhnp.runtime.devices import Device, devices
+from mdhnp.schedule import Schedule
+from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.default import default
+from mdhnp.tuning.bench import Task, runs_after
+from mdhnp.tuning.cache import TuningCache, cache
+from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.records import Entry, Key, Measurement
+from mdhnp.tuning.search import Search
+from mdhnp.tuning.team import Team
+from mdhnp.tuning.worker import WorkerError
+
+__all__ = ["Tuned", "tune_stage"]
+
+_FINALISTS, _ROUNDS = 5, 7
+#: Part of the budget that is kept for timing the finalists again.
+_RESERVE = 0.2
+#: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
+_BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
+
+_Report = Callable[[int, tuple[Schedule, float] | None], None]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning one stage brought.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        The stage in canonical form.
+    schedule : Schedule
+        The best known now, which later calls use.
+    seconds, default_seconds : float
+        Its time and that of the default schedule, measured in the same run.
+    measurements : tuple of Measurement
+        Everything measured, in order.
+    """
+
+    mdhom: MdHom
+    schedule: Schedule
+    seconds: float
+    default_seconds: float
+    measurements: tuple[Measurement, ...]
+
+    def __str__(self) -> str:
+        ratio = self.default_seconds / self.seconds
+        return (
+            f"{self.mdhom}: {self.seconds * 1e6:.1f} µs, {ratio:.2f} times as fast as the default schedule, "
+            f"after {len(self.measurements)} measurements"
+        )
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """How long and how to search."""
+
+    seconds: float
+    evaluations: int | None
+    seed: int
+    show: bool
+
+
+def tune_stage(
+    h: MdHom,
+    device: Device,
+    budget: float,
+    evaluations: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    beside: Sequence[Device] = (),
+) -> tuple[Tuned | None, bool]:
+    """Search a schedule for one stage in canonical form, unless another thread or process is doing so.
+
+    Takes what :func:`mdhnp.tune` takes, and devices equal to `device` that measure `beside` it; no number of
+    evaluations means as many as there is time for. By default a progress bar is shown by the main thread on a
+    terminal.
+
+    Returns
+    -------
+    Tuned or None
+        None where another one holds the claim.
+    bool
+        Whether the user stopped it.
+    """
+    if progress is None:
+        progress = sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
+    known, key = cache(), key_of(h, device)
+    owner = known.claim(key)
+    if owner is None:
+        return None, False
+    try:
+        team = _team(h, (device, *beside), budget, seed)
+        return _Tuning(h, device, key, _Budget(budget, evaluations, seed, progress), known, owner).run(team)
+    finally:
+        known.release(key, owner)
+
+
+def _team(h: MdHom, members: Sequence[Device], budget: float, seed: int) -> Team:
+    """Workers on the devices, which are known by their positions among equal ones."""
+    task = Task(h, members[0].identity, default(h, members[0].caps), seed)
+    equal = [d for d in devices() if d.identity == task.device]
+    least, most = _BUILDING_LIMITS
+    return Team(task, [equal.index(d) for d in members], min(max(_BUILDING * budget, least), most))
+
+
+class _Tuning:
+    """One stage's search and final."""
+
+    def __init__(self, h: MdHom, device: Device, key: Key, budget: _Budget, known: TuningCache, owner: str) -> None:
+        self._h, self._key, self._budget, self._known, self._owner = h, key, budget, known, owner
+        self._start = default(h, device.caps)
+        self._search = Search(h, device.caps, self._start, budget.seed)
+        self._log = known.measurements(key)
+        self._search.resume((m.schedule, m.seconds) for m in self._log)
+        entry = known.get(key)
+        self._used = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
+        self._made: list[Measurement] = []
+        self._end = time.monotonic() + budget.seconds
+
+    def run(self, team: Team) -> tuple[Tuned, bool]:
+        """Search, then compare the best by turns; also whether the user ended it early."""
+        stopped = False
+        with team, _bar(self._budget, self._h) as report:
+            try:
+                self._explore(team, report)
+                best, seconds, compared = self._final(team)
+            except KeyboardInterrupt:
+                if self._search.best is None:
+                    raise
+                # The user has had enough of searching; what was found counts.
+                (best, seconds), compared, stopped = self._search.best, False, True
+        entry = Entry(best, seconds, len(self._log) + len(self._made), _now(), str(self._h))
+        # Only an entry that was timed again, in the same minute, gives way to a slower time.
+        if not self._known.put(self._key, entry, replace=compared):
+            kept = self._known.get(self._key)
+            best, seconds = (kept.schedule, kept.seconds) if kept is not None else (best, seconds)
+        default_seconds = self._made[0].seconds if self._made else None
+        return Tuned(self._h, best, seconds, default_seconds or seconds, tuple(self._made)), stopped
+
+    def _explore(self, team: Team, report: _Report) -> None:
+        """Measure what the search asks for; the default schedule comes first in every search, and alone."""
+        last = self._end - _RESERVE * self._budget.seconds
+        candidates = self._ask(1)
+        while candidates:
+            fastest = self._search.best[1] if self._search.best else None
+            try:
+                measured = team.measure(candidates, fastest)
+            except WorkerError:
+                if fastest is None:
+                    raise
+                return
+            for each in measured:
+                self._known.record(self._key, each)
+                self._made.append(each)
+                self._search.tell(each.schedule, each.seconds)
+            report(len(self._made), self._search.best)
+            if time.monotonic() + self._least() >= last:
+                return
+            candidates = self._ask(len(team))
+
+    def _ask(self, count: int) -> list[Schedule]:
+        """Candidates, as many as wanted and allowed and there are."""
+        if self._budget.evaluations is not None:
+            count = min(count, self._budget.evaluations - len(self._made))
+        asked = (self._search.ask() for _ in range(count))
+        return [s for s in asked if s is not None]
+
+    def _least(self) -> float:
+        """Seconds that one more candidate takes at least: a run to check it and one to time it."""
+        return 2 * self._search.best[1] if self._search.best else 0.0
+
+    def _final(self, team: Team) -> tuple[Schedule, float, bool]:
+        """Time the finalists again, in turn, so that the machine's moods hit all of them alike.
+
+        The schedule in use is among them, and gives way only to one that was faster in most rounds. Also whether it was
+        compared, or there is none.
+        """
+        told = {m.schedule: m.seconds for m in self._made if m.seconds is not None}
+        times: dict[Schedule, list[float]] = {s: [] for s in self._search.finalists(_FINALISTS)}
+        used = self._used
+        if used is not None and used not in told and time.monotonic() + self._least() < self._end:
+            measured = self._again(team, used)
+            if measured is not None:
+                told[used] = measured
+        if not times:
+            message = self._made[0].message if self._made else ""
+            raise RuntimeError(f"tune: the default schedule cannot be measured on this device: {message}")
+        if used in told:
+            times.setdefault(used, [])
+        for _ in range(_ROUNDS if len(times) > 1 else 0):
+            if time.monotonic() + sum(_duration(told[s]) for s in times) > self._end:
+                break
+            for s, found in times.items():
+                measured = self._again(team, s)
+                found.append(told[s] if measured is None else measured)
+        # Times of the search count only where there was no time for a round.
+        rounds = {s: found or [told[s]] for s, found in times.items()}
+        best = min(rounds, key=lambda s: median(rounds[s]))
+        if used in rounds and median(b / u for b, u in zip(rounds[best], rounds[used], strict=True)) >= 1:
+            best = used
+        return best, median(rounds[best]), used is None or used in rounds
+
+    def _again(self, team: Team, s: Schedule) -> float | None:
+        self._known.claim(self._key, self._owner)  # renews it
+        try:
+            return team.measure([s], None)[0].seconds
+        except WorkerError:
+            return None
+
+
+def _duration(seconds: float) -> float:
+    """How long it takes to measure a schedule of this time again, by turns with another."""
+    return (1 + 2 * runs_after(seconds)) * seconds
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+@contextmanager
+def _bar(budget: _Budget, h: MdHom) -> Iterator[_Report]:
+    """A progress bar on standard error, or nothing."""
+    if not budget.show:
+        yield lambda count, best: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn(str(h)[:40]), BarColumn(), TextColumn("{task.fields[best]}"), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("tuning", total=budget.evaluations, best="")
+
+        def report(count: int, best: tuple[Schedule, float] | None) -> None:
+            bar.update(task, completed=count, best=f"best {best[1] * 1e6:.1f} µs" if best else "")
+
+        yield report
