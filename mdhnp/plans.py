@@ -128,7 +128,7 @@ def prepare(h: MdHom, layouts: Sequence[Layout], device: Device, *, special: boo
     found = [schedule_for(s.mdhom, device) for s in chain]
     try:
         program = _generated(chain, [f.schedule for f in found], device)
-    except (IllegalSchedule, IndexError):
+    except IllegalSchedule:
         # A schedule from the tuning cache may fit its stage, but not the kernel that follows a split reduction.
         safe = [Found(_default(s.mdhom, device.caps), "default") for s in chain]
         if [f.schedule for f in safe] == [f.schedule for f in found]:

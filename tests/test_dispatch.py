@@ -145,8 +145,7 @@ def test_a_plan_begun_before_forget_is_not_kept(monkeypatch: pytest.MonkeyPatch)
     assert len(dispatch._plans) == 1
 
 
-@pytest.mark.parametrize("error", [IllegalSchedule, IndexError])
-def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     a = np.ones((4, 4), np.float32)
     looked_up, generate = plans.schedule_for, plans.generate
     bad: list[Schedule] = []
@@ -158,7 +157,7 @@ def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.Monke
 
     def refusing(stages: Any, schedules: Any, *rest: Any) -> Any:
         if schedules[0] in bad:
-            raise error("second")
+            raise IllegalSchedule("second")
         return generate(stages, schedules, *rest)
 
     monkeypatch.setattr(plans, "schedule_for", tuned)
@@ -168,8 +167,8 @@ def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.Monke
         np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
     assert seen[0][0].schedules[0].second is None
     monkeypatch.setattr(plans, "schedule_for", looked_up)
-    monkeypatch.setattr(plans, "generate", lambda *_: (_ for _ in ()).throw(error("always")))
-    with pytest.raises(error, match="always"):
+    monkeypatch.setattr(plans, "generate", lambda *_: (_ for _ in ()).throw(IllegalSchedule("always")))
+    with pytest.raises(IllegalSchedule, match="always"):
         mdhnp.matmul(a[:3], a)
 
 
