@@ -8,10 +8,11 @@ import pytest
 import mdhnp
 from mdhnp.runtime.devices import Device
 
-#: Far from zero, so that errors of one sign add up; and of both signs, so that terms cancel.
+#: Far from zero, so that errors of one sign add up; of both signs, so that terms cancel; and of all sizes.
 DATA = {
     "offset": lambda rng, *shape: 100 + rng.random(shape, np.float32),
     "signed": lambda rng, *shape: rng.standard_normal(shape, np.float32),
+    "wide": lambda rng, *shape: (rng.standard_normal(shape) * 10.0 ** rng.integers(-9, 9, shape)).astype(np.float32),
 }
 
 
@@ -97,3 +98,16 @@ def test_products_keep_their_own_rounding(device: Device, dtype):
 )
 def test_calls_on_single_elements(device: Device, ours, expected):
     assert np.array_equal(ours(), expected)
+
+
+@pytest.mark.parametrize("specialise", ["auto", "always"])
+@pytest.mark.parametrize("subscripts", ["ij->i", "ij->j", "ij,jk->ik", "ij,jk->j", "ij,jk->ijk"])
+def test_nan_and_infinities_propagate(device: Device, subscripts: str, specialise):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((37, 301)).astype(np.float32), rng.standard_normal((301, 19)).astype(np.float32)
+    x[3, 7], x[5, 9], x[6, 1], x[6, 2], x[36, 300] = np.nan, np.inf, np.inf, -np.inf, -np.inf
+    y[9, 4], y[11, 3], y[300, 18] = 0, np.inf, np.nan
+    arrays = [x, y][: 1 + subscripts.count(",")]
+    with np.errstate(invalid="ignore"), mdhnp.config(specialise=specialise):
+        expected = np.einsum(subscripts, *arrays)
+        np.testing.assert_allclose(mdhnp.einsum(subscripts, *arrays), expected, rtol=1e-4, atol=1e-4)
