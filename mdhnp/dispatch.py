@@ -24,6 +24,7 @@ from mdhnp.runtime.devices import default_device
 from mdhnp.runtime.memory import Layout
 from mdhnp.settings import Tuning, config
 from mdhnp.tuning.host import host_for
+from mdhnp.tuning.policy import Trial, general_serves
 
 __all__ = [
     "NoDoublePrecision",
@@ -62,17 +63,23 @@ class _Plans:
         with self.lock:
             return self.old.get(key), self.epoch
 
-    def keep(self, key: Hashable, prepared: Prepared, epoch: int) -> None:
-        """Keep a plan, unless all plans were dropped since `epoch`: then its schedules may be outdated."""
+    def keep(self, key: Hashable, prepared: Prepared, epoch: int) -> Prepared:
+        """Keep a plan, and give the one to use: that of another thread which was faster, and may be tuned by now.
+
+        None is kept if all plans were dropped since `epoch`: then its schedules may be outdated.
+        """
         with self.lock:
             if epoch != self.epoch:
-                return
+                return prepared
+            if (first := self.young.get(key)) is not None:
+                return first
+            prepared = self.old.pop(key, prepared)
             if len(self.young) >= _CAPACITY // 2:
                 self.old.clear()
                 self.old.update(self.young)
                 self.young.clear()
             self.young[key] = prepared
-            self.old.pop(key, None)
+            return prepared
 
     def swap(self, key: Hashable, old: Prepared, new: Prepared) -> None:
         """Put a plan in another one's place, unless that is gone."""
@@ -80,6 +87,8 @@ class _Plans:
             for generation in (self.young, self.old):
                 if generation.get(key) is old:
                     generation[key] = new
+            if new.owner is not None and new.owner() is None:  # it died between two of these lines
+                self.drop(key)
 
     def drop(self, key: Hashable) -> None:
         """Drop one plan; called by the garbage collector, so without the lock."""
@@ -184,7 +193,7 @@ def run(
             prepared = _made(call, build(), arrays)
             if owner is not None:
                 prepared = replace(prepared, owner=weakref.ref(owner, lambda _: _cache.drop(key)))
-        _cache.keep(key, prepared, epoch)
+        prepared = _cache.keep(key, prepared, epoch)
     return _run(key, prepared, arrays)
 
 
@@ -199,7 +208,9 @@ def _made(call: Hashable, h: MdHom, arrays: Sequence[Array]) -> Prepared:
 
 def _run(key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if prepared.trial is not None:
-        return _run_general(key, prepared, arrays)
+        if general_serves():
+            return _run_general(key, prepared, arrays)
+        prepared = _replaced(key, prepared)  # made under other settings
     if prepared.watch is not None and (policy := config.tuning) != "off":
         return _run_untuned(policy, key, prepared, arrays)
     return _execute(prepared, arrays)
@@ -262,7 +273,11 @@ def _run_general(key: Hashable, prepared: Prepared, arrays: Sequence[Array]) -> 
     begin = time.perf_counter()
     results = _execute(prepared, arrays)
     if prepared.trial.is_due(time.perf_counter() - begin):
-        _replaced(key, prepared)
+        try:
+            _replaced(key, prepared)
+        except KeyboardInterrupt:
+            _cache.swap(key, prepared, replace(prepared, trial=Trial()))  # which else would never be due again
+            raise
     return results
 
 

@@ -22,10 +22,9 @@ from mdhnp.runtime.results import maker
 from mdhnp.schedule import DeviceCaps, IllegalSchedule, Schedule, check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import fitted, form, general_schedule
-from mdhnp.settings import config
 from mdhnp.tuning.host import Host
 from mdhnp.tuning.lookup import Found, Origin, schedule_for, tuned_for
-from mdhnp.tuning.policy import Trial, Watch
+from mdhnp.tuning.policy import Trial, Watch, general_serves
 
 __all__ = ["NoDoublePrecision", "Prepared", "prepare"]
 
@@ -170,8 +169,7 @@ def _general(chain: Sequence[Stage], device: Device) -> tuple[Program, Schedule]
     Not where calls are tuned from the first one on, or tuned already.
     """
     stage, h = chain[0], chain[0].mdhom
-    wanted = config.specialise == "auto" and config.tuning in ("auto", "off")
-    if not wanted or len(chain) > 1 or h.points > _LARGE or (typical := form(h)) is None:
+    if not general_serves() or len(chain) > 1 or h.points > _LARGE or (typical := form(h)) is None:
         return None
     if (
         tuned_for(h, device) is not None

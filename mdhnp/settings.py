@@ -1,7 +1,7 @@
 """Settings of all calls: when they may be tuned, and what NumPy may compute instead.
 
-Imports nothing of the package, so that every folder may ask. A setting is looked up in every call: no more than two
-dictionaries are asked.
+Imports nothing of the package, so that all that know of calls may ask. A setting is looked up in every call:
+no more than two dictionaries are asked.
 """
 
 import os
@@ -50,7 +50,8 @@ class Config:
     Attributes
     ----------
     tuning : {"auto", "background", "full", "off"}
-        What happens to calls that have no tuned schedule. "off": they run with that of similar extents or the default.
+        What happens to calls that have no tuned schedule. "off": they run at
+        first with a general kernel (see `specialise`), then with that of similar extents or the default.
         "auto": so do they, until their calls have taken long enough that tuning pays; then one call waits for it.
         "background": they are tuned in another process while they run. "full": they are tuned before they run. The
         environment variable ``MDHNP_TUNING`` gives the first value.

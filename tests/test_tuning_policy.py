@@ -17,6 +17,7 @@ import pytest
 
 import mdhnp
 from mdhnp import config, dispatch
+from mdhnp.mdh import canonical
 from mdhnp.runtime.devices import Device, default_device
 from mdhnp.schedule.default import default
 from mdhnp.tuning import background, policy
@@ -75,10 +76,11 @@ def test_full_searches_before_the_first_call(device: Device) -> None:
     assert entry[1].schedule == plan.schedules[0]
 
 
-def test_full_reaches_calls_that_have_run_before(searched: list[int | None]) -> None:
-    with config(tuning="off"):
+@pytest.mark.parametrize("specialise", ["auto", "always"])
+def test_full_reaches_calls_that_have_run_before(searched: list[int | None], specialise: Any) -> None:
+    with config(tuning="off", specialise=specialise):
         product()
-    with config(tuning="full"):
+    with config(tuning="full", specialise=specialise):
         assert [product().origins for _ in range(2)] == [("tuned",)] * 2
     assert searched == [None]
 
@@ -190,3 +192,18 @@ def test_a_forked_child_has_jobs_of_its_own() -> None:
             free = policy._searching.acquire(blocking=False) and background._tuner._thread is None
             os._exit(0 if free else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_others_have_tuned_is_not_searched_again(searched: list[int | None]) -> None:
+    with config(tuning="full"):
+        late = Watch([canonical(product().mdhom)], default_device())
+        assert late.tune(exhaustive=True)
+    assert searched == [None]
+
+
+def test_a_call_amid_a_search_of_its_own_thread_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch([product().mdhom], default_device())
+    inner: list[bool] = []
+    monkeypatch.setattr(policy, "tune_stage", lambda *_: (inner.append(watch.tune(exhaustive=True)), False))
+    watch.tune(exhaustive=True)
+    assert inner == [False]

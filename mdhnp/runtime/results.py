@@ -108,8 +108,8 @@ class _Lease(np.ndarray[Any, Any]):
     __slots__ = ()
 
     # What it needs lies in its defaults: at the end of the process the module's names go before the last result.
-    def __del__(self, blocks: Blocks = _blocks, ending: Any = sys.is_finalizing) -> None:
-        if not ending():
+    def __del__(self, blocks: Blocks = _blocks, kind: Any = mmap.mmap, ending: Any = sys.is_finalizing) -> None:
+        if type(self.base) is kind and not ending():  # slices and copies of a result's base have its type, but no block
             blocks.give_back(cast("mmap.mmap", self.base))
 
 

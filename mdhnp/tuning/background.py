@@ -8,6 +8,7 @@ import atexit
 import os
 import subprocess
 import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import Any, ClassVar
 
 from mdhnp.mdh import MdHom
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.lookup import tuned_for
 from mdhnp.tuning.processes import start
 from mdhnp.tuning.records import Entry, Key
 from mdhnp.tuning.session import tune_stage
@@ -26,6 +28,9 @@ __all__ = ["Job", "serve", "submit", "wait"]
 
 #: Seconds that the end of the program waits for the thread, which may be compiling.
 _PATIENCE = 10.0
+
+#: Seconds after which it is asked again whether another process has tuned the same.
+_PAUSE = 1.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ class _Tuner:
                 if self._tune(job) and not self._ending:
                     then()
             except Exception as error:  # the program runs as well without
-                warnings.warn(f"a call could not be tuned in the background: {error}", RuntimeWarning, stacklevel=1)
+                with suppress(RuntimeWarning):  # an error under -W error, which must not end this thread
+                    warnings.warn(f"a call could not be tuned in the background: {error}", RuntimeWarning, stacklevel=1)
 
     def _tune(self, job: Job) -> bool:
         with self._changed:
@@ -133,16 +139,24 @@ def serve(handle: int) -> None:
 
     with Connection(handle) as pipe:
         job: Job = pipe.recv()
+        threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
         found: list[tuple[Key, Entry]] | str = []
         try:
             device = next(d for d in devices() if d.identity == job.keys[0].device)
             for h in job.stages:
-                tune_stage(h, device, job.budget, job.evaluations)
+                while tuned_for(h, device) is None and tune_stage(h, device, job.budget, job.evaluations)[0] is None:
+                    time.sleep(_PAUSE)  # another process is tuning it: what that finds is for this one's parent, too
             entries = ((key, cache().get(key)) for key in job.keys)
             found = [(key, entry) for key, entry in entries if entry is not None]
         except Exception as error:  # told to the parent, which warns
             found = f"{type(error).__name__}: {error}"
         pipe.send(found)
+
+
+def _end_with_parent(pipe: Connection) -> None:
+    with suppress(OSError):
+        pipe.poll(None)  # no more is sent: the end of the parent, which a signal may have killed, ends the wait
+    os._exit(1)
 
 
 _tuner = _Tuner()

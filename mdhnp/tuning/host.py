@@ -31,6 +31,9 @@ Array = npt.NDArray[Any]
 #: No call of more points is worth the question, since no NumPy computes it while a device begins.
 _SMALL = 2**22
 
+#: Types in which NumPy's einsum takes many times as long for a product as in float64.
+_SLOW = ("float16", "complex64", "complex128")
+
 # `np.einsum` itself takes as long to call this as this takes for small arrays.
 _einsum: Callable[..., Any] = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
 _dot = np.ndarray.dot
@@ -56,12 +59,15 @@ class Costs:
         One more product of an einsum.
     product : dict of str to (float, float)
         By dtype: one more multiplication and addition of a matrix product, one more element in its operands.
+    slow : dict of str to float
+        By dtype: as `einsum`, for results that take NumPy much longer.
     """
 
     launch: float
     call: float
     einsum: float
     product: dict[str, tuple[float, float]]
+    slow: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ def host_for(function: str, h: MdHom, device: Device) -> Host | None:
         seconds = costs.call + h.points * rate[0] + sum(prod(v.shape) for v in operands) * rate[1]
     else:
         compute, name = _general(text, len(h.inputs)), f'numpy.einsum("{text}")'
-        seconds = costs.call + h.points * costs.einsum
+        seconds = costs.call + h.points * costs.slow.get(h.outputs[0].dtype.name, costs.einsum)
     if seconds >= costs.launch:
         return None
     return Host(compute, name, seconds, costs.launch, _counts.setdefault(function, Count()))
@@ -195,7 +201,8 @@ def _read(text: str) -> Costs | None:
     try:
         read = json.loads(text)
         product = {str(dtype): (float(point), float(element)) for dtype, (point, element) in read["product"].items()}
-        return Costs(float(read["launch"]), float(read["call"]), float(read["einsum"]), product)
+        slow = {str(dtype): float(seconds) for dtype, seconds in read["slow"].items()}
+        return Costs(float(read["launch"]), float(read["call"]), float(read["einsum"]), product, slow)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -212,7 +219,11 @@ def _measure(device: Device) -> Costs:
         point = max(_seconds(partial(_dot, square, square)) - call, 0.0) / 64**3
         element = max(_seconds(partial(_dot, wide, wide[0])) - call - 256**2 * point, 0.0) / 256**2
         product[np.dtype(dtype).name] = (point, element)
-    return Costs(launch, call, max(einsum, 0.0), product)
+    slow = {}
+    for name in _SLOW:
+        few = np.ones((16, 16), name)
+        slow[name] = max(_seconds(partial(_einsum, "ij,jk->ik", few, few)) - call, 0.0) / 16**3
+    return Costs(launch, call, max(einsum, 0.0), product, slow)
 
 
 def _seconds(work: Callable[[], Any], runs: int = 20) -> float:

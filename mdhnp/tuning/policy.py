@@ -13,10 +13,10 @@ from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device
 from mdhnp.settings import config
 from mdhnp.tuning import background
-from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.lookup import key_of, tuned_for
 from mdhnp.tuning.session import tune_stage
 
-__all__ = ["Trial", "Watch"]
+__all__ = ["Trial", "Watch", "general_serves"]
 
 #: Seconds it takes to choose a schedule for one call, generate its kernel and compile that.
 _COMPILING = 0.3
@@ -24,8 +24,15 @@ _COMPILING = 0.3
 #: A call that takes this part of the budget is tuned at once.
 _HEAVY = 0.1
 
-# One search at a time in a process: two would disturb each other's measurements.
+# One search at a time in a process: two would disturb each other's measurements. A finalizer or signal handler amid a
+# search must not wait for its own thread.
 _searching = threading.Lock()
+_searcher: int | None = None
+
+
+def general_serves() -> bool:
+    """Tell whether a general kernel may serve calls: not where each is to have its own, or be tuned, from the first."""
+    return config.specialise == "auto" and config.tuning in ("auto", "off")
 
 
 class Trial:
@@ -84,18 +91,23 @@ class Watch:
             Whether to look schedules up again and then leave it at that: not where another thread or process is
             searching.
         """
-        if not _searching.acquire(blocking=exhaustive):
+        global _searcher  # noqa: PLW0603
+        if not _searching.acquire(blocking=exhaustive and _searcher != threading.get_ident()):
             return False
+        _searcher = threading.get_ident()
         try:
             return self._search(None if exhaustive else config.evaluations)
         except Exception as error:  # whatever keeps a call from being tuned must not keep it from running
             warnings.warn(f"a call could not be tuned: {error}", RuntimeWarning, stacklevel=4)
             return True
         finally:
+            _searcher = None
             _searching.release()
 
     def _search(self, evaluations: int | None) -> bool:
         for h in self._untuned:
+            if tuned_for(h, self._device) is not None:  # since the plan was made, by another call, thread or process
+                continue
             tuned, stopped = tune_stage(h, self._device, config.budget, evaluations)
             if tuned is None and not stopped:
                 return False
@@ -112,8 +124,8 @@ class Watch:
 
 
 def _after_fork_in_child() -> None:
-    global _searching  # noqa: PLW0603
-    _searching = threading.Lock()  # a thread that is not here may hold the old one
+    global _searching, _searcher
+    _searching, _searcher = threading.Lock(), None  # a thread that is not here may hold the old one
 
 
 if hasattr(os, "register_at_fork"):
