@@ -118,5 +118,5 @@ def patch() -> Iterator[None]:
     try:
         yield
     finally:
+        _switches.leave()  # first: a token cannot be reset in another context, which a generator may be closed in
         routing.reset(token)
-        _switches.leave()

@@ -111,3 +111,14 @@ def test_nan_and_infinities_propagate(device: Device, subscripts: str, specialis
     with np.errstate(invalid="ignore"), mdhnp.config(specialise=specialise):
         expected = np.einsum(subscripts, *arrays)
         np.testing.assert_allclose(mdhnp.einsum(subscripts, *arrays), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("specialise", ["auto", "always"])
+def test_long_sums_may_be_infinite(device: Device, specialise):
+    x, y = np.ones(300_000, np.float32), np.ones(300_000, np.float32)
+    x[0] = np.inf
+    with mdhnp.config(specialise=specialise):
+        assert mdhnp.dot(x, y) == np.inf
+        assert np.isnan(mdhnp.dot(x, -x)) == np.isnan(np.dot(x, -x))
+        assert np.isnan(mdhnp.dot(x, np.arange(300_000, dtype=np.float32)))
+        assert mdhnp.dot(y * 3e38, y) == np.inf

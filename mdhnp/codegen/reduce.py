@@ -114,11 +114,16 @@ def apply(c: Context, left: Sequence[Value], right: Sequence[Value], seen: str =
 
 
 def add_compensated(c: Context, total: Sequence[Value], part: Sequence[Value], lost: Sequence[Value]) -> None:
-    """Add `part` to `total` and keep what rounding loses for the next addition (Kahan's summation)."""
+    """Add `part` to `total` and keep what rounding loses for the next addition (Kahan's summation).
+
+    Nothing is lost where the sum is infinite: infinity minus itself would make NaN of all later sums.
+    """
     for t, p, e in zip(total, part, lost, strict=True):
         add = c.writer.declare("add", Value(f"{p.atom} - {e.atom}", t.dtype, t.lanes))
         new = c.writer.declare("sum", Value(f"{t.atom} + {add.atom}", t.dtype, t.lanes))
-        c.writer.line(f"{e.text} = ({new.text} - {t.text}) - {add.text};")
+        zero = as_vector(Value(constant("0", t.dtype), t.dtype), t.lanes).text
+        finite = f"{new.text} - {new.text} == {zero}"
+        c.writer.line(f"{e.text} = {finite} ? ({new.text} - {t.text}) - {add.text} : {zero};")
         c.writer.line(f"{t.text} = {new.text};")
 
 

@@ -69,7 +69,7 @@ def stencil(
 
     Notes
     -----
-    An MDH ``md_hom(f, (++, …, ++)) ∘ (I[p+c1], I[p+c2], …) -> O[p]``; above 128 nonzero weights
+    An MDH ``md_hom(f, (++, …, ++)) ∘ (I[p+c1], I[p+c2], …) -> O[p]``; above 64 nonzero weights
     ``md_hom(*, (++, …, +, …)) ∘ (I[p+r], F[r]) -> O[p]``. Source: Rasch, Schulze & Gorlatch, "Generating Portable
     High-Performance Code via Multi-Dimensional Homomorphisms", Section IV-B.
 
@@ -89,7 +89,9 @@ def stencil(
     """
     if mode not in _MODES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
-    (array,) = prepare((np.asarray(a),))
+    (array,) = prepare((a,))
+    if type(array) is not np.ndarray:
+        raise TypeError(f"a: a {type(array).__name__} cannot be computed; convert it, as with np.asarray")
     if array.ndim == 0:
         raise ValueError("a: has no axes, a stencil needs one or more")
     if unsupported((array,)) is not None:

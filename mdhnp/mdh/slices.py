@@ -47,10 +47,13 @@ def cut(h: MdHom, largest: int) -> tuple[Part, ...]:
                 break
             if not all(map(_in_one_stretch, h.outputs, first.outputs)):
                 break
-            if points == 1 or _fits(first.mdhom, largest):
+            fits = _fits(first.mdhom, largest)
+            if points == 1 and not fits and not cut(first.mdhom, largest):
+                return ()  # before the parts of all other points are made
+            if points == 1 or fits:
                 begins = range(0, h.extents[dim], points)
                 parts = [part(h, dim, begin, min(begin + points, h.extents[dim])) for begin in begins]
-                return tuple(parts) if _fits(first.mdhom, largest) else _cut_again(parts, largest)
+                return tuple(parts) if fits else _cut_again(parts, largest)
     return ()
 
 

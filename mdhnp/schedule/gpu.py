@@ -194,8 +194,19 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             local = tuple(tile if d == split else t for d, t in enumerate(s.local_tile))
             number = -(-h.extents[split] // tile)
             s = replace(s, local_tile=local, num_wg=tuple(number if d == split else g for d, g in enumerate(s.num_wg)))
-        found.append(s)
+        found.append(s if chain_is_short(h, s) else _compensated(facts, s, inner))
     return found
+
+
+def _compensated(facts: Facts, s: Schedule, inner: int) -> Schedule:
+    """Cut a long float sum that work-items share into tiles, whose sums are added with compensation."""
+    h = facts.h
+    local, num_wg = list(s.local_tile), list(s.num_wg)
+    for d in facts.combined:
+        local[d] = min(local[d], LONGEST * s.num_wi[d]) if d == inner else 1
+        tiles = -(-h.extents[d] // local[d])
+        num_wg[d] = -(-tiles // -(-tiles // min(num_wg[d], tiles)))
+    return replace(s, local_tile=tuple(local), num_wg=tuple(num_wg), combine_on="local")
 
 
 def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
