@@ -16,6 +16,7 @@ from benchmarks.contractions import TCCG
 from benchmarks.contractions import extents as extents_of
 from benchmarks.cpu import describe, machine, mdhnp_device
 from benchmarks.measure import Comparison, check_equal
+from benchmarks.problem import random
 from benchmarks.stencils import gaussian
 from mdhnp.dispatch import observe
 
@@ -49,12 +50,8 @@ class GpuCase:
     make: Callable[[], Problem]
 
 
-def _random(*shape: int) -> Array:
-    return np.random.default_rng(7).random(shape, np.float32) + np.float32(0.5)
-
-
 def _gemm(n: int) -> Problem:
-    a, b = _random(n, n), _random(n, n)
+    a, b = random(n, n), random(n, n)
 
     def peer(torch: Any) -> Call:
         left, right = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
@@ -65,7 +62,7 @@ def _gemm(n: int) -> Problem:
 
 
 def _gemv(n: int) -> Problem:
-    a, x = _random(n, n), _random(n)
+    a, x = random(n, n), random(n)
 
     def peer(torch: Any) -> Call:
         left, right = torch.from_numpy(a).cuda(), torch.from_numpy(x).cuda()
@@ -76,7 +73,7 @@ def _gemv(n: int) -> Problem:
 
 
 def _gaussian(n: int) -> Problem:
-    image, (weights, _) = _random(n, n), gaussian()
+    image, (weights, _) = random(n, n), gaussian()
 
     def peer(torch: Any) -> Call:
         # Padding is done before, in favour of the peer: only the convolution is timed.
@@ -91,7 +88,7 @@ def _contraction() -> Problem:
     subscripts, _ = TCCG[40]
     extents = extents_of(40)
     terms, output = subscripts.split("->")
-    a, b = (_random(*(extents[c] for c in term)) for term in terms.split(","))
+    a, b = (random(*(extents[c] for c in term)) for term in terms.split(","))
     size = int(np.prod([extents[c] for c in output]))
 
     def peer(torch: Any) -> Call:
