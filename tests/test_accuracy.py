@@ -12,7 +12,7 @@ from mdhnp.runtime.devices import Device
 DATA = {
     "offset": lambda rng, *shape: 100 + rng.random(shape, np.float32),
     "signed": lambda rng, *shape: rng.standard_normal(shape, np.float32),
-    "wide": lambda rng, *shape: (rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, shape)).astype(np.float32),
+    "wide": lambda rng, *shape: (rng.standard_normal(shape) * 10.0 ** rng.integers(-9, 10, shape)).astype(np.float32),
 }
 
 

@@ -2,7 +2,7 @@
 
 A sum of n terms added one after the other loses up to n roundings, in parts of m terms only n/m + m of them. So a long
 float sum is cut: an accumulator adds at most LONGEST terms of a local tile, and the tiles' sums are added with
-compensation in registers, or at most four times as many of them in memory.
+compensation in registers, or in memory at most MOST_TILES of them.
 """
 
 from math import prod
@@ -10,10 +10,12 @@ from math import prod
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["LONGEST", "chain_is_short", "sums_floats"]
+__all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "sums_floats"]
 
 #: Additions to one accumulator in a row; vendors' matrix products add some hundreds.
 LONGEST = 512
+#: Tiles' sums added to one element in memory: each of them rounds the whole sum, a term of a tile only the tile's.
+MOST_TILES = 256
 
 
 def sums_floats(h: MdHom) -> bool:
@@ -32,7 +34,7 @@ def chain_is_short(h: MdHom, s: Schedule) -> bool:
     tiles = prod(_ceil(_ceil(h.extents[d], s.local_tile[d]), s.num_wg[d]) for d in combined)
     if s.results == "private":
         return in_tile <= LONGEST if s.combine_on == "local" else in_tile * tiles <= LONGEST
-    return in_tile <= LONGEST and tiles <= 4 * LONGEST
+    return in_tile <= LONGEST and tiles <= MOST_TILES
 
 
 def _ceil(n: int, d: int) -> int:

@@ -7,6 +7,7 @@ than a small factor.
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ _L2_BYTES = 40
 _COPY = (0.2, 0.6, 1.5)
 #: Cycles to begin in another row of an array of which a stencil reads neighbours.
 _ROW = 2.0
+#: Bytes in a row that an array's next axis lengthens a run to, at most: beyond, prefetchers gain nothing.
+_ROW_END = 1024
 #: Part of the shorter of computing and moving data that the longer one does not hide.
 _EXPOSED = 0.4
 _GROUP_OVERHEAD = 1.5e-6
@@ -249,12 +252,8 @@ class _Model:
                 for count, moved in zip(self._in_order(self.tiles), self._moved(n), strict=True):
                     again = np.where(moved & (count > 1), pending, again)
                     pending = np.where(moved, pending, pending * count)
-            run = np.full(len(total), 1.0)
-            for d in facts.depends[n]:
-                if facts.near(n, d):
-                    run = np.maximum(run, self.lt[:, d])
             # Short runs waste part of each cache line, and of each memory page and prefetch beyond the caches.
-            run = run * view.dtype.itemsize
+            run = self._run(n) * view.dtype.itemsize
             waste = 1 + 512 / run if size > caps.l2 else np.maximum(1.0, 64 / run)
             total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         passes = np.where(self.results == GLOBAL, _product(self.tiles, facts.combined), 1.0)
@@ -262,6 +261,20 @@ class _Model:
             size = view.elements() * view.dtype.itemsize
             total += size * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         return total
+
+    def _run(self, n: int) -> Floats:
+        """Elements of a local tile that lie in a row in an input: of more than one axis where it takes whole ones."""
+        facts, run = self.facts, np.ones(len(self.lt))
+        for d in facts.depends[n]:
+            run = np.maximum(run, self.lt[:, d] if facts.near(n, d) else 1.0)
+        dims = sorted(facts.depends[n], key=lambda d: abs(facts.strides[n][d]))
+        whole = np.full(len(run), bool(dims) and facts.near(n, dims[0]))
+        for inner, d in pairwise(dims):
+            extent, step = facts.h.extents[inner], abs(facts.strides[n][inner])
+            whole &= (self.lt[:, inner] >= extent) & (abs(facts.strides[n][d]) == extent * step)
+            longer = np.minimum(run * self.lt[:, d], _ROW_END / facts.h.inputs[n].dtype.itemsize)
+            run = np.where(whole, np.maximum(run, longer), run)
+        return run
 
     def _in_order(self, columns: Floats) -> Floats:
         """Each schedule's columns as its loops over local tiles stand, outermost first; one line a loop."""
