@@ -99,6 +99,7 @@ def measure(spec: str, longest: int) -> Shapes:
     with tempfile.TemporaryDirectory() as folder:
         # NumPy is not to compute small calls: this is about kernels.
         environment = {"MDHNP_DEVICE": spec, "MDHNP_CACHE_DIR": folder, "MDHNP_TUNING": "off", "MDHNP_HOST": "never"}
+        environment["POCL_CACHE_DIR"] = folder
         command = [sys.executable, "-c", _CODE, str(COUNT), str(longest)]
         bare, ready = (
             json.loads(

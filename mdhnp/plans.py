@@ -33,6 +33,11 @@ Array = npt.NDArray[Any]
 #: With more applications of the scalar function than this, a first call is not worth a general kernel.
 _LARGE = 1 << 31
 
+#: With so many at most, it may be served by a kernel that is ready but made for more dimensions.
+_SMALL = 1 << 20
+_MOST_FORMS = 1024
+
+_general_kernels: dict[tuple[Stage, DeviceCaps], tuple[Program, Schedule] | None] = {}
 _default = lru_cache(maxsize=4096)(default)
 
 
@@ -118,9 +123,10 @@ def prepare(h: MdHom, layouts: Sequence[Layout], device: Device, *, special: boo
         raise NoDoublePrecision(f"{h} is in double precision, which {device.name} does not have; use float32")
     if (largest := largest_array(device)) is not None and (parts := _parts(h, layouts, device, largest)):
         return Prepared(h, device, outputs, make=maker(outputs), parts=parts)
-    chain = tuple(replace(s, mdhom=canonical(s.mdhom)) for s in stages(h))
+    steps = stages(h)
+    chain = tuple(replace(s, mdhom=canonical(s.mdhom)) for s in steps)
     results = [Layout.of(np.empty(shape, dtype)) for shape, dtype in outputs]
-    if not special and (general := _general(chain, device)) is not None:
+    if not special and (general := _general(steps[0].mdhom, chain, device)) is not None:
         program, schedule = general
         plan = Plan(device, program, layouts, results)
         return Prepared(h, device, outputs, (schedule,), ("general",), program, plan, maker(outputs), trial=Trial())
@@ -163,28 +169,42 @@ def _parts(h: MdHom, layouts: Sequence[Layout], device: Device, largest: int) ->
     return tuple((found[part.mdhom], part) for part in parts)
 
 
-def _general(chain: Sequence[Stage], device: Device) -> tuple[Program, Schedule] | None:
+def _general(raw: MdHom, chain: Sequence[Stage], device: Device) -> tuple[Program, Schedule] | None:
     """Give a program for all sizes, set to those of the only stage, where this serves a call that may be the only one.
 
     Not where calls are tuned from the first one on, or tuned already.
     """
-    stage, h = chain[0], chain[0].mdhom
-    if not general_serves() or len(chain) > 1 or h.points > _LARGE or (typical := form(h)) is None:
+    if not general_serves() or len(chain) > 1:
         return None
-    if (
-        tuned_for(h, device) is not None
-        or (kernel := _general_kernel(replace(stage, mdhom=typical), device.caps)) is None
-    ):
+    stage, h = chain[0], chain[0].mdhom
+    if h.points > _LARGE or tuned_for(h, device) is not None or (key := _form(stage, device)) is None:
+        return None
+    if key not in _general_kernels and 1 in raw.extents and h.points <= _SMALL:
+        # A form with more dimensions may have its kernel already: this is less than it costs to compile another.
+        longer = canonical(raw, ones=True)
+        if (known := _form(replace(stage, mdhom=longer), device)) in _general_kernels:
+            key, h = known, longer
+    if (kernel := _general_kernel(key)) is None:
         return None
     program, schedule = kernel
     suited = fitted(h, schedule, device.caps)
     return None if suited is None else (resized(program, h, suited), suited)
 
 
-@lru_cache(maxsize=1024)
-def _general_kernel(stage: Stage, caps: DeviceCaps) -> tuple[Program, Schedule] | None:
-    schedule = general_schedule(stage.mdhom, caps)
-    return None if schedule is None else (generate_general(stage, schedule, caps), schedule)
+def _form(stage: Stage, device: Device) -> tuple[Stage, DeviceCaps] | None:
+    """What the general kernel of a stage depends on; None where there is none."""
+    typical = form(stage.mdhom)
+    return None if typical is None else (replace(stage, mdhom=typical), device.caps)
+
+
+def _general_kernel(key: tuple[Stage, DeviceCaps]) -> tuple[Program, Schedule] | None:
+    if key not in _general_kernels:
+        if len(_general_kernels) >= _MOST_FORMS:
+            _general_kernels.clear()
+        stage, caps = key
+        schedule = general_schedule(stage.mdhom, caps)
+        _general_kernels[key] = None if schedule is None else (generate_general(stage, schedule, caps), schedule)
+    return _general_kernels.get(key)
 
 
 def _generated(chain: Sequence[Stage], schedules: Sequence[Schedule], device: Device) -> Program:

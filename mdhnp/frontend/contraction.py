@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import Affine, MdHom, cc, pw, trace
+from mdhnp.mdh.combine import Combine
+from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 
@@ -168,20 +170,27 @@ def contraction(
         for name, term, a in zip(names, terms, arrays, strict=False)
     )
     result = np.dtype(dtype) if dtype is not None else np.result_type(*(a.dtype for a in arrays))
+    scalar, kept, added, finish = _functions(tuple(a.dtype for a in arrays), result, conjugate)
+    combine = (kept,) * len(output) + (added,) * (rank - len(output))
+    shape = tuple(sizes[label] for label in labels)
+    out = contiguous(names[len(arrays)], result, shape, tuple(range(len(output))))
+    return MdHom(shape, combine, scalar, inputs, (out,), finish, names=tuple(labels))
+
+
+@lru_cache(maxsize=1024)
+def _functions(
+    types: tuple[np.dtype[Any], ...], result: np.dtype[Any], conjugate: bool
+) -> tuple[Function, Combine, Combine, Function | None]:
+    """The product of one element of each operand, how dimensions are kept and added over, and what rounds the sums."""
     # As in NumPy, products and sums of float16 are float32 ones, rounded once.
     computed = np.dtype(np.float32) if result == np.float16 else result
     logical = result == np.bool_
     multiply = np.logical_and if logical else np.multiply
-    types = [a.dtype for a in arrays]
 
     def product(*values: Any) -> Any:
         first, *others = [v.astype(result).astype(computed) for v in values]
         return reduce(multiply, [np.conjugate(first) if conjugate else first, *others])
 
-    scalar = trace(product, types)
     finish = None if computed == result else trace(lambda total, *_: total.astype(result), [computed, *types])
     add = pw("or" if logical else "add").resolve([computed])
-    combine = tuple(cc.resolve([computed]) if d < len(output) else add for d in range(rank))
-    shape = tuple(sizes[label] for label in labels)
-    out = contiguous(names[len(arrays)], result, shape, tuple(range(len(output))))
-    return MdHom(shape, combine, scalar, inputs, (out,), finish, names=tuple(labels))
+    return trace(product, types), cc.resolve([computed]), add, finish

@@ -7,6 +7,7 @@ matrix product. It must not know devices.
 
 import hashlib
 from dataclasses import replace
+from functools import lru_cache
 
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import MdHom
@@ -14,9 +15,19 @@ from mdhnp.mdh.views import Affine, View
 
 __all__ = ["canonical", "dimension_names", "family", "fingerprint"]
 
+#: Text of parts that many MDHs have in common; to make it takes much longer than to compare them.
+_text = lru_cache(maxsize=4096)(repr)
 
-def canonical(h: MdHom) -> MdHom:
+
+def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
     """Give the canonical form: same arrays in the same order, same results, fewest dimensions.
+
+    Parameters
+    ----------
+    h : MdHom
+        One stage.
+    ones : bool, optional
+        Whether dimensions of extent 1 stay, as if they were longer.
 
     Examples
     --------
@@ -25,7 +36,7 @@ def canonical(h: MdHom) -> MdHom:
     >>> print(canonical(square.bind(np.ones((4, 5)))))
     md_hom(x0 * x0, (++,)) ∘ (I0[i]) -> O0[i]
     """
-    h = _drop_ones(h)
+    h = h if ones else _drop_ones(h)
     while (pair := _fusible(h)) is not None:
         h = _fuse(h, *pair)
     h = _order(h)
@@ -56,7 +67,8 @@ def fingerprint(h: MdHom) -> str:
     >>> fingerprint(canonical(a)) == fingerprint(canonical(b))
     True
     """
-    text = repr((h.extents, h.combine, h.scalar, h.inputs, h.outputs, h.finish, h.nested))
+    functions = f"{_text(h.combine)}, {_text(h.scalar)}"
+    text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(h.finish)}, {h.nested!r})"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -226,5 +238,5 @@ def family(h: MdHom) -> str:
         order = tuple(sorted(range(len(v.strides)), key=lambda a, v=v: -abs(v.strides[a])))  # type: ignore[misc]
         signs = tuple((s > 0) - (s < 0) if abs(s) != 1 else 2 * s for s in v.strides)
         views.append((v.dtype.str, order, signs, v.accesses, v.boundary))
-    text = repr((h.rank, h.combine, h.scalar, views, h.finish, h.nested))
+    text = f"({h.rank!r}, {_text(h.combine)}, {_text(h.scalar)}, {views!r}, {_text(h.finish)}, {h.nested!r})"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -101,9 +101,14 @@ class View:
         return 1 + sum(abs(s) * (n - 1) for s, n in zip(self.strides, self.shape, strict=True))
 
     def short_strides(self) -> tuple[bool, ...]:
-        """For each axis, whether its stride decides how elements are loaded: 0, 1, -1, or 2 where no axis has 1."""
-        every_second = all(abs(s) != 1 for s in self.strides)
-        return tuple(abs(s) <= 1 or (abs(s) == 2 and every_second) for s in self.strides)
+        """For each axis, whether its stride decides how elements are loaded: 0, 1, -1, or 2 where no axis has 1.
+
+        Of several axes as near it is the last: in an array of one column, the rows' stride is 1 by chance.
+        """
+        steps = [abs(s) for s in self.strides]
+        nearest = min((s for s in steps if s in (1, 2)), default=-1)
+        last = max((axis for axis, s in enumerate(steps) if s == nearest), default=-1)
+        return tuple(s == 0 or axis == last for axis, s in enumerate(steps))
 
     def depends_on(self, dim: int) -> bool:
         """Whether any access moves with the dimension."""

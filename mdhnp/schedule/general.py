@@ -18,6 +18,8 @@ __all__ = ["fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
 
 #: Points of a form, its longest and shortest extent.
 _POINTS, _LONGEST, _SHORTEST = 1 << 20, 1000, 7
+#: Vectors of a row of a private tile, at most.
+_VECTORS = 2
 #: Applications of the scalar function that are worth a work-group, on a CPU.
 _WORTH = 1 << 17
 
@@ -56,7 +58,10 @@ def form(h: MdHom) -> MdHom | None:
 
 def general_schedule(typical: MdHom, caps: DeviceCaps) -> Schedule | None:
     """Choose tiles for all MDHs of a form; None where no schedule is legal for all of them."""
-    return for_all_sizes(typical, default(typical, caps), caps)
+    s = default(typical, caps)
+    # Half as much text compiles in two thirds of the time, and wastes less on sizes that are no multiples of vectors.
+    private = tuple(min(t, _VECTORS * s.vector_width) if d == s.vector_dim else t for d, t in enumerate(s.private_tile))
+    return for_all_sizes(typical, replace(s, private_tile=private), caps)
 
 
 def for_all_sizes(typical: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
@@ -101,7 +106,7 @@ def _dense(v: View, extents: tuple[int, ...]) -> View:
     """The view of an array just large enough, with axes in the same order in memory and the same short strides."""
     shape = tuple(max(a[axis].span(extents)[1] for a in v.accesses) + 1 for axis in range(len(v.shape)))
     strides, step, short = list(v.strides), 1, v.short_strides()
-    for axis in sorted(range(len(shape)), key=lambda axis: abs(v.strides[axis])):
+    for axis in sorted(range(len(shape)), key=lambda axis: (abs(v.strides[axis]), -axis)):
         if not short[axis]:
             step = max(step, 3)
             strides[axis] = step if v.strides[axis] > 0 else -step
