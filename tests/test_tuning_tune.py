@@ -26,6 +26,7 @@ from mdhnp.tuning import bench as bench_module
 from mdhnp.tuning import session as session_module
 from mdhnp.tuning import team as team_module
 from mdhnp.tuning.bench import Bench, Task, serve
+from mdhnp.tuning.builder import Builder, Compiler
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.records import Entry, Measurement
@@ -63,18 +64,34 @@ class BadBench(Bench):
             os.write(1, b"noise " * 100_000)
             os.write(2, b"noise " * 100_000)
 
-    def measure(self, schedule: Schedule, best: float | None) -> Measurement:
-        if self.how == "hang":
-            time.sleep(3600)
-        if self.how == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.how == "slowly":
-            time.sleep(1.0)
-        return super().measure(schedule, best)
+    def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
+        misbehaviour(self.how)
+        return super().measure(schedule, best, binary)
+
+
+class BadCompiler(Compiler):
+    """The same for what compiles."""
+
+    def compile(self, schedule: Schedule) -> bytes | Measurement:
+        misbehaviour(os.environ["MDHNP_TEST_CANDIDATE"])
+        return super().compile(schedule)
+
+
+def misbehaviour(how: str) -> None:
+    if how == "hang":
+        time.sleep(3600)
+    if how == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "slowly":
+        time.sleep(1.0)
 
 
 def serve_badly(handle: int) -> None:
     serve(handle, BadBench)
+
+
+def compile_badly(handle: int) -> None:
+    serve(handle, BadCompiler)
 
 
 def fail_to_serve(handle: int) -> None:
@@ -124,8 +141,46 @@ def test_an_interrupted_team_goes_on(device: Device, monkeypatch):
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            team.measure(both, None)
+            list(team.measure(both, None))
         assert [m.schedule for m in team.measure(both[::-1], None)] == both[::-1]
+
+
+@pytest.mark.parametrize(("how", "status"), [("hang", "hang"), ("die", "crash"), ("well", "ok")])
+def test_candidates_are_compiled_side_by_side(device: Device, monkeypatch, how: str, status: str):
+    todo = task(device)
+    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
+    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
+    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    with Team(todo, (0,), 4.0, builders=2) as team:
+        assert len(team) == 2
+        (first,) = team.measure(both[:1], None)
+        assert first.status == "ok"
+        assert [m.status for m in team.measure(both, 1.0)] == [status, status]
+        monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "well")
+        assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
+
+
+def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monkeypatch):
+    todo = task(device)
+    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
+    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "slowly")
+    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    with Team(todo, (0,), 20.0, builders=2) as team:
+        assert [m.status for m in team.measure(both[:1], None)] == ["ok"]
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(team.measure(both, None))
+        assert [m.schedule for m in team.measure(both[::-1], None)] == both[::-1]
+
+
+def test_without_room_for_compilers_the_worker_compiles(device: Device, monkeypatch):
+    todo = task(device)
+    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
+    monkeypatch.setattr(Builder, "serve", (__name__, "fail_to_serve"))
+    with Team(todo, (0,), 20.0, builders=2) as team:
+        assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
+        assert len(team) == 1
 
 
 def test_a_worker_that_cannot_start_says_why(device: Device, monkeypatch):
@@ -223,7 +278,13 @@ class FakeWorker:
         one.position, one.all = task.position, self
         return one
 
-    def measure(self, schedule: Schedule, best: float | None) -> Measurement:
+    def start(self) -> None:
+        pass
+
+    def compile(self, schedule: Schedule) -> bytes:
+        return b""
+
+    def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
         seconds = self.rule(schedule)
         self.all.now += (1 + bench_module.runs_after(seconds)) * seconds
         self.measured.append((self.position, schedule))
@@ -236,6 +297,7 @@ class FakeWorker:
 def use_fake(monkeypatch: pytest.MonkeyPatch, seconds: float | Callable[[Schedule], float]) -> FakeWorker:
     worker = FakeWorker(seconds)
     monkeypatch.setattr(team_module, "Worker", worker)
+    monkeypatch.setattr(team_module, "Builder", FakeWorker(seconds))
     monkeypatch.setattr(session_module.time, "monotonic", lambda: worker.now)
     return worker
 

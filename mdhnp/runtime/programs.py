@@ -24,7 +24,7 @@ from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.paths import cache_folder
 
-__all__ = ["BuildError", "build", "build_options"]
+__all__ = ["BuildError", "build", "build_options", "load"]
 
 _FORMAT = "1"  # to be raised when keys or what is stored under them change meaning
 _LOG_LINES = 30
@@ -104,7 +104,7 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     >>> program = build(default_device(), "__kernel void zero(__global float *y) { y[0] = 0; }")  # doctest: +SKIP
     """
     options = " ".join(build_options(device))
-    key = hashlib.sha256("\0".join((_FORMAT, source, options, device.identity)).encode()).hexdigest()
+    key = _key(device, source, options)
     with _registry:
         mine = _locks.setdefault(key, _Lock())
     with mine.lock:
@@ -113,21 +113,43 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
             # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
             on_disk = keep and device.runtime != "oclgrind"
             with unforked():
-                program = _from_disk(device, key, options) if on_disk else None
+                binary = binaries.load(key) if on_disk else None
+                program = None if binary is None else _from_binary(device, binary, options)
                 if program is None:
                     program = _from_source(device, source, options, key)
                     if on_disk:
                         binaries.store(key, program.binaries[0])
-            # pyopencl asks each program for this; where it is absent, it is taken for the name of a kernel.
-            program._source = source
-            _built[key] = program
+            _built[key] = _named(program, source)
         return program
 
 
-def _from_disk(device: Device, key: str, options: str) -> cl.Program | None:
-    binary = binaries.load(key)
-    if binary is None:
-        return None
+def load(device: Device, source: str, binary: bytes) -> cl.Program | None:
+    """Take what another process compiled from `source`; None if the driver refuses it.
+
+    Examples
+    --------
+    >>> program = load(device, source, build(device, source).binaries[0])  # doctest: +SKIP
+    """
+    options = " ".join(build_options(device))
+    with unforked():
+        program = _from_binary(device, binary, options)
+    if program is not None:
+        with _registry:
+            _built[_key(device, source, options)] = _named(program, source)
+    return program
+
+
+def _key(device: Device, source: str, options: str) -> str:
+    return hashlib.sha256("\0".join((_FORMAT, source, options, device.identity)).encode()).hexdigest()
+
+
+def _named(program: cl.Program, source: str) -> cl.Program:
+    """Set what pyopencl asks each program for; where it is absent, it is taken for the name of a kernel."""
+    program._source = source
+    return program
+
+
+def _from_binary(device: Device, binary: bytes, options: str) -> cl.Program | None:
     context = device.context
     try:
         program = _cl._Program(context, [device.cl], [binary])

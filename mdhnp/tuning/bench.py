@@ -9,6 +9,7 @@ searched, nor the cache.
 import math
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from statistics import median
@@ -19,15 +20,15 @@ import numpy.typing as npt
 
 from mdhnp.codegen import generate
 from mdhnp.mdh import Argument, MdHom, Stage, View, interleaved
-from mdhnp.runtime.devices import devices
+from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import LaunchError, Plan
-from mdhnp.runtime.programs import BuildError
+from mdhnp.runtime.programs import BuildError, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.records import Measurement
 
-__all__ = ["Bench", "Task", "runs_after", "serve"]
+__all__ = ["Bench", "Task", "find", "runs_after", "serve", "stage"]
 
 Array = npt.NDArray[Any]
 
@@ -61,25 +62,25 @@ class Task:
     position: int = 0
 
 
-def serve(handle: int, kind: "type[Bench] | None" = None) -> None:
+def serve(handle: int, kind: Callable[[Task], Any] | None = None) -> None:
     """Answer one parent until it closes the pipe.
 
     The parent sends a limit in seconds and a :class:`Task`, which is answered with an error's text or None; then
-    schedules, each with the fastest time so far and a limit, which are answered with a :class:`Measurement`.
+    requests: the name of a method, its arguments and a limit, which are answered with what the method gives.
 
     Parameters
     ----------
     handle : int
         File descriptor of this end of the pipe.
-    kind : type, optional
-        Of the bench.
+    kind : callable, optional
+        Makes of the task the object with these methods; a :class:`Bench` by default.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
     pipe = Connection(handle)
     try:
         limit, task = pipe.recv()
         signal.alarm(math.ceil(limit) + _GRACE)
-        bench = (kind or Bench)(task)
+        servant = (kind or Bench)(task)
     except Exception as error:  # whatever keeps the reference from running ends this process, and is told
         pipe.send(f"{type(error).__name__}: {error}")
         return
@@ -87,11 +88,11 @@ def serve(handle: int, kind: "type[Bench] | None" = None) -> None:
     pipe.send(None)
     while True:
         try:
-            schedule, best, limit = pipe.recv()
+            method, arguments, limit = pipe.recv()
         except (EOFError, ConnectionError):
             return
         signal.alarm(math.ceil(limit) + _GRACE)
-        answer = bench.measure(schedule, best)
+        answer = getattr(servant, method)(*arguments)
         signal.alarm(0)
         pipe.send(answer)
 
@@ -105,15 +106,11 @@ class Bench:
     """One stage's arrays, its right results, and timing."""
 
     def __init__(self, task: Task) -> None:
-        found = [d for d in devices() if d.identity == task.device]
-        if task.position >= len(found):
-            raise RuntimeError(f"the measuring process does not find the device {task.device}, number {task.position}")
-        self.device = found[task.position]
+        self.device = find(task)
         self.h = task.mdhom
         rng = np.random.default_rng(task.seed)
         self.inputs = [_filled(v, rng) for v in self.h.inputs]
-        self.outputs, targets = _results(self.h)
-        self.stage = Stage(self.h, tuple(Argument("input", n) for n in range(len(self.inputs))), targets)
+        self.stage, self.outputs = stage(self.h)
         self._built: dict[Schedule, Plan] = {}
         plan = self._plan(task.reference)
         plan(self.inputs, self.outputs)
@@ -124,10 +121,11 @@ class Bench:
         #: What candidates take turns with, and its time.
         self._other: tuple[Plan, float] | None = None
 
-    def _plan(self, schedule: Schedule) -> Plan:
+    def _plan(self, schedule: Schedule, binary: bytes | None = None) -> Plan:
         if schedule in self._built:
             return self._built[schedule]
         program = generate([self.stage], [schedule], self.device.caps, default)
+        ready = None if binary is None else load(self.device, program.source, binary)  # noqa: F841 (the plan finds it)
         layouts = [Layout.of(a) for a in self.inputs], [Layout.of(a) for a in self.outputs]
         plan = Plan(self.device, program, *layouts, keep=False)
         if len(self._built) == _KEPT:
@@ -137,10 +135,10 @@ class Bench:
         self._built[schedule] = plan
         return plan
 
-    def measure(self, schedule: Schedule, best: float | None) -> Measurement:
-        """Build, check, time; every failure is an answer."""
+    def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
+        """Build, if there is no binary, check, time; every failure is an answer."""
         try:
-            plan = self._plan(schedule)
+            plan = self._plan(schedule, binary)
         except IllegalSchedule as error:  # of a second kernel, which only the generator sees
             return Measurement(schedule, None, "illegal", str(error)[:500])
         except (BuildError, LaunchError, MemoryError) as error:
@@ -196,8 +194,16 @@ class Bench:
         return time.perf_counter() - begin
 
 
-def _results(h: MdHom) -> tuple[list[Array], tuple[Argument, ...]]:
-    """Arrays for the outputs, and which of them each output view lies in."""
+def find(task: Task) -> Device:
+    """Find the task's device in this process."""
+    found = [d for d in devices() if d.identity == task.device]
+    if task.position >= len(found):
+        raise RuntimeError(f"the measuring process does not find the device {task.device}, number {task.position}")
+    return found[task.position]
+
+
+def stage(h: MdHom) -> tuple[Stage, list[Array]]:
+    """Give the MDH as the only stage of a program, and arrays for its outputs."""
     arrays: list[Array] = []
     targets = []
     for n, view in enumerate(h.outputs):
@@ -207,7 +213,7 @@ def _results(h: MdHom) -> tuple[list[Array], tuple[Argument, ...]]:
         else:
             arrays.append(array)
         targets.append(Argument("output", len(arrays) - 1))
-    return arrays, tuple(targets)
+    return Stage(h, tuple(Argument("input", n) for n in range(len(h.inputs))), tuple(targets)), arrays
 
 
 def _reach(view: View) -> int:

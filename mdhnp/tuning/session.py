@@ -32,6 +32,8 @@ _FINALISTS, _ROUNDS = 5, 7
 _RESERVE = 0.2
 #: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
 _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
+#: Most processes that compile: candidates of one batch do not profit from what the others tell.
+_BUILDERS = 4
 
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
@@ -116,7 +118,10 @@ def _team(h: MdHom, members: Sequence[Device], budget: float, seed: int) -> Team
     task = Task(h, members[0].identity, default(h, members[0].caps), seed)
     equal = [d for d in devices() if d.identity == task.device]
     least, most = _BUILDING_LIMITS
-    return Team(task, [equal.index(d) for d in members], min(max(_BUILDING * budget, least), most))
+    limit = min(max(_BUILDING * budget, least), most)
+    # A GPU's compiler has the host for itself while kernels are timed by the device's clock.
+    cores = members[0].caps.compute_units if members[0].caps.kind == "cpu" and len(members) == 1 else 1
+    return Team(task, [equal.index(d) for d in members], limit, min(cores, _BUILDERS) if cores > 1 else 0)
 
 
 class _Tuning:
@@ -160,15 +165,14 @@ class _Tuning:
         while candidates:
             fastest = self._search.best[1] if self._search.best else None
             try:
-                measured = team.measure(candidates, fastest)
+                for each in team.measure(candidates, fastest):
+                    self._known.record(self._key, each)
+                    self._made.append(each)
+                    self._search.tell(each.schedule, each.seconds)
             except WorkerError:
                 if fastest is None:
                     raise
                 return
-            for each in measured:
-                self._known.record(self._key, each)
-                self._made.append(each)
-                self._search.tell(each.schedule, each.seconds)
             report(len(self._made), self._search.best)
             if time.monotonic() + self._least() >= last:
                 return
@@ -219,7 +223,7 @@ class _Tuning:
     def _again(self, team: Team, s: Schedule) -> float | None:
         self._known.claim(self._key, self._owner)  # renews it
         try:
-            return team.measure([s], None)[0].seconds
+            return next(team.measure([s], None)).seconds
         except WorkerError:
             return None
 

@@ -1,24 +1,34 @@
-"""Equal devices that measure side by side: one process a device, each with a candidate of its own.
+"""Processes that work on a search side by side: several compile, or several measure, each on a device of its own.
 
-The papers split the space among devices (Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via
-Multi-Dimensional Homomorphisms", section VI). Here they share one search instead, so that each goes on from what all
-have measured; candidates are asked for and told in an order that does not depend on which device is first.
+Compilers of CPU devices need the cores that kernels run on. So candidates are compiled together, one a core, and then
+measured one after the other.
+
+Of equal devices, each measures a candidate of its own. The papers split the space among devices (Rasch, Schulze &
+Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", section VI). Here they share
+one search instead, so that each goes on from what all have measured; candidates are asked for and told in an order that
+does not depend on which device is first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.bench import Task
+from mdhnp.tuning.builder import Builder
 from mdhnp.tuning.records import Measurement
-from mdhnp.tuning.worker import Worker
+from mdhnp.tuning.worker import Worker, WorkerError
 
 __all__ = ["Team"]
 
+T = TypeVar("T")
+
 
 class Team:
-    """A worker for each device.
+    """A worker for each device; or one worker, and processes that compile for it.
 
     Parameters
     ----------
@@ -28,37 +38,76 @@ class Team:
         Of the devices, among devices of the task's identity; the first is the one for results that are compared.
     limit : float
         As of :class:`Worker`.
+    builders : int, optional
+        Processes that compile, for one device; none, and the worker does it.
     """
 
-    def __init__(self, task: Task, positions: Sequence[int], limit: float) -> None:
+    def __init__(self, task: Task, positions: Sequence[int], limit: float, builders: int = 0) -> None:
         self._workers = [Worker(replace(task, position=n), limit) for n in positions]
+        self._builders = [Builder(task, limit) for _ in range(builders)]
+        self._started = not builders
 
     def __len__(self) -> int:
-        return len(self._workers)
+        """How many candidates keep all processes busy."""
+        return max(len(self._workers), len(self._builders))
 
-    def measure(self, schedules: Sequence[Schedule], best: float | None) -> list[Measurement]:
-        """Measure schedules, at most as many as there are devices, at the same time; in their order.
+    def measure(self, schedules: Sequence[Schedule], best: float | None) -> Iterator[Measurement]:
+        """Measure schedules, at most as many as keep the team busy; in their order.
 
         Raises
         ------
         WorkerError
-            If one of the processes cannot start.
+            If one of the processes that measure cannot start.
         """
-        if len(schedules) == 1:
-            return [self._workers[0].measure(schedules[0], best)]
-        with ThreadPoolExecutor(len(schedules)) as threads:
+        if len(self._workers) > 1 and len(schedules) > 1:
+            pairs = zip(self._workers, schedules, strict=False)
+            yield from self._together([partial(worker.measure, s, best) for worker, s in pairs])
+            return
+        for schedule, made in zip(schedules, self._compiled(schedules), strict=True):
+            yield made if isinstance(made, Measurement) else self._workers[0].measure(schedule, best, made)
+
+    def _compiled(self, schedules: Sequence[Schedule]) -> Sequence[bytes | Measurement | None]:
+        """Binaries, or why there is none; None where the worker is to compile."""
+        if not self._started:  # while the worker gets ready, too
+            self._started = True
+            self._start()
+        if len(schedules) == 1 or not self._builders:
+            return [None] * len(schedules)
+        try:
+            return self._together([partial(b.compile, s) for b, s in zip(self._builders, schedules, strict=False)])
+        except WorkerError:
+            self._dismiss()
+            return [None] * len(schedules)
+
+    def _start(self) -> None:
+        starts: list[Callable[[], None]] = [partial(self._try, builder) for builder in self._builders]
+        self._together([self._workers[0].start, *starts])
+
+    def _try(self, builder: Builder) -> None:
+        with suppress(WorkerError):  # which the first candidate for it will raise again
+            builder.start()
+
+    def _dismiss(self) -> None:
+        """Do without builders, where there is no room for more processes, say."""
+        for builder in self._builders:
+            builder.close()
+        self._builders = []
+
+    def _together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Results of all, done at the same time."""
+        with ThreadPoolExecutor(len(tasks)) as threads:
             try:
-                pairs = zip(self._workers, schedules, strict=False)
-                running = [threads.submit(worker.measure, s, best) for worker, s in pairs]
-                return [each.result() for each in running]
+                return [each.result() for each in [threads.submit(task) for task in tasks]]
+            except WorkerError:
+                raise
             except BaseException:
-                for worker in self._workers:
-                    worker.kill()  # else the threads would be waited for
+                for process in (*self._workers, *self._builders):
+                    process.kill()  # else the threads would be waited for
                 raise
 
     def __enter__(self) -> "Team":
         return self
 
     def __exit__(self, *error: object) -> None:
-        for worker in self._workers:
-            worker.close()
+        for process in (*self._workers, *self._builders):
+            process.close()

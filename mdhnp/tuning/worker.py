@@ -53,25 +53,41 @@ class Worker:
         self._pipe: Connection | None = None
         self._said: IO[bytes] | None = None
 
-    def measure(self, schedule: Schedule, best: float | None) -> Measurement:
-        """Build, check and time one schedule; `best` is the fastest so far in seconds.
+    def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
+        """Build, check and time one schedule; `best` is the fastest so far in seconds, `binary` what was built already.
 
         Raises
         ------
         WorkerError
             If the process cannot start.
         """
+        limit = max(self._limit, _START) if best is None else self._limit + _SLOWEST * best
+        found = self._ask("measure", (schedule, best, binary), schedule, limit)
+        assert isinstance(found, Measurement)
+        return found
+
+    def start(self) -> None:
+        """Start the process, unless it runs.
+
+        Raises
+        ------
+        WorkerError
+            If it cannot.
+        """
         if self._pipe is None:
             self._start()
+
+    def _ask(self, method: str, arguments: tuple[Any, ...], schedule: Schedule, limit: float) -> bytes | Measurement:
+        """Have a method of the process's object called; a crash or hang is a measurement of the schedule, too."""
+        self.start()
         pipe = self._pipe
         assert pipe is not None
         answer: Any = None
-        limit = max(self._limit, _START) if best is None else self._limit + _SLOWEST * best
         try:
-            pipe.send((schedule, best, limit))
+            pipe.send((method, arguments, limit))
             if pipe.poll(limit):
                 answer = pipe.recv()
-                if not isinstance(answer, Measurement) or answer.schedule != schedule:
+                if not isinstance(answer, bytes | Measurement) or getattr(answer, "schedule", schedule) != schedule:
                     raise WorkerError("the measuring process answered something else than it was asked")
         except (EOFError, OSError):
             return Measurement(schedule, None, "crash", f"the measuring process died: {self._end()}")
@@ -81,8 +97,8 @@ class Worker:
         if answer is None:
             self.close()
             return Measurement(schedule, None, "hang", f"no result within {limit:.3g} s")
-        found: Measurement = answer
-        return found
+        made: bytes | Measurement = answer
+        return made
 
     def _start(self) -> None:
         try:
