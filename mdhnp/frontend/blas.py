@@ -5,15 +5,15 @@ Takes array-likes, gives new C-contiguous arrays. It must not know devices.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import NoDoublePrecision, repeat, run
+from mdhnp.dispatch import repeat, run
 from mdhnp.frontend.contraction import Terms, contraction
-from mdhnp.frontend.operands import fallback, fits, left_to_numpy, prepare
+from mdhnp.frontend.operands import fallback, fits, left_to_numpy, prepare, straight
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.pattern import array_view
 
@@ -113,13 +113,12 @@ def gemm(
 def _blas(function: str, terms: Terms, output: str, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
     a, b, c = operands
     plain = c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0
-    if plain and (known := repeat((function, terms), (a, b))) is not None:
-        return known
-    if plain and fits(a) and fits(b):
-        try:
-            return run((function, terms), (a, b), lambda: _product(function, terms, output, (a, b)))[0]
-        except NoDoublePrecision:
-            pass  # NumPy may compute
+    if plain:
+        if (known := repeat((function, terms), (a, b))) is not None:
+            return known
+        product = partial(_product, function, terms, output, (a, b))
+        if (new := straight((a, b), lambda: run((function, terms), (a, b), product)[0])) is not None:
+            return new
     for factor in (alpha, beta):
         if not isinstance(factor, _NUMBERS) and np.ndim(factor):
             raise ValueError(f"{function}: alpha and beta must be scalars")

@@ -6,13 +6,14 @@ operands' types. It must not know devices.
 
 import string
 from collections.abc import Sequence
+from functools import partial
 from operator import index
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import NoDoublePrecision, repeat, run
+from mdhnp.dispatch import repeat, run
 from mdhnp.frontend.chain import contract, keep_order
 from mdhnp.frontend.contraction import Terms, contraction, parse
 from mdhnp.frontend.operands import (
@@ -20,11 +21,11 @@ from mdhnp.frontend.operands import (
     check_order,
     deliver,
     fallback,
-    fits,
     foreign,
     left_to_numpy,
     output,
     prepare,
+    straight,
 )
 
 __all__ = ["einsum"]
@@ -92,15 +93,8 @@ def einsum(
     if type(subscripts) is str and operands and out is None and dtype is None and order == "K" and casting == "safe":
         if (known := repeat(("einsum", subscripts, None), operands)) is not None:
             return known
-        for a in operands:
-            if not fits(a):
-                break
-        else:
-            try:
-                result = _plain(subscripts, operands, optimize)
-                return result if result.ndim else result[()]
-            except NoDoublePrecision:
-                pass  # NumPy may compute
+        if (new := straight(operands, partial(_plain, subscripts, operands, optimize))) is not None:
+            return new
     if isinstance(subscripts, bytes):
         subscripts = subscripts.decode("ascii")
     elif not isinstance(subscripts, str):

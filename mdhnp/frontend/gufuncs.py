@@ -11,9 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from mdhnp.dispatch import NoDoublePrecision, repeat, run
+from mdhnp.dispatch import repeat, run
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
-from mdhnp.frontend.operands import check_casts, check_order, deliver, fallback, fits, left_to_numpy, output, prepare
+from mdhnp.frontend.operands import (
+    check_casts,
+    check_order,
+    deliver,
+    fallback,
+    left_to_numpy,
+    output,
+    prepare,
+    straight,
+)
 from mdhnp.mdh import MdHom
 
 __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
@@ -220,17 +229,13 @@ def _call(
     keepdims: bool = False,
 ) -> Any:
     """Make a call: at once if it has no keywords, and kernels can address its operands."""
-    a, b = operands
     plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
     if plain and not others and not keepdims:
         if (known := repeat((function,), operands)) is not None:
             return known
-        if fits(a) and fits(b):
-            try:
-                result = run((function,), operands, lambda: _build(function, operands))[0]
-                return result if result.ndim else result[()]
-            except NoDoublePrecision:
-                pass  # NumPy may compute
+        new = straight(operands, lambda: run((function,), operands, lambda: _build(function, operands))[0])
+        if new is not None:
+            return new
     if isinstance(out, tuple):
         if len(out) != 1:
             raise ValueError(f"{function}: out has {len(out)} entries for one result")

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import computes_doubles
+from mdhnp.dispatch import NoDoublePrecision, computes_doubles
 from mdhnp.settings import config
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "output",
     "prepare",
     "routing",
+    "straight",
     "unsupported",
 ]
 
@@ -71,6 +72,18 @@ def fallback(function: str, reason: str, compute: Callable[..., Any], *arguments
         return compute(*arguments, **keywords)
     finally:
         routing.reset(token)
+
+
+def straight(operands: Sequence[Any], compute: Callable[[], Array]) -> Any:
+    """Give what a call without a plan gives; None where kernels cannot address its operands, or not compute it."""
+    for a in operands:
+        if not fits(a):
+            return None
+    try:
+        result = compute()
+    except NoDoublePrecision:
+        return None  # NumPy may compute
+    return result if result.ndim else result[()]
 
 
 def fits(a: Any) -> bool:

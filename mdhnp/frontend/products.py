@@ -6,15 +6,15 @@ arrays; operands of any strides are read in place. It must not know devices.
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
-from mdhnp.dispatch import NoDoublePrecision, repeat, run
+from mdhnp.dispatch import repeat, run
 from mdhnp.frontend.contraction import contraction
-from mdhnp.frontend.operands import check_casts, deliver, fallback, fits, left_to_numpy, output, prepare
+from mdhnp.frontend.operands import check_casts, deliver, fallback, left_to_numpy, output, prepare, straight
 from mdhnp.mdh import MdHom
 
 __all__ = ["dot", "exactly", "inner", "kron", "letters", "outer", "tensordot", "trace", "vdot"]
@@ -57,14 +57,12 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     >>> int(mdhnp.dot(np.arange(3), np.arange(3)))
     5
     """
-    if out is None and (known := repeat(("dot",), (a, b))) is not None:
-        return known
-    if out is None and fits(a) and fits(b):
-        try:
-            result = run(("dot",), (a, b), lambda: _aligned("dot", (a, b), -2))[0]  # type: ignore[arg-type]
-            return result if result.ndim else result[()]
-        except NoDoublePrecision:
-            pass  # NumPy may compute
+    if out is None:
+        if (known := repeat(("dot",), (a, b))) is not None:
+            return known
+        pair = cast(tuple[Array, Array], (a, b))
+        if (new := straight(pair, lambda: run(("dot",), pair, lambda: _aligned("dot", pair, -2))[0])) is not None:
+            return new
     target = output("dot", out)
     arrays = prepare((a, b))
     if reason := left_to_numpy(arrays):
