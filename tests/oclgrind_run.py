@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pyopencl as cl
 from kernels import KERNELS
+from random_functions import Seeded
 from schedules import CAPS, schedule
-from strategies import Array, Seeded, case
+from strategies import Array, case
 
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.program import Argument, Kernel

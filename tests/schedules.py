@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from strategies import Picker, shuffled
+from random_functions import Picker
+from strategies import shuffled
 
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.caps import DeviceCaps

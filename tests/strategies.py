@@ -6,53 +6,16 @@ small whole numbers, so that sums are exact in any order and results can be comp
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
+from random_functions import DTYPES, Picker, operator, scalar
 
-from mdhnp.mdh import MdHom, cc, index, md_hom, ps, pw
+from mdhnp.mdh import MdHom, cc, md_hom, ps
 
 Array = np.ndarray[Any, Any]
-
-
-class Picker(Protocol):
-    """Where random choices come from."""
-
-    def integer(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
-
-    def choice(self, values: Sequence[Any]) -> Any:
-        """One of the values; the first is the simplest."""
-
-
-class Drawn:
-    """Choices that Hypothesis makes, and shrinks."""
-
-    def __init__(self, draw: Any) -> None:
-        self._draw = draw
-
-    def integer(self, low: int, high: int) -> int:
-        return self._draw(st.integers(low, high))
-
-    def choice(self, values: Sequence[Any]) -> Any:
-        return values[self._draw(st.integers(0, len(values) - 1))]
-
-
-class Seeded:
-    """Choices of a plain generator."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def integer(self, low: int, high: int) -> int:
-        return self._random.randint(low, high)
-
-    def choice(self, values: Sequence[Any]) -> Any:
-        return values[self._random.randrange(len(values))]
 
 
 @dataclass(frozen=True)
@@ -62,154 +25,6 @@ class Case:
     mdhom: MdHom
     arrays: tuple[Array, ...]
 
-
-# --------------------------------------------------------------------------------------------------------- scalars
-
-FLOATS = ("f4", "f8", "f2", "c8")
-INTEGERS = ("i4", "i8", "i1", "u1")
-DTYPES = (*FLOATS, *INTEGERS, "?")
-
-
-def _first(*x: Any) -> Any:
-    return x[0]
-
-
-def _product(*x: Any) -> Any:
-    value = x[0]
-    for other in x[1:]:
-        value = value * other
-    return value
-
-
-def _sum(*x: Any) -> Any:
-    value = x[0]
-    for other in x[1:]:
-        value = value + other
-    return value
-
-
-def _weighted(*x: Any) -> Any:
-    value = 2 * x[0]
-    for n, other in enumerate(x[1:]):
-        value = value + (n % 3) * other
-    return value
-
-
-def _larger(*x: Any) -> Any:
-    value = x[0]
-    for other in x[1:]:
-        value = np.where(value < other, other, value)
-    return value
-
-
-def _extremes(*x: Any) -> Any:
-    return np.minimum(np.maximum(x[0], x[-1]), x[len(x) // 2])
-
-
-def _compare(*x: Any) -> Any:
-    return x[0] == x[-1]
-
-
-def _clipped(*x: Any) -> Any:
-    return np.clip(np.abs(_sum(*x)), 1, 3)
-
-
-SCALARS: tuple[Callable[..., Any], ...] = (_product, _first, _sum, _weighted, _larger, _extremes, _compare, _clipped)
-#: How many of them do not compare their arguments, so that they may be complex.
-UNORDERED = 4
-
-
-def _scalar(p: Picker, rank: int, count: int, alike: bool, truth: bool, ordered: bool) -> Callable[..., Any]:
-    """A scalar function with `count` results."""
-    parts = [p.choice(SCALARS if ordered else SCALARS[:UNORDERED]) for _ in range(count)]
-    one_type = p.choice((np.int32, np.int64, np.int8)) if alike else None
-    indexed = p.integer(0, rank - 1) if rank and p.integer(0, 5) == 0 else None
-
-    def function(*x: Any) -> Any:
-        # In float32 whole numbers stay exact.
-        x = tuple(v.astype(np.float32) if v.dtype == np.float16 else v for v in x)
-        values = [part(*x) for part in parts]
-        if indexed is not None:
-            values[0] = values[0] + index(indexed).astype(np.int8)
-        if truth:
-            values[0] = values[0] != 0
-        if one_type is not None:
-            values = [v.astype(one_type) for v in values]
-        return values[0] if count == 1 else tuple(values)
-
-    return function
-
-
-# ------------------------------------------------------------------------------------------------------- operators
-
-
-def _left_unless_zero(a: Any, b: Any) -> Any:
-    return np.where(a != 0, a, b)
-
-
-def _circle(a: Any, b: Any) -> Any:
-    return a + b + a * b
-
-
-def _matrix(a: Any, b: Any) -> Any:
-    return (a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3])
-
-
-def _affine(a: Any, b: Any) -> Any:
-    """Composition of x -> a0 * x + a1: does not commute."""
-    return (a[0] * b[0], b[0] * a[1] + b[1])
-
-
-def _maxplus(a: Any, b: Any) -> Any:
-    return (np.maximum(a[0], b[0]), a[1] + b[1])
-
-
-def _best(a: Any, b: Any) -> Any:
-    """The larger first value, the smaller second one on ties, as record linkage keeps it."""
-    better = (b[0] > a[0]) | ((b[0] == a[0]) & (b[1] < a[1]))
-    return (np.where(better, b[0], a[0]), np.where(better, b[1], a[1]))
-
-
-def _operator(p: Picker, kind: str, floats: bool, results: int, custom: bool, truth: bool, ordered: bool) -> Any:
-    """A combine operator for that many results; growing ones only where integers wrap."""
-    make = pw if kind == "pw" else ps
-    if not ordered and not truth:
-        first = ("add", _left_unless_zero)[p.integer(0, int(custom and results == 1))]
-        return make(first, commutative=isinstance(first, str))
-    if truth:
-        name = p.choice(("or", "and", np.logical_xor))
-        return make(name) if isinstance(name, str) else make(name, identity=p.choice((None, False)), name="xor")
-    if results == 1:
-        plain: list[Any] = [
-            ("add", {}),
-            ("max", {}),
-            ("min", {}),
-            (np.maximum, {"name": "larger"}),
-            (_left_unless_zero, {"commutative": False}),
-            (_left_unless_zero, {"commutative": False, "identity": 0}),
-            (np.minimum, {"name": "smaller", "commutative": False}),
-        ]
-        if not floats:
-            plain += [("mul", {}), (_circle, {}), (_circle, {"identity": 0})]
-    elif results == 2:
-        plain = [
-            ("add", {}),
-            (("max", "add"), {}),
-            (("min", "max"), {}),
-            (_maxplus, {}),
-            (_best, {}),
-        ]
-        if not floats:
-            plain += [(_affine, {"commutative": False}), (_affine, {"commutative": False, "identity": (1, 0)})]
-    else:
-        plain = [("add", {}), ("max", {})]
-        if not floats:
-            plain += [(_matrix, {"commutative": False}), (_matrix, {"commutative": False, "identity": (1, 0, 0, 1)})]
-    function, options = plain[p.integer(0, len(plain) - 1)] if custom else plain[p.integer(0, 2 if results != 4 else 1)]
-    return make(function, **options)
-
-
-# ------------------------------------------------------------------------------------------------------------ MDHs
 
 _NAMES = "abcdefgh"
 
@@ -343,9 +158,9 @@ def case(p: Picker, points: int = 4000) -> Case:
             combine[_NAMES[d]] = cc
             continue
         if nested:
-            combine[_NAMES[d]] = _operator(p, kind, floats, results, custom, truth, ordered)
+            combine[_NAMES[d]] = operator(p, kind, floats, results, custom, truth, ordered)
             continue
-        spec = shared.setdefault("op", _operator(p, "pw", floats, results, custom, truth, ordered))
+        spec = shared.setdefault("op", operator(p, "pw", floats, results, custom, truth, ordered))
         combine[_NAMES[d]] = (
             spec
             if kind == "pw"
@@ -384,7 +199,7 @@ def case(p: Picker, points: int = 4000) -> Case:
     arrays = tuple(_layout(p, _values(rng, b[1], t, small)) for b, t in zip(buffers, dtypes, strict=True))
     boundary = {f"X{n}": b[2] for n, b in enumerate(buffers) if b[2] is not None}
     pattern = md_hom(
-        _scalar(p, rank, results, results > 1 and custom and not floats, truth, ordered),
+        scalar(p, rank, results, results > 1 and custom and not floats, truth, ordered),
         combine,
         f"{left} -> {right}",
         finish=finish,

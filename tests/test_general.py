@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
+from random_functions import Drawn
 from schedules import CAPS, schedule
-from strategies import Array, Case, Drawn, case
+from strategies import Array, Case, case
 from test_generator import execute, expected, lowered
 
 import mdhnp

@@ -16,8 +16,9 @@ from cases import DTYPES
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from kernels import KERNELS
+from random_functions import Drawn
 from schedules import CAPS, schedule
-from strategies import Array, Case, Drawn, case
+from strategies import Array, Case, case
 
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.nest import Nest

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import KERNELS
+from random_functions import Drawn
 from schedules import CAPS, schedule
-from strategies import Drawn, case
+from strategies import case
 
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.check import IllegalSchedule, check, local_memory

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,16 +17,13 @@ import mdhnp
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
-from mdhnp.schedule.default import default
 from mdhnp.tuning import bench as bench_module
 from mdhnp.tuning import session as session_module
 from mdhnp.tuning import team as team_module
-from mdhnp.tuning.bench import Bench, Task, serve
-from mdhnp.tuning.builder import Builder, Compiler
+from mdhnp.tuning.bench import Task
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.records import Entry, Measurement
-from mdhnp.tuning.team import Team
 from mdhnp.tuning.worker import Worker, WorkerError
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
@@ -42,162 +35,16 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def task(device: Device) -> Task:
-    h = canonical(GEMM.bind(np.ones((33, 37), np.float32), np.ones((37, 35), np.float32)))
-    return Task(h, device.identity, default(h, device.caps))
-
-
-class BadBench(Bench):
-    """One whose candidates misbehave as the environment says; the reference is well."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.how = os.environ["MDHNP_TEST_CANDIDATE"]
-        if self.how == "wrong":
-            self.right = [r + 1 for r in self.right]
-            self._checked.clear()
-        elif self.how == "build":
-            self._built.clear()
-            good = bench_module.generate
-            bench_module.generate = lambda *a: replace(good(*a), source="this is no OpenCL C")
-        elif self.how == "loud":
-            os.write(1, b"noise " * 100_000)
-            os.write(2, b"noise " * 100_000)
-
-    def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
-        misbehaviour(self.how)
-        return super().measure(schedule, best, binary)
-
-
-class BadCompiler(Compiler):
-    """The same for what compiles."""
-
-    def compile(self, schedule: Schedule) -> bytes | Measurement:
-        misbehaviour(os.environ["MDHNP_TEST_CANDIDATE"])
-        return super().compile(schedule)
-
-
-def misbehaviour(how: str) -> None:
-    if how == "hang":
-        time.sleep(3600)
-    if how == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if how == "slowly":
-        time.sleep(1.0)
-
-
-def serve_badly(handle: int) -> None:
-    serve(handle, BadBench)
-
-
-def compile_badly(handle: int) -> None:
-    serve(handle, BadCompiler)
-
-
 def fail_to_serve(handle: int) -> None:
     raise ImportError("there is no such library")
 
 
-def misbehave(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
-    monkeypatch.setattr(Worker, "serve", (__name__, "serve_badly"))
-
-
-@pytest.mark.parametrize(
-    ("how", "status"),
-    [("wrong", "wrong"), ("build", "build"), ("hang", "hang"), ("die", "crash"), ("loud", "ok")],
-)
-def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, status: str):
-    todo = task(device)
-    misbehave(monkeypatch, how)
-    with Worker(todo, limit=20.0 if how != "hang" else 4.0) as worker:
-        found = worker.measure(todo.reference, 1e-3)
-        assert found.status == status
-        assert "signal 9" in found.message or how != "die"
-        monkeypatch.setattr(Worker, "serve", ("mdhnp.tuning.bench", "serve"))
-        # A worker that died is started anew, without the trouble.
-        assert worker.measure(todo.reference, None).status == ("ok" if status in ("hang", "crash") else status)
-
-
-def test_an_interrupted_measurement_leaves_no_answer_behind(device: Device, monkeypatch):
-    todo = task(device)
-    other = Schedule.plain(todo.mdhom.extents, 2)
-    misbehave(monkeypatch, "slowly")
-    with Worker(todo) as worker:
-        assert worker.measure(todo.reference, None).status == "ok"
-        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            worker.measure(todo.reference, None)
-        assert worker.measure(other, None).schedule == other
-
-
-def test_an_interrupted_team_goes_on(device: Device, monkeypatch):
-    todo = task(device)
-    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
-    misbehave(monkeypatch, "slowly")
-    with Team(todo, (0, 0), 20.0) as team:
-        assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
-        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            list(team.measure(both, None))
-        assert [m.schedule for m in team.measure(both[::-1], None)] == both[::-1]
-
-
-@pytest.mark.parametrize(("how", "status"), [("hang", "hang"), ("die", "crash"), ("well", "ok")])
-def test_candidates_are_compiled_side_by_side(device: Device, monkeypatch, how: str, status: str):
-    todo = task(device)
-    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
-    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
-    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
-    with Team(todo, (0,), 4.0, builders=2) as team:
-        assert len(team) == 2
-        (first,) = team.measure(both[:1], None)
-        assert first.status == "ok"
-        assert [m.status for m in team.measure(both, 1.0)] == [status, status]
-        monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "well")
-        assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
-
-
-def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monkeypatch):
-    todo = task(device)
-    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
-    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "slowly")
-    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
-    with Team(todo, (0,), 20.0, builders=2) as team:
-        assert [m.status for m in team.measure(both[:1], None)] == ["ok"]
-        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            list(team.measure(both, None))
-        assert [m.schedule for m in team.measure(both[::-1], None)] == both[::-1]
-
-
-def test_without_room_for_compilers_the_worker_compiles(device: Device, monkeypatch):
-    todo = task(device)
-    both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
-    monkeypatch.setattr(Builder, "serve", (__name__, "fail_to_serve"))
-    with Team(todo, (0,), 20.0, builders=2) as team:
-        assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
-        assert len(team) == 1
-
-
-def test_a_worker_that_cannot_start_says_why(device: Device, monkeypatch):
+def test_a_call_that_cannot_be_measured_says_why(device: Device, monkeypatch):
     monkeypatch.setattr(Worker, "serve", (__name__, "fail_to_serve"))
-    with (
-        Worker(task(device)) as worker,
-        pytest.raises(WorkerError, match="exit status 1, ImportError: there is no such"),
-    ):
-        worker.measure(task(device).reference, None)
     a = np.ones((20, 30), np.float32)
     with pytest.raises(WorkerError, match="no such library"):
         mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False)
     assert cache().measurements(key_of(stage_of(a, a.T), device)) == []
-    with Worker(replace(task(device), device="no such device")) as worker:
-        monkeypatch.undo()
-        with pytest.raises(WorkerError, match="no such device"):
-            worker.measure(task(device).reference, None)
 
 
 def stage_of(a: np.ndarray, b: np.ndarray) -> MdHom:
