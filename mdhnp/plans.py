@@ -37,7 +37,7 @@ _LARGE = 1 << 31
 _SMALL = 1 << 20
 _MOST_FORMS = 1024
 
-_general_kernels: dict[tuple[Stage, DeviceCaps], tuple[Program, Schedule] | None] = {}
+_general_kernels: dict[tuple[Stage, DeviceCaps] | None, tuple[Program, Schedule] | None] = {}
 _default = lru_cache(maxsize=4096)(default)
 
 
@@ -182,13 +182,17 @@ def _general(raw: MdHom, chain: Sequence[Stage], device: Device) -> tuple[Progra
     if key not in _general_kernels and 1 in raw.extents and h.points <= _SMALL:
         # A form with more dimensions may have its kernel already: this is less than it costs to compile another.
         longer = canonical(raw, ones=True)
-        if (known := _form(replace(stage, mdhom=longer), device)) in _general_kernels:
-            key, h = known, longer
-    if (kernel := _general_kernel(key)) is None:
+        known = _general_kernels.get(_form(replace(stage, mdhom=longer), device))
+        if (served := _sized(known, longer, device.caps)) is not None:
+            return served
+    return _sized(_general_kernel(key), h, device.caps)
+
+
+def _sized(kernel: tuple[Program, Schedule] | None, h: MdHom, caps: DeviceCaps) -> tuple[Program, Schedule] | None:
+    """Set a general kernel to the sizes of an MDH of its form; None where there is none, or it does not suit them."""
+    if kernel is None or (suited := fitted(h, kernel[1], caps)) is None:
         return None
-    program, schedule = kernel
-    suited = fitted(h, schedule, device.caps)
-    return None if suited is None else (resized(program, h, suited), suited)
+    return resized(kernel[0], h, suited), suited
 
 
 def _form(stage: Stage, device: Device) -> tuple[Stage, DeviceCaps] | None:

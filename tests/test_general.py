@@ -89,8 +89,11 @@ def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPa
             mdhnp.einsum("ij,jk->ik", np.ones((i, j), np.float32), np.ones((j, k), np.float32))
         # Once it is there, it serves vectors too.
         for i, j, k in ((1, 6, 7), (5, 1, 7), (5, 6, 1), (1, 1, 7), (1, 6, 1)):
-            got = mdhnp.einsum("ij,jk->ik", np.ones((i, j), np.float32), np.ones((j, k), np.float32))
-            np.testing.assert_array_equal(got, np.full((i, k), j, np.float32))
+            a, b = np.ones((i, j), np.float32), np.ones((j, k), np.float32)
+            np.testing.assert_array_equal(mdhnp.einsum("ij,jk->ik", a, b), np.full((i, k), j, np.float32))
+        v = np.arange(6, dtype=np.float32)
+        for a in (v[None, :], np.stack([v, v])[::-1][:1], np.lib.stride_tricks.as_strided(v, (1, 6), (1 << 40, 4))):
+            np.testing.assert_array_equal(mdhnp.einsum("ij,jk->ik", a, v[:, None]), [[55]])
     for prepared, _ in seen:
         assert prepared.origins == ("general",)
         assert prepared.program is not None
@@ -145,3 +148,17 @@ def test_forms_differ_where_the_text_does() -> None:
     edge = mdhnp.md_hom(lambda v: v, {"i": mdhnp.cc}, "x[i-1] -> y[i]", boundary={"x": "wrap"}).bind(x, i=7)
     backwards = mdhnp.md_hom(lambda v: v, {"i": mdhnp.cc}, "x[6-i] -> y[i]").bind(x, i=7)
     assert [form(lowered(h)[0].mdhom) for h in (sums, edge, backwards)] == [None] * 3
+
+
+def test_axes_of_length_1_are_taken_for_regular_ones(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever their strides are: the kernel was made for longer ones, with offsets among its arguments."""
+    monkeypatch.setattr(plans, "_general_kernels", {})
+    rng = np.random.default_rng(2)
+    b = rng.integers(-3, 4, (7, 5)).astype(np.float32)
+    for rows in (5, 1):
+        for turned in (np.s_[::-1], np.s_[:, ::-1], np.s_[::-1, ::-1]):
+            a = rng.integers(-3, 4, (rows, 7)).astype(np.float32)[turned]
+            np.testing.assert_array_equal(mdhnp.matmul(a, b), a @ b)
+    for columns in (5, 1):
+        a = rng.integers(-3, 4, (4, columns)).astype(np.float32)[:, ::-1]
+        np.testing.assert_array_equal(mdhnp.matmul(a, b[:columns]), a @ b[:columns])

@@ -125,9 +125,6 @@ class FakeWorker:
         one.position, one.all = task.position, self
         return one
 
-    def start(self) -> None:
-        pass
-
     def compile(self, schedule: Schedule) -> bytes:
         return b""
 

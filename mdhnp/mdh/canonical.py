@@ -27,7 +27,8 @@ def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
     h : MdHom
         One stage.
     ones : bool, optional
-        Whether dimensions of extent 1 stay, as if they were longer.
+        Whether dimensions of extent 1 stay, as if they were longer. Axes of length 1, whose strides mean nothing, are
+        then as in a C-contiguous array.
 
     Examples
     --------
@@ -36,7 +37,7 @@ def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
     >>> print(canonical(square.bind(np.ones((4, 5)))))
     md_hom(x0 * x0, (++,)) ∘ (I0[i]) -> O0[i]
     """
-    h = h if ones else _drop_ones(h)
+    h = _regular_ones(h) if ones else _drop_ones(h)
     while (pair := _fusible(h)) is not None:
         h = _fuse(h, *pair)
     h = _order(h)
@@ -106,6 +107,20 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
 def _drop_ones(h: MdHom) -> MdHom:
     kept = [d for d in range(h.rank) if h.extents[d] != 1]
     return h if len(kept) == h.rank else select_dims(h, kept)
+
+
+def _regular_ones(h: MdHom) -> MdHom:
+    inputs, outputs = (tuple(map(_regular_view, views)) for views in (h.inputs, h.outputs))
+    return replace(h, inputs=inputs, outputs=outputs)
+
+
+def _regular_view(v: View) -> View:
+    strides, step = list(v.strides), 1
+    for axis in reversed(range(len(strides))):
+        if v.shape[axis] == 1:
+            strides[axis] = step
+        step = max(step, abs(strides[axis]) * v.shape[axis])
+    return replace(v, strides=tuple(strides))
 
 
 def _fusible(h: MdHom) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@
 """
 
 from mdhnp.mdh import MdHom, View
-from mdhnp.schedule.accuracy import LONGEST, chain_is_short
+from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import Schedule
 
@@ -42,7 +42,10 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_copies(h, s)
     _check_results(h, s)
     _check_order(h, s)
-    _require(chain_is_short(h, s), f"local_tile: more than {LONGEST} additions of floats in a row")
+    _require(
+        chain_is_short(h, s),
+        f"local_tile: more than {LONGEST} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory",
+    )
     need = local_memory(h, s)
     _require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
     _require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")

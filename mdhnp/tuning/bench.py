@@ -42,6 +42,8 @@ _FILL, _FEWEST, _MOST = 0.03, 3, 25
 _LONG = 0.2
 #: Elements compared at once, so that temporary arrays stay in the caches.
 _PART = 1 << 16
+#: Random numbers drawn; a prime, so that rows near each other differ.
+_DRAWN = 1_000_003
 #: Built candidates kept, so that finalists are not built again.
 _KEPT = 64
 #: A process whose parent was killed ends itself this many seconds after the parent would have ended it.
@@ -198,7 +200,7 @@ def find(task: Task) -> Device:
     """Find the task's device in this process."""
     found = [d for d in devices() if d.identity == task.device]
     if task.position >= len(found):
-        raise RuntimeError(f"the measuring process does not find the device {task.device}, number {task.position}")
+        raise RuntimeError(f"no device {task.device}, number {task.position}, in a process that the tuner started")
     return found[task.position]
 
 
@@ -222,13 +224,15 @@ def _reach(view: View) -> int:
 
 
 def _filled(view: View, rng: np.random.Generator) -> Array:
-    """Random elements for all addresses of a view."""
-    count = _reach(view)
+    """Random elements for all addresses of a view; large arrays repeat some, because drawing takes long."""
+    count = min(_reach(view), _DRAWN)
     if view.dtype.kind == "f":
-        return rng.random(count, np.float32).astype(view.dtype) - view.dtype.type(0.5)
-    if view.dtype.kind == "b":
-        return rng.random(count) < 0.5
-    return rng.integers(0, 100, count).astype(view.dtype)
+        drawn = rng.random(count, np.float32).astype(view.dtype) - view.dtype.type(0.5)
+    elif view.dtype.kind == "b":
+        drawn = rng.random(count) < 0.5
+    else:
+        drawn = rng.integers(0, 100, count).astype(view.dtype)
+    return np.resize(drawn, _reach(view))
 
 
 def _tolerance(right: Array) -> float:

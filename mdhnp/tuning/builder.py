@@ -22,6 +22,7 @@ class Builder(Worker):
     """A process that compiles; limits are those of :class:`Worker`."""
 
     serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.builder", "serve")
+    what: ClassVar[str] = "compiling process"
 
     def compile(self, schedule: Schedule) -> bytes | Measurement:
         """Give the binary of one schedule's kernels, or why there is none.
@@ -52,6 +53,8 @@ class Compiler:
             return Measurement(schedule, None, "illegal", str(error)[:500])
         except BuildError as error:
             return Measurement(schedule, None, "build", str(error)[:500])
+        except MemoryError as error:
+            return Measurement(schedule, None, "crash", str(error)[:500])
 
 
 def serve(handle: int) -> None:

@@ -169,12 +169,14 @@ class _Tuning:
                     self._known.record(self._key, each)
                     self._made.append(each)
                     self._search.tell(each.schedule, each.seconds)
+                    if team.serial and self._is_late(last):
+                        break  # what is compiled is left
             except WorkerError:
                 if fastest is None:
                     raise
                 return
             report(len(self._made), self._search.best)
-            if time.monotonic() + self._least() >= last:
+            if self._is_late(last):
                 return
             candidates = self._ask(len(team))
 
@@ -184,6 +186,10 @@ class _Tuning:
             count = min(count, self._budget.evaluations - len(self._made))
         asked = (self._search.ask() for _ in range(count))
         return [s for s in asked if s is not None]
+
+    def _is_late(self, last: float) -> bool:
+        """Whether there is no time for one more candidate."""
+        return time.monotonic() + self._least() >= last
 
     def _least(self) -> float:
         """Seconds that one more candidate takes at least: a run to check it and one to time it."""

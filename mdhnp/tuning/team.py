@@ -11,7 +11,6 @@ does not depend on which device is first.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -20,7 +19,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.tuning.bench import Task
 from mdhnp.tuning.builder import Builder
 from mdhnp.tuning.records import Measurement
-from mdhnp.tuning.worker import Worker, WorkerError
+from mdhnp.tuning.worker import Worker
 
 __all__ = ["Team"]
 
@@ -45,7 +44,8 @@ class Team:
     def __init__(self, task: Task, positions: Sequence[int], limit: float, builders: int = 0) -> None:
         self._workers = [Worker(replace(task, position=n), limit) for n in positions]
         self._builders = [Builder(task, limit) for _ in range(builders)]
-        self._started = not builders
+        #: Whether candidates are measured one after the other.
+        self.serial = len(positions) == 1
 
     def __len__(self) -> int:
         """How many candidates keep all processes busy."""
@@ -68,24 +68,15 @@ class Team:
 
     def _compiled(self, schedules: Sequence[Schedule]) -> Sequence[bytes | Measurement | None]:
         """Binaries, or why there is none; None where the worker is to compile."""
-        if not self._started:  # while the worker gets ready, too
-            self._started = True
-            self._start()
         if len(schedules) == 1 or not self._builders:
             return [None] * len(schedules)
         try:
-            return self._together([partial(b.compile, s) for b, s in zip(self._builders, schedules, strict=False)])
-        except WorkerError:
+            made = self._together([partial(b.compile, s) for b, s in zip(self._builders, schedules, strict=False)])
+        except RuntimeError:  # no process, or no thread, to be had
             self._dismiss()
             return [None] * len(schedules)
-
-    def _start(self) -> None:
-        starts: list[Callable[[], None]] = [partial(self._try, builder) for builder in self._builders]
-        self._together([self._workers[0].start, *starts])
-
-    def _try(self, builder: Builder) -> None:
-        with suppress(WorkerError):  # which the first candidate for it will raise again
-            builder.start()
+        # What kills a builder may be its neighbours' need of memory: the worker tries again, alone.
+        return [None if isinstance(each, Measurement) and each.status == "crash" else each for each in made]
 
     def _dismiss(self) -> None:
         """Do without builders, where there is no room for more processes, say."""
@@ -95,15 +86,22 @@ class Team:
 
     def _together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Results of all, done at the same time."""
-        with ThreadPoolExecutor(len(tasks)) as threads:
-            try:
-                return [each.result() for each in [threads.submit(task) for task in tasks]]
-            except WorkerError:
-                raise
-            except BaseException:
-                for process in (*self._workers, *self._builders):
-                    process.kill()  # else the threads would be waited for
-                raise
+        processes, interrupted = (*self._workers, *self._builders), False
+        try:
+            with ThreadPoolExecutor(len(tasks)) as threads:
+                try:
+                    return [each.result() for each in [threads.submit(task) for task in tasks]]
+                except RuntimeError:  # of a task, or for want of a thread: the other tasks end in time
+                    raise
+                except BaseException:
+                    interrupted = True
+                    for process in processes:
+                        process.kill()  # else the threads would be waited for
+                    raise
+        finally:
+            if interrupted:
+                for process in processes:
+                    process.close()  # else one that nobody waited for would be taken to run
 
     def __enter__(self) -> "Team":
         return self

@@ -62,7 +62,7 @@ def tune(
 
     Notes
     -----
-    Candidates are built and run in a process of their own, on random arrays of their own; one that fails, hangs or
+    Candidates are built and run in processes of their own, on random arrays of their own; one that fails, hangs or
     computes something else is recorded and passed over. Ctrl-C ends the search of this stage, leaves out later ones,
     and keeps what was found.
 

@@ -43,9 +43,12 @@ class Worker:
     ----------
     serve : (str, str)
         Module and name of the function that the process runs.
+    what : str
+        What it is, for messages.
     """
 
     serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.bench", "serve")
+    what: ClassVar[str] = "measuring process"
 
     def __init__(self, task: Task, limit: float = 20.0) -> None:
         self._task, self._limit = task, limit
@@ -66,20 +69,10 @@ class Worker:
         assert isinstance(found, Measurement)
         return found
 
-    def start(self) -> None:
-        """Start the process, unless it runs.
-
-        Raises
-        ------
-        WorkerError
-            If it cannot.
-        """
-        if self._pipe is None:
-            self._start()
-
     def _ask(self, method: str, arguments: tuple[Any, ...], schedule: Schedule, limit: float) -> bytes | Measurement:
         """Have a method of the process's object called; a crash or hang is a measurement of the schedule, too."""
-        self.start()
+        if self._pipe is None:
+            self._start()
         pipe = self._pipe
         assert pipe is not None
         answer: Any = None
@@ -88,9 +81,9 @@ class Worker:
             if pipe.poll(limit):
                 answer = pipe.recv()
                 if not isinstance(answer, bytes | Measurement) or getattr(answer, "schedule", schedule) != schedule:
-                    raise WorkerError("the measuring process answered something else than it was asked")
+                    raise WorkerError(f"the {self.what} answered something else than it was asked")
         except (EOFError, OSError):
-            return Measurement(schedule, None, "crash", f"the measuring process died: {self._end()}")
+            return Measurement(schedule, None, "crash", f"the {self.what} died: {self._end()}")
         except BaseException:
             self.close()  # else its answer to this would be taken for the next one's
             raise
@@ -114,7 +107,7 @@ class Worker:
             raise
         if error is not None:
             self.close()
-            raise WorkerError(f"the measuring process did not start: {error}")
+            raise WorkerError(f"the {self.what} did not start: {error}")
 
     def _spawn(self) -> None:
         with suppress(OSError):
