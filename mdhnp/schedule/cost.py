@@ -6,7 +6,7 @@ a handful of machine constants. It ranks candidates, thousands in milliseconds; 
 than a small factor.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +32,8 @@ _COPY = (0.2, 0.6, 1.5)
 _ROW = 2.0
 #: Bytes in a row that an array's next axis lengthens a run to, at most: beyond, prefetchers gain nothing.
 _ROW_END = 1024
+#: Bytes of a cache line, and how many of an input are lost between two runs: prefetchers begin late and go too far.
+_LINE, _GAP = 64, 512
 #: Part of the shorter of computing and moving data that the longer one does not hide.
 _EXPOSED = 0.4
 _GROUP_OVERHEAD = 1.5e-6
@@ -252,28 +254,35 @@ class _Model:
                 for count, moved in zip(self._in_order(self.tiles), self._moved(n), strict=True):
                     again = np.where(moved & (count > 1), pending, again)
                     pending = np.where(moved, pending, pending * count)
-            # Short runs waste part of each cache line, and of each memory page and prefetch beyond the caches.
-            run = self._run(n) * view.dtype.itemsize
-            waste = 1 + 512 / run if size > caps.l2 else np.maximum(1.0, 64 / run)
+            waste = self._waste(facts.strides[n], facts.depends[n], size, view.dtype.itemsize, _GAP)
             total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         passes = np.where(self.results == GLOBAL, _product(self.tiles, facts.combined), 1.0)
         for view in facts.h.outputs:
             size = view.elements() * view.dtype.itemsize
-            total += size * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
+            waste = self._waste(facts.output_strides, facts.kept, size, view.dtype.itemsize, _LINE)
+            total += size * waste * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         return total
 
-    def _run(self, n: int) -> Floats:
-        """Elements of a local tile that lie in a row in an input: of more than one axis where it takes whole ones."""
-        facts, run = self.facts, np.ones(len(self.lt))
-        for d in facts.depends[n]:
-            run = np.maximum(run, self.lt[:, d] if facts.near(n, d) else 1.0)
-        dims = sorted(facts.depends[n], key=lambda d: abs(facts.strides[n][d]))
-        whole = np.full(len(run), bool(dims) and facts.near(n, dims[0]))
-        for inner, d in pairwise(dims):
-            extent, step = facts.h.extents[inner], abs(facts.strides[n][inner])
-            whole &= (self.lt[:, inner] >= extent) & (abs(facts.strides[n][d]) == extent * step)
-            longer = np.minimum(run * self.lt[:, d], _ROW_END / facts.h.inputs[n].dtype.itemsize)
-            run = np.where(whole, np.maximum(run, longer), run)
+    def _waste(self, strides: Sequence[int], dims: Iterable[int], size: int, itemsize: int, gap: int) -> Floats:
+        """How many times as much is moved because a local tile's elements lie in short runs.
+
+        Beyond the caches, as much as `gap` bytes is lost between two runs.
+        """
+        run = self._run(strides, dims, _ROW_END / itemsize) * itemsize
+        waste: Floats = 1 + gap / run if size > self.caps.l2 else np.maximum(1.0, _LINE / run)
+        return waste
+
+    def _run(self, strides: Sequence[int], dims: Iterable[int], most: float) -> Floats:
+        """Elements of a local tile in a row: of more than one axis where it takes whole ones, up to `most`."""
+        order = sorted(dims, key=lambda d: abs(strides[d]))
+        run = np.ones(len(self.lt))
+        for d in order:
+            run = np.maximum(run, self.lt[:, d] if abs(strides[d]) in (1, 2) else 1.0)
+        whole = np.full(len(run), bool(order) and abs(strides[order[0]]) in (1, 2))
+        for inner, d in pairwise(order):
+            extent, step = self.facts.h.extents[inner], abs(strides[inner])
+            whole &= (self.lt[:, inner] >= extent) & (abs(strides[d]) == extent * step)
+            run = np.where(whole, np.maximum(run, np.minimum(run * self.lt[:, d], most)), run)
         return run
 
     def _in_order(self, columns: Floats) -> Floats:
