@@ -44,8 +44,11 @@ class Team:
     def __init__(self, task: Task, positions: Sequence[int], limit: float, builders: int = 0) -> None:
         self._workers = [Worker(replace(task, position=n), limit) for n in positions]
         self._builders = [Builder(task, limit) for _ in range(builders)]
-        #: Whether candidates are measured one after the other.
-        self.serial = len(positions) == 1
+
+    @property
+    def serial(self) -> bool:
+        """Whether candidates are measured one after the other."""
+        return len(self._workers) == 1
 
     def __len__(self) -> int:
         """How many candidates keep all processes busy."""
@@ -59,7 +62,7 @@ class Team:
         WorkerError
             If one of the processes that measure cannot start.
         """
-        if len(self._workers) > 1 and len(schedules) > 1:
+        if not self.serial and len(schedules) > 1:
             pairs = zip(self._workers, schedules, strict=False)
             yield from self._together([partial(worker.measure, s, best) for worker, s in pairs])
             return
