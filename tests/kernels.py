@@ -248,8 +248,17 @@ KERNELS: dict[str, Named] = {
     "stencil_reflect": Named(_stencil("reflect"), ((6, 9),), dict(
         num_wi=(2, 4), num_wg=(2, 1), local_tile=(4, 8), private_tile=(1, 2), local_copies=(LocalCopy((0, 1)),),
     )),
-    **{f"stencil_{m}": Named(_stencil(m), ((5, 7),), {"local_tile": (2, 4), "private_tile": (2, 2)})
-       for m in ("nearest", "mirror", "wrap")},
+    **{f"stencil_{m}": Named(_stencil(m), ((5, 7),), dict(
+        local_tile=(2, 4), private_tile=(2, 4), vector_dim=1, vector_width=4,
+    )) for m in ("nearest", "mirror", "wrap")},
+    **{f"stencil_rows_{m}": Named(_stencil(m), ((5, 7),), dict(
+        local_tile=(2, 4), private_tile=(2, 4), vector_dim=1, vector_width=4, local_copies=(LocalCopy((0, 1)),),
+    )) for m in ("constant", "wrap")},
+    "stencil_turned": Named(
+        md_hom(_star, {"i": cc, "j": cc}, "x[i,j-1], x[i-1,j], x[i,j], x[i+1,j], x[i,j+1] -> y[j,i]",
+               boundary={"x": "reflect"}),
+        ((5, 7),), dict(local_tile=(4, 4), private_tile=(4, 1), vector_dim=0, vector_width=4),
+    ),
     "convolution": Named(
         md_hom(np.multiply, {"p": cc, "q": cc, "r": pw("add"), "s": pw("add")}, "I[p+r,q+s], F[r,s] -> O[p,q]"),
         ((7, 9), (3, 2)),

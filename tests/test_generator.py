@@ -103,7 +103,8 @@ def test_named_kernels(device: Device, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gemm_packed", "gemm_work_items", "scan_work_groups", "stencil_reflect", "stencil_wrap"]
+    "name",
+    ["gemm_packed", "gemm_work_items", "scan_work_groups", "stencil_reflect", "stencil_wrap", "stencil_rows_constant"],
 )
 def test_64_bit_offsets(device: Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for buffers of 2^31 elements and more."""

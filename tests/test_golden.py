@@ -30,6 +30,7 @@ NAMES = (
     "scan_of_sums",
     "stencil_inside",
     "stencil_constant",
+    "stencil_rows_constant",
 )
 
 

@@ -15,10 +15,12 @@ __all__ = [
     "Context",
     "Place",
     "TileLayout",
+    "bounded_index",
     "bounded_read",
     "element",
     "flat",
     "load",
+    "outside_value",
     "read_back",
     "read_local",
     "result_convert",
@@ -183,14 +185,22 @@ def element(view: View, buffer: str, offset: Linear) -> str:
 def bounded_read(c: Context, view: View, indices: Sequence[Linear]) -> str:
     """Read an element whose indices may lie outside of the array."""
     if view.boundary != "constant":
-        assert view.boundary is not None
-        function = c.helpers.boundary(view.boundary)
-        inside = [Linear(((f"{function}({i}, {n})", 1),)) for i, n in zip(indices, view.shape, strict=True)]
+        inside = [Linear(((bounded_index(c, view, axis, index), 1),)) for axis, index in enumerate(indices)]
         return element(view, view.name, flat(c, view, inside))
     tests = [t for i, n in zip(indices, view.shape, strict=True) for t in (i.at_least(0), i.at_most(n - 1))]
-    outside = "0" if view.dtype.kind == "b" else constant(view.fill, view.dtype)
     test = "0" if "0" in tests else " && ".join(t for t in tests if t != "1") or "1"
-    return f"({test} ? {element(view, view.name, flat(c, view, indices))} : ({local_type(view.dtype)}){outside})"
+    return f"({test} ? {element(view, view.name, flat(c, view, indices))} : {outside_value(view)})"
+
+
+def bounded_index(c: Context, view: View, axis: int, index: Linear) -> str:
+    """The index inside of the array that one outside of it stands for."""
+    assert view.boundary is not None
+    return f"{c.helpers.boundary(view.boundary)}({index}, {view.shape[axis]})"
+
+
+def outside_value(view: View) -> str:
+    """The constant that lies outside of an array."""
+    return f"({local_type(view.dtype)}){'0' if view.dtype.kind == 'b' else constant(view.fill, view.dtype)}"
 
 
 def flat(c: Context, view: View, indices: Sequence[Linear]) -> Linear:
@@ -202,20 +212,21 @@ def flat(c: Context, view: View, indices: Sequence[Linear]) -> Linear:
 
 
 def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool) -> Value:
-    """An element at a time: boundaries are rare, so their text is short rather than fast."""
+    """An element, or a vector of them, of which some may lie outside of the array."""
     vector = c.nest.s.vector_dim
-    point = dict(place.point)
-    if moves:
-        point[vector] = point[vector] + Linear((("lane", 1),))
     indices = []
     for index in view.accesses[access]:
         total = Linear((), index.constant)
         for d, coefficient in enumerate(index.coefficients):
-            total = total + point[d] * coefficient
+            total = total + place.point[d] * coefficient
         indices.append(total)
-    value = bounded_read(c, view, indices)
     if not moves:
-        return _as_value(view, value, 1)
+        return _as_value(view, bounded_read(c, view, indices), 1)
+    steps = [index.coefficients[vector] for index in view.accesses[access]]
+    if sum(map(bool, steps)) == 1 and max(steps) == 1:
+        return _as_value(view, _bounded_row(c, view, indices, steps.index(1), place.lanes), place.lanes)
+    lane = Linear((("lane", 1),))
+    value = bounded_read(c, view, [index + lane * step for index, step in zip(indices, steps, strict=True)])
     name = local_type(view.dtype)
     kind = vector_name(name, place.lanes)
     variable = c.writer.fresh("b")
@@ -224,6 +235,25 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
         f"for ({c.nest.index_type} lane = 0; lane < {place.lanes}; ++lane) (({name} *)&{variable})[lane] = {value};"
     )
     return _as_value(view, variable, place.lanes)
+
+
+def _bounded_row(c: Context, view: View, indices: Sequence[Linear], row: int, lanes: int) -> str:
+    """A vector of neighbours along one axis; where the other indices lie outside of the array, of constants."""
+    assert view.boundary is not None
+    length, inside, tests = str(view.shape[row]), [], []
+    for axis, index in enumerate(indices):
+        if axis == row:
+            inside.append(Linear())
+        elif view.boundary == "constant":
+            tests += [t for t in (index.at_least(0), index.at_most(view.shape[axis] - 1)) if t != "1"]
+            inside.append(index)
+        else:
+            inside.append(Linear(((bounded_index(c, view, axis, index), 1),)))
+    if tests:
+        length = f"{' && '.join(tests)} ? {length} : 0"
+    function = c.helpers.bounded_row(memory_type(view.dtype), lanes, view.boundary)
+    start = f"{view.name} + {flat(c, view, inside)}"
+    return f"{function}({start}, {c.nest.strides(view)[row]}, {indices[row]}, {length}, {outside_value(view)})"
 
 
 @dataclass(frozen=True)

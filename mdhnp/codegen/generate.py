@@ -57,7 +57,7 @@ class _Build:
     ) -> None:
         """Write one kernel."""
         nest = Nest(h, s, general)
-        helpers = Helpers(self.helpers, nest.index_type, inline=not general)
+        helpers = Helpers(self.helpers, nest.index_type, inline=bool(nest.combined) and not general)
         context = Context(nest, Writer(barrier_first=self.caps.kind == "cpu"), helpers)
         name = f"mdh_{len(self.kernels)}"
         if partial:

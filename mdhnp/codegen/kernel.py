@@ -272,42 +272,31 @@ def _map_elements(c: Context) -> None:
 
 
 def _map_border(c: Context) -> None:
-    """The points of the private tile that lie inside: whole vectors where nothing sticks out, else one by one."""
-    nest, t, vector = c.nest, c.nest.index_type, c.nest.s.vector_dim
+    """The points of the private tile that lie inside: in vectors, of which lanes that stick out are not stored."""
+    nest, t, width = c.nest, c.nest.index_type, c.nest.s.vector_width
     with ExitStack() as stack:
         point, local = {}, {}
         for d in (d for d in nest.s.private_order if d in nest.kept):
-            name, width = nest.name(d), nest.width(d)
-            count, distance = nest.s.private_tile[d] // width, width * nest.s.num_wi[d]
+            name = nest.name(d)
+            count, distance = nest.s.private_tile[d] // nest.width(d), nest.width(d) * nest.s.num_wi[d]
             shift = Linear()
             if count > 1:
                 stack.enter_context(c.writer.block(f"for ({t} {name}_b = 0; {name}_b < {count}; ++{name}_b)"))
                 shift = Linear(((f"{name}_b", distance),))
             point[d], local[d] = nest.base(d) + shift, nest.local(d) + shift
-        if nest.s.vector_width > 1:
-            with c.writer.block(f"if ({' && '.join(_whole_vector(c, point))})", "} else {"):
-                _border_point(c, Place(point, local, nest.s.vector_width))
-            stack.enter_context(c.writer.otherwise())
-            lane = Linear(((f"{nest.name(vector)}_v", 1),))
-            head_text = f"for ({t} {lane} = 0; {lane} < {nest.s.vector_width}; ++{lane})"
-            stack.enter_context(c.writer.block(head_text))
-            point, local = ({**of, vector: of[vector] + lane} for of in (point, local))
         tests = [f"{point[d]} < {nest.extent(d)}" for d in nest.kept if nest.partial(d)]
         if tests:
             stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
+        whole, vector, valid = [], nest.s.vector_dim, ""
+        if width > 1 and nest.partial(vector):
+            whole = [f"{point[vector]} <= {nest.extent(vector) + -width}"]
+            valid = f"{nest.extent(vector)} - {point[vector].atom}"
+        whole += _all_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
         c.writer.either(
-            _all_inside(c, {d: (point[d], 1) for d in nest.kept}),
-            lambda: _border_point(c, Place(point, local)),
-            lambda: _border_point(c, Place(point, local, bounded=True)),
+            whole,
+            lambda: _border_point(c, Place(point, local, width)),
+            lambda: _border_point(c, Place(point, local, width, valid, bounded=True)),
         )
-
-
-def _whole_vector(c: Context, point: dict[int, Linear]) -> list[str]:
-    """Conditions for a vector at a border to need no checks of its own."""
-    nest = c.nest
-    tests = [f"{point[d]} <= {nest.extent(d) + -nest.width(d)}" for d in nest.kept]
-    inside = _all_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
-    return tests + [test for test in inside if test not in tests]
 
 
 def _all_inside(c: Context, spans: dict[int, tuple[Linear, int]]) -> list[str]:

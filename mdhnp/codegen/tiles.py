@@ -5,7 +5,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from mdhnp.codegen.access import LOCAL, Context, TileLayout, bounded_read, element, flat, tile_layout
+from mdhnp.codegen.access import (
+    LOCAL,
+    Context,
+    TileLayout,
+    bounded_index,
+    bounded_read,
+    element,
+    flat,
+    outside_value,
+    tile_layout,
+)
 from mdhnp.codegen.ctypes import local_type, memory_type
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.writer import advance
@@ -90,12 +100,49 @@ def _copy_shared(c: Context, layout: TileLayout, corner: Sequence[Linear], insid
 
 
 def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool) -> None:
-    """One work-item, with a test or function for every index where the tile is not `inside` the array."""
+    """One work-item; where a tile is not `inside` the array, row by row, or with a test or function for every index."""
+    row = next((a for a, stride in enumerate(layout.view.strides) if stride == 1 and not layout.blocks[a]), None)
     if inside:
         _copy(c, layout, corner)
-        return
+    elif layout.view.boundary is not None and row is not None:
+        _copy_rows(c, layout, corner, row)
+    else:
+        with ExitStack() as loops:
+            _element(c, layout, corner, *_walk(c, layout, loops, {}), False)
+
+
+def _copy_rows(c: Context, layout: TileLayout, corner: Sequence[Linear], row: int) -> None:
+    """Copy a tile that sticks out of an array with a boundary: only the ends of its rows need tests or functions."""
+    t, view, x = c.nest.index_type, layout.view, Linear(((f"x{row}", 1),))
+    width = c.nest.literal(layout.extents[row])
     with ExitStack() as loops:
-        _element(c, layout, corner, *_walk(c, layout, loops, {}), False)
+        places, target = _walk(c, layout, loops, {}, rows=row)
+        indices = _indices(corner, places)
+        within = ""
+        for axis, size in enumerate(view.shape):
+            if axis == row:
+                continue
+            if view.boundary == "constant":
+                within += f"{indices[axis].at_least(0)} && {indices[axis].at_most(size - 1)} && "
+            else:
+                name = c.writer.fresh(f"r{axis}_")
+                c.writer.line(f"const {t} {name} = {bounded_index(c, view, axis, indices[axis])};")
+                indices[axis] = Linear(((name, 1),))
+        first, last = c.writer.fresh("first"), c.writer.fresh("last")
+        begin, beyond = (c.nest.literal(corner[row] * -1 + n) for n in (0, view.shape[row]))
+        end = f"clamp({beyond}, {first}, {width})"
+        c.writer.line(f"const {t} {first} = clamp({begin}, {c.nest.literal(0)}, {width});")
+        c.writer.line(f"const {t} {last} = {f'{within[:-4]} ? {end} : {first}' if within else end};")
+        indices[row] = corner[row] + x
+        inside = element(view, view.name, flat(c, view, indices))
+        if view.boundary == "constant":
+            outside = outside_value(view)
+        else:
+            indices[row] = Linear(((bounded_index(c, view, row, indices[row]), 1),))
+            outside = element(view, view.name, flat(c, view, indices))
+        for start, stop, value in (("0", first, outside), (first, last, inside), (last, width, outside)):
+            head = f"for ({t} {x} = {start}; {x} < {stop}; ++{x})"
+            c.writer.line(f"{head} {view.name}_l[{target + x * layout.strides[row]}] = {value};")
 
 
 def _copy_part(c: Context, layout: TileLayout, corner: Sequence[Linear], beyond: Mapping[int, str]) -> None:
@@ -187,11 +234,13 @@ def _walk(
     ends: Mapping[int, str],
     blocks: _Blocks | None = None,
     rest: int | None = None,
+    rows: int | None = None,
 ) -> tuple[list[Linear], Linear]:
     """One work-item: loops in the order of the tile, so that it is written one element after the other.
 
     With `blocks` the loops stop at the corner of each block; with `rest` they walk over what blocks leave over along
-    that axis: all of it along the array's contiguous one, of the rest what is over along the other.
+    that axis: all of it along the array's contiguous one, of the rest what is over along the other. With `rows` they
+    stop at the beginning of each row along that axis.
     """
     copy = c.nest.s.local_copies[c.nest.h.inputs.index(layout.view)]
     assert copy is not None
@@ -241,7 +290,7 @@ def _walk(
 
     # Blocks last, along the array's contiguous axis in the innermost loop, which reads a few rows at a time.
     turned = () if blocks is None else (blocks.inner, blocks.axis)
-    for axis in (a for a in copy.order if a not in turned or layout.blocks[a]):
+    for axis in (a for a in copy.order if a != rows and (a not in turned or layout.blocks[a])):
         (cut if layout.blocks[axis] else walk)(axis)
     for axis in (*(a for a in copy.blocked if a not in turned), *turned):
         walk(axis)

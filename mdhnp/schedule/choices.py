@@ -75,11 +75,22 @@ class Facts:
 
     @cached_property
     def reused(self) -> tuple[int, ...]:
-        """Inputs of several dimensions whose elements serve several results, so that copying them can pay."""
-        several = range(len(self.h.inputs)) if self.combined else ()
-        return tuple(
-            n for n in several if any(d not in self.depends[n] for d in self.kept) and len(self.depends[n]) > 1
-        )
+        """Inputs whose elements serve several results, so that copying them can pay: tiles of sums, neighbours."""
+        return tuple(n for n, view in enumerate(self.h.inputs) if self._serves_several(n, view))
+
+    def _serves_several(self, n: int, view: View) -> bool:
+        if not self.combined:
+            return len(view.accesses) > 1 and bool(self.depends[n])
+        return any(d not in self.depends[n] for d in self.kept) and len(self.depends[n]) > 1
+
+    def tile_elements(self, n: int, tiles: Ints) -> Ints:
+        """Elements of an input in local tiles, one row each, with the neighbours that they read."""
+        size, view = np.ones(len(tiles), np.int64), self.h.inputs[n]
+        for axis, index in enumerate(view.accesses[0]):
+            constants = [a[axis].constant for a in view.accesses]
+            reach = sum(abs(c) * (tiles[:, d] - 1) for d, c in enumerate(index.coefficients))
+            size = size * (max(constants) - min(constants) + 1 + reach)
+        return size
 
     @cached_property
     def loop_order(self) -> tuple[int, ...]:

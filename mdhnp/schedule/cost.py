@@ -28,6 +28,8 @@ _MEMORY, _CACHE = 18e9, 28e9
 _L2_BYTES = 40
 #: Cycles an element to copy a tile as it lies, turned in registers, and one by one.
 _COPY = (0.2, 0.6, 1.5)
+#: Cycles to read a vector of neighbours that may lie outside of the array.
+_BORDER = 12.0
 #: Cycles to begin in another row of an array of which a stencil reads neighbours.
 _ROW = 2.0
 #: Bytes in a row that an array's next axis lengthens a run to, at most: beyond, prefetchers gain nothing.
@@ -78,7 +80,7 @@ class _Model:
             inside = np.maximum(self.extents[:, d] / self.pt[:, d], 1)
             bodies = bodies * (inside if d in facts.combined else np.ceil(inside))
         visits = _product(np.ceil(self.extents / self.pt), facts.kept) * _product(self.tiles, facts.combined)
-        cycles = bodies * self._body() + visits * self._visit() + self._copies() * groups
+        cycles = bodies * self._body() + visits * self._visit() + self._copies() * groups + self._border()
         busy = np.minimum(groups, units)
         rounds = np.where(groups >= units, np.ceil(groups / units) * units / groups, 1.0)
         # The slowest unit: whole rounds of work-groups, each with the most tiles any group has.
@@ -222,6 +224,24 @@ class _Model:
         )
         return cycles
 
+    def _border(self) -> Floats:
+        """Cycles for vectors with neighbours outside of an array, where no copy holds those."""
+        facts, total = self.facts, np.zeros(len(self.pt))
+        for n, view in enumerate(facts.h.inputs):
+            if view.boundary is None:
+                continue
+            inside = np.ones(len(total))
+            for axis, index in enumerate(view.accesses[0]):
+                constants = [a[axis].constant for a in view.accesses]
+                for d in index.dims():
+                    beyond = (-min(constants), max(constants) + facts.h.extents[d] - view.shape[axis])
+                    width = np.where(self.moves[d], self.width, 1.0)
+                    lost = sum((np.ceil(max(reach, 0) / width) * width for reach in beyond), np.zeros(len(total)))
+                    inside *= np.maximum(1 - lost / self.extents[:, d], 0.0)
+            vectors = facts.h.points * (1 - inside) / self.width * len(view.accesses)
+            total += np.where(self.packed[:, n], 0.0, _BORDER * vectors)
+        return total
+
     def _copies(self) -> Floats:
         """Cycles one work-group spends copying tiles to local memory."""
         facts, total = self.facts, np.zeros(len(self.pt))
@@ -233,11 +253,13 @@ class _Model:
                 pending = pending * count
                 # A loop that moves the tile copies it anew, with all loops around it.
                 times = np.where(moved & (count > 1), pending, times)
-            size = _product(self.lt, facts.depends[n])
+            size = facts.tile_elements(n, self.lt)
             unit = [d for d in facts.depends[n] if facts.near(n, d)]
             straight = np.zeros(len(total), bool)
             for d in unit:
                 straight |= (self.vector == d) if d in facts.kept else False
+            # Rows with neighbours at their ends are copied one by one.
+            straight &= len(facts.h.inputs[n].accesses) == 1
             cycles = np.where(straight, _COPY[0], _COPY[1 if unit else 2])
             total += np.where(self.packed[:, n], times * (size * cycles + 30), 0.0)
         return total
@@ -256,12 +278,28 @@ class _Model:
                     pending = np.where(moved, pending, pending * count)
             waste = self._waste(facts.strides[n], facts.depends[n], size, view.dtype.itemsize, _GAP)
             total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
+            total += size * again * (self._walks(n) - 1) / _CACHE
         passes = np.where(self.results == GLOBAL, _product(self.tiles, facts.combined), 1.0)
         for view in facts.h.outputs:
             size = view.elements() * view.dtype.itemsize
             waste = self._waste(facts.output_strides, facts.kept, size, view.dtype.itemsize, _LINE)
             total += size * waste * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         return total
+
+    def _walks(self, n: int) -> Floats:
+        """How often a local tile that lies in the input, and the second-level cache cannot keep, is walked through.
+
+        Loops over private tiles that do not move the input walk again through what the loops inside of them move.
+        """
+        facts, times = self.facts, np.ones(len(self.pt))
+        walked = _product(self.lt, facts.depends[n]) * facts.h.inputs[n].dtype.itemsize
+        for d in (d for d in facts.loop_order if d in facts.kept):
+            steps = np.ceil(self.lt[:, d] / self.pt[:, d])
+            if d in facts.depends[n]:
+                walked = walked / steps
+            else:
+                times = times * np.where(walked > 0.75 * self.caps.l2, steps, 1.0)
+        return np.where(self.packed[:, n], 1.0, times)
 
     def _waste(self, strides: Sequence[int], dims: Iterable[int], size: int, itemsize: int, gap: int) -> Floats:
         """How many times as much is moved because a local tile's elements lie in short runs.

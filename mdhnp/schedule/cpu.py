@@ -124,7 +124,7 @@ def _packings(facts: Facts, tiles: Choices, row: int) -> list[tuple[bool, ...]]:
     """No copies, copies of the vector's operands, copies of all that is used again."""
     vector = int(tiles.vector_dim[row])
     private = [int(n) for n in tiles.private_tile[row]]
-    able = [n for n in facts.reused if facts.h.inputs[n].boundary is None and packed_layout(facts, n, private, vector)]
+    able = [n for n in facts.reused if packed_layout(facts, n, private, vector)]
     operands = [n for n in able if vector in facts.depends[n] and vector in facts.kept]
     count = range(len(facts.h.inputs))
     return list(dict.fromkeys(tuple(n in chosen for n in count) for chosen in ([], operands, able)))
@@ -163,7 +163,7 @@ def fitting(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.
     h = facts.h
     need = np.zeros(len(choices))
     for n, view in enumerate(h.inputs):
-        size = np.prod(choices.local_tile[:, sorted(facts.depends[n])], axis=1) * tile_itemsize(view)
+        size = facts.tile_elements(n, choices.local_tile) * tile_itemsize(view)
         need += np.where(choices.packed[:, n], size, 0)
     same = h.finish is None and h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
     waiting = same and h.operator is not None and h.operator.identity is not None
