@@ -259,6 +259,14 @@ KERNELS: dict[str, Named] = {
                boundary={"x": "reflect"}),
         ((5, 7),), dict(local_tile=(4, 4), private_tile=(4, 1), vector_dim=0, vector_width=4),
     ),
+    "convolution_packed": Named(
+        md_hom(np.multiply, {"k": cc, "p": cc, "c": pw("add"), "r": pw("add")}, "I[c,p+r], F[k,c,r] -> O[k,p]"),
+        ((5, 6), (9, 5, 3)),
+        dict(
+            local_tile=(8, 4, 2, 3), private_tile=(4, 2, 1, 1), vector_dim=0, vector_width=4,
+            local_copies=(None, LocalCopy((0, 1, 2), (0,))), results="global", global_order=(0, 2, 3, 1),
+        ),
+    ),
     "convolution": Named(
         md_hom(np.multiply, {"p": cc, "q": cc, "r": pw("add"), "s": pw("add")}, "I[p+r,q+s], F[r,s] -> O[p,q]"),
         ((7, 9), (3, 2)),

@@ -28,6 +28,7 @@ NAMES = (
     "scan_sequential",
     "scan_work_groups",
     "scan_of_sums",
+    "convolution_packed",
     "stencil_inside",
     "stencil_constant",
     "stencil_rows_constant",

@@ -8,6 +8,7 @@ from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.prelude import Helpers
 from mdhnp.codegen.writer import Writer
 from mdhnp.mdh.views import View
+from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
     "GLOBAL",
@@ -258,9 +259,10 @@ def _bounded_row(c: Context, view: View, indices: Sequence[Linear], row: int, la
 
 @dataclass(frozen=True)
 class TileLayout:
-    """How the local tile of an input lies in local memory: extents and strides of the view's axes."""
+    """How the local tile of an input lies in local memory: order, extents and strides of the view's axes."""
 
     view: View
+    copy: LocalCopy
     extents: tuple[int, ...]
     strides: tuple[int, ...]
     blocks: tuple[int, ...]
@@ -317,7 +319,7 @@ def tile_layout(nest: Nest, number: int) -> TileLayout:
             strides[axis] = step
             step *= extents[axis]
     return TileLayout(
-        view, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints,
+        view, copy, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints,
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from mdhnp.codegen.access import (
     LOCAL,
@@ -20,6 +21,7 @@ from mdhnp.codegen.ctypes import local_type, memory_type
 from mdhnp.codegen.nest import Linear, Nest
 from mdhnp.codegen.writer import advance
 from mdhnp.mdh.views import Affine
+from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = ["copy_tiles", "declare_tiles", "tile_start"]
 
@@ -46,6 +48,9 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
         layout = tile_layout(c.nest, number)
         corner = [_corner(c.nest, layout, axis) for axis in range(len(layout.extents))]
         before, beyond = _checks(c.nest, layout, corner)
+        if layout.view.boundary is None and not c.nest.general:
+            layout, corner, joined = _joined(layout, corner)
+            beyond = {joined[axis]: test for axis, test in beyond.items()}
         c.writer.line(f"// The tile of {layout.view.name} to local memory")
         # C text might fail on values that are not in the array.
         if shared or layout.view.boundary is not None or before or c.nest.h.scalar.text is not None:
@@ -58,6 +63,41 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
             )
     if shared:
         c.writer.barrier()
+
+
+def _joined(layout: TileLayout, corner: Sequence[Linear]) -> tuple[TileLayout, list[Linear], list[int]]:
+    """Join axes that lie one inside the other in array and tile alike, with all of the inner one; each axis's number.
+
+    Long axes are copied in whole blocks and with fewer loops.
+    """
+    view, copy, groups = layout.view, layout.copy, list[list[int]]()
+    for axis in sorted(range(len(corner)), key=lambda a: -view.strides[a]):
+        outer = groups[-1][-1] if groups else axis
+        size = view.shape[axis]
+        nested = all(strides[outer] == size * strides[axis] for strides in (view.strides, layout.strides))
+        whole = layout.extents[axis] == size and corner[axis] == Linear()
+        if groups and nested and whole and not layout.blocks[outer] and not layout.blocks[axis]:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    number = [next(n for n, group in enumerate(groups) if axis in group) for axis in range(len(corner))]
+
+    def taken(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple(values[group[-1]] for group in groups)
+
+    def multiplied(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple(prod(values[axis] for axis in group) for group in groups)
+
+    joined = replace(
+        layout,
+        view=replace(view, shape=multiplied(view.shape), strides=taken(view.strides), accesses=()),
+        copy=LocalCopy(*(tuple(dict.fromkeys(number[a] for a in axes)) for axes in (copy.order, copy.blocked))),
+        extents=multiplied(layout.extents),
+        strides=taken(layout.strides),
+        blocks=taken(layout.blocks),
+        block_strides=taken(layout.block_strides),
+    )
+    return joined, [corner[g[0]] * prod(layout.extents[axis] for axis in g[1:]) for g in groups], number
 
 
 def _corner(nest: Nest, layout: TileLayout, axis: int) -> Linear:
@@ -212,8 +252,7 @@ class _Blocks:
 
 def _transposable(nest: Nest, layout: TileLayout) -> _Blocks | None:
     """How a tile can be turned in registers, where its innermost axis is not the array's; not while it changes type."""
-    copy = nest.s.local_copies[nest.h.inputs.index(layout.view)]
-    assert copy is not None
+    copy = layout.copy
     axes = [a for a, stride in enumerate(layout.view.strides) if stride == 1 and not layout.blocks[a]]
     inner = copy.blocked[-1] if copy.blocked else copy.order[-1]
     size = layout.blocks[inner] or layout.extents[inner]
@@ -242,9 +281,7 @@ def _walk(
     that axis: all of it along the array's contiguous one, of the rest what is over along the other. With `rows` they
     stop at the beginning of each row along that axis.
     """
-    copy = c.nest.s.local_copies[c.nest.h.inputs.index(layout.view)]
-    assert copy is not None
-    t = c.nest.index_type
+    t, copy = c.nest.index_type, layout.copy
     places, target = [Linear() for _ in layout.extents], [Linear()]
 
     def step(axis: int, name: str, stride: int) -> None:

@@ -36,9 +36,13 @@ _ROW = 2.0
 _ROW_END = 1024
 #: Bytes of a cache line, and how many of an input are lost between two runs: prefetchers begin late and go too far.
 _LINE, _GAP = 64, 512
+#: How much longer a line takes that is stored to for one element and none of its neighbours in a row.
+_CLASH = 2
 #: Part of the shorter of computing and moving data that the longer one does not hide.
 _EXPOSED = 0.4
 _GROUP_OVERHEAD = 1.5e-6
+#: Loads of one that takes an element of another page.
+_SCATTERED = 6.0
 #: Bytes of a memory page, and how many the first level of address translation remembers.
 _PAGE, _PAGES = 4096, 64
 #: How much longer one work-group a core takes than many, for want of balance.
@@ -111,7 +115,7 @@ class _Model:
             points = _product(self.pt, facts.depends[n]) / np.where(lanes, self.width, 1)
             vectors, waiting, lines = self._neighbours(view, points)
             paged += _ROW * lines * bool(facts.depends[n])
-            loads += vectors * np.where(lanes, self._vector_load(stride), 1.0)
+            loads += vectors * np.where(lanes, self._vector_load(stride, view.dtype.itemsize), 1.0)
             live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * self.registers, 1.0)
             count = vectors * np.where(lanes, self.registers, 1.0)
             far += self._far(n, count, np.where(lanes, self.caps.vector_bytes, facts.h.inputs[n].dtype.itemsize))
@@ -129,9 +133,10 @@ class _Model:
         cycles: Floats = busiest + paged + 2 * spilled + 1.0
         return cycles
 
-    def _vector_load(self, stride: Floats) -> Floats:
-        """Loads that one vector takes: itself, two that are shuffled, or its lanes one by one."""
-        apart = np.where(stride == 2, 3 * self.registers, 1.5 * self.width)
+    def _vector_load(self, stride: Floats, itemsize: int) -> Floats:
+        """Loads that one vector takes: itself, two that are shuffled, or its lanes one by one, each from its page."""
+        lane = np.where(stride * itemsize < _PAGE, 1.5, _SCATTERED)
+        apart = np.where(stride == 2, 3 * self.registers, lane * self.width)
         cycles: Floats = np.where(stride <= 1, self.registers, apart)
         return cycles
 
@@ -272,10 +277,11 @@ class _Model:
             size = view.elements() * view.dtype.itemsize
             again, pending = np.ones(len(total)), np.ones(len(total))
             if size > caps.l2 // 2:
-                # Loops around an inner loop that moves the input bring it in again.
-                for count, moved in zip(self._in_order(self.tiles), self._moved(n), strict=True):
+                # Loops around an inner loop that moves the input bring it in again, as do work-groups.
+                for count, moved in zip(self._in_order(self.per_group), self._moved(n), strict=True):
                     again = np.where(moved & (count > 1), pending, again)
                     pending = np.where(moved, pending, pending * count)
+                again = again * _product(self.wg, set(range(facts.h.rank)) - facts.depends[n])
             waste = self._waste(facts.strides[n], facts.depends[n], size, view.dtype.itemsize, _GAP)
             total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else _CACHE)
             total += size * again * (self._walks(n) - 1) / _CACHE
@@ -283,8 +289,17 @@ class _Model:
         for view in facts.h.outputs:
             size = view.elements() * view.dtype.itemsize
             waste = self._waste(facts.output_strides, facts.kept, size, view.dtype.itemsize, _LINE)
+            waste = np.where(self._clashing(view.dtype.itemsize), _CLASH * _LINE / view.dtype.itemsize, waste)
             total += size * waste * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         return total
+
+    def _clashing(self, itemsize: int) -> npt.NDArray[np.bool_]:
+        """Whether stores of a vector's lanes lie so far apart that one set of the caches has to hold them all."""
+        clashing = np.zeros(len(self.pt), bool)
+        for d in self.facts.kept:
+            apart = abs(self.facts.output_strides[d]) * itemsize
+            clashing |= self.moves[d] & (apart > 0 and apart % _PAGE == 0)
+        return clashing
 
     def _walks(self, n: int) -> Floats:
         """How often a local tile that lies in the input, and the second-level cache cannot keep, is walked through.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from math import prod
 
 import numpy as np
@@ -18,12 +18,12 @@ from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["cpu_default", "fitting", "vector_choices"]
 
-#: Register tiles looked at in dimensions without vectors, and vectors a row.
-_ROWS, _MOST_ROWS, _VECTORS = (1, 2, 3, 4, 6, 8), 14, (1, 2, 4)
+#: Register tiles looked at in dimensions without vectors, at most, and in two of them, and vectors a row.
+_ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 6, 8), 14, 16, (1, 2, 3, 4, 5)
 #: Terms of a sum from which its results may lie scattered.
 _LONG = 256
 #: How many register tiles and local tiles are looked at more closely.
-_KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 6, 80, 400
+_KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 6, 300, 400
 
 
 def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -64,17 +64,13 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
     volume = prod(h.extents[d] for d in facts.combined)
     tiles, vectors = [], []
     for vector, width in vector_choices(facts, caps):
-        others = sorted((d for d in facts.kept if d != vector and h.extents[d] > 1), key=lambda d: -h.extents[d])[:3]
         small = [d for d in facts.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
-        rows = [sorted({r for r in (*_ROWS, h.extents[d]) if r <= min(h.extents[d], _MOST_ROWS)}) for d in others]
-        for sizes in product(*rows):
-            if sum(r > 1 for r in sizes) > 2 or prod(sizes) > 16:
-                continue
+        for rows in _rows(h, [d for d in facts.kept if d != vector]):
             for count in _VECTORS if vector >= 0 else (1,):
-                if count > 1 and width * count >= 2 * h.extents[vector]:
+                if vector >= 0 and not _worthwhile(count, -(-h.extents[vector] // width)):
                     continue
                 private = [1] * h.rank
-                for d, r in zip(others, sizes, strict=True):
+                for d, r in rows:
                     private[d] = r
                 if vector >= 0:
                     private[vector] = width * count
@@ -93,8 +89,29 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
         packed=np.tile(np.array([n in facts.reused for n in range(len(h.inputs))], bool), (count, 1)),
         results=np.full(count, GLOBAL if facts.combined else PRIVATE, np.int64),
     )
-    # With tiles of everything at once, only the register tile decides.
-    return choices.take(np.argsort(cpu_seconds(facts, choices, caps), kind="stable")[:_KEEP_TILES])
+    # With tiles of everything at once, only the register tile decides. No dimension of vectors takes all places.
+    ranked = choices.take(np.argsort(cpu_seconds(facts, choices, caps), kind="stable"))
+    best = [np.flatnonzero(ranked.vector_dim == d)[: _KEEP_TILES // 2] for d in np.unique(ranked.vector_dim)]
+    places = np.concatenate([*best, np.arange(min(_KEEP_TILES // 2, len(ranked)))])
+    return ranked.take(np.unique(places))
+
+
+def _rows(h: MdHom, dims: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """None, one or two of the dimensions with the points that a register tile has in them."""
+    sizes = [[(d, r) for r in {*_ROWS, h.extents[d]} if 1 < r <= min(h.extents[d], _MOST_ROWS)] for d in dims]
+    yield ()
+    for one in sizes:
+        yield from ((row,) for row in one)
+    for one, other in combinations(sizes, 2):
+        yield from ((a, b) for a in one for b in other if a[1] * b[1] <= _MOST_POINTS)
+
+
+def _worthwhile(count: int, vectors: int) -> bool:
+    """Whether a register tile of so many vectors is none too long, and three or five of them leave fewer idle."""
+    if count > 1 and count >= 2 * vectors:
+        return False
+    covering = {n: -(-vectors // n) * n for n in (count, count - 1, 2) if n}
+    return count not in (3, 5) or (covering[count] <= 0.95 * covering[count - 1] and covering[count] <= covering[2])
 
 
 def _with_local_tiles(facts: Facts, tiles: Choices, caps: DeviceCaps) -> Choices:
@@ -194,11 +211,12 @@ def _with_groups(facts: Facts, choices: Choices, caps: DeviceCaps) -> Choices:
         if d in facts.combined and (h.operator is None or results > 1 << 16):
             continue
         for wanted in (n * caps.compute_units for n in (1, 2, 4, 8)):
-            able = tiles[:, d] >= wanted
+            # Fewer tiles than that are a work-group each.
+            able = tiles[:, d] > wanted // 2
             if d in facts.combined:
                 able &= choices.results == PRIVATE
             rows = np.flatnonzero(able)
-            per_group = -(-tiles[rows, d] // wanted)
+            per_group = -(-tiles[rows, d] // np.minimum(wanted, tiles[rows, d]))
             num_wg = choices.num_wg[rows].copy()
             num_wg[:, d] = -(-tiles[rows, d] // per_group)
             batches.append(replace(choices.take(rows), num_wg=num_wg))
