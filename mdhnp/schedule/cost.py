@@ -8,6 +8,7 @@ than a small factor.
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
@@ -36,17 +37,19 @@ _ROW = 2.0
 _ROW_END = 1024
 #: Bytes of a cache line, and how many of an input are lost between two runs: prefetchers begin late and go too far.
 _LINE, _GAP = 64, 512
+#: Ways of the second-level cache, one of which holds `l2 / _WAYS` bytes in a row; as few sets as thrash.
+_WAYS, _FEW_SETS = 16, 8
 #: How much longer a line takes that is stored to for one element and none of its neighbours in a row.
 _CLASH = 2
 #: Part of the shorter of computing and moving data that the longer one does not hide.
 _EXPOSED = 0.4
 _GROUP_OVERHEAD = 1.5e-6
-#: Loads of one that takes an element of another page.
+#: Cycles to load or store an element that the first-level cache does not keep.
 _SCATTERED = 6.0
 #: Bytes of a memory page, and how many the first level of address translation remembers.
 _PAGE, _PAGES = 4096, 64
 #: How much longer one work-group a core takes than many, for want of balance.
-_STRAGGLE = 1.5
+_STRAGGLE = 0.15
 #: Waking the other cores' threads.
 _WAKE = 5e-6
 #: Launch of the kernel that combines a split reduction's parts.
@@ -218,7 +221,8 @@ class _Model:
         kept = np.zeros(len(elements), bool)
         for d in facts.kept:
             kept |= self.moves[d]
-        vector_stores = lanes * np.where(contiguous, 1.0, 1.5 * self.width)
+        scattered = np.where(self._clashing(_PAGE, facts.itemsize), _SCATTERED, 1.5) * self.width
+        vector_stores = lanes * np.where(contiguous, 1.0, scattered)
         scalar_stores = elements * (2 + np.where(self.width > 1, 3 * (1 + np.log2(self.width)), 0.0))
         stores = np.where(kept, vector_stores, scalar_stores)
         passes = _product(self.tiles, facts.combined)
@@ -289,16 +293,17 @@ class _Model:
         for view in facts.h.outputs:
             size = view.elements() * view.dtype.itemsize
             waste = self._waste(facts.output_strides, facts.kept, size, view.dtype.itemsize, _LINE)
-            waste = np.where(self._clashing(view.dtype.itemsize), _CLASH * _LINE / view.dtype.itemsize, waste)
+            clashing = self._clashing(caps.l2 // _WAYS, view.dtype.itemsize)
+            waste = np.where(clashing, _CLASH * _LINE / view.dtype.itemsize, waste)
             total += size * waste * (2 * passes - 0.5) / (_MEMORY if size > 8 * caps.l2 else _CACHE)
         return total
 
-    def _clashing(self, itemsize: int) -> npt.NDArray[np.bool_]:
-        """Whether stores of a vector's lanes lie so far apart that one set of the caches has to hold them all."""
+    def _clashing(self, way: int, itemsize: int) -> npt.NDArray[np.bool_]:
+        """Whether a vector's lanes are stored so far apart that few of a cache's sets have to hold them all."""
         clashing = np.zeros(len(self.pt), bool)
         for d in self.facts.kept:
             apart = abs(self.facts.output_strides[d]) * itemsize
-            clashing |= self.moves[d] & (apart > 0 and apart % _PAGE == 0)
+            clashing |= self.moves[d] & (apart > _LINE and gcd(apart, way) * _FEW_SETS > way)
         return clashing
 
     def _walks(self, n: int) -> Floats:

@@ -163,7 +163,7 @@ def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[l
                 # Of a dimension that an input is contiguous in, a tile takes whole cache lines.
                 wanted = [1, 16, 32, extent] if any(facts.near(n, d) for n in range(len(h.inputs))) else [1, 8, extent]
         elif d == tiles.vector_dim[row]:
-            wanted = [step, 128, 256, 384, 512, extent] if copying else [step, 512, extent]
+            wanted = [step, 128, 256, 384, 512, extent] if copying else [step, 512, 2048, extent]
         elif step > 1:
             wanted = [step, 8 * step, 64, extent] if copying else [step, 8 * step, extent]
         else:
