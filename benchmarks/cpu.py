@@ -20,7 +20,7 @@ __all__ = ["machine", "run"]
 #: Words in a peer's name, and the distributions that it is from.
 _PACKAGES = {
     "np": "numpy", "numpy": "numpy", "torch": "torch", "opencv": "opencv-python-headless", "scipy": "scipy",
-    "numba": "numba",
+    "numba": "numba", "opt_einsum": "opt_einsum", "recordlinkage": "recordlinkage",
 }  # fmt: skip
 
 

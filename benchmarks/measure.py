@@ -33,8 +33,9 @@ QUIET = 0.3
 SAMPLE = 0.01
 #: A call longer than this, in seconds, needs no call before it to wake threads and caches up.
 LONG = 0.2
-#: Seconds that all samples of a comparison may take: slow calls have fewer pairs, but FEWEST at least.
-LONGEST, FEWEST = 6.0, 5
+#: Seconds that all samples of a comparison may take: slow calls have fewer pairs, but FEWEST at least, unless one pair
+#: takes longer than TEDIOUS: then it is the only one.
+LONGEST, FEWEST, TEDIOUS = 4.0, 5, 20.0
 
 
 class WrongResultError(AssertionError):
@@ -96,9 +97,10 @@ def compare(
     patience : float
         Seconds, in all, to wait for other processes to leave the machine alone.
     """
-    calls = [(call, *_plan(call)) for call in (ours, peer)]
-    once = sum(_sample(call, repeats) * (1 + wake) for call, repeats, wake in calls)
-    pairs = min(pairs, max(FEWEST, int(LONGEST / once)))
+    plans = [_plan(call) for call in (ours, peer)]
+    calls = [(call, repeats, wake) for call, (repeats, wake, _) in zip((ours, peer), plans, strict=True)]
+    once = sum(taken for _, _, taken in plans)
+    pairs = 1 if once > TEDIOUS else min(pairs, max(FEWEST, int(LONGEST / once)))
     seconds: tuple[list[float], list[float]] = ([], [])
     kernels = []
     disturbed = 0
@@ -156,14 +158,17 @@ def _sample(call: Call, repeats: int) -> float:
     return (time.perf_counter() - begin) / repeats
 
 
-def _plan(call: Call) -> tuple[int, bool]:
-    """Choose how many calls make a sample, and whether an untimed one comes first."""
+def _plan(call: Call) -> tuple[int, bool, float]:
+    """Choose how many calls make a sample, and whether an untimed one comes first; seconds that both take."""
     _settle(0)
-    call()
     once = _sample(call, 1)
+    wake = once < LONG
+    if wake:
+        once = _sample(call, 1)
     if once < SAMPLE / 10:
         once = _sample(call, max(3, int(SAMPLE / 10 / max(once, 1e-7))))
-    return max(1, round(SAMPLE / once)), once < LONG
+    repeats = max(1, round(SAMPLE / once))
+    return repeats, wake, once * (repeats + wake)
 
 
 def check_equal(ours: Any, peer: Any, tolerance: float, what: str) -> float:

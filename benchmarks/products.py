@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import opt_einsum
 
 import mdhnp
 from benchmarks.problem import Array, Call, Problem, random, torch_peer
@@ -127,6 +128,9 @@ def contraction(subscripts: str, extents: Mapping[str, int]) -> Problem:
         {
             "np.einsum(optimize=True), C-contiguous": lambda: (
                 lambda: np.ascontiguousarray(np.einsum(subscripts, a, b, optimize=True))
+            ),
+            "opt_einsum.contract, C-contiguous": lambda: (
+                lambda: np.ascontiguousarray(opt_einsum.contract(subscripts, a, b))
             ),
             "torch.einsum, contiguous": torch_peer(torch_einsum),
         },

@@ -28,7 +28,7 @@ _MEMORY, _CACHE = 18e9, 28e9
 #: Bytes a cycle from the second-level cache.
 _L2_BYTES = 40
 #: Cycles an element to copy a tile as it lies, turned in registers, and one by one.
-_COPY = (0.2, 0.6, 1.5)
+_COPY = (0.2, 1.0, 1.5)
 #: Cycles to read a vector of neighbours that may lie outside of the array.
 _BORDER = 12.0
 #: Cycles to begin in another row of an array of which a stencil reads neighbours.
@@ -221,7 +221,7 @@ class _Model:
         kept = np.zeros(len(elements), bool)
         for d in facts.kept:
             kept |= self.moves[d]
-        scattered = np.where(self._clashing(_PAGE, facts.itemsize), _SCATTERED, 1.5) * self.width
+        scattered = np.where(self._clashing(_PAGE, facts.itemsize), _SCATTERED, 0.8) * self.width
         vector_stores = lanes * np.where(contiguous, 1.0, scattered)
         scalar_stores = elements * (2 + np.where(self.width > 1, 3 * (1 + np.log2(self.width)), 0.0))
         stores = np.where(kept, vector_stores, scalar_stores)

@@ -98,7 +98,7 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
 
 def _rows(h: MdHom, dims: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
     """None, one or two of the dimensions with the points that a register tile has in them."""
-    sizes = [[(d, r) for r in {*_ROWS, h.extents[d]} if 1 < r <= min(h.extents[d], _MOST_ROWS)] for d in dims]
+    sizes = [[(d, r) for r in sorted({*_ROWS, h.extents[d]}) if 1 < r <= min(h.extents[d], _MOST_ROWS)] for d in dims]
     yield ()
     for one in sizes:
         yield from ((row,) for row in one)
@@ -110,8 +110,10 @@ def _worthwhile(count: int, vectors: int) -> bool:
     """Whether a register tile of so many vectors is none too long, and three or five of them leave fewer idle."""
     if count > 1 and count >= 2 * vectors:
         return False
-    covering = {n: -(-vectors // n) * n for n in (count, count - 1, 2) if n}
-    return count not in (3, 5) or (covering[count] <= 0.95 * covering[count - 1] and covering[count] <= covering[2])
+    if count not in (3, 5):
+        return True
+    covering, before, pairs = (-(-vectors // n) * n for n in (count, count - 1, 2))
+    return covering <= 0.95 * before and covering <= pairs
 
 
 def _with_local_tiles(facts: Facts, tiles: Choices, caps: DeviceCaps) -> Choices:
