@@ -4,7 +4,10 @@ import gc
 import mmap
 import os
 import pickle
+import platform
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -234,3 +237,22 @@ def test_memory_that_a_kernel_may_still_write_is_not_free(device: Device, blocks
     gc.collect()
     gc.unfreeze()
     assert len(blocks.free) == 1
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other rules")
+def test_small_results_find_memory_that_is_mapped() -> None:
+    """In a new process, which has freed no large array yet."""
+    script = (
+        "import numpy as np, resource\n"
+        "from mdhnp.runtime.results import maker\n"
+        "make = maker([((50_000,), np.dtype(np.float32))] * 2)\n"
+        "faults = []\n"
+        "for _ in range(22):\n"
+        "    results = make()\n"
+        "    for a in results: a.fill(1)\n"
+        "    del a, results\n"
+        "    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)\n"
+        "print(faults[-1] - faults[1])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert int(run.stdout) < 200  # each call writes 98 pages

@@ -89,6 +89,8 @@ def stencil(
     """
     if mode not in _MODES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
+    if (known := _repeated(a, weights, _MODES[mode], cval)) is not None:
+        return known
     (array,) = prepare((a,))
     if type(array) is not np.ndarray:
         raise TypeError(f"a: a {type(array).__name__} cannot be computed; convert it, as with np.asarray")
@@ -99,6 +101,20 @@ def stencil(
     if callable(weights):
         return _of_function(array, weights, _MODES[mode], cval)
     return _of_weights(array, np.asarray(weights), _MODES[mode], cval)
+
+
+def _repeated(a: Any, weights: Any, mode: str, cval: float) -> Any:
+    """Make a call with weights of the array's type again, if its plan is there."""
+    if type(a) is not np.ndarray or type(weights) is not np.ndarray or weights.dtype != a.dtype:
+        return None
+    if a.dtype.char not in "fd" or weights.size > MOST_TAPS:
+        return None
+    return dispatch.repeat(_call(weights != 0, a.dtype, mode, _fill(a, mode, cval)), (a, weights))
+
+
+def _call(used: npt.NDArray[np.bool_], result: np.dtype[Any], mode: str, fill: str) -> Hashable:
+    """What a call that writes out its weights computes."""
+    return "stencil", used.tobytes(), result, mode, fill
 
 
 def _holds(dtype: np.dtype[Any], value: float) -> bool:
@@ -168,14 +184,11 @@ def _of_weights(array: npt.NDArray[Any], weights: npt.NDArray[Any], mode: str, c
     fill = _fill(array, mode, cval)
     centre = tuple(0 if mode == "valid" else n // 2 for n in weights.shape)
     common = (array, weights, extents, centre, result, _boundary(mode), fill)
-    key: Hashable
     if count > MOST_TAPS:
-        key = dense = count == used.size
+        dense = count == used.size
         build = partial(_reduction, *common, dense)
-    else:
-        key = used.tobytes()
-        build = partial(_taps, *common, used)
-    return dispatch.run(("stencil", key, result, mode, fill), (array, weights), build)[0]
+        return dispatch.run(("stencil", dense, result, mode, fill), (array, weights), build)[0]
+    return dispatch.run(_call(used, result, mode, fill), (array, weights), partial(_taps, *common, used))[0]
 
 
 def _taps(

@@ -24,8 +24,10 @@ __all__ = ["LARGE", "maker"]
 
 Array = npt.NDArray[Any]
 
-#: Bytes from which on memory is used again. What is smaller the C library's own allocator mostly keeps for the next.
+#: Bytes from which on memory is used again. What is smaller the C library's allocator keeps for the next; see `_kept`.
 LARGE = 4 * 1024**2
+#: Bytes just below the most up to which glibc's malloc keeps memory once an array of that size was freed.
+_KEPT = 31 * 1024**2
 
 #: Blocks are multiples of a huge page, and are used for results of at least four fifths of their size.
 _PAGE = 2 * 1024**2
@@ -89,6 +91,19 @@ class Blocks:
     def after_fork_in_child(self) -> None:
         """Make the lock anew, which a thread of the parent may hold. The blocks are the child's own copies."""
         self._lock = threading.Lock()
+
+
+def _kept() -> None:
+    """Have glibc's malloc keep what calls free.
+
+    Until a process frees a large array for the first time, it returns arrays of 128 KB and more to the system at once
+    if they were the last ones allocated, as a call's results often are, and gets new, empty memory for the next call:
+    mallopt(3), dynamic M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. This array is never written to, so it takes no memory.
+    """
+    np.empty(_KEPT, np.uint8)
+
+
+_kept()
 
 
 def _advise(block: mmap.mmap, advice: int) -> None:
