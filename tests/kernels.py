@@ -267,6 +267,14 @@ KERNELS: dict[str, Named] = {
             local_copies=(None, LocalCopy((0, 1, 2), (0,))), results="global", global_order=(0, 2, 3, 1),
         ),
     ),
+    "convolution_shared": Named(
+        md_hom(np.multiply, {"k": cc, "p": cc, "c": pw("add"), "r": pw("add")}, "I[c,p+r], F[k,c,r] -> O[k,p]"),
+        ((5, 6), (9, 5, 3)),
+        dict(
+            num_wi=(2, 2, 1, 1), local_tile=(4, 2, 2, 3), private_tile=(2, 1, 1, 1), results="private",
+            local_copies=(LocalCopy((0, 1)), LocalCopy((0, 1, 2))),
+        ),
+    ),
     "convolution": Named(
         md_hom(np.multiply, {"p": cc, "q": cc, "r": pw("add"), "s": pw("add")}, "I[p+r,q+s], F[r,s] -> O[p,q]"),
         ((7, 9), (3, 2)),

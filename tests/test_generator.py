@@ -104,7 +104,18 @@ def test_named_kernels(device: Device, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["gemm_packed", "gemm_work_items", "scan_work_groups", "stencil_reflect", "stencil_wrap", "stencil_rows_constant"],
+    [
+        "gemm_packed",
+        "gemm_work_items",
+        "scan_work_groups",
+        "stencil_reflect",
+        "stencil_wrap",
+        "stencil_constant",
+        "stencil_rows_constant",
+        "stencil_rows_wrap",
+        "convolution_packed",
+        "convolution_shared",
+    ],
 )
 def test_64_bit_offsets(device: Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for buffers of 2^31 elements and more."""

@@ -15,7 +15,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
 
 MODES = ["valid", "constant", "nearest", "reflect", "mirror", "wrap"]
-DTYPES = ["f2", "f4", "f8", "i4", "i8", "u1", "i2", "u4", "c8", "c16", ">f8", ">i4", ">c8"]
+DTYPES = ["?", "f2", "f4", "f8", "i4", "i8", "u1", "i2", "u4", "c8", "c16", ">f8", ">i4", ">c8"]
 #: Shapes of array and weights.
 SHAPES = [
     ((1,), (1,)), ((37,), (5,)), ((6,), (6,)), ((129,), (4,)), ((300,), (131,)),
@@ -92,6 +92,25 @@ def test_layouts(on: None, layout: str, size: tuple[int, int]) -> None:
     a, w = LAYOUTS[layout](numbers((31, 45), "f8")), eighths(size)
     same(stencil(a, w, "wrap"), expected(a, w, "wrap"))
     same(stencil(a, w[::-1].T.copy().T[:, ::-1]), expected(a, w[::-1, ::-1], "valid"))
+
+
+def test_repeat_calls_see_what_differs(on: None) -> None:
+    a, w = numbers((9, 21), "f4"), eighths((3, 3)).astype("f4")
+    holes, odd = w.copy(), np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view("f4").reshape(a.shape)
+    holes[1, 0] = 0
+    calls = [
+        (a, w, "constant", 1), (a, w, "constant", 2.5), (a, w, "constant", -0.0), (a, w, "mirror", 1),
+        (a, w, "valid", 1), (a, holes, "constant", 1), (a + 1, -2 * w, "constant", 1), (a, w.T, "constant", 1),
+        (odd, w, "constant", 1),
+        (a.astype("f8"), w.astype("f8"), "constant", 1), (a.astype(">f4"), w.astype(">f4"), "constant", 1),
+    ]  # fmt: skip
+    for x, weights, mode, cval in calls * 2:
+        wanted = expected(x.astype(x.dtype.newbyteorder("=")), weights, mode, cval)
+        same(stencil(x, weights, mode, cval), wanted)
+
+
+def test_a_boolean_outside_is_the_one_given(on: None) -> None:
+    same(stencil(np.array([True, False, False]), lambda n: n[-1], "constant", 1), np.array([True, True, False]))
 
 
 @settings(max_examples=12)

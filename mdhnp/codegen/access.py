@@ -201,7 +201,7 @@ def bounded_index(c: Context, view: View, axis: int, index: Linear) -> str:
 
 def outside_value(view: View) -> str:
     """The constant that lies outside of an array."""
-    return f"({local_type(view.dtype)}){'0' if view.dtype.kind == 'b' else constant(view.fill, view.dtype)}"
+    return f"({local_type(view.dtype)}){constant(view.fill, view.dtype)}"
 
 
 def flat(c: Context, view: View, indices: Sequence[Linear]) -> Linear:
@@ -270,6 +270,11 @@ class TileLayout:
     low: tuple[int, ...]
     size: int
     footprints: tuple[int, ...]
+
+    @property
+    def contiguous(self) -> int | None:
+        """The axis along which neighbours in the array are neighbours, where it is not blocked."""
+        return next((a for a, stride in enumerate(self.view.strides) if stride == 1 and not self.blocks[a]), None)
 
     def offset(self, access: int, place: Place, vector: int) -> tuple[Linear, Linear]:
         """Offset in the tile of an access at a place, and the distance of neighbouring lanes."""

@@ -57,6 +57,7 @@ class _Build:
     ) -> None:
         """Write one kernel."""
         nest = Nest(h, s, general)
+        # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
         helpers = Helpers(self.helpers, nest.index_type, inline=bool(nest.combined) and not general)
         context = Context(nest, Writer(barrier_first=self.caps.kind == "cpu"), helpers)
         name = f"mdh_{len(self.kernels)}"

@@ -211,7 +211,7 @@ def accumulate(c: Context, acc: Accumulators) -> None:
 
 
 def _guarded(c: Context, acc: Accumulators) -> None:
-    """The reduction at a border: lanes and indices are checked one by one."""
+    """The reduction at a border, with lanes and indices checked."""
     nest, vector, t = c.nest, c.nest.s.vector_dim, c.nest.index_type
     place = accumulate_coordinates(c)
     first: dict[int, str] = {}
@@ -245,7 +245,7 @@ def _inside_checks(c: Context) -> list[str]:
 
 
 def _map_tile(c: Context) -> None:
-    """No combination at all: compute and store, in vectors inside, element by element at a border."""
+    """No combination at all: compute and store, without tests inside."""
     nest = c.nest
     with ExitStack() as stack:
         step_loops(c, stack)

@@ -68,7 +68,7 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
 def _joined(layout: TileLayout, corner: Sequence[Linear]) -> tuple[TileLayout, list[Linear], list[int]]:
     """Join axes that lie one inside the other in array and tile alike, with all of the inner one; each axis's number.
 
-    Long axes are copied in whole blocks and with fewer loops.
+    Long axes are copied in whole blocks and with fewer loops. The layout is for these only: it has no accesses.
     """
     view, copy, groups = layout.view, layout.copy, list[list[int]]()
     for axis in sorted(range(len(corner)), key=lambda a: -view.strides[a]):
@@ -88,14 +88,17 @@ def _joined(layout: TileLayout, corner: Sequence[Linear]) -> tuple[TileLayout, l
     def multiplied(values: Sequence[int]) -> tuple[int, ...]:
         return tuple(prod(values[axis] for axis in group) for group in groups)
 
+    order, blocked = (tuple(dict.fromkeys(number[axis] for axis in axes)) for axes in (copy.order, copy.blocked))
     joined = replace(
         layout,
         view=replace(view, shape=multiplied(view.shape), strides=taken(view.strides), accesses=()),
-        copy=LocalCopy(*(tuple(dict.fromkeys(number[a] for a in axes)) for axes in (copy.order, copy.blocked))),
+        copy=LocalCopy(order, blocked),
         extents=multiplied(layout.extents),
         strides=taken(layout.strides),
         blocks=taken(layout.blocks),
         block_strides=taken(layout.block_strides),
+        low=(),
+        footprints=(),
     )
     return joined, [corner[g[0]] * prod(layout.extents[axis] for axis in g[1:]) for g in groups], number
 
@@ -141,11 +144,10 @@ def _copy_shared(c: Context, layout: TileLayout, corner: Sequence[Linear], insid
 
 def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool) -> None:
     """One work-item; where a tile is not `inside` the array, row by row, or with a test or function for every index."""
-    row = next((a for a, stride in enumerate(layout.view.strides) if stride == 1 and not layout.blocks[a]), None)
     if inside:
         _copy(c, layout, corner)
-    elif layout.view.boundary is not None and row is not None:
-        _copy_rows(c, layout, corner, row)
+    elif layout.view.boundary is not None and layout.contiguous is not None:
+        _copy_rows(c, layout, corner, layout.contiguous)
     else:
         with ExitStack() as loops:
             _element(c, layout, corner, *_walk(c, layout, loops, {}), False)
@@ -252,8 +254,7 @@ class _Blocks:
 
 def _transposable(nest: Nest, layout: TileLayout) -> _Blocks | None:
     """How a tile can be turned in registers, where its innermost axis is not the array's; not while it changes type."""
-    copy = layout.copy
-    axes = [a for a, stride in enumerate(layout.view.strides) if stride == 1 and not layout.blocks[a]]
+    copy, axis = layout.copy, layout.contiguous
     inner = copy.blocked[-1] if copy.blocked else copy.order[-1]
     size = layout.blocks[inner] or layout.extents[inner]
     lanes = nest.s.vector_width
@@ -261,9 +262,9 @@ def _transposable(nest: Nest, layout: TileLayout) -> _Blocks | None:
         lanes //= 2
     if local_type(layout.view.dtype) != memory_type(layout.view.dtype):
         return None
-    if not axes or axes[0] == inner or lanes < 4 or min(size, layout.extents[axes[0]]) < lanes:
+    if axis is None or axis == inner or lanes < 4 or min(size, layout.extents[axis]) < lanes:
         return None
-    return _Blocks(axes[0], inner, lanes)
+    return _Blocks(axis, inner, lanes)
 
 
 def _walk(

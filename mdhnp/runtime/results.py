@@ -94,13 +94,14 @@ class Blocks:
 
 
 def _kept() -> None:
-    """Have glibc's malloc keep what calls free.
+    """Have glibc's malloc keep what is freed, up to twice this size at the end of its heap, in all of the process.
 
-    Until a process frees a large array for the first time, it returns arrays of 128 KB and more to the system at once
-    if they were the last ones allocated, as a call's results often are, and gets new, empty memory for the next call:
-    mallopt(3), dynamic M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. This array is never written to, so it takes no memory.
+    Until a process frees a large array for the first time, malloc returns arrays of 128 KB and more to the system as
+    soon as they are freed, and gets new, empty memory for the next call's results: mallopt(3), dynamic M_MMAP_THRESHOLD
+    and M_TRIM_THRESHOLD. This array is never written to, so it takes no memory.
     """
-    np.empty(_KEPT, np.uint8)
+    with suppress(MemoryError):
+        np.empty(_KEPT, np.uint8)
 
 
 _kept()

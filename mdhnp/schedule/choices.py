@@ -178,7 +178,8 @@ def global_order(facts: Facts, packed: Sequence[bool], results: int) -> tuple[in
 def packed_layout(facts: Facts, n: int, private_tile: Sequence[int], vector_dim: int) -> LocalCopy | None:
     """How to pack an input: axes of register tiles blocked and innermost, the reduction just outside, others around.
 
-    None for inputs that cannot be copied as one box.
+    Where the axis of vectors cannot be blocked, because neighbours along it are read as well, it is innermost. None for
+    inputs that cannot be copied as one box.
     """
     view = facts.h.inputs[n]
     same = all(len({a[x].coefficients for a in view.accesses}) == 1 for x in range(len(view.shape)))
@@ -192,9 +193,10 @@ def packed_layout(facts: Facts, n: int, private_tile: Sequence[int], vector_dim:
             blocked.append(x)
     blocked.sort(key=lambda x: view.accesses[0][x].dims()[0] == vector_dim)
 
-    def outermost(x: int) -> tuple[bool, int]:
+    def outermost(x: int) -> tuple[bool, bool, int]:
         dims = view.accesses[0][x].dims()
-        return (any(d in facts.combined for d in dims), -abs(view.strides[x]))
+        inner = x not in blocked and vector_dim in dims
+        return (inner, any(d in facts.combined for d in dims), -abs(view.strides[x]))
 
     return LocalCopy(tuple(sorted(range(len(view.shape)), key=outermost)), tuple(blocked))
 

@@ -27,7 +27,7 @@ _FMA_LATENCY = 4
 _MEMORY, _CACHE = 18e9, 28e9
 #: Bytes a cycle from the second-level cache.
 _L2_BYTES = 40
-#: Cycles an element to copy a tile as it lies, turned in registers, and one by one.
+#: Cycles an element to copy a tile as it lies; turned in registers, or rows with neighbours; and one by one.
 _COPY = (0.2, 1.0, 1.5)
 #: Cycles to read a vector of neighbours that may lie outside of the array.
 _BORDER = 12.0
@@ -96,7 +96,7 @@ class _Model:
         memory = self._memory() / busy
         slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
         # Few work-groups a core wait for the slowest core; more of them level out.
-        slower = slower * np.where(groups > 1, 1 + _STRAGGLE * (units / groups) ** 2, 1.0)
+        slower = slower * np.where(groups > 1, 1 + _STRAGGLE * np.minimum(units / groups, 1) ** 2, 1.0)
         second = np.where(_product(self.wg, facts.combined) > 1, _SECOND_KERNEL, 0.0)
         woken = np.where(groups > 1, _WAKE, 0.0)
         seconds: Floats = slower + _EXPOSED * faster + _GROUP_OVERHEAD * (groups / units + 1) + second + woken
@@ -221,7 +221,7 @@ class _Model:
         kept = np.zeros(len(elements), bool)
         for d in facts.kept:
             kept |= self.moves[d]
-        scattered = np.where(self._clashing(_PAGE, facts.itemsize), _SCATTERED, 0.8) * self.width
+        scattered = np.where(self._clashing(_PAGE, facts.h.outputs[0].dtype.itemsize), _SCATTERED, 0.8) * self.width
         vector_stores = lanes * np.where(contiguous, 1.0, scattered)
         scalar_stores = elements * (2 + np.where(self.width > 1, 3 * (1 + np.log2(self.width)), 0.0))
         stores = np.where(kept, vector_stores, scalar_stores)
@@ -241,12 +241,12 @@ class _Model:
                 continue
             inside = np.ones(len(total))
             for axis, index in enumerate(view.accesses[0]):
-                constants = [a[axis].constant for a in view.accesses]
-                for d in index.dims():
-                    beyond = (-min(constants), max(constants) + facts.h.extents[d] - view.shape[axis])
-                    width = np.where(self.moves[d], self.width, 1.0)
+                spans = [a[axis].span(facts.h.extents) for a in view.accesses]
+                beyond = (-min(low for low, _ in spans), max(high for _, high in spans) - view.shape[axis] + 1)
+                for d in (d for d in index.dims() if d in facts.kept):
+                    width = np.where(self.moves[d], self.width, 1.0) * abs(index.coefficients[d])
                     lost = sum((np.ceil(max(reach, 0) / width) * width for reach in beyond), np.zeros(len(total)))
-                    inside *= np.maximum(1 - lost / self.extents[:, d], 0.0)
+                    inside *= np.maximum(1 - lost / abs(index.coefficients[d]) / self.extents[:, d], 0.0)
             vectors = facts.h.points * (1 - inside) / self.width * len(view.accesses)
             total += np.where(self.packed[:, n], 0.0, _BORDER * vectors)
         return total
@@ -267,7 +267,7 @@ class _Model:
             straight = np.zeros(len(total), bool)
             for d in unit:
                 straight |= (self.vector == d) if d in facts.kept else False
-            # Rows with neighbours at their ends are copied one by one.
+            # Neighbours make rows longer than whole vectors, and their ends may lie outside of the array.
             straight &= len(facts.h.inputs[n].accesses) == 1
             cycles = np.where(straight, _COPY[0], _COPY[1 if unit else 2])
             total += np.where(self.packed[:, n], times * (size * cycles + 30), 0.0)
@@ -312,7 +312,7 @@ class _Model:
         Loops over private tiles that do not move the input walk again through what the loops inside of them move.
         """
         facts, times = self.facts, np.ones(len(self.pt))
-        walked = _product(self.lt, facts.depends[n]) * facts.h.inputs[n].dtype.itemsize
+        walked = facts.tile_elements(n, self.lt) * facts.h.inputs[n].dtype.itemsize
         for d in (d for d in facts.loop_order if d in facts.kept):
             steps = np.ceil(self.lt[:, d] / self.pt[:, d])
             if d in facts.depends[n]:

@@ -22,7 +22,7 @@ __all__ = ["cpu_default", "fitting", "vector_choices"]
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 6, 8), 14, 16, (1, 2, 3, 4, 5)
 #: Terms of a sum from which its results may lie scattered.
 _LONG = 256
-#: How many register tiles and local tiles are looked at more closely.
+#: How many register tiles, half of them for each dimension of vectors, and local tiles are looked at more closely.
 _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 6, 300, 400
 
 
@@ -213,8 +213,8 @@ def _with_groups(facts: Facts, choices: Choices, caps: DeviceCaps) -> Choices:
         if d in facts.combined and (h.operator is None or results > 1 << 16):
             continue
         for wanted in (n * caps.compute_units for n in (1, 2, 4, 8)):
-            # Fewer tiles than that are a work-group each.
-            able = tiles[:, d] > wanted // 2
+            # A tile each where there are fewer; with half as many or less, a smaller number does the same.
+            able = tiles[:, d] > (wanted // 2 if wanted > caps.compute_units else 1)
             if d in facts.combined:
                 able &= choices.results == PRIVATE
             rows = np.flatnonzero(able)
