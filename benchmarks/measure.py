@@ -31,9 +31,9 @@ SPINNING = 1.0
 QUIET = 0.3
 #: A sample repeats calls until it lasts about this long, in seconds.
 SAMPLE = 0.01
-#: A call longer than this, in seconds, needs none before it that wake threads, caches and processors up: after a pause
-#: the first 5 to 7 ms of any library's calls take twice as long here.
-LONG = 0.2
+#: Seconds of untimed calls before a sample, which wake threads, caches and processors up: after a pause the first 5 to
+#: 7 ms of any library's calls take twice as long here. A call longer than LONG needs none.
+WAKING, LONG = 0.02, 0.2
 #: Seconds that all samples of a comparison may take: slow calls have fewer pairs, but FEWEST at least, unless one pair
 #: takes longer than TEDIOUS: then it is the only one.
 LONGEST, FEWEST, TEDIOUS = 4.0, 5, 20.0
@@ -112,7 +112,7 @@ def compare(
             patience -= max(time.monotonic() - begin - SPINNING, 0)
             disturbed += not quiet
             if wake:
-                _sample(call, repeats)
+                _wake(call)
             taken.append(_sample(call, repeats))
             if kernel is not None and call is ours:
                 kernels.append(kernel())
@@ -159,17 +159,24 @@ def _sample(call: Call, repeats: int) -> float:
     return (time.perf_counter() - begin) / repeats
 
 
+def _wake(call: Call) -> None:
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < WAKING:
+        call()
+
+
 def _plan(call: Call) -> tuple[int, bool, float]:
-    """Choose how many calls make a sample, and whether an untimed sample comes first; seconds that both take."""
+    """Choose how many calls make a sample, and whether untimed ones come first; seconds that all take."""
     _settle(0)
     once = _sample(call, 1)
     wake = once < LONG
     if wake:
+        _wake(call)
         once = _sample(call, 1)
     if once < SAMPLE / 10:
         once = _sample(call, max(3, int(SAMPLE / 10 / max(once, 1e-7))))
     repeats = max(1, round(SAMPLE / once))
-    return repeats, wake, once * repeats * (1 + wake)
+    return repeats, wake, once * repeats + WAKING * wake
 
 
 def check_equal(ours: Any, peer: Any, tolerance: float, what: str) -> float:
