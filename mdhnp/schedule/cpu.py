@@ -65,7 +65,9 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
     tiles, vectors = [], []
     for vector, width in vector_choices(facts, caps):
         small = [d for d in facts.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
-        for rows in _rows(h, [d for d in facts.kept if d != vector]):
+        # Of tiles that the model cannot tell apart the first stays: one of long dimensions.
+        others = sorted((d for d in facts.kept if d != vector), key=lambda d: -h.extents[d])
+        for rows in _rows(h, others):
             for count in _VECTORS if vector >= 0 else (1,):
                 if vector >= 0 and not _worthwhile(count, -(-h.extents[vector] // width)):
                     continue
