@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.ctypes import HALF, Value, as_vector, constant, convert, mask, memory_type, select, value_type
+from mdhnp.codegen.ctypes import (
+    HALF,
+    Value,
+    as_vector,
+    constant,
+    convert,
+    mask,
+    memory_type,
+    select,
+    value_type,
+    vector_name,
+)
 from mdhnp.codegen.prelude import Helpers
 from mdhnp.codegen.writer import Writer
 from mdhnp.mdh.function import Function, Instruction
@@ -231,7 +242,9 @@ def _extremum(name: str, sign: str) -> Build:
 
 def _absolute(t: DType, a: Sequence[Value], lanes: int) -> Value:
     if t.kind == "f":
-        return Value(f"fabs({a[0].text})", t, lanes)
+        # Without the bit of the sign; PoCL's fabs is a call for each vector.
+        bits, rest = ("long", "0x7fffffffffffffffl") if t.itemsize == 8 else ("int", "0x7fffffff")
+        return Value(f"as_{value_type(t, lanes)}(as_{vector_name(bits, lanes)}({a[0].text}) & {rest})", t, lanes)
     if t.kind == "u":
         return a[0]
     # abs gives an unsigned result.
