@@ -78,4 +78,4 @@ def _roofline(axes: Any, rows: Sequence[Row]) -> None:
         part = seconds / row["kernel_seconds"]
         axes.barh(top, part, 0.8, color="tab:blue" if bound == "memory" else "tab:orange")
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_xlabel("floor / kernel (blue: memory, orange: arithmetic)")
+    axes.set_xlabel("floor / kernel\n(blue: memory, orange: arithmetic)", fontsize=8)
