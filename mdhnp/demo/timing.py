@@ -14,8 +14,9 @@ __all__ = ["Case", "Measured", "largest_error", "measure"]
 
 #: Seconds between measurements: OpenBLAS's threads keep spinning after a call and would disturb the next one.
 _PAUSE = 0.05
-#: Seconds of calls in one measurement, where one call is shorter.
-_LENGTH = 0.005
+#: Seconds of untimed calls before a measurement, and of calls in it, where one call is shorter: after a pause
+#: processors take some milliseconds to run at their full speed.
+_WAKING, _LENGTH = 0.01, 0.005
 _MOST_PAIRS, _FEWEST_PAIRS, _SECONDS_A_CASE = 9, 3, 1.5
 
 
@@ -107,12 +108,18 @@ def _measured(case: Case, count: int | None) -> Measured:
 def _seconds(function: Callable[[], Any]) -> float:
     """Time of one call: the mean over calls that take long enough together."""
     time.sleep(_PAUSE)
+    _mean(function, _WAKING)
+    return _mean(function, _LENGTH)
+
+
+def _mean(function: Callable[[], Any], length: float) -> float:
+    """Call until so many seconds have passed; the mean time of a call."""
     count, begin = 0, time.perf_counter()
     while True:
         function()
         count += 1
         passed = time.perf_counter() - begin
-        if passed > _LENGTH:
+        if passed > length:
             return passed / count
 
 
