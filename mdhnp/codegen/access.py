@@ -20,6 +20,7 @@ __all__ = [
     "bounded_read",
     "element",
     "flat",
+    "folded",
     "load",
     "outside_value",
     "read_back",
@@ -185,12 +186,23 @@ def element(view: View, buffer: str, offset: Linear) -> str:
 
 def bounded_read(c: Context, view: View, indices: Sequence[Linear]) -> str:
     """Read an element whose indices may lie outside of the array."""
+    indices, tests = folded(c, view, indices)
+    value = element(view, view.name, flat(c, view, indices))
     if view.boundary != "constant":
-        inside = [Linear(((bounded_index(c, view, axis, index), 1),)) for axis, index in enumerate(indices)]
-        return element(view, view.name, flat(c, view, inside))
-    tests = [t for i, n in zip(indices, view.shape, strict=True) for t in (i.at_least(0), i.at_most(n - 1))]
-    test = "0" if "0" in tests else " && ".join(t for t in tests if t != "1") or "1"
-    return f"({test} ? {element(view, view.name, flat(c, view, indices))} : {outside_value(view)})"
+        return value
+    test = "0" if "0" in tests else " && ".join(tests) or "1"
+    return f"({test} ? {value} : {outside_value(view)})"
+
+
+def folded(c: Context, view: View, indices: Sequence[Linear], row: int | None = None) -> tuple[list[Linear], list[str]]:
+    """Indices inside of the array for those outside, but along a row; where constants lie there, tests instead."""
+    found, tests = list(indices), []
+    for axis, index in enumerate(indices):
+        if axis != row and view.boundary == "constant":
+            tests += [t for t in (index.at_least(0), index.at_most(view.shape[axis] - 1)) if t != "1"]
+        elif axis != row:
+            found[axis] = Linear(((bounded_index(c, view, axis, index), 1),))
+    return found, tests
 
 
 def bounded_index(c: Context, view: View, axis: int, index: Linear) -> str:
@@ -241,15 +253,9 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
 def _bounded_row(c: Context, view: View, indices: Sequence[Linear], row: int, lanes: int) -> str:
     """A vector of neighbours along one axis; where the other indices lie outside of the array, of constants."""
     assert view.boundary is not None
-    length, inside, tests = str(view.shape[row]), [], []
-    for axis, index in enumerate(indices):
-        if axis == row:
-            inside.append(Linear())
-        elif view.boundary == "constant":
-            tests += [t for t in (index.at_least(0), index.at_most(view.shape[axis] - 1)) if t != "1"]
-            inside.append(index)
-        else:
-            inside.append(Linear(((bounded_index(c, view, axis, index), 1),)))
+    inside, tests = folded(c, view, indices, row)
+    inside[row] = Linear()
+    length = str(view.shape[row])
     if tests:
         length = f"{' && '.join(tests)} ? {length} : 0"
     function = c.helpers.bounded_row(memory_type(view.dtype), lanes, view.boundary)
@@ -304,11 +310,7 @@ def tile_layout(nest: Nest, number: int) -> TileLayout:
     assert copy is not None
     footprints = tuple(nest.footprint(d) for d in range(nest.h.rank))
     low = tuple(min(a[axis].constant for a in view.accesses) for axis in range(len(view.shape)))
-    extents = []
-    for axis in range(len(view.shape)):
-        high = max(a[axis].constant for a in view.accesses)
-        reach = sum(abs(c) * (footprints[d] - 1) for d, c in enumerate(view.accesses[0][axis].coefficients))
-        extents.append(high - low[axis] + reach + 1)
+    extents = [view.box(axis, footprints) for axis in range(len(view.shape))]
     blocks = [0] * len(view.shape)
     strides, block_strides = [0] * len(view.shape), [0] * len(view.shape)
     step = 1

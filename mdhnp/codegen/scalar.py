@@ -199,7 +199,7 @@ def _class_test(op: str, x: Value, lanes: int) -> Value:
     if x.dtype.kind != "f":
         return as_vector(Value("1" if op == "isfinite" else "0", _BOOL), lanes)
     top = constant("inf", x.dtype)
-    size = f"fabs({x.text})"
+    size = _absolute(x.dtype, [x], lanes).text
     text = {"isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}"}[op]
     return Value(text, _BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
 

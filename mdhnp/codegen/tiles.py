@@ -14,6 +14,7 @@ from mdhnp.codegen.access import (
     bounded_read,
     element,
     flat,
+    folded,
     outside_value,
     tile_layout,
 )
@@ -159,22 +160,18 @@ def _copy_rows(c: Context, layout: TileLayout, corner: Sequence[Linear], row: in
     width = c.nest.literal(layout.extents[row])
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, {}, rows=row)
-        indices = _indices(corner, places)
-        within = ""
-        for axis, size in enumerate(view.shape):
-            if axis == row:
-                continue
-            if view.boundary == "constant":
-                within += f"{indices[axis].at_least(0)} && {indices[axis].at_most(size - 1)} && "
-            else:
-                name = c.writer.fresh(f"r{axis}_")
-                c.writer.line(f"const {t} {name} = {bounded_index(c, view, axis, indices[axis])};")
-                indices[axis] = Linear(((name, 1),))
+        indices, tests = folded(c, view, _indices(corner, places), row)
+        for axis in (a for a in range(len(indices)) if a != row and view.boundary != "constant"):
+            # Computed once a row.
+            name = c.writer.fresh(f"r{axis}_")
+            c.writer.line(f"const {t} {name} = {indices[axis]};")
+            indices[axis] = Linear(((name, 1),))
         first, last = c.writer.fresh("first"), c.writer.fresh("last")
         begin, beyond = (c.nest.literal(corner[row] * -1 + n) for n in (0, view.shape[row]))
         end = f"clamp({beyond}, {first}, {width})"
+        end = f"{' && '.join(tests)} ? {end} : {first}" if tests else end
         c.writer.line(f"const {t} {first} = clamp({begin}, {c.nest.literal(0)}, {width});")
-        c.writer.line(f"const {t} {last} = {f'{within[:-4]} ? {end} : {first}' if within else end};")
+        c.writer.line(f"const {t} {last} = {end};")
         indices[row] = corner[row] + x
         inside = element(view, view.name, flat(c, view, indices))
         if view.boundary == "constant":

@@ -100,6 +100,15 @@ class View:
             return 0
         return 1 + sum(abs(s) * (n - 1) for s, n in zip(self.strides, self.shape, strict=True))
 
+    def box(self, axis: int, points: Sequence[Any]) -> Any:
+        """Elements along an axis of the box that so many points of each dimension read; all accesses move alike.
+
+        For arrays of points, one element each, an array.
+        """
+        constants = [a[axis].constant for a in self.accesses]
+        steps = self.accesses[0][axis].coefficients
+        return max(constants) - min(constants) + 1 + sum(abs(c) * (points[d] - 1) for d, c in enumerate(steps))
+
     def short_strides(self) -> tuple[bool, ...]:
         """For each axis, whether its stride decides how elements are loaded: 0, 1, -1, or 2 where no axis has 1.
 

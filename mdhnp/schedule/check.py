@@ -260,12 +260,9 @@ def local_memory(h: MdHom, s: Schedule) -> int:
         if copy is not None:
             size = tile_itemsize(view)
             for axis in range(len(view.shape)):
-                constants = [a[axis].constant for a in view.accesses]
-                index = view.accesses[0][axis]
-                extent = max(constants) - min(constants) + 1
-                extent += sum(abs(c) * (footprint[d] - 1) for d, c in enumerate(index.coefficients))
+                extent = view.box(axis, footprint)
                 if axis in copy.blocked:
-                    block = s.private_tile[index.dims()[0]]
+                    block = s.private_tile[view.accesses[0][axis].dims()[0]]
                     extent = -(-extent // block) * block
                 size *= extent
             total += size

@@ -86,10 +86,8 @@ class Facts:
     def tile_elements(self, n: int, tiles: Ints) -> Ints:
         """Elements of an input in local tiles, one row each, with the neighbours that they read."""
         size, view = np.ones(len(tiles), np.int64), self.h.inputs[n]
-        for axis, index in enumerate(view.accesses[0]):
-            constants = [a[axis].constant for a in view.accesses]
-            reach = sum(abs(c) * (tiles[:, d] - 1) for d, c in enumerate(index.coefficients))
-            size = size * (max(constants) - min(constants) + 1 + reach)
+        for axis in range(len(view.shape)):
+            size = size * view.box(axis, list(tiles.T))
         return size
 
     @cached_property
