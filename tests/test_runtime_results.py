@@ -141,6 +141,20 @@ def test_free_memory_is_bounded_and_ages(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [len(b) for _, b in many.free] == [2 * PAGE]
 
 
+def test_the_system_may_take_all_but_what_was_freed_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    advised = []
+    monkeypatch.setattr(results, "_advise", lambda block, advice: advised.append((block, advice)))
+    own = Blocks(40 * PAGE)
+    first, second, third = taken = [own.take(4 * PAGE) for _ in range(3)]
+    del advised[:]
+    for block, marked in zip(taken, ([], [], [first]), strict=True):
+        own.give_back(block)
+        assert advised == [(b, mmap.MADV_FREE) for b in marked]
+    assert own.take(4 * PAGE) is third
+    own.give_back(own.take(16 * PAGE))
+    assert {block for block, _ in advised[1:]} >= {second, first}
+
+
 def test_who_finds_the_lock_taken_does_not_wait(blocks: Blocks) -> None:
     a, b = empty((N,), F32), empty((N,), F32)
     del a

@@ -44,8 +44,9 @@ class Blocks:
     A finalizer runs at any line, also at one of ours, and must not wait for a lock that its own thread holds. So nobody
     waits: who finds the lock taken does without the free blocks.
 
-    Free blocks are marked as memory that the system may take whenever it is short of some, without writing it anywhere;
-    until then they count as this process's. There are never more of them than an eighth of the machine's memory.
+    There are never more free blocks than an eighth of the machine's memory. Those freed last, up to a fourth of that,
+    stay as they are; the others are marked as memory that the system may take whenever it is short of some, without
+    writing it anywhere. The next kernel to write into a marked block takes longer: 15 µs/MB with two threads.
     """
 
     def __init__(self, most: int) -> None:
@@ -83,10 +84,17 @@ class Blocks:
         if self._lock.acquire(blocking=False):
             try:
                 if sum(len(other) for _, other in self.free) + len(block) <= self._most:
-                    _advise(block, mmap.MADV_FREE)
                     self.free.append((self._taken, block))
+                    self._mark()
             finally:
                 self._lock.release()
+
+    def _mark(self) -> None:
+        fresh = 0
+        for _, block in reversed(self.free):
+            fresh += len(block)
+            if fresh > self._most // 4:
+                _advise(block, mmap.MADV_FREE)
 
     def after_fork_in_child(self) -> None:
         """Make the lock anew, which a thread of the parent may hold. The blocks are the child's own copies."""
