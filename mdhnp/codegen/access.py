@@ -61,6 +61,8 @@ class Place:
         Points along the vector dimension.
     valid : str
         How many lanes lie inside the extent; empty where all do.
+    done : str
+        How many lanes another vector stores; empty where none.
     bounded : bool
         Whether indices into arrays with a boundary mode may lie outside.
     """
@@ -69,6 +71,7 @@ class Place:
     local: Mapping[int, Linear]
     lanes: int = 1
     valid: str = ""
+    done: str = ""
     bounded: bool = False
 
 
@@ -95,14 +98,18 @@ def store(c: Context, number: int, place: Place, value: Value) -> None:
     """Write a result to its place in the output."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
-    write(c, view.name, GLOBAL, offset, stride, place.valid, value)
+    if place.done:
+        function = c.helpers.scatter_rest(memory_type(view.dtype), place.lanes, GLOBAL)
+        c.writer.line(f"{function}({view.name} + {offset}, {stride}, {place.done}, {_stored(value)});")
+    else:
+        write(c, view.name, GLOBAL, offset, stride, place.valid, value)
 
 
 def store_pair(c: Context, number: int, place: Place, real: Value, imaginary: Value) -> None:
     """Write the real and imaginary parts of complex results: whole vectors of them where all lanes lie inside."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
-    if stride == _PAIRS and not place.valid:
+    if stride == _PAIRS and not place.valid and not place.done:
         function = c.helpers.scatter_pairs(memory_type(view.dtype), place.lanes, GLOBAL)
         c.writer.line(f"{function}({view.name} + {offset}, {real.text}, {imaginary.text});")
     else:
@@ -136,7 +143,7 @@ def write(c: Context, buffer: str, space: str, offset: Linear, stride: Linear, v
         text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
         c.writer.line(f"{buffer}[{offset}] = {text};")
         return
-    text = f"convert_{vector_name(name, value.lanes)}(-{value.atom})" if value.dtype.kind == "b" else value.text
+    text = _stored(value)
     if stride == _NEIGHBOURS and not valid and value.dtype == HALF:
         c.writer.line(f"vstore_half{value.lanes}_rte({text}, 0, {buffer} + {offset});")
     elif stride == _NEIGHBOURS and not valid:
@@ -145,6 +152,12 @@ def write(c: Context, buffer: str, space: str, offset: Linear, stride: Linear, v
     else:
         function = c.helpers.scatter(name, value.lanes, space)
         c.writer.line(f"{function}({buffer} + {offset}, {stride}, {valid or value.lanes}, {text});")
+
+
+def _stored(value: Value) -> str:
+    """A vector in the type that memory has."""
+    name = vector_name(memory_type(value.dtype), value.lanes)
+    return f"convert_{name}(-{value.atom})" if value.dtype.kind == "b" else value.text
 
 
 def _read(

@@ -16,7 +16,7 @@ from mdhnp.codegen.ctypes import Value, memory_type
 from mdhnp.codegen.layers import bounded_checks, group_loops, head, ids, inside_checks, step_inside, step_loops
 from mdhnp.codegen.nest import Linear
 from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values
-from mdhnp.codegen.store import store_all, store_results
+from mdhnp.codegen.store import clipped, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.mdh import View
 from mdhnp.schedule.accuracy import sums_floats
@@ -219,6 +219,9 @@ def _guarded(c: Context, acc: Accumulators) -> None:
     if vector in nest.kept and nest.partial(vector):
         for offset in nest.offsets(vector):
             where = nest.base(vector) + offset
+            if nest.shifted:
+                first[offset], valid[offset] = shifted(c, where), ""
+                continue
             first[offset], valid[offset] = c.writer.fresh("first"), c.writer.fresh("valid")
             c.writer.line(f"const {t} {first[offset]} = min({where}, {nest.literal(nest.extent(vector) + -1)});")
             c.writer.line(f"const {t} {valid[offset]} = {nest.extent(vector)} - {first[offset]};")
@@ -287,16 +290,14 @@ def _map_border(c: Context) -> None:
         tests = [f"{point[d]} < {nest.extent(d)}" for d in nest.kept if nest.partial(d)]
         if tests:
             stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
-        whole, vector, valid = [], nest.s.vector_dim, ""
+        whole, vector = [], nest.s.vector_dim
+        at = Place(point, local, width)
+        border = replace(at, bounded=True)
         if width > 1 and nest.partial(vector):
             whole = [f"{point[vector]} <= {nest.extent(vector) + -width}"]
-            valid = f"{nest.extent(vector)} - {point[vector].atom}"
+            border = clipped(c, border)
         whole += _all_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
-        c.writer.either(
-            whole,
-            lambda: _border_point(c, Place(point, local, width)),
-            lambda: _border_point(c, Place(point, local, width, valid, bounded=True)),
-        )
+        c.writer.either(whole, lambda: _border_point(c, at), lambda: _border_point(c, border))
 
 
 def _all_inside(c: Context, spans: dict[int, tuple[Linear, int]]) -> list[str]:

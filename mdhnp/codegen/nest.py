@@ -210,6 +210,18 @@ class Nest:
         """Whether a step of the work-items may reach beyond the extent."""
         return self.s.step(d) > 1 if self.general else self.h.extents[d] % self.s.step(d) != 0
 
+    @cached_property
+    def shifted(self) -> bool:
+        """Whether vectors that stick out of a concatenated dimension are moved inside, over lanes of the one before.
+
+        So arrays are read in whole vectors. Tiles in local memory cannot be: their blocks lie apart.
+        """
+        d = self.s.vector_dim
+        if self.general or d not in self.kept or self.h.extents[d] < self.s.vector_width:
+            return False
+        moved = zip(self.h.inputs, self.s.local_copies, strict=True)
+        return {copy is None for view, copy in moved if view.depends_on(d)} == {True}
+
     def single(self, d: int) -> bool:
         """Whether the local tile is one step of the work-items."""
         return self.s.step(d) >= self.s.local_tile[d]

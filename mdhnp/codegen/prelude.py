@@ -173,17 +173,23 @@ class Helpers:
 
     def scatter(self, name: str, lanes: int, space: str) -> str:
         """Writes the first `n` lanes, `stride` apart."""
-        function, kind = f"scatter{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
+        return self._scatter("scatter", name, lanes, space, "n > {}", f"n >= {lanes}")
+
+    def scatter_rest(self, name: str, lanes: int, space: str) -> str:
+        """Writes all lanes but the first `n`, `stride` apart."""
+        return self._scatter("scatter_rest", name, lanes, space, "n <= {}", "n <= 0")
+
+    def _scatter(self, short: str, name: str, lanes: int, space: str, test: str, whole: str) -> str:
+        function, kind = f"{short}{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
         if name == "half":
             store = f"vstore_half{lanes}_rte(v, 0, p)"
-            lines = " ".join(f"if (n > {n}) vstore_half_rte(v.s{n:x}, {n} * s, p);" for n in range(lanes))
+            lines = " ".join(f"if ({test.format(n)}) vstore_half_rte(v.s{n:x}, {n} * s, p);" for n in range(lanes))
         else:
             store = f"*({space} {self.vector(name, lanes)} *)p = v"
-            lines = " ".join(f"if (n > {n}) p[{n} * s] = v.s{n:x};" for n in range(lanes))
-        whole = f"if (s == 1 && n >= {lanes}) {{ {store}; return; }}"
+            lines = " ".join(f"if ({test.format(n)}) p[{n} * s] = v.s{n:x};" for n in range(lanes))
         self._texts[function] = (
             f"{self._static} void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
-            f"{{ {whole}\n  {lines} }}\n"
+            f"{{ if (s == 1 && {whole}) {{ {store}; return; }}\n  {lines} }}\n"
         )
         return function
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Place, read_back, result_convert, store, store_pair
@@ -10,7 +11,25 @@ from mdhnp.codegen.layers import step_inside
 from mdhnp.codegen.nest import Linear
 from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values
 
-__all__ = ["store_all", "store_results"]
+__all__ = ["clipped", "shifted", "store_all", "store_results"]
+
+
+def shifted(c: Context, where: Linear) -> str:
+    """Declare where a vector begins that is moved inside of its dimension if it sticks out."""
+    nest, first = c.nest, c.writer.fresh("first")
+    last = nest.literal(nest.extent(nest.s.vector_dim) + -nest.s.vector_width)
+    c.writer.line(f"const {nest.index_type} {first} = min({where}, {last});")
+    return first
+
+
+def clipped(c: Context, at: Place) -> Place:
+    """Give the place of a vector that may stick out of its dimension: moved inside, or with some lanes valid only."""
+    nest, vector = c.nest, c.nest.s.vector_dim
+    where = at.point[vector]
+    if not nest.shifted:
+        return replace(at, valid=f"{nest.extent(vector)} - {where.atom}")
+    first = shifted(c, where)
+    return replace(at, point={**at.point, vector: Linear(((first, 1),))}, done=f"{where} - {first}")
 
 
 def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = False) -> None:
@@ -40,13 +59,14 @@ def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto:
         for d in nest.combined:
             point[d] = Linear()
         tests = [f"{point[d]} < {nest.extent(d)}" for d in partial]
-        valid = f"{nest.extent(vector)} - {point[vector].atom}" if vector in partial and lanes > 1 else ""
         local = {d: nest.local(d) + offset.get(d, 0) if d in offset else Linear() for d in range(nest.h.rank)}
-        at = Place(point, local, lanes, valid, bounded=True)
+        at = Place(point, local, lanes, bounded=True)
         with ExitStack() as stack:
             if tests:
                 stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
                 cache = {}
+            if vector in partial and lanes > 1:
+                at = clipped(c, at)
             if onto:
                 reduce.apply(c, values, [read_back(c, n, at) for n in range(len(values))], before=True)
             store_results(c, at, values, cache)

@@ -2,12 +2,9 @@
 
 typedef int4 int4_u __attribute__((aligned(sizeof(int))));
 typedef uchar4 uchar4_u __attribute__((aligned(sizeof(uchar))));
-static inline int4 gather_part__global_int4(__global const int *p, int s, int n)
-{ if (s == 1 && n >= 4) return *(__global const int4_u *)p;
-  return (int4)(p[0], p[min((int)1, n - 1) * s], p[min((int)2, n - 1) * s], p[min((int)3, n - 1) * s]); }
-static inline void scatter__global_uchar4(__global uchar *p, int s, int n, uchar4 v)
-{ if (s == 1 && n >= 4) { *(__global uchar4_u *)p = v; return; }
-  if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; if (n > 2) p[2 * s] = v.s2; if (n > 3) p[3 * s] = v.s3; }
+static inline void scatter_rest__global_uchar4(__global uchar *p, int s, int n, uchar4 v)
+{ if (s == 1 && n <= 0) { *(__global uchar4_u *)p = v; return; }
+  if (n <= 0) p[0 * s] = v.s0; if (n <= 1) p[1 * s] = v.s1; if (n <= 2) p[2 * s] = v.s2; if (n <= 3) p[3 * s] = v.s3; }
 
 // md_hom(x0 > 0, (++, and)) ∘ (I0[j,i]) -> O0[i]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -22,17 +19,17 @@ void mdh_0(__global const int *restrict I0, __global uchar *restrict O0) {
         acc0 = acc0 & ((*(__global const int4_u *)(I0 + i + j_p * 7)) > 0);
       }
     } else {
-      const int first0 = min(i, 6);
-      const int valid0 = 7 - first0;
+      const int first0 = min(i, 3);
       for (int j_p = 0; j_p < 9; ++j_p) {
-        acc0 = acc0 & (gather_part__global_int4(I0 + first0 + j_p * 7, 1, valid0) > 0);
+        acc0 = acc0 & ((*(__global const int4_u *)(I0 + first0 + j_p * 7)) > 0);
       }
     }
     if (i_l <= 3) {
       *(__global uchar4_u *)(O0 + i) = convert_uchar4(-acc0);
     } else {
       if (i < 7) {
-        scatter__global_uchar4(O0 + i, 1, 7 - i, convert_uchar4(-acc0));
+        const int first1 = min(i, 3);
+        scatter_rest__global_uchar4(O0 + first1, 1, i - first1, convert_uchar4(-acc0));
       }
     }
   }

@@ -4,9 +4,9 @@ typedef float4 float4_u __attribute__((aligned(sizeof(float))));
 static __attribute__((noinline)) float4 bounded_constant_float4(__global const float *p, int s, int i, int n, float c)
 { if (s == 1 && i >= 0 && i <= n - 4) return *(__global const float4_u *)(p + i);
   return (float4)(i + 0 >= 0 && i + 0 < n ? p[(i + 0) * s] : c, i + 1 >= 0 && i + 1 < n ? p[(i + 1) * s] : c, i + 2 >= 0 && i + 2 < n ? p[(i + 2) * s] : c, i + 3 >= 0 && i + 3 < n ? p[(i + 3) * s] : c); }
-static __attribute__((noinline)) void scatter__global_float4(__global float *p, int s, int n, float4 v)
-{ if (s == 1 && n >= 4) { *(__global float4_u *)p = v; return; }
-  if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; if (n > 2) p[2 * s] = v.s2; if (n > 3) p[3 * s] = v.s3; }
+static __attribute__((noinline)) void scatter_rest__global_float4(__global float *p, int s, int n, float4 v)
+{ if (s == 1 && n <= 0) { *(__global float4_u *)p = v; return; }
+  if (n <= 0) p[0 * s] = v.s0; if (n <= 1) p[1 * s] = v.s1; if (n <= 2) p[2 * s] = v.s2; if (n <= 3) p[3 * s] = v.s3; }
 
 // md_hom(((((x0 + x1) + x4) + x3) - (4.0 * x2)), (++, ++)) ∘ (I0[i-1,j], I0[i,j-1], I0[i,j], I0[i,j+1], I0[i+1,j]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -36,6 +36,7 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
           } else {
             for (int i_b = 0; i_b < 2; ++i_b) {
               if (j < 9) {
+                const int first0 = min(j, 5);
                 if (j <= 5 && i + i_b - 1 >= 0 && i + i_b - 1 <= 3 && j - 1 >= 0 && j - 1 <= 3) {
                   const float4 I0_8 = *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + j - 9);
                   const float4 I0_9 = *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + j - 1);
@@ -44,12 +45,12 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
                   const float4 I0_12 = *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + j + 9);
                   *(__global float4_u *)(O0 + i * 9 + i_b * 9 + j) = (((I0_8 + I0_9) + I0_12) + I0_11) - (4.0f * I0_10);
                 } else {
-                  const float4 I0_13 = bounded_constant_float4(I0 + i * 9 + i_b * 9 - 9, 1, j, i + i_b - 1 >= 0 && i + i_b - 1 <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_14 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, j - 1, i + i_b >= 0 && i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_15 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, j, i + i_b >= 0 && i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_16 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, j + 1, i + i_b >= 0 && i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_17 = bounded_constant_float4(I0 + i * 9 + i_b * 9 + 9, 1, j, i + i_b + 1 >= 0 && i + i_b + 1 <= 5 ? 9 : 0, (float)0.0f);
-                  scatter__global_float4(O0 + i * 9 + i_b * 9 + j, 1, 9 - j, (((I0_13 + I0_14) + I0_17) + I0_16) - (4.0f * I0_15));
+                  const float4 I0_13 = bounded_constant_float4(I0 + i * 9 + i_b * 9 - 9, 1, first0, i + i_b - 1 >= 0 && i + i_b - 1 <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_14 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0 - 1, i + i_b >= 0 && i + i_b <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_15 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0, i + i_b >= 0 && i + i_b <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_16 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0 + 1, i + i_b >= 0 && i + i_b <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_17 = bounded_constant_float4(I0 + i * 9 + i_b * 9 + 9, 1, first0, i + i_b + 1 >= 0 && i + i_b + 1 <= 5 ? 9 : 0, (float)0.0f);
+                  scatter_rest__global_float4(O0 + i * 9 + i_b * 9 + first0, 1, j - first0, (((I0_13 + I0_14) + I0_17) + I0_16) - (4.0f * I0_15));
                 }
               }
             }

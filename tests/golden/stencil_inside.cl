@@ -1,12 +1,9 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 typedef float8 float8_u __attribute__((aligned(sizeof(float))));
-static __attribute__((noinline)) float8 gather_part__global_float8(__global const float *p, int s, int n)
-{ if (s == 1 && n >= 8) return *(__global const float8_u *)p;
-  return (float8)(p[0], p[min((int)1, n - 1) * s], p[min((int)2, n - 1) * s], p[min((int)3, n - 1) * s], p[min((int)4, n - 1) * s], p[min((int)5, n - 1) * s], p[min((int)6, n - 1) * s], p[min((int)7, n - 1) * s]); }
-static __attribute__((noinline)) void scatter__global_float8(__global float *p, int s, int n, float8 v)
-{ if (s == 1 && n >= 8) { *(__global float8_u *)p = v; return; }
-  if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; if (n > 2) p[2 * s] = v.s2; if (n > 3) p[3 * s] = v.s3; if (n > 4) p[4 * s] = v.s4; if (n > 5) p[5 * s] = v.s5; if (n > 6) p[6 * s] = v.s6; if (n > 7) p[7 * s] = v.s7; }
+static __attribute__((noinline)) void scatter_rest__global_float8(__global float *p, int s, int n, float8 v)
+{ if (s == 1 && n <= 0) { *(__global float8_u *)p = v; return; }
+  if (n <= 0) p[0 * s] = v.s0; if (n <= 1) p[1 * s] = v.s1; if (n <= 2) p[2 * s] = v.s2; if (n <= 3) p[3 * s] = v.s3; if (n <= 4) p[4 * s] = v.s4; if (n <= 5) p[5 * s] = v.s5; if (n <= 6) p[6 * s] = v.s6; if (n <= 7) p[7 * s] = v.s7; }
 
 // md_hom(((((x0 + x1) + x4) + x3) - (4.0 * x2)), (++, ++)) ∘ (I0[i,j+1], I0[i+1,j], I0[i+1,j+1], I0[i+1,j+2], I0[i+2,j+1]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -29,10 +26,11 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
       } else {
         for (int i_b = 0; i_b < 2; ++i_b) {
           if (i + i_b < 7 && j < 17) {
+            const int first0 = min(j, 9);
             if (j <= 9) {
               *(__global float8_u *)(O0 + i * 17 + i_b * 17 + j) = ((((*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 1)) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 19))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 39))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 21))) - (4.0f * (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 20)));
             } else {
-              scatter__global_float8(O0 + i * 17 + i_b * 17 + j, 1, 17 - j, (((gather_part__global_float8(I0 + i * 19 + i_b * 19 + j + 1, 1, 17 - j) + gather_part__global_float8(I0 + i * 19 + i_b * 19 + j + 19, 1, 17 - j)) + gather_part__global_float8(I0 + i * 19 + i_b * 19 + j + 39, 1, 17 - j)) + gather_part__global_float8(I0 + i * 19 + i_b * 19 + j + 21, 1, 17 - j)) - (4.0f * gather_part__global_float8(I0 + i * 19 + i_b * 19 + j + 20, 1, 17 - j)));
+              scatter_rest__global_float8(O0 + i * 17 + i_b * 17 + first0, 1, j - first0, ((((*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + first0 + 1)) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + first0 + 19))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + first0 + 39))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + first0 + 21))) - (4.0f * (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + first0 + 20))));
             }
           }
         }
