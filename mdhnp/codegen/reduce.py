@@ -205,10 +205,21 @@ def _loops(
     if step <= nest.s.local_tile[d]:
         condition = f"{name}_p + {step} <= {count}" if step > 1 else f"{name}_p < {count}"
         loop(f"for ({t} {name}_p = 0; {condition}; {advance(f'{name}_p', step)})", item, nest.offsets(d), width)
-    if not exact and step > 1:
-        begin = str(int(count) // step * step) if count.isdigit() else f"{count} / {step} * {step}"
-        begin += f" + {name}_w" if items > 1 else ""
+    # What is left of the steps: whole vectors first.
+    vectors = width * items
+    if width > 1 and vectors < step and not (count.isdigit() and int(count) % step < vectors):
+        begin = _covered(count, step)
+        head = f"for ({t} {name}_p = {begin}; {name}_p + {vectors} <= {count}; {advance(f'{name}_p', vectors)})"
+        loop(head, item, (0,), width)
+        step = vectors
+    if step > 1 and not (count.isdigit() and int(count) % step == 0):
+        begin = _covered(count, step) + (f" + {name}_w" if items > 1 else "")
         loop(f"for ({t} {name}_p = {begin}; {name}_p < {count}; {advance(f'{name}_p', items)})", here, (0,), 1)
+
+
+def _covered(count: str, step: int) -> str:
+    """How many of the points whole steps cover."""
+    return str(int(count) // step * step) if count.isdigit() else f"{count} / {step} * {step}"
 
 
 def tile_points(nest: Nest, d: int) -> str:

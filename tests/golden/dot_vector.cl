@@ -12,7 +12,10 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     acc0 = acc0 + ((*(__global const float8_u *)(I0 + i_p)) * (*(__global const float8_u *)(I1 + i_p)));
     acc0 = acc0 + ((*(__global const float8_u *)(I0 + i_p + 8)) * (*(__global const float8_u *)(I1 + i_p + 8)));
   }
-  for (int i_p = 48; i_p < 61; ++i_p) {
+  for (int i_p = 48; i_p + 8 <= 61; i_p += 8) {
+    acc0 = acc0 + ((*(__global const float8_u *)(I0 + i_p)) * (*(__global const float8_u *)(I1 + i_p)));
+  }
+  for (int i_p = 56; i_p < 61; ++i_p) {
     acc_tail0 = acc_tail0 + (I0[i_p] * I1[i_p]);
   }
   float4 h0 = acc0.lo;
