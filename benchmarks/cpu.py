@@ -68,7 +68,8 @@ def run(
 def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float, say: Any) -> dict[str, Any]:
     problem = case.make()
     floor = measure.floor(problem.read, problem.written, problem.instructions)
-    peers, kernels = [], []
+    calls: list[Any] = []
+    peers: list[dict[str, Any]] = []
     with mdhnp.device(device):
         with observe() as seen, mdhnp.config(host="never"):
             problem.ours()
@@ -83,12 +84,15 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
                 say(f"{device.runtime:6} {case.name:10} {name}: left out, {error}")
                 continue
             error = measure.check_equal(ours, peer(), problem.tolerance, f"{case.name} against {name}")
-            compared = measure.compare(problem.ours, peer, pairs, kernel, patience)
-            kernels += compared.kernel
-            found = compared.summary()
-            peers.append(found | {"name": name, "version": _version(name), "error": error})
+            calls.append(peer)
+            peers.append({"name": name, "version": _version(name), "error": error})
+        compared = measure.compare(problem.ours, calls, pairs, kernel, patience)
+        kernels = max((comparison.kernel for comparison in compared), key=len, default=())
+        for peer, comparison in zip(peers, compared, strict=True):
+            found = comparison.summary()
+            peer |= found
             say(
-                f"{device.runtime:6} {case.name:10} {name}: {found['ratio']:.2f} "
+                f"{device.runtime:6} {case.name:10} {peer['name']}: {found['ratio']:.2f} "
                 f"({found['range'][0]:.2f} … {found['range'][1]:.2f}), ours {found['ours_seconds'] * 1e3:.4g} ms"
             )
         with mdhnp.config(host="never"):

@@ -1,8 +1,8 @@
-"""Times two calls against each other, and finds out how far the machine could go.
+"""Times calls against each other, and finds out how far the machine could go.
 
-Takes callables; gives ratios with their spread. A pair is one sample of ours and one of the peer's, one right after the
-other; the speed-up is the median of the pairs' ratios, so that what slows the machine for a while slows both. Knows
-NumPy only, nothing of OpenCL or the cases.
+Takes callables; gives ratios with their spread. A pair is one sample of ours and one of a peer's, from the same round;
+the speed-up is the median of the pairs' ratios, so that what slows the machine for a while slows both. Knows NumPy
+only, nothing of OpenCL or the cases.
 """
 
 import itertools
@@ -34,7 +34,7 @@ SAMPLE = 0.01
 #: Seconds of untimed calls before a sample, which wake threads, caches and processors up: after a pause the first 5 to
 #: 7 ms of any library's calls take twice as long here. A call longer than LONG needs none.
 WAKING, LONG = 0.02, 0.2
-#: Seconds that all samples of a comparison may take: slow calls have fewer pairs, but FEWEST at least, unless one pair
+#: Seconds that all pairs with one peer may take: slow calls have fewer, but FEWEST at least, unless one pair
 #: takes longer than TEDIOUS: then it is the only one.
 LONGEST, FEWEST, TEDIOUS = 4.0, 5, 20.0
 
@@ -83,40 +83,53 @@ class Comparison:
 
 
 def compare(
-    ours: Call, peer: Call, pairs: int, kernel: Callable[[], float] | None = None, patience: float = 0
-) -> Comparison:
-    """Time ours and a peer alternately, with a pause at every change of library.
+    ours: Call, peers: Sequence[Call], pairs: int, kernel: Callable[[], float] | None = None, patience: float = 0
+) -> list[Comparison]:
+    """Time ours and the peers by turns, with a pause at every change of library.
+
+    A round is one sample of ours and one of each peer's. Slow peers sit out the later rounds.
 
     Parameters
     ----------
-    ours, peer : callable
-        Whole calls, compiled and warmed up.
+    ours : callable
+        A whole call, compiled and warmed up.
+    peers : sequence of callable
+        The peers' calls, likewise.
     pairs : int
-        How often each is sampled; less often where that takes longer than LONGEST.
+        How often each peer is sampled; less often where that takes longer than LONGEST.
     kernel : callable, optional
         Runs our kernels and gives their time; called once after every sample of ours.
     patience : float
-        Seconds, in all, to wait for other processes to leave the machine alone.
+        Seconds, for each peer, to wait for other processes to leave the machine alone.
     """
-    plans = [_plan(call) for call in (ours, peer)]
-    calls = [(call, repeats, wake) for call, (repeats, wake, _) in zip((ours, peer), plans, strict=True)]
-    once = sum(taken for _, _, taken in plans)
-    pairs = 1 if once > TEDIOUS else min(pairs, max(FEWEST, int(LONGEST / once)))
-    seconds: tuple[list[float], list[float]] = ([], [])
+    turns = [_turn(call) for call in (ours, *peers)]
+    rounds = [_rounds(turns[0].seconds + turn.seconds, pairs) for turn in turns[1:]]
+    patience *= len(peers)
+    found: list[list[float]] = [[] for _ in turns]
     kernels = []
-    disturbed = 0
-    for _ in range(pairs):
-        for (call, repeats, wake), taken in zip(calls, seconds, strict=True):
+    disturbed = [0] * len(turns)
+    for n in range(max(rounds, default=0)):
+        for which, turn in enumerate(turns):
+            if which and n >= rounds[which - 1]:
+                continue
             begin = time.monotonic()
             quiet = _settle(patience)
             patience -= max(time.monotonic() - begin - SPINNING, 0)
-            disturbed += not quiet
-            if wake:
-                _wake(call)
-            taken.append(_sample(call, repeats))
-            if kernel is not None and call is ours:
+            disturbed[which] += not quiet
+            if turn.wake:
+                _wake(turn.call)
+            found[which].append(_sample(turn.call, turn.repeats))
+            if kernel is not None and which == 0:
                 kernels.append(kernel())
-    return Comparison(tuple(seconds[0]), tuple(seconds[1]), tuple(kernels), disturbed)
+    return [
+        Comparison(tuple(found[0][: len(taken)]), tuple(taken), tuple(kernels[: len(taken)]), disturbed[0] + bad)
+        for taken, bad in zip(found[1:], disturbed[1:], strict=True)
+    ]
+
+
+def _rounds(once: float, pairs: int) -> int:
+    """Choose how often a peer is sampled, from the seconds of a pair."""
+    return 1 if once > TEDIOUS else min(pairs, max(FEWEST, int(LONGEST / once)))
 
 
 def _settle(patience: float) -> bool:
@@ -165,8 +178,17 @@ def _wake(call: Call) -> None:
         call()
 
 
-def _plan(call: Call) -> tuple[int, bool, float]:
-    """Choose how many calls make a sample, and whether untimed ones come first; seconds that all take."""
+@dataclass(frozen=True)
+class _Turn:
+    """How a call is sampled: how many in a row, whether untimed ones come first, and seconds that all take."""
+
+    call: Call
+    repeats: int
+    wake: bool
+    seconds: float
+
+
+def _turn(call: Call) -> _Turn:
     _settle(0)
     once = _sample(call, 1)
     wake = once < LONG
@@ -176,7 +198,7 @@ def _plan(call: Call) -> tuple[int, bool, float]:
     if once < SAMPLE / 10:
         once = _sample(call, max(3, int(SAMPLE / 10 / max(once, 1e-7))))
     repeats = max(1, round(SAMPLE / once))
-    return repeats, wake, once * repeats + WAKING * wake
+    return _Turn(call, repeats, wake, once * repeats + WAKING * wake)
 
 
 def check_equal(ours: Any, peer: Any, tolerance: float, what: str) -> float:
