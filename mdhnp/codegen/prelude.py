@@ -173,25 +173,44 @@ class Helpers:
 
     def scatter(self, name: str, lanes: int, space: str) -> str:
         """Writes the first `n` lanes, `stride` apart."""
-        return self._scatter("scatter", name, lanes, space, "n > {}", f"n >= {lanes}")
+        return self._scatter("scatter", name, lanes, space)
 
     def scatter_rest(self, name: str, lanes: int, space: str) -> str:
         """Writes all lanes but the first `n`, `stride` apart."""
-        return self._scatter("scatter_rest", name, lanes, space, "n <= {}", "n <= 0")
+        return self._scatter("scatter_rest", name, lanes, space)
 
-    def _scatter(self, short: str, name: str, lanes: int, space: str, test: str, whole: str) -> str:
+    def _scatter(self, short: str, name: str, lanes: int, space: str) -> str:
+        """Neighbours are written in halves, quarters, …, others one by one."""
         function, kind = f"{short}{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
+        rest = short == "scatter_rest"
+        tests = [f"n {'<=' if rest else '>'} {lane}" for lane in range(lanes)]
+        count = f"{lanes} - n" if rest else "n"
         if name == "half":
-            store = f"vstore_half{lanes}_rte(v, 0, p)"
-            lines = " ".join(f"if ({test.format(n)}) vstore_half_rte(v.s{n:x}, {n} * s, p);" for n in range(lanes))
+            whole = f"vstore_half{lanes}_rte(v, 0, p)"
+            parts = ""
+            items = " ".join(f"if ({test}) vstore_half_rte(v.s{n:x}, {n} * s, p);" for n, test in enumerate(tests))
         else:
-            store = f"*({space} {self.vector(name, lanes)} *)p = v"
-            lines = " ".join(f"if ({test.format(n)}) p[{n} * s] = v.s{n:x};" for n in range(lanes))
+            whole = f"*({space} {self.vector(name, lanes)} *)p = v"
+            parts = f"  if (s == 1) {{ {self._halves(name, lanes, space, rest)} return; }}\n"
+            items = " ".join(f"if ({test}) p[{n} * s] = v.s{n:x};" for n, test in enumerate(tests))
         self._texts[function] = (
             f"{self._static} void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
-            f"{{ if (s == 1 && {whole}) {{ {store}; return; }}\n  {lines} }}\n"
+            f"{{ const {self._index} m = {count};\n  if (s == 1 && m >= {lanes}) {{ {whole}; return; }}\n"
+            f"{parts}  {items} }}\n"
         )
         return function
+
+    def _halves(self, name: str, lanes: int, space: str, rest: bool) -> str:
+        """Write the first or last `m` lanes of `v`, of which there are fewer than all."""
+        first, other = ("hi", "lo") if rest else ("lo", "hi")
+        text, v, size = f"p += {lanes}; " if rest else "", "v", lanes // 2
+        while size > 1:
+            kind = vector_name(name, size)
+            store = f"*({space} {self.vector(name, size)} *)p = v{size};"
+            moved = f"p -= {size}; {store}" if rest else f"{store} p += {size};"
+            text += f"{kind} v{size} = {v}.{first}; if (m & {size}) {{ {moved} v{size} = {v}.{other}; }} "
+            v, size = f"v{size}", size // 2
+        return text + f"if (m & 1) {'p[-1]' if rest else '*p'} = {v}.{first};"
 
     def scatter_pairs(self, name: str, lanes: int, space: str) -> str:
         """Writes two vectors' lanes by turns."""

@@ -1,9 +1,12 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 typedef int4 int4_u __attribute__((aligned(sizeof(int))));
+typedef uchar2 uchar2_u __attribute__((aligned(sizeof(uchar))));
 typedef uchar4 uchar4_u __attribute__((aligned(sizeof(uchar))));
 static inline void scatter_rest__global_uchar4(__global uchar *p, int s, int n, uchar4 v)
-{ if (s == 1 && n <= 0) { *(__global uchar4_u *)p = v; return; }
+{ const int m = 4 - n;
+  if (s == 1 && m >= 4) { *(__global uchar4_u *)p = v; return; }
+  if (s == 1) { p += 4; uchar2 v2 = v.hi; if (m & 2) { p -= 2; *(__global uchar2_u *)p = v2; v2 = v.lo; } if (m & 1) p[-1] = v2.hi; return; }
   if (n <= 0) p[0 * s] = v.s0; if (n <= 1) p[1 * s] = v.s1; if (n <= 2) p[2 * s] = v.s2; if (n <= 3) p[3 * s] = v.s3; }
 
 // md_hom(x0 > 0, (++, and)) ∘ (I0[j,i]) -> O0[i]

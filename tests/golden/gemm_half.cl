@@ -2,7 +2,8 @@
 
 typedef float8 float8_u __attribute__((aligned(sizeof(float))));
 static inline void scatter__global_half8(__global half *p, int s, int n, float8 v)
-{ if (s == 1 && n >= 8) { vstore_half8_rte(v, 0, p); return; }
+{ const int m = n;
+  if (s == 1 && m >= 8) { vstore_half8_rte(v, 0, p); return; }
   if (n > 0) vstore_half_rte(v.s0, 0 * s, p); if (n > 1) vstore_half_rte(v.s1, 1 * s, p); if (n > 2) vstore_half_rte(v.s2, 2 * s, p); if (n > 3) vstore_half_rte(v.s3, 3 * s, p); if (n > 4) vstore_half_rte(v.s4, 4 * s, p); if (n > 5) vstore_half_rte(v.s5, 5 * s, p); if (n > 6) vstore_half_rte(v.s6, 6 * s, p); if (n > 7) vstore_half_rte(v.s7, 7 * s, p); }
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j] >> x0

@@ -1,8 +1,11 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
+typedef float2 float2_u __attribute__((aligned(sizeof(float))));
 typedef float4 float4_u __attribute__((aligned(sizeof(float))));
 static inline void scatter__global_float4(__global float *p, int s, int n, float4 v)
-{ if (s == 1 && n >= 4) { *(__global float4_u *)p = v; return; }
+{ const int m = n;
+  if (s == 1 && m >= 4) { *(__global float4_u *)p = v; return; }
+  if (s == 1) { float2 v2 = v.lo; if (m & 2) { *(__global float2_u *)p = v2; p += 2; v2 = v.hi; } if (m & 1) *p = v2.lo; return; }
   if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; if (n > 2) p[2 * s] = v.s2; if (n > 3) p[3 * s] = v.s3; }
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]

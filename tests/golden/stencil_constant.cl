@@ -1,11 +1,14 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
+typedef float2 float2_u __attribute__((aligned(sizeof(float))));
 typedef float4 float4_u __attribute__((aligned(sizeof(float))));
 static __attribute__((noinline)) float4 bounded_constant_float4(__global const float *p, int s, int i, int n, float c)
 { if (s == 1 && i >= 0 && i <= n - 4) return *(__global const float4_u *)(p + i);
   return (float4)(i + 0 >= 0 && i + 0 < n ? p[(i + 0) * s] : c, i + 1 >= 0 && i + 1 < n ? p[(i + 1) * s] : c, i + 2 >= 0 && i + 2 < n ? p[(i + 2) * s] : c, i + 3 >= 0 && i + 3 < n ? p[(i + 3) * s] : c); }
 static __attribute__((noinline)) void scatter_rest__global_float4(__global float *p, int s, int n, float4 v)
-{ if (s == 1 && n <= 0) { *(__global float4_u *)p = v; return; }
+{ const int m = 4 - n;
+  if (s == 1 && m >= 4) { *(__global float4_u *)p = v; return; }
+  if (s == 1) { p += 4; float2 v2 = v.hi; if (m & 2) { p -= 2; *(__global float2_u *)p = v2; v2 = v.lo; } if (m & 1) p[-1] = v2.hi; return; }
   if (n <= 0) p[0 * s] = v.s0; if (n <= 1) p[1 * s] = v.s1; if (n <= 2) p[2 * s] = v.s2; if (n <= 3) p[3 * s] = v.s3; }
 
 // md_hom(((((x0 + x1) + x4) + x3) - (4.0 * x2)), (++, ++)) ∘ (I0[i-1,j], I0[i,j-1], I0[i,j], I0[i,j+1], I0[i+1,j]) -> O0[i,j]

@@ -1,8 +1,12 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
+typedef float2 float2_u __attribute__((aligned(sizeof(float))));
+typedef float4 float4_u __attribute__((aligned(sizeof(float))));
 typedef float8 float8_u __attribute__((aligned(sizeof(float))));
 static __attribute__((noinline)) void scatter_rest__global_float8(__global float *p, int s, int n, float8 v)
-{ if (s == 1 && n <= 0) { *(__global float8_u *)p = v; return; }
+{ const int m = 8 - n;
+  if (s == 1 && m >= 8) { *(__global float8_u *)p = v; return; }
+  if (s == 1) { p += 8; float4 v4 = v.hi; if (m & 4) { p -= 4; *(__global float4_u *)p = v4; v4 = v.lo; } float2 v2 = v4.hi; if (m & 2) { p -= 2; *(__global float2_u *)p = v2; v2 = v4.lo; } if (m & 1) p[-1] = v2.hi; return; }
   if (n <= 0) p[0 * s] = v.s0; if (n <= 1) p[1 * s] = v.s1; if (n <= 2) p[2 * s] = v.s2; if (n <= 3) p[3 * s] = v.s3; if (n <= 4) p[4 * s] = v.s4; if (n <= 5) p[5 * s] = v.s5; if (n <= 6) p[6 * s] = v.s6; if (n <= 7) p[7 * s] = v.s7; }
 
 // md_hom(((((x0 + x1) + x4) + x3) - (4.0 * x2)), (++, ++)) ∘ (I0[i,j+1], I0[i+1,j], I0[i+1,j+1], I0[i+1,j+2], I0[i+2,j+1]) -> O0[i,j]
