@@ -19,11 +19,13 @@ from mdhnp.schedule.schedule import Schedule
 __all__ = ["cpu_default", "fitting", "vector_choices"]
 
 #: Register tiles looked at in dimensions without vectors, at most, and in two of them, and vectors a row.
-_ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 6, 8), 14, 16, (1, 2, 3, 4, 5)
+_ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
+#: Results from which on a batch's register tiles have enough to do in one of its products.
+_SHARED = 64
 #: Terms of a sum from which its results may lie scattered.
 _LONG = 256
 #: How many register tiles, half of them for each dimension of vectors, and local tiles are looked at more closely.
-_KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 6, 300, 400
+_KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 
 
 def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -66,7 +68,7 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
     for vector, width in vector_choices(facts, caps):
         small = [d for d in facts.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
         # Of tiles that the model cannot tell apart the first stays: one of long dimensions.
-        others = sorted((d for d in facts.kept if d != vector), key=lambda d: -h.extents[d])
+        others = sorted((d for d in _rowed(facts) if d != vector), key=lambda d: -h.extents[d])
         for rows in _rows(h, others):
             for count in _VECTORS if vector >= 0 else (1,):
                 if vector >= 0 and not _worthwhile(count, -(-h.extents[vector] // width)):
@@ -96,6 +98,12 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
     best = [np.flatnonzero(ranked.vector_dim == d)[: _KEEP_TILES // 2] for d in np.unique(ranked.vector_dim)]
     places = np.concatenate([*best, np.arange(min(_KEEP_TILES // 2, len(ranked)))])
     return ranked.take(np.unique(places))
+
+
+def _rowed(facts: Facts) -> tuple[int, ...]:
+    """Dimensions worth rows of a register tile: those that some input is used again in, if these are long enough."""
+    shared = tuple(d for d in facts.kept if not all(d in moved for moved in facts.depends))
+    return shared if prod(facts.h.extents[d] for d in shared) >= _SHARED else facts.kept
 
 
 def _rows(h: MdHom, dims: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -142,13 +150,14 @@ def _with_local_tiles(facts: Facts, tiles: Choices, caps: DeviceCaps) -> Choices
 
 
 def _packings(facts: Facts, tiles: Choices, row: int) -> list[tuple[bool, ...]]:
-    """No copies, copies of the vector's operands, copies of all that is used again."""
+    """No copies, copies of the vector's operands, of the others, and of all that is used again."""
     vector = int(tiles.vector_dim[row])
     private = [int(n) for n in tiles.private_tile[row]]
     able = [n for n in facts.reused if packed_layout(facts, n, private, vector)]
     operands = [n for n in able if vector in facts.depends[n] and vector in facts.kept]
+    others = [n for n in able if n not in operands]
     count = range(len(facts.h.inputs))
-    return list(dict.fromkeys(tuple(n in chosen for n in count) for chosen in ([], operands, able)))
+    return list(dict.fromkeys(tuple(n in chosen for n in count) for chosen in ([], operands, others, able)))
 
 
 def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[list[int]]:
@@ -165,17 +174,18 @@ def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[l
                 wanted = [8, 32, 128, 256, 512, 4096, extent]
             elif d != inner and long:
                 # Of a dimension that an input is contiguous in, a tile takes whole cache lines.
-                wanted = [1, 16, 32, extent] if any(facts.near(n, d) for n in range(len(h.inputs))) else [1, 8, extent]
+                near = any(facts.near(n, d) for n in range(len(h.inputs)))
+                wanted = [1, 4, 16, 32, extent] if near else [1, 8, 32, extent]
         elif d == tiles.vector_dim[row]:
-            wanted = [step, 128, 256, 384, 512, extent] if copying else [step, 512, 2048, extent]
+            wanted = [step, 64, 128, 256, 384, 512, extent] if copying else [step, 512, 2048, extent]
         elif step > 1:
             wanted = [step, 8 * step, 64, extent] if copying else [step, 8 * step, extent]
         else:
             wanted = [1, 16] if copying else [1, extent]
         sizes.append(sorted({min(extent, -(-w // step) * step) for w in wanted}))
     while prod(map(len, sizes)) > _LOCAL_TILES:
-        longest = max(range(h.rank), key=lambda d: len(sizes[d]))
-        sizes[longest] = [sizes[longest][0], sizes[longest][-1]] if len(sizes[longest]) > 2 else sizes[longest][-1:]
+        longest = max(sizes, key=len)
+        del longest[(len(longest) - 1) // 2]
     return sizes
 
 
