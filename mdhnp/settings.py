@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import isfinite
-from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 __all__ = ["Config", "Fallback", "Host", "Specialise", "Tuning", "config"]
@@ -30,13 +29,13 @@ _DEFAULTS: dict[str, Any] = {
 _VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST"}
 
 #: What `with config(...)` blocks set in this thread or task, over what the process has.
-_overrides: ContextVar[Mapping[str, Any]] = ContextVar("mdhnp_config", default=MappingProxyType({}))
+_overrides: ContextVar[Mapping[str, Any] | None] = ContextVar("mdhnp_config", default=None)
 
 
 def _setting(name: str) -> Any:
     def get(self: "Config") -> Any:
         overrides = _overrides.get()
-        return overrides[name] if name in overrides else self._process[name]
+        return overrides[name] if overrides is not None and name in overrides else self._process[name]
 
     return property(get)
 
@@ -121,7 +120,7 @@ class Config:
             if name not in _DEFAULTS:
                 raise TypeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
         new = {name: _checked(name, value, f"config: {name}") for name, value in changes.items()}
-        token = _overrides.set({**_overrides.get(), **new})
+        token = _overrides.set({**(_overrides.get() or {}), **new})
         try:
             yield self
         finally:

@@ -6,7 +6,7 @@ element, and the code generator's offsets count from there.
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -30,16 +30,16 @@ _HEADER = object.__basicsize__ // 8
 _words = (ctypes.c_uint64 * 2**59).from_address(0)
 
 
-def _peeked_address(array: np.ndarray[Any, Any]) -> int:
-    return _words[(id(array) >> 3) + _HEADER]
+def _peeked(arrays: Iterable[np.ndarray[Any, Any]]) -> list[int]:
+    return [_words[(id(array) >> 3) + _HEADER] for array in arrays]
 
 
-def _asked_address(array: np.ndarray[Any, Any]) -> int:
-    return int(array.__array_interface__["data"][0])
+def _asked(arrays: Iterable[np.ndarray[Any, Any]]) -> list[int]:
+    return [int(array.__array_interface__["data"][0]) for array in arrays]
 
 
-_probe = np.zeros(1)
-_address = _peeked_address if _peeked_address(_probe) == _asked_address(_probe) else _asked_address
+_probe = (np.zeros(1),)
+_addresses = _peeked if _peeked(_probe) == _asked(_probe) else _asked
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Layout:
 
     def bytes_of(self, array: np.ndarray[Any, Any]) -> ctypes.Array[ctypes.c_char]:
         """View all bytes from the lowest to the highest, writable or not; `array` must outlive the view."""
-        return self._view(_address(array) + self.low)
+        return self._view(_addresses((array,))[0] + self.low)
 
     @cached_property
     def _view(self) -> Callable[[int], ctypes.Array[ctypes.c_char]]:
@@ -112,7 +112,10 @@ class Memory(Protocol):
     transient: bool
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Give kernel arguments: one for each input, then for each output; None where the last call's is right."""
+        """Give kernel arguments: one for each input, then for each output; None where the last call's is right.
+
+        Nothing at all where all of them are.
+        """
 
     def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], outputs: Sequence[Any]) -> None:
         """Wait for the last launch, and see that the results are in `outputs`."""
@@ -133,16 +136,13 @@ class SystemMemory:
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """Give the arrays' addresses, and None for those that kernels have from the call before."""
-        found: list[Any] = []
-        before = self._bound
-        for n, array in enumerate((*inputs, *outputs)):
-            address = _address(array)
-            if address == before[n]:
-                found.append(None)
-            else:
-                found.append(self._pointer(n, array))
-                before[n] = address
-        return found
+        arrays = (*inputs, *outputs)
+        addresses, before = _addresses(arrays), self._bound
+        if addresses == before:
+            return []
+        self._bound = addresses
+        pairs = enumerate(zip(addresses, before, strict=True))
+        return [None if new == old else self._pointer(n, arrays[n]) for n, (new, old) in pairs]
 
     def _pointer(self, n: int, array: Any) -> Any:
         if self._direct[n]:

@@ -134,9 +134,10 @@ class Plan:
             bound = memory.bind(queue, arrays_in, arrays_out)
             for launch in state.launches:
                 kernel, set_arg, global_size, local_size, bindings, _ = launch
-                for index, slot in bindings:
-                    if (argument := bound[slot]) is not None:
-                        set_arg(index, argument)
+                if bound:
+                    for index, slot in bindings:
+                        if (argument := bound[slot]) is not None:
+                            set_arg(index, argument)
                 event = _enqueue(queue, kernel, global_size, local_size)
             memory.complete(event, queue, bound, arrays_out)
             if memory.transient:
@@ -186,7 +187,7 @@ class Plan:
         try:
             bound = state.memory.bind(queue, arrays_in, arrays_out)
             for launch in state.launches:
-                for index, slot in launch.bindings:
+                for index, slot in launch.bindings if bound else ():
                     if (argument := bound[slot]) is not None:
                         launch.set_arg(index, argument)
             for _ in range(repeats):
