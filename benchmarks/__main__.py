@@ -1,4 +1,4 @@
-"""Run the benchmarks, ``python -m benchmarks``: ``cpu``, ``gpu``, ``shapes``, ``cold``, ``tuning``; ``show`` prints."""
+"""Run the benchmarks, ``python -m benchmarks``: cpu, others, gpu, shapes, cold, tuning; show prints what was saved."""
 
 import argparse
 from pathlib import Path
@@ -15,6 +15,7 @@ def main() -> None:
     gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against cuBLAS and cuDNN through PyTorch")
     shown = commands.add_parser("show", help="tables of results saved with --json")
     shapes = commands.add_parser("shapes", help="hundreds of different shapes in one process, against NumPy")
+    others = commands.add_parser("others", help="sizes, types and contractions for which no schedule ships")
     cold = commands.add_parser("cold", help="import and first call of new processes")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     for command in (cpu, gpu, tuning):
@@ -25,7 +26,7 @@ def main() -> None:
     cpu.add_argument(
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
     )
-    for command in (shapes, cold):
+    for command in (shapes, cold, others):
         command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
@@ -47,6 +48,9 @@ def main() -> None:
 
     config.tuning = "off"  # tuned rows are tuned on purpose
     config.specialise = "always"  # as for calls that are made often
+    if given.command == "others":
+        _others(given.device[0], given.markdown)
+        return
     from benchmarks.cases import CASES
     from benchmarks.gpu import GPU_CASES
 
@@ -98,6 +102,12 @@ def _cold(specs: list[str], markdown: Path | None) -> None:
     from benchmarks import cold
 
     _show("cold", cold.CAPTION, *cold.table([cold.measure(spec) for spec in specs]), markdown)
+
+
+def _others(spec: str, markdown: Path | None) -> None:
+    from benchmarks import others
+
+    _show("others", others.CAPTION, *others.table(spec), markdown)
 
 
 def _show(mark: str, caption: str, header: list[str], lines: list[list[str]], markdown: Path | None) -> None:

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 __all__ = [
-    "Row", "floor_of", "floors_of", "load", "markdown_table", "print_table", "replace_blocks", "save", "show", "tables",
-    "write_markdown",
+    "Row", "floor_of", "floors_of", "load", "markdown_table", "print_table", "replace_blocks", "save", "seconds_text",
+    "show", "tables", "write_markdown",
 ]  # fmt: skip
 
 Row = dict[str, Any]
@@ -76,7 +76,7 @@ def _noise(rows: Iterable[Row]) -> str:
         return ""
     fewest = min(peer["pairs"] for peer in peers)
     disturbed = sum(peer["disturbed"] for peer in peers)
-    return f" {fewest} pairs or more; other processes ran at the start of {disturbed / samples:.0%} of the samples."
+    return f" {fewest} rounds or more; other processes ran at the start of {disturbed / samples:.0%} of the samples."
 
 
 def floors_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -108,14 +108,14 @@ def _cpu_table(rows: Iterable[Row], floors: dict[str, dict[str, float]]) -> tupl
                 [
                     row["title"] if n == 0 else "",
                     row["extents"] if n == 0 else "",
-                    _time(peer["ours_seconds"]) + (", by NumPy" if row.get("hosted") else ""),
-                    _time(kernel) if n == 0 else "",
+                    seconds_text(peer["ours_seconds"]) + (", by NumPy" if row.get("hosted") else ""),
+                    seconds_text(kernel) if n == 0 else "",
                     f"{peer['name']} ({peer['version']})",
-                    _time(peer["peer_seconds"]),
+                    seconds_text(peer["peer_seconds"]),
                     f"{peer['ratio']:.2f}",
                     "{:.2f} – {:.2f}".format(*peer["quartiles"]),
                     f"≥ {row['required']:g}" if n == 0 and row["required"] else "",
-                    f"{_time(floor[0])} {floor[1]}, {kernel / floor[0]:.1f} ×" if n == 0 else "",
+                    f"{seconds_text(floor[0])} {floor[1]}, {kernel / floor[0]:.1f} ×" if n == 0 else "",
                 ]
             )
     return header, lines
@@ -133,13 +133,13 @@ def _gpu_table(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
             [
                 row["title"],
                 row["extents"],
-                _time(row["ours_seconds"]),
+                seconds_text(row["ours_seconds"]),
                 _rate(row),
                 row["peer"],
-                _time(row["peer_seconds"]),
+                seconds_text(row["peer_seconds"]),
                 f"{row['ratio']:.2f}",
                 "{:.2f} – {:.2f}".format(*row["quartiles"]),
-                f"{_time(floor[0])} {floor[1]}, {row['ours_seconds'] / floor[0]:.1f} ×",
+                f"{seconds_text(floor[0])} {floor[1]}, {row['ours_seconds'] / floor[0]:.1f} ×",
             ]
         )
     return header, lines
@@ -167,7 +167,8 @@ def _overhead_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     return header, [*lines, line("np.einsum, whole call", "numpy")]
 
 
-def _time(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
+    """Write a time with three digits."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

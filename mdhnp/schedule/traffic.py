@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.mdh import View
 from mdhnp.schedule.choices import GLOBAL
 from mdhnp.schedule.columns import LINE, PAGE, PAGES, Columns, Floats, product
 
@@ -15,8 +16,8 @@ __all__ = ["CACHE", "seconds_moving"]
 _MEMORY, CACHE = 18e9, 28e9
 #: And what a stencil reads again for neighbouring rows.
 _AGAIN = 14e9
-#: Bytes in a row that an array's next axis lengthens a run to, at most: beyond, prefetchers gain nothing.
-_ROW_END = 1024
+#: Bytes in a row that an array's next axis lengthens a run to, at most: beyond, little is gained; for results.
+_ROW_END, _RESULTS_END = 1024, 8192
 #: Bytes of an input that are lost between two runs, since prefetchers begin late and go too far; in the shared cache.
 _GAP, _NEAR_GAP = 512, 128
 #: Rows that prefetchers follow at a time.
@@ -44,7 +45,7 @@ def seconds_moving(c: Columns) -> Floats:
             again = again * product(c.wg, set(range(facts.h.rank)) - facts.depends[n])
         run = _run(c, facts.strides[n], facts.depends[n], _ROW_END / view.dtype.itemsize)
         run = np.where(c.packed[:, n], run, np.minimum(run, _followed(c, n)))
-        pages = _apart(c, n) > PAGES
+        pages = _apart(c, view, facts.strides[n]) > PAGES
         waste = _waste(c, run * view.dtype.itemsize, size, np.where(pages, 2.0 * _GAP, _GAP))
         total += size * again * waste / (_MEMORY if size > 8 * caps.l2 else CACHE)
         total += size * again * (_walks(c, n) - 1) / CACHE
@@ -53,8 +54,11 @@ def seconds_moving(c: Columns) -> Floats:
     for view in facts.h.outputs:
         size = view.elements() * view.dtype.itemsize
         times = passes if size > caps.l2 // 2 else np.ones(len(total))
-        run = _run(c, facts.output_strides, facts.kept, _ROW_END / view.dtype.itemsize)
-        waste = _waste(c, run * view.dtype.itemsize, size, LINE)
+        run = _run(c, facts.output_strides, facts.kept, _RESULTS_END / view.dtype.itemsize)
+        run = run * view.dtype.itemsize
+        # Prefetchers gain something in long runs only, as long as they can follow.
+        lost = (run >= _GAP) & (_apart(c, view, facts.output_strides) > _FOLLOWED)
+        waste = _waste(c, run, size, np.where(lost, _GAP, LINE))
         clashing = c.clashing(caps.l2 // _WAYS, view.dtype.itemsize)
         waste = np.where(clashing, _CLASH * LINE / view.dtype.itemsize, waste)
         if size > 8 * caps.l2:
@@ -116,10 +120,9 @@ def _waste(c: Columns, run: Floats, size: int, gap: Floats | float) -> Floats:
     return waste
 
 
-def _apart(c: Columns, n: int) -> Floats:
+def _apart(c: Columns, view: View, strides: Sequence[int]) -> Floats:
     """Rows of a local tile that lie in other pages each."""
-    far = [d for d in c.facts.depends[n] if abs(c.facts.strides[n][d]) * c.facts.h.inputs[n].dtype.itemsize >= PAGE]
-    return product(c.lt, far)
+    return product(c.lt, (d for d, stride in enumerate(strides) if abs(stride) * view.dtype.itemsize >= PAGE))
 
 
 def _followed(c: Columns, n: int) -> Floats:
