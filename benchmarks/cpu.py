@@ -83,10 +83,14 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
             except ImportError as error:
                 say(f"{device.runtime:6} {case.name:10} {name}: left out, {error}")
                 continue
-            error = measure.check_equal(ours, peer(), problem.tolerance, f"{case.name} against {name}")
             calls.append(peer)
-            peers.append({"name": name, "version": _version(name), "error": error})
-        compared = measure.compare(problem.ours, calls, pairs, kernel, patience)
+            peers.append({"name": name, "version": _version(name)})
+
+        def accept(n: int, result: Any) -> None:
+            what = f"{case.name} against {peers[n]['name']}"
+            peers[n]["error"] = measure.check_equal(ours, result, problem.tolerance, what)
+
+        compared = measure.compare(problem.ours, calls, accept, pairs, kernel, patience)
         kernels = max((comparison.kernel for comparison in compared), key=len, default=())
         for peer, comparison in zip(peers, compared, strict=True):
             found = comparison.summary()

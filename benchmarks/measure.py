@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from statistics import median, quantiles
 from typing import Any
 
@@ -23,8 +23,10 @@ __all__ = ["Comparison", "Floor", "WrongResultError", "check_equal", "compare", 
 Array = npt.NDArray[Any]
 Call = Callable[[], Any]
 
-#: Seconds between libraries, at least: OpenBLAS's and OpenMP's threads spin after a call, OpenBLAS's for 0.12 s here.
-PAUSE = 0.07
+#: Seconds between two looks at whether threads rest: OpenBLAS's and OpenMP's spin after a call, OpenBLAS's for 0.12 s.
+PAUSE = 0.02
+#: Seconds for which other processes are watched; their time is counted in steps of 0.01 s.
+WATCHED = 0.04
 #: Seconds to wait, at most, for them to stop.
 SPINNING = 1.0
 #: What other processes, or threads left over from the call before, may take before a sample, in processors.
@@ -83,7 +85,12 @@ class Comparison:
 
 
 def compare(
-    ours: Call, peers: Sequence[Call], pairs: int, kernel: Callable[[], float] | None = None, patience: float = 0
+    ours: Call,
+    peers: Sequence[Call],
+    accept: Callable[[int, Any], None],
+    pairs: int,
+    kernel: Callable[[], float] | None = None,
+    patience: float = 0,
 ) -> list[Comparison]:
     """Time ours and the peers by turns, with a pause at every change of library.
 
@@ -95,6 +102,8 @@ def compare(
         A whole call, compiled and warmed up.
     peers : sequence of callable
         The peers' calls, likewise.
+    accept : callable
+        Given each peer's number and first result, before anything is timed; raises an error if it is wrong.
     pairs : int
         How often each peer is sampled; less often where that takes longer than LONGEST.
     kernel : callable, optional
@@ -102,7 +111,8 @@ def compare(
     patience : float
         Seconds, for each peer, to wait for other processes to leave the machine alone.
     """
-    turns = [_turn(call) for call in (ours, *peers)]
+    turns = [_turn(ours, lambda result: None)]
+    turns += [_turn(peer, partial(accept, n)) for n, peer in enumerate(peers)]
     rounds = [_rounds(turns[0].seconds + turn.seconds, pairs) for turn in turns[1:]]
     patience *= len(peers)
     found: list[list[float]] = [[] for _ in turns]
@@ -118,7 +128,8 @@ def compare(
             disturbed[which] += not quiet
             if turn.wake:
                 _wake(turn.call)
-            found[which].append(_sample(turn.call, turn.repeats))
+            # What takes so long is not run again.
+            found[which].append(turn.seconds if turn.seconds > TEDIOUS else _sample(turn.call, turn.repeats))
             if kernel is not None and which == 0:
                 kernels.append(kernel())
     return [
@@ -137,16 +148,18 @@ def _settle(patience: float) -> bool:
 
     For its own threads it waits `SPINNING` at most, for the others `patience`.
     """
-    begin = time.monotonic()
+    begin, others = time.monotonic(), _others()
     while True:
-        start, own, others = time.monotonic(), _own(), _others()
+        start, own = time.monotonic(), time.process_time()
         time.sleep(PAUSE)
         now = time.monotonic()
-        # Processor time is counted in steps of 10 ms: the smallest one is allowed.
-        spinning = (_own() - own) / (now - start) > QUIET and now - begin < SPINNING
-        quiet = (_others() - others) / (now - start) <= QUIET
-        if not spinning and (quiet or now - begin > patience):
+        spinning = (time.process_time() - own) / (now - start) > QUIET and now - begin < SPINNING
+        if spinning or now - begin < WATCHED:
+            continue
+        quiet = (_others() - others) / (now - begin) <= QUIET
+        if quiet or now - begin > patience:
             return quiet
+        begin, others, patience = now, _others(), patience - (now - begin)
 
 
 def _own() -> float:
@@ -188,9 +201,13 @@ class _Turn:
     seconds: float
 
 
-def _turn(call: Call) -> _Turn:
+def _turn(call: Call, accept: Callable[[Any], None]) -> _Turn:
     _settle(0)
-    once = _sample(call, 1)
+    begin = time.perf_counter()
+    result = call()
+    once = time.perf_counter() - begin
+    accept(result)
+    del result
     wake = once < LONG
     if wake:
         _wake(call)
@@ -327,7 +344,7 @@ def _arithmetic_speed() -> float:
     n = 2048
     a = np.ones((n, n), np.float32)
     out = np.empty_like(a)
-    time.sleep(PAUSE)
+    _settle(0)
     return n**3 / min(_sample(lambda: np.matmul(a, a, out=out), 1) for _ in range(8))
 
 
