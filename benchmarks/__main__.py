@@ -26,8 +26,10 @@ def main() -> None:
     cpu.add_argument(
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
     )
-    for command in (shapes, cold, others):
+    others.add_argument("--device", metavar="SPEC", default="cpu")
+    for command in (shapes, cold):
         command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
+    for command in (shapes, cold, others):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
@@ -49,7 +51,7 @@ def main() -> None:
     config.tuning = "off"  # tuned rows are tuned on purpose
     config.specialise = "always"  # as for calls that are made often
     if given.command == "others":
-        _others(given.device[0], given.markdown)
+        _others(given.device, given.markdown)
         return
     from benchmarks.cases import CASES
     from benchmarks.gpu import GPU_CASES

@@ -101,9 +101,9 @@ def compare(
     ours : callable
         A whole call, compiled and warmed up.
     peers : sequence of callable
-        The peers' calls, likewise.
+        The peers' calls.
     accept : callable
-        Given each peer's number and first result, before anything is timed; raises an error if it is wrong.
+        Given each peer's number and first result, before it is timed; raises an error if it is wrong.
     pairs : int
         How often each peer is sampled; less often where that takes longer than LONGEST.
     kernel : callable, optional
@@ -117,25 +117,28 @@ def compare(
     patience *= len(peers)
     found: list[list[float]] = [[] for _ in turns]
     kernels = []
-    disturbed = [0] * len(turns)
+    disturbed: list[list[bool]] = [[] for _ in turns]
     for n in range(max(rounds, default=0)):
         for which, turn in enumerate(turns):
             if which and n >= rounds[which - 1]:
                 continue
+            if turn.seconds > TEDIOUS:  # what takes so long is not run again
+                found[which].append(turn.seconds)
+                continue
             begin = time.monotonic()
-            quiet = _settle(patience)
+            disturbed[which].append(not _settle(patience))
             patience -= max(time.monotonic() - begin - SPINNING, 0)
-            disturbed[which] += not quiet
             if turn.wake:
                 _wake(turn.call)
-            # What takes so long is not run again.
-            found[which].append(turn.seconds if turn.seconds > TEDIOUS else _sample(turn.call, turn.repeats))
+            found[which].append(_sample(turn.call, turn.repeats))
             if kernel is not None and which == 0:
                 kernels.append(kernel())
-    return [
-        Comparison(tuple(found[0][: len(taken)]), tuple(taken), tuple(kernels[: len(taken)]), disturbed[0] + bad)
-        for taken, bad in zip(found[1:], disturbed[1:], strict=True)
-    ]
+    compared = []
+    for taken, flags in zip(found[1:], disturbed[1:], strict=True):
+        count = len(taken)
+        bad = sum(disturbed[0][:count]) + sum(flags)
+        compared.append(Comparison(tuple(found[0][:count]), tuple(taken), tuple(kernels[:count]), bad))
+    return compared
 
 
 def _rounds(once: float, pairs: int) -> int:
@@ -148,18 +151,19 @@ def _settle(patience: float) -> bool:
 
     For its own threads it waits `SPINNING` at most, for the others `patience`.
     """
-    begin, others = time.monotonic(), _others()
+    begin = watched = time.monotonic()
+    others = _others()
     while True:
         start, own = time.monotonic(), time.process_time()
         time.sleep(PAUSE)
         now = time.monotonic()
         spinning = (time.process_time() - own) / (now - start) > QUIET and now - begin < SPINNING
-        if spinning or now - begin < WATCHED:
+        if spinning or now - watched < WATCHED:
             continue
-        quiet = (_others() - others) / (now - begin) <= QUIET
+        quiet = (_others() - others) / (now - watched) <= QUIET
         if quiet or now - begin > patience:
             return quiet
-        begin, others, patience = now, _others(), patience - (now - begin)
+        watched, others = now, _others()
 
 
 def _own() -> float:
@@ -208,6 +212,8 @@ def _turn(call: Call, accept: Callable[[Any], None]) -> _Turn:
     once = time.perf_counter() - begin
     accept(result)
     del result
+    if once <= TEDIOUS:  # the first call may have compiled and started threads
+        once = _sample(call, 1)
     wake = once < LONG
     if wake:
         _wake(call)

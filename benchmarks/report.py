@@ -76,7 +76,7 @@ def _noise(rows: Iterable[Row]) -> str:
         return ""
     fewest = min(peer["pairs"] for peer in peers)
     disturbed = sum(peer["disturbed"] for peer in peers)
-    return f" {fewest} rounds or more; other processes ran at the start of {disturbed / samples:.0%} of the samples."
+    return f" Rounds: {fewest} or more; other processes ran at the start of {disturbed / samples:.0%} of the samples."
 
 
 def floors_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:

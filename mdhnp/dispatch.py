@@ -168,6 +168,7 @@ def repeat(call: Hashable, operands: Sequence[Any]) -> Any:
         for a in operands:
             if not a.flags.aligned:
                 return None
+        # Where `_run` has nothing to do but to run it.
         lasting = prepared.trial is None and (prepared.watch is None or config.tuning == "off")
         if plan is not None and lasting and not observed:
             results = prepared.make()

@@ -173,16 +173,15 @@ class Helpers:
 
     def scatter(self, name: str, lanes: int, space: str) -> str:
         """Writes the first `n` lanes, `stride` apart."""
-        return self._scatter("scatter", name, lanes, space)
+        return self._scatter("scatter", name, lanes, space, rest=False)
 
     def scatter_rest(self, name: str, lanes: int, space: str) -> str:
         """Writes all lanes but the first `n`, `stride` apart."""
-        return self._scatter("scatter_rest", name, lanes, space)
+        return self._scatter("scatter_rest", name, lanes, space, rest=True)
 
-    def _scatter(self, short: str, name: str, lanes: int, space: str) -> str:
-        """Neighbours are written in halves, quarters, …, others one by one."""
+    def _scatter(self, short: str, name: str, lanes: int, space: str, *, rest: bool) -> str:
+        """Neighbours are written in halves, quarters, …, others one by one; at least one of them is."""
         function, kind = f"{short}{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
-        rest = short == "scatter_rest"
         tests = [f"n {'<=' if rest else '>'} {lane}" for lane in range(lanes)]
         count = f"{lanes} - n" if rest else "n"
         if name == "half":
@@ -201,7 +200,7 @@ class Helpers:
         return function
 
     def _halves(self, name: str, lanes: int, space: str, rest: bool) -> str:
-        """Write the first or last `m` lanes of `v`, of which there are fewer than all."""
+        """Statements that write the first or last `m` lanes of `v`, with m from 0 to less than all."""
         first, other = ("hi", "lo") if rest else ("lo", "hi")
         text, v, size = f"p += {lanes}; " if rest else "", "v", lanes // 2
         while size > 1:

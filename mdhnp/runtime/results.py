@@ -34,6 +34,8 @@ _PAGE = 2 * 1024**2
 _SLACK = 4
 #: A free block goes back to the system when so many large results came after it and none fitted it.
 _AGE = 64
+#: Bytes of free blocks that are not marked. Large results of one call, and little beside what a process takes anyway.
+_FRESH = 256 * 1024**2
 
 _OFFERED = hasattr(mmap, "MADV_FREE")
 
@@ -44,13 +46,14 @@ class Blocks:
     A finalizer runs at any line, also at one of ours, and must not wait for a lock that its own thread holds. So nobody
     waits: who finds the lock taken does without the free blocks.
 
-    There are never more free blocks than an eighth of the machine's memory. Those freed last, up to a fourth of that,
-    stay as they are; the others are marked as memory that the system may take whenever it is short of some, without
+    There are never more free blocks than an eighth of the machine's memory. Those freed last, up to `_FRESH` bytes, stay
+    as they are; the older ones are marked as memory that the system may take whenever it is short of some, without
     writing it anywhere. The next kernel to write into a marked block takes longer: 15 µs/MB with two threads.
     """
 
     def __init__(self, most: int) -> None:
         self.free: list[tuple[int, mmap.mmap]] = []  # with the number of blocks taken before
+        self._marked = 0  # how many of them, from the oldest on, are marked
         self._most = most
         self._taken = 0
         self._lock = threading.Lock()
@@ -68,10 +71,10 @@ class Blocks:
             try:
                 self._taken += 1
                 while self.free and self.free[0][0] < self._taken - _AGE:
-                    del self.free[0]
+                    self._pop(0)
                 for at in range(len(self.free) - 1, -1, -1):
                     if size <= len(self.free[at][1]) <= size + size // _SLACK:
-                        return self.free.pop(at)[1]
+                        return self._pop(at)
             finally:
                 self._lock.release()
         block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -89,12 +92,16 @@ class Blocks:
             finally:
                 self._lock.release()
 
+    def _pop(self, at: int) -> mmap.mmap:
+        self._marked -= at < self._marked
+        return self.free.pop(at)[1]
+
     def _mark(self) -> None:
-        fresh = 0
-        for _, block in reversed(self.free):
-            fresh += len(block)
-            if fresh > self._most // 4:
-                _advise(block, mmap.MADV_FREE)
+        fresh = [len(block) for _, block in self.free[self._marked :]]
+        while sum(fresh) > _FRESH:
+            _advise(self.free[self._marked][1], mmap.MADV_FREE)
+            self._marked += 1
+            del fresh[0]
 
     def after_fork_in_child(self) -> None:
         """Make the lock anew, which a thread of the parent may hold. The blocks are the child's own copies."""

@@ -64,7 +64,7 @@ class Columns:
         return found
 
     def moved(self, n: int) -> npt.NDArray[np.bool_]:
-        """Whether those loops move an input."""
+        """Whether the loops over local tiles move an input; one line a loop."""
         moved = np.array([d in self.facts.depends[n] for d in range(self.facts.h.rank)], bool)
         return np.asarray(moved[self.order].T)
 
