@@ -46,7 +46,7 @@ class Blocks:
     A finalizer runs at any line, also at one of ours, and must not wait for a lock that its own thread holds. So nobody
     waits: who finds the lock taken does without the free blocks.
 
-    There are never more free blocks than an eighth of the machine's memory. Those freed last, up to `_FRESH` bytes, stay
+    There are never more free blocks than an eighth of the machine's memory. Those freed last, up to `_FRESH`, stay
     as they are; the older ones are marked as memory that the system may take whenever it is short of some, without
     writing it anywhere. The next kernel to write into a marked block takes longer: 15 µs/MB with two threads.
     """

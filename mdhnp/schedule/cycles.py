@@ -15,6 +15,8 @@ _FMA_LATENCY = 4
 _L2_BYTES, _L2_ROWS = 40, 16
 #: Cycles an element to copy a tile as it lies; turned in registers, or rows with neighbours; and one by one.
 _COPY = (0.2, 1.0, 1.5)
+#: Cycles to store a result that is computed without vectors.
+_SCALAR = 4.0
 #: Cycles to read a vector of neighbours that may lie outside of the array.
 _BORDER = 12.0
 #: Cycles to begin in another row of an array of which a stencil reads neighbours.
@@ -166,7 +168,11 @@ def visit(c: Columns) -> Floats:
     lanes = elements / c.width
     cycles: Floats
     if not facts.combined:
-        cycles = lanes * np.where(contiguous | (c.width == 1), 1.0, 2.0 * c.width) + 6
+        step = np.ones(len(elements))
+        for d in facts.kept:
+            step = np.where(c.moves[d], abs(facts.output_strides[d]) * facts.h.outputs[0].dtype.itemsize, step)
+        apart = np.where(step < PAGE, 2.0, SCATTERED) * c.width
+        cycles = lanes * np.where(contiguous, 1.0, np.where(c.width == 1, _SCALAR, apart)) + 6
         return cycles
     kept = np.zeros(len(elements), bool)
     for d in facts.kept:

@@ -140,7 +140,8 @@ def _followed(c: Columns, n: int) -> Floats:
         visit = c.lt[:, d] if d in facts.combined else c.pt[:, d]
         run = np.where(going, run * visit, run)
         stops = going & (visit < c.lt[:, d])
-        found = np.where(stops & (_passed(c, d, chain[place + 1 :]) > _FOLLOWED), run, found)
+        lines = np.maximum(run, LINE / facts.h.inputs[n].dtype.itemsize)  # what is left of one waits in a cache
+        found = np.where(stops & (_passed(c, d, chain[place + 1 :]) > _FOLLOWED), lines, found)
         going &= ~stops
     return found
 
