@@ -25,10 +25,10 @@ Call = Callable[[], Any]
 
 #: Seconds between two looks at whether threads rest: OpenBLAS's and OpenMP's spin after a call, OpenBLAS's for 0.12 s.
 PAUSE = 0.02
-#: Seconds for which other processes are watched; their time is counted in steps of 0.01 s.
-WATCHED = 0.04
 #: Seconds to wait, at most, for them to stop.
 SPINNING = 1.0
+#: Seconds for which other processes are watched; their time is counted in steps of 0.01 s.
+WATCHED = 0.04
 #: What other processes, or threads left over from the call before, may take before a sample, in processors.
 QUIET = 0.3
 #: A sample repeats calls until it lasts about this long, in seconds.

@@ -49,7 +49,7 @@ def body(c: Columns) -> Floats:
         loads += vectors * np.where(lanes, _vector_load(c, stride, view.dtype.itemsize), 1.0)
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
         count = vectors * np.where(lanes, c.registers, 1.0)
-        far += _far(c, n, count, np.where(lanes, c.caps.vector_bytes, facts.h.inputs[n].dtype.itemsize))
+        far += _far(c, n, count, np.where(lanes, c.caps.vector_bytes, view.dtype.itemsize))
         paged += _paged(c, n, count)
     reduced = np.zeros(len(c.pt), bool)
     for d in facts.combined:
@@ -160,7 +160,7 @@ def _paged(c: Columns, n: int, count: Floats) -> Floats:
 
 def visit(c: Columns) -> Floats:
     """Cycles to start and store one private tile."""
-    facts = c.facts
+    facts, itemsize = c.facts, c.facts.h.outputs[0].dtype.itemsize
     elements = product(c.pt, facts.kept)
     contiguous = np.zeros(len(elements), bool)
     for d in facts.kept:
@@ -170,14 +170,13 @@ def visit(c: Columns) -> Floats:
     if not facts.combined:
         step = np.ones(len(elements))
         for d in facts.kept:
-            step = np.where(c.moves[d], abs(facts.output_strides[d]) * facts.h.outputs[0].dtype.itemsize, step)
+            step = np.where(c.moves[d], abs(facts.output_strides[d]) * itemsize, step)
         apart = np.where(step < PAGE, 2.0, SCATTERED) * c.width
         cycles = lanes * np.where(contiguous, 1.0, np.where(c.width == 1, _SCALAR, apart)) + 6
         return cycles
     kept = np.zeros(len(elements), bool)
     for d in facts.kept:
         kept |= c.moves[d]
-    itemsize = facts.h.outputs[0].dtype.itemsize
     row = np.ones(len(elements))
     for d in facts.kept:
         row = np.where(abs(facts.output_strides[d]) == facts.output_step, c.pt[:, d], row)
