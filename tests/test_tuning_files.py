@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -138,6 +139,32 @@ def test_many_who_find_the_same_damage_set_it_aside_once(tuned: TuningCache) -> 
     assert len(tuned.entries()) == 6
 
 
+def test_no_file_is_set_aside_while_another_opens_it(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned.path.parent.mkdir()
+    tuned.path.write_text("nothing to see here" * 100)
+    opened, go_on = threading.Event(), threading.Event()
+    check = schema.check_stamp
+
+    def slowly(db: sqlite3.Connection) -> bool:
+        if not opened.is_set():
+            opened.set()
+            assert go_on.wait(10)
+        return check(db)
+
+    monkeypatch.setattr(schema, "check_stamp", slowly)
+    with pytest.warns(RuntimeWarning, match="aside-1") as said, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(again(tuned).put, key(1), entry())
+        assert opened.wait(10)
+        second = pool.submit(again(tuned).put, key(2), entry())
+        time.sleep(0.3)
+        waited = not second.done() and not Path(f"{tuned.path}.aside-1").exists()
+        go_on.set()
+        assert first.result() and second.result()
+    assert waited
+    assert len(said) == 1
+    assert len(tuned.entries()) == 2
+
+
 def test_a_deleted_folder_is_made_again(tuned: TuningCache) -> None:
     tuned.put(key(1), entry())
     for file in tuned.path.parent.iterdir():
@@ -220,7 +247,7 @@ def test_another_programs_lock_ends_the_wait(tuned: TuningCache, monkeypatch: py
 def test_a_network_file_system_gets_no_shared_memory(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_on_network", lambda folder: True)
     tuned.put(key(), entry())
-    assert [file.name for file in tuned.path.parent.iterdir()] == [tuned.path.name]
+    assert {file.suffix for file in tuned.path.parent.iterdir()} == {".sqlite", ".lock"}
     assert again(tuned).get(key()) == entry()
 
 

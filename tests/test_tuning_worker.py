@@ -95,8 +95,9 @@ def misbehave(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
 def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, status: str):
     todo = task(device)
     misbehave(monkeypatch, how)
-    with Worker(todo, limit=20.0 if how != "hang" else 4.0) as worker:
-        found = worker.measure(todo.reference, 1e-3)
+    limit, best = (4.0, 1e-3) if how == "hang" else (20.0, 1.0)
+    with Worker(todo, limit) as worker:
+        found = worker.measure(todo.reference, best)
         assert found.status == status
         assert "signal 9" in found.message or how != "die"
         monkeypatch.setattr(Worker, "serve", ("mdhnp.tuning.bench", "serve"))

@@ -16,7 +16,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -157,7 +157,9 @@ class Database:
             if held is not None and (held[1] != identity or identity is None):
                 held[0].close()
                 held = None
-            held = held or self._open()
+            if held is None:
+                with self._in_place():
+                    held = self._open()
             yield held[0]
         except BaseException:
             if held is not None:
@@ -171,8 +173,23 @@ class Database:
                     self._free.append(held)
                 self._gate.notify_all()
 
-    def _open(self) -> tuple[sqlite3.Connection, _Identity | None]:
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Let nobody set the file aside during the block.
+
+        SQLite opens the file first and the write-ahead log, which it finds by name, later: the log could be that of the
+        next file, and be truncated under the feet of those who use it.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as block:
+            with suppress(OSError):  # where no lock can be made, no file can be renamed
+                block.enter_context(self._lock(shared=True))
+            yield
+
+    def _lock(self, *, shared: bool = False) -> AbstractContextManager[None]:
+        return file_lock(Path(f"{self.path}.lock"), _PATIENCE, shared=shared)
+
+    def _open(self) -> tuple[sqlite3.Connection, _Identity | None]:
         db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             identity = self._identity()
@@ -206,7 +223,7 @@ class Database:
             )
 
     def _set_aside(self, identity: _Identity | None) -> Path | None:
-        with self._gate, file_lock(Path(f"{self.path}.lock"), _PATIENCE):
+        with self._gate, self._lock():
             if identity is None or self._identity() != identity:
                 return None  # another process did it
             number = 1

@@ -66,31 +66,34 @@ class Process(NamedTuple):
 
 
 @contextmanager
-def file_lock(path: Path, patience: float) -> Iterator[None]:
-    """Keep other processes out while the block runs; the lock ends with its process.
+def file_lock(path: Path, patience: float, *, shared: bool = False) -> Iterator[None]:
+    """Keep other threads and processes out while the block runs; the lock ends with its process.
 
     Parameters
     ----------
     path : Path
         File to lock, made if it is missing.
     patience : float
-        Seconds to wait for another process.
+        Seconds to wait for another one.
+    shared : bool
+        Whether others that share it may be in their blocks meanwhile.
 
     Raises
     ------
     OSError
-        If the file cannot be made, or another process holds it for too long.
+        If the file cannot be made, or another one holds it for too long.
     """
     try:
         import fcntl
     except ImportError:  # not POSIX
         yield
         return
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     with open(path, "ab") as lock:
         deadline = time.monotonic() + patience
         while True:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, kind | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
