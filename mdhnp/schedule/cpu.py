@@ -253,7 +253,10 @@ def _scans(facts: Facts, caps: DeviceCaps) -> Iterator[Schedule]:
     for vector, width in vector_choices(facts, caps):
         if vector in facts.combined:
             continue
-        private = tuple(width if k == vector else 4 if k == d and h.extents[d] >= 4 else 1 for k in range(h.rank))
+        # Rows of a few vectors: with one, each step of the scan takes one line of another page.
+        most = max(h.extents[vector] // (4 * caps.compute_units), width)
+        lanes = next(n * width for n in (8, 4, 2, 1) if n * width <= most)
+        private = tuple(lanes if k == vector else 4 if k == d and h.extents[d] >= 4 else 1 for k in range(h.rank))
         tile = tuple(h.extents[d] if k == d else min(private[k], h.extents[k]) for k in range(h.rank))
         tiles = [-(-n // t) for n, t in zip(h.extents, tile, strict=True)]
         s = replace(plain, private_tile=private, local_tile=tile, vector_dim=vector, vector_width=width)

@@ -49,7 +49,7 @@ def body(c: Columns) -> Floats:
         loads += vectors * np.where(lanes, _vector_load(c, stride, view.dtype.itemsize), 1.0)
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
         count = vectors * np.where(lanes, c.registers, 1.0)
-        far += _far(c, n, count, np.where(lanes, c.caps.vector_bytes, view.dtype.itemsize))
+        far += _far(c, n, count, view.dtype.itemsize * np.where(lanes, c.width / c.registers, 1.0))
         paged += _paged(c, n, count)
     reduced = np.zeros(len(c.pt), bool)
     for d in facts.combined:
@@ -77,6 +77,9 @@ def _vector_load(c: Columns, stride: Floats, itemsize: int) -> Floats:
 def _packed_stride(c: Columns, n: int) -> Floats:
     """Distance of lanes in a packed tile: 1 where the vector's axis is blocked, which register tiles are."""
     stride = np.ones(len(c.pt))
+    for d in c.facts.kept:
+        steps = [abs(index.coefficients[d]) for index in c.facts.h.inputs[n].accesses[0] if d in index.dims()]
+        stride = np.where(c.moves[d], max(steps, default=1), stride)
     for d in c.facts.combined:
         stride = np.where(c.moves[d] & (d in c.facts.depends[n]) & (d != c.facts.loop_order[-1]), 2.0, stride)
     return stride
@@ -124,11 +127,14 @@ def _far(c: Columns, n: int, count: Floats, width: Floats) -> Floats:
     if not facts.combined or facts.loop_order[-1] not in facts.depends[n]:
         return np.zeros(len(count))
     itemsize = facts.h.inputs[n].dtype.itemsize
-    swept = product(c.pt, facts.depends[n]) * _trips(c, n) * itemsize
+    # Results in registers wait for all local tiles of the reduction.
+    through = (c.results == PRIVATE) & (product(c.tiles, facts.combined) > 1) & ~c.packed[:, n]
+    trips = product(c.extents / c.pt, set(facts.combined) & facts.depends[n])
+    swept = product(c.pt, facts.depends[n]) * np.where(through, trips, _trips(c, n)) * itemsize
     # Until the next private tile that reads the same, the loops inside of that one sweep over more.
     again = np.zeros(len(count), bool)
     for d in (d for d in reversed(facts.loop_order) if d in facts.kept):
-        steps = np.ceil(c.lt[:, d] / c.pt[:, d])
+        steps = np.where(through, c.per_group[:, d], np.ceil(c.lt[:, d] / c.pt[:, d]))
         if d in facts.depends[n]:
             swept = swept * np.where(again, 1.0, steps)
         else:
