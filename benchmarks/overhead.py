@@ -67,13 +67,10 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
         assert plan is not None
         state = plan._make_state()
         outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
-        bound = state.memory.bind(device.queue, arrays, outputs)
+        queue, enqueue = device.queue, cl.enqueue_nd_range_kernel
+        bound = state.bind(queue, arrays, outputs)
         assert not state.memory.transient and len(state.launches) == 1
         launch = state.launches[0]
-        queue, enqueue = device.queue, cl.enqueue_nd_range_kernel
-
-        for index, slot in launch.bindings:
-            launch.set_arg(index, bound[slot])
         result = next((index, bound[slot]) for index, slot in launch.bindings if slot == len(arrays))
 
         def bare() -> None:
@@ -95,9 +92,8 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
                     times.append(clock() - begin)
         known = ("einsum", "ij,jk->ik", None)
         steps = {
-            "plan looked up": _least(lambda: dispatch._plans.get(dispatch._key(known, arrays))),
+            "plan looked up": _least(lambda: dispatch._find(dispatch._plans, known, device, "never", arrays)),
             "result allocated": _least(prepared.make),
-            "addresses taken": _least(lambda: state.memory.bind(queue, arrays, outputs)),
             "result's argument set": _least(lambda: launch.set_arg(*result)),
         }
     found = [(min(times) / 1000, median(times) / 1000) for times in taken]

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import native
 from mdhnp.mdh import MdHom, interpret
 from mdhnp.plans import NoDoublePrecision, Prepared, prepare
-from mdhnp.runtime.devices import default_device
+from mdhnp.runtime.devices import Device, default_device
 from mdhnp.runtime.memory import Layout
 from mdhnp.settings import Tuning, config
 from mdhnp.tuning.host import host_for
@@ -59,9 +60,9 @@ class _Plans:
         self.lock = threading.RLock()
 
     def find(self, key: Hashable) -> tuple[Prepared | None, int]:
-        """Give the plan, if it is an old one, and the epoch."""
+        """Give the plan, of whichever generation, and the epoch."""
         with self.lock:
-            return self.old.get(key), self.epoch
+            return self.young.get(key) or self.old.get(key), self.epoch
 
     def keep(self, key: Hashable, prepared: Prepared, epoch: int) -> Prepared:
         """Keep a plan, and give the one to use: that of another thread which was faster, and may be tuned by now.
@@ -119,21 +120,33 @@ def computes_doubles() -> bool:
     return default_device().caps.fp64
 
 
-def _key(call: Hashable, arrays: Sequence[Array]) -> Hashable:
+def _key(call: Hashable, device: Device, host: str, arrays: Sequence[Array]) -> Hashable:
     """Give the key of a plan: all that a kernel or the choice between it and NumPy depends on."""
     # Numbers tell long from long long, which are equal but not the same.
-    kinds = [part for a in arrays for part in (a.shape, a.strides, a.dtype.num)]
-    return (call, default_device(), config.host, *kinds)
+    return (call, device, host, *[part for a in arrays for part in (a.shape, a.strides, a.dtype.num)])
 
 
-def repeat(call: Hashable, operands: Sequence[Any]) -> Any:
+def _find_plan(
+    plans: dict[Hashable, Prepared], call: Hashable, device: Device, host: str, operands: Sequence[Any]
+) -> Prepared | None:
+    """Look up the plan; None where none is found, and for operands that are not what kernels can address."""
+    for a in operands:
+        if type(a) is not np.ndarray or not a.dtype.isnative or not a.flags.aligned:
+            return None
+    return plans.get(_key(call, device, host, operands))
+
+
+_find = _find_plan if native.find_plan is None else native.find_plan
+
+
+def repeat(call: Hashable, operands: tuple[Any, ...]) -> Any:
     """Make a call of one result again, if its plan is there: the short way, without a look at what it computes.
 
     Parameters
     ----------
     call : hashable
         As :func:`run` takes it.
-    operands : sequence
+    operands : tuple
         As a user gives them.
 
     Returns
@@ -141,46 +154,35 @@ def repeat(call: Hashable, operands: Sequence[Any]) -> Any:
     ndarray or scalar or None
         What the user gets; None where there is no plan, or the operands are not what kernels can address.
     """
-    key: Hashable
-    if len(operands) == 2:  # the most frequent, without a loop: this is a good part of a small call
-        a, b = operands
-        if type(a) is not np.ndarray or type(b) is not np.ndarray:
-            return None
-        one, other = a.dtype, b.dtype
-        if not one.isnative or not other.isnative:
-            return None
-        # As `_key` gives it.
-        key = (call, default_device(), config.host, a.shape, a.strides, one.num, b.shape, b.strides, other.num)
-    else:
-        for a in operands:
-            if type(a) is not np.ndarray or not a.dtype.isnative:
-                return None
-        key = _key(call, operands)
-    prepared = _plans.get(key)
+    device, mode = default_device(), config.host
+    prepared = _find(_plans, call, device, mode, operands)
     if prepared is None:
         return None
-    host, plan = prepared.host, prepared.plan
-    observed = _observers.get()
-    if host is not None and not observed:
-        host.count.calls += 1
-        result = host.compute(*operands)
+    if prepared.host is not None and not _observers.get():
+        prepared.host.count.calls += 1
+        result = prepared.host.compute(*operands)
     else:
-        for a in operands:
-            if not a.flags.aligned:
-                return None
-        # Where `_run` has nothing to do but to run it.
-        lasting = prepared.trial is None and (prepared.watch is None or config.tuning == "off")
-        if plan is not None and lasting and not observed:
-            results = prepared.make()
-            plan(operands, results)
-        else:
-            results = _run(key, prepared, operands)
+        results = _run_ready(prepared, operands)
+        if results is None:
+            results = _run(_key(call, device, mode, operands), prepared, operands)
         result = results[0]
     return result if result.ndim else result[()]
 
 
+def _run_ready(prepared: Prepared, arrays: tuple[Any, ...]) -> tuple[Array, ...] | None:
+    """Run a plan with which nothing else is to be done; None where there is."""
+    plan = prepared.plan
+    if plan is None or prepared.trial is not None or _observers.get():
+        return None
+    if prepared.watch is not None and config.tuning != "off":
+        return None
+    results = prepared.make()
+    plan(arrays, results)
+    return results
+
+
 def run(
-    call: Hashable, arrays: Sequence[Array], build: Callable[[], MdHom], owner: object | None = None
+    call: Hashable, arrays: tuple[Array, ...], build: Callable[[], MdHom], owner: object | None = None
 ) -> tuple[Array, ...]:
     """Run an MDH on arrays.
 
@@ -189,7 +191,7 @@ def run(
     call : hashable
         What is computed, as far as shapes, strides, dtypes and the device do not say. The first part of a tuple is the
         function's name.
-    arrays : sequence of ndarray
+    arrays : tuple of ndarray
         One an input view, of native byte order and aligned.
     build : callable
         Gives the MDH for these arrays; called where no plan is found.
@@ -201,8 +203,11 @@ def run(
     tuple of ndarray
         New C-contiguous arrays, one an output view.
     """
-    key = _key(call, arrays)
-    prepared = _plans.get(key)
+    device, mode = default_device(), config.host
+    prepared = _find(_plans, call, device, mode, arrays)
+    if prepared is not None and (results := _run_ready(prepared, arrays)) is not None:
+        return results
+    key = _key(call, device, mode, arrays)
     if prepared is None:
         prepared, epoch = _cache.find(key)
         if prepared is None:

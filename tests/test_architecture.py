@@ -12,7 +12,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "mdh": (),
     "schedule": ("mdhnp.mdh",),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
-    "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program"),
+    "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native"),
     "frontend": ("mdhnp.mdh", "mdhnp.dispatch", "mdhnp.settings"),
 }
 

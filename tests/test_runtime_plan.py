@@ -1,5 +1,6 @@
 """Plans: right results for every way of memory, many threads, several kernels, and clear errors."""
 
+import ctypes
 import gc
 import os
 import shutil
@@ -25,17 +26,32 @@ from mdhnp.runtime.plan import LaunchError, Plan
 from mdhnp.runtime.programs import BuildError
 
 Array = NDArray[np.float32]
+#: clEnqueueNDRangeKernel's type, as far as it matters: numbers and addresses.
+ENQUEUE = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 9)
 A, B, OUT, TEMPORARY = Argument("input", 0), Argument("input", 1), Argument("output", 0), Argument("temporary", 0)
-WAYS = [SystemMemory, HostBuffers, DeviceBuffers]
+WAYS = {
+    "SystemMemory": SystemMemory,
+    "SystemMemory in Python": SystemMemory,
+    "HostBuffers": HostBuffers,
+    "DeviceBuffers": DeviceBuffers,
+}
 
 
-@pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
+@pytest.fixture(params=WAYS)
 def anyhow(request: pytest.FixtureRequest, device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
     """Give a device whose plans use one given way of memory, also where another is faster."""
-    if request.param is SystemMemory and not (device.svm and device.kind == "cpu"):
+    way = WAYS[request.param]
+    if way is SystemMemory and not (device.svm and device.kind == "cpu"):
         pytest.skip("the device cannot reach the host's memory")
-    monkeypatch.setattr(launches, "memory_for", request.param)
+    if request.param.endswith("in Python"):
+        without_compiled_code(monkeypatch)
+    monkeypatch.setattr(launches, "memory_for", way)
     return device
+
+
+def without_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let new plans launch kernels as where the package was installed without a C compiler."""
+    monkeypatch.setattr(launches, "_functions", lambda: None)
 
 
 def copy_of(array: Array) -> Program:
@@ -206,6 +222,7 @@ def test_an_array_larger_than_a_buffer_may_be_is_a_memory_error(anyhow: Device) 
 
 @pytest.mark.parametrize("code", [cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, cl.status_code.OUT_OF_RESOURCES])
 def test_a_full_device_is_emptied_then_reported(device: Device, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    without_compiled_code(monkeypatch)
     a = np.ones(8, np.float32)
     out = np.empty_like(a)
     layout = Layout.of(a)
@@ -229,6 +246,10 @@ def test_a_full_device_is_emptied_then_reported(device: Device, monkeypatch: pyt
 
 
 def test_a_failing_launch_names_kernel_and_sizes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse = ENQUEUE(lambda *_: int(cl.status_code.OUT_OF_RESOURCES))
+    if (functions := launches._functions()) is not None:
+        refusing = (functions[0], ctypes.cast(refuse, ctypes.c_void_p).value, *functions[2:])
+        monkeypatch.setattr(launches, "_functions", lambda: refusing)
     a = np.ones(8, np.float32)
     out = np.empty_like(a)
     plan = Plan(device, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])

@@ -51,7 +51,9 @@ def contract(function: str, terms: Terms, output: str, arrays: Sequence[Array], 
         If a path does not contract all operands.
     """
     if len(arrays) < 3 or optimize is False or optimize is None:
-        return run((function, (terms, output), dtype), arrays, partial(contraction, terms, output, arrays, dtype))[0]
+        return run(
+            (function, (terms, output), dtype), tuple(arrays), partial(contraction, terms, output, arrays, dtype)
+        )[0]
     left = list(arrays)
     # Temporaries of float16 operands are float32, as all of it would be in one kernel.
     computed = np.float32 if dtype == np.float16 else dtype

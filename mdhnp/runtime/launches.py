@@ -3,17 +3,20 @@
 Takes a device, a compiled program and the arrays' layouts; gives :class:`State`. It must not launch anything.
 """
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
 from mdhnp.codegen.program import Kernel, Program
+from mdhnp.native import Launcher
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.memory import Layout, Memory, memory_for
+from mdhnp.runtime.memory import Layout, Memory, SystemMemory, memory_for
 
 __all__ = ["Launch", "LaunchError", "State", "lacks_memory", "make_state", "translated"]
 
@@ -60,6 +63,23 @@ class State:
     launches: tuple[Launch, ...]  # first, so that kernels go before the buffers that they point at
     memory: Memory
     temporaries: tuple[Any, ...]
+    native: "Launcher | None"  # launches without Python, where kernels work on the arrays' own memory
+
+    def bind(self, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> list[Any]:
+        """Set what changes from call to call, and give it: one argument for each input, then for each output."""
+        bound = self.memory.bind(queue, arrays_in, arrays_out)
+        for launch in self.launches:
+            for index, slot in launch.bindings:
+                launch.set_arg(index, bound[slot])
+        return bound
+
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], arrays_out: Sequence[Any]) -> None:
+        """Wait for the last launch, see that the results are in `arrays_out`, and let go of what was bound."""
+        self.memory.complete(event, queue, bound, arrays_out)
+        if self.memory.transient:
+            self.unbind()
+        if self.native is not None:
+            self.native.forget()
 
     def unbind(self) -> None:
         """Make kernels forget buffers that are about to go: a freed buffer that is still set has crashed PoCL."""
@@ -123,7 +143,32 @@ def make_state(
                 bindings.append((index, argument.position + (len(inputs) if argument.role == "output" else 0)))
         items = (description.global_size,), (description.local_size,)
         launches.append(Launch(kernel, kernel.set_arg, *items, tuple(bindings), where))
-    return State(tuple(launches), memory, temporaries)
+    return State(tuple(launches), memory, temporaries, _native_launcher(device, memory, launches))
+
+
+def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch]) -> "Launcher | None":
+    functions = _functions()
+    if functions is None or not isinstance(memory, SystemMemory):
+        return None
+    kernels = tuple((launch.kernel.int_ptr, *launch.global_size, *launch.local_size) for launch in launches)
+    bindings = tuple((n, *binding) for n, launch in enumerate(launches) for binding in launch.bindings)
+    return Launcher(functions, device.queue.int_ptr, memory.lows, kernels, bindings)
+
+
+@lru_cache(maxsize=1)
+def _functions() -> tuple[int, int, int, int] | None:
+    """Addresses of the functions that pyopencl itself calls; None without compiled code of ours, or before OpenCL 2."""
+    if Launcher is None:
+        return None
+    try:
+        library = ctypes.CDLL(cl._cl.__file__)
+        set_pointer, enqueue, wait_for, release = (
+            ctypes.cast(getattr(library, f"cl{name}"), ctypes.c_void_p).value or 0
+            for name in ("SetKernelArgSVMPointer", "EnqueueNDRangeKernel", "WaitForEvents", "ReleaseEvent")
+        )
+    except (AttributeError, OSError):
+        return None
+    return set_pointer, enqueue, wait_for, release
 
 
 def _check(device: Device, kernel: cl.Kernel, description: Kernel, where: str) -> None:

@@ -6,7 +6,7 @@ element, and the code generator's offsets count from there.
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -22,24 +22,6 @@ __all__ = ["DeviceBuffers", "HostBuffers", "Layout", "Memory", "SystemMemory", "
 _ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 _LARGE = 1024**2  # bytes: waiting for a copy of this size costs little beside the copy
 _SVM: Any = cl.SVM
-
-# An array object begins with Python's header, two words, then the address of its first element (NumPy's C interface,
-# the same in all of NumPy 2). Reading it there takes a tenth of the time of `__array_interface__`, which is a
-# microsecond per argument.
-_HEADER = object.__basicsize__ // 8
-_words = (ctypes.c_uint64 * 2**59).from_address(0)
-
-
-def _peeked(arrays: Iterable[np.ndarray[Any, Any]]) -> list[int]:
-    return [_words[(id(array) >> 3) + _HEADER] for array in arrays]
-
-
-def _asked(arrays: Iterable[np.ndarray[Any, Any]]) -> list[int]:
-    return [int(array.__array_interface__["data"][0]) for array in arrays]
-
-
-_probe = (np.zeros(1),)
-_addresses = _peeked if _peeked(_probe) == _asked(_probe) else _asked
 
 
 @dataclass(frozen=True)
@@ -92,7 +74,7 @@ class Layout:
 
     def bytes_of(self, array: np.ndarray[Any, Any]) -> ctypes.Array[ctypes.c_char]:
         """View all bytes from the lowest to the highest, writable or not; `array` must outlive the view."""
-        return self._view(_addresses((array,))[0] + self.low)
+        return self._view(array.__array_interface__["data"][0] + self.low)
 
     @cached_property
     def _view(self) -> Callable[[int], ctypes.Array[ctypes.c_char]]:
@@ -112,10 +94,7 @@ class Memory(Protocol):
     transient: bool
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Give kernel arguments: one for each input, then for each output; None where the last call's is right.
-
-        Nothing at all where all of them are.
-        """
+        """Give kernel arguments: one for each input, then for each output."""
 
     def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], outputs: Sequence[Any]) -> None:
         """Wait for the last launch, and see that the results are in `outputs`."""
@@ -132,17 +111,15 @@ class SystemMemory:
     def __init__(self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         self._layouts = [*inputs, *outputs]
         self._direct = [layout.contiguous for layout in self._layouts]
-        self._bound = [0] * len(self._layouts)
+
+    @property
+    def lows(self) -> tuple[int, ...]:
+        """Of each input, then each output, the bytes from its first element to the lowest; zero or less."""
+        return tuple(layout.low for layout in self._layouts)
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Give the arrays' addresses, and None for those that kernels have from the call before."""
-        arrays = (*inputs, *outputs)
-        addresses, before = _addresses(arrays), self._bound
-        if addresses == before:
-            return []
-        self._bound = addresses
-        pairs = enumerate(zip(addresses, before, strict=True))
-        return [None if new == old else self._pointer(n, arrays[n]) for n, (new, old) in pairs]
+        """Give the arrays' addresses."""
+        return [self._pointer(n, array) for n, array in enumerate((*inputs, *outputs))]
 
     def _pointer(self, n: int, array: Any) -> Any:
         if self._direct[n]:

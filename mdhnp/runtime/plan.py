@@ -123,25 +123,18 @@ class Plan:
         if not self._quick and threading.current_thread() is threading.main_thread():
             self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
             return
-        queue = self._queue
         launch: Launch | None = None
         try:
             state = self._states.pop()
         except IndexError:
             state = self._new_state()
         try:
-            memory = state.memory
-            bound = memory.bind(queue, arrays_in, arrays_out)
-            for launch in state.launches:
-                kernel, set_arg, global_size, local_size, bindings, _ = launch
-                if bound:
-                    for index, slot in bindings:
-                        if (argument := bound[slot]) is not None:
-                            set_arg(index, argument)
-                event = _enqueue(queue, kernel, global_size, local_size)
-            memory.complete(event, queue, bound, arrays_out)
-            if memory.transient:
-                state.unbind()
+            # What OpenCL refuses is tried again from here, where its error can be told.
+            if state.native is None or not state.native.launch(arrays_in, arrays_out):
+                bound = state.bind(self._queue, arrays_in, arrays_out)
+                for launch in state.launches:
+                    event = _enqueue(self._queue, launch.kernel, launch.global_size, launch.local_size)
+                state.complete(event, self._queue, bound, arrays_out)
         except BaseException as error:
             if not self._recover(error, launch):
                 raise
@@ -185,11 +178,7 @@ class Plan:
             state = self._new_state()
         fastest = [float("inf")] * len(state.launches)
         try:
-            bound = state.memory.bind(queue, arrays_in, arrays_out)
-            for launch in state.launches:
-                for index, slot in launch.bindings if bound else ():
-                    if (argument := bound[slot]) is not None:
-                        launch.set_arg(index, argument)
+            bound = state.bind(queue, arrays_in, arrays_out)
             for _ in range(repeats):
                 events = []
                 for launch in state.launches:
@@ -197,9 +186,7 @@ class Plan:
                 events[-1].wait()
                 seconds = [(event.profile.end - event.profile.start) * 1e-9 for event in events]
                 fastest = [min(pair) for pair in zip(fastest, seconds, strict=True)]
-            state.memory.complete(events[-1], queue, bound, arrays_out)
-            if state.memory.transient:
-                state.unbind()
+            state.complete(events[-1], queue, bound, arrays_out)
         except BaseException as error:
             with suppress(cl.Error):
                 queue.finish()

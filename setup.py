@@ -1,0 +1,23 @@
+"""Compiles the package's C functions. Everything else about the package stands in pyproject.toml."""
+
+import numpy as np
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+
+class BuildInBoth(build_ext):
+    """Leaves the library beside its source, too: Python started in a checkout imports the package from there."""
+
+    def run(self) -> None:
+        """Build as always, then copy."""
+        super().run()
+        self.copy_extensions_to_source()
+
+
+setup(
+    ext_modules=[
+        # Optional: without a C compiler the package installs and does the same in Python.
+        Extension("mdhnp._native", ["mdhnp/_native.c"], include_dirs=[np.get_include()], optional=True)
+    ],
+    cmdclass={"build_ext": BuildInBoth},
+)
