@@ -110,5 +110,5 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
 
 def _show(host: Host) -> str:
-    here, there = f"{host.seconds * 1e6:.1f} µs", f"{host.launch * 1e6:.1f} µs"
-    return f"{host.name} takes about {here}, the device's smallest call {there} (see mdhnp.config.host)"
+    here, there = f"{host.seconds * 1e6:.1f} µs", f"{host.kernels * 1e6:.1f} µs"
+    return f"{host.name} takes about {here}, kernels {there} (see mdhnp.config.host)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ from mdhnp.tuning.cache import cache
 from mdhnp.tuning.host import Costs, Host, costs_of
 
 #: A device that begins after a millisecond, beside a NumPy like any: all small calls are NumPy's.
-SLOW = Costs(1e-3, 1e-6, 1e-9, {"float32": (2e-11, 1e-10), "float64": (4e-11, 1e-10)})
-#: One that begins at once.
-QUICK = Costs(1e-9, *list(vars(SLOW).values())[1:])
+SLOW = Costs(1e-3, 1e-6, 1e-9, {"float32": (2e-11, 8e-11, 1e-10), "float64": (4e-11, 9e-11, 1e-10)})
+#: One that begins at once, beside a NumPy that does not.
+QUICK = replace(SLOW, launch=1e-9, call=1e-5)
 
 
 @pytest.fixture(autouse=True)
@@ -161,9 +162,30 @@ def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.Monkey
     assert host.host_for("matmul", h[4].launches[0].mdhom, h[4].launches[0].device) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "shapes", "hosted"),
+    [
+        ("ij,jk->ik", ((10, 64), (64, 500)), True),
+        ("ij,kj->ik", ((10, 64), (500, 64)), False),
+        ("ij,kj->ki", ((500, 64), (10, 64)), False),
+        ("ij,jk->ki", ((500, 64), (64, 10)), False),
+        ("ji,jk->ik", ((64, 10), (64, 500)), True),
+        ("ij,j->i", ((100, 64), (64,)), True),
+    ],
+)
+def test_products_that_take_numpy_longer_are_kernels(
+    monkeypatch: pytest.MonkeyPatch, text: str, shapes: Any, hosted: bool
+) -> None:
+    monkeypatch.setattr(host, "costs_of", lambda device: replace(SLOW, launch=1e-5))
+    operands = [np.ones(shape, np.float32) for shape in shapes]
+    found, hosts = seen(mdhnp.einsum, text, *operands)
+    assert isinstance(hosts[0], Host) == hosted
+    np.testing.assert_array_equal(found, np.einsum(text, *operands))
+
+
 def test_explain_says_so() -> None:
     text = str(mdhnp.explain(mdhnp.matmul, np.ones((3, 3)), np.ones((3, 3))))
-    assert "computed  by NumPy: numpy.dot takes about 1.0 µs, the device's smallest call 1000.0 µs" in text
+    assert "computed  by NumPy: numpy.dot takes about 1.0 µs, kernels 1003.0 µs" in text
     assert "config.host" in text
     text = str(mdhnp.explain(mdhnp.einsum, "ij,ij->", np.ones((3, 3)), np.ones((3, 3))))
     assert 'numpy.einsum("ab,ab->")' in text

@@ -1,8 +1,8 @@
-"""The host cut-off: which calls NumPy has computed before a device has begun.
+"""The host cut-off: which calls NumPy has computed before a device is done.
 
-Takes MDHs, gives a NumPy function that computes the same where it is fast enough. NumPy's time is estimated from a few
-constants, which are measured once for each device and kept in the tuning cache, as is the time of the device's smallest
-call. So the choice is the same in every process. It must not know how calls are dispatched.
+Takes MDHs, gives a NumPy function that computes the same where it is fast enough. Both times are estimated from a few
+constants, which are measured once for each device and kept in the tuning cache. So the choice is the same in every
+process. It must not know how calls are dispatched.
 """
 
 import json
@@ -28,8 +28,14 @@ __all__ = ["Costs", "Host", "costs_of", "host_counts", "host_for"]
 
 Array = npt.NDArray[Any]
 
-#: No call of more points is worth the question, since no NumPy computes it while a device begins.
+#: No call of more points is worth the question: beyond, no NumPy is faster.
 _SMALL = 2**22
+
+#: Seconds that a call of kernels takes beside the launch, for its plan and its result; and to wake the other cores.
+_OURS, _WAKE = 3e-6, 5e-6
+
+#: Types that BLAS multiplies matrices of.
+_PRODUCTS = ("float32", "float64")
 
 #: Types in which NumPy's einsum takes many times as long for a product as in float64.
 _SLOW = ("float16", "complex64", "complex128")
@@ -57,8 +63,9 @@ class Costs:
         NumPy's smallest matrix product or einsum.
     einsum : float
         One more product of an einsum.
-    product : dict of str to (float, float)
-        By dtype: one more multiplication and addition of a matrix product, one more element in its operands.
+    product : dict of str to (float, float, float)
+        By dtype: one more multiplication and addition of a matrix product, the same where the right operand's rows lie
+        along the sum (BLAS calls it transposed), one more element in its operands.
     slow : dict of str to float
         By dtype: as `einsum`, for results that take NumPy much longer.
     """
@@ -66,7 +73,7 @@ class Costs:
     launch: float
     call: float
     einsum: float
-    product: dict[str, tuple[float, float]]
+    product: dict[str, tuple[float, float, float]]
     slow: dict[str, float] = field(default_factory=dict)
 
 
@@ -82,8 +89,8 @@ class Host:
         What it is, for people.
     seconds : float
         Its time, estimated.
-    launch : float
-        Seconds of the device's smallest call.
+    kernels : float
+        That of kernels, estimated.
     count : Count
         Of the calls that it has computed.
     """
@@ -91,7 +98,7 @@ class Host:
     compute: Callable[..., Any]
     name: str
     seconds: float
-    launch: float
+    kernels: float
     count: "Count" = field(repr=False, compare=False)
 
 
@@ -125,7 +132,7 @@ def host_counts() -> dict[str, int]:
 
 
 def host_for(function: str, h: MdHom, device: Device) -> Host | None:
-    """Give what NumPy computes an MDH with faster than `device` begins to, or None if there is nothing.
+    """Give what NumPy computes an MDH with faster than `device`, or None if there is nothing.
 
     Parameters
     ----------
@@ -140,17 +147,22 @@ def host_for(function: str, h: MdHom, device: Device) -> Host | None:
     if text is None:
         return None
     costs = costs_of(device)
-    operands, dtypes = (*h.inputs, *h.outputs), {v.dtype for v in (*h.inputs, *h.outputs)}
-    product = _matrix_product(text) if len(dtypes) == 1 else None
-    if product is not None and (rate := costs.product.get(dtypes.pop().name)) is not None:
+    operands, result = (*h.inputs, *h.outputs), h.outputs[0].dtype.name
+    product = _matrix_product(text) if len({v.dtype for v in operands}) == 1 else None
+    point, turned, element = costs.product.get(result, costs.product["float32"])
+    if product is not None and result in costs.product:
         compute, name = product, "numpy.dot"
-        seconds = costs.call + h.points * rate[0] + sum(prod(v.shape) for v in operands) * rate[1]
+        seconds = costs.call + h.points * (turned if _turned(h) else point)
+        seconds += sum(prod(v.shape) for v in operands) * element
     else:
         compute, name = _general(text, len(h.inputs)), f'numpy.einsum("{text}")'
-        seconds = costs.call + h.points * costs.slow.get(h.outputs[0].dtype.name, costs.einsum)
-    if seconds >= costs.launch:
+        seconds = costs.call + h.points * costs.slow.get(result, costs.einsum)
+    # One core computes about as fast as NumPy's matrix product.
+    alone = h.points * point
+    kernels = costs.launch + _OURS + min(alone, _WAKE + alone / device.caps.compute_units)
+    if seconds >= kernels:
         return None
-    return Host(compute, name, seconds, costs.launch, _counts.setdefault(function, Count()))
+    return Host(compute, name, seconds, kernels, _counts.setdefault(function, Count()))
 
 
 def _matrix_product(text: str) -> Callable[[Any, Any], Any] | None:
@@ -171,6 +183,16 @@ def _matrix_product(text: str) -> Callable[[Any, Any], Any] | None:
     if turn_a:
         return (lambda a, b: _dot(a.T, b.T)) if turn_b else lambda a, b: _dot(a.T, b)
     return (lambda a, b: _dot(a, b.T)) if turn_b else _dot
+
+
+def _turned(h: MdHom) -> bool:
+    """Whether a product's right operand, the one with the result's last dimension, is contiguous along the sum."""
+    if len(h.dims("cc")) < 2:
+        return False
+    (k,) = h.dims("pw")
+    strides = [v.linear(v.accesses[0]).coefficients for v in (*h.inputs, *h.outputs)]
+    last = min(h.dims("cc"), key=lambda d: abs(strides[-1][d]))
+    return any(right[last] and abs(right[k]) == 1 and abs(right[last]) > 1 for right in strides[:-1])
 
 
 def _general(text: str, operands: int) -> Callable[..., Any]:
@@ -200,7 +222,7 @@ def _read(text: str) -> Costs | None:
     """Read what :func:`costs_of` wrote; None if it is damaged."""
     try:
         read = json.loads(text)
-        product = {str(dtype): (float(point), float(element)) for dtype, (point, element) in read["product"].items()}
+        product = {name: (float(a), float(b), float(c)) for name in _PRODUCTS for a, b, c in [read["product"][name]]}
         slow = {str(dtype): float(seconds) for dtype, seconds in read["slow"].items()}
         return Costs(float(read["launch"]), float(read["call"]), float(read["einsum"]), product, slow)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -214,11 +236,12 @@ def _measure(device: Device) -> Costs:
     launch, call = _seconds(partial(trivial, [x], [y])), _seconds(partial(_dot, tiny, tiny))
     einsum = (_seconds(partial(_einsum, "ij,jk->ik", ones, ones)) - call) / 32**3
     product = {}
-    for dtype in (np.float32, np.float64):
-        square, wide = np.ones((64, 64), dtype), np.ones((256, 256), dtype)
+    for name in _PRODUCTS:
+        square, wide = np.ones((64, 64), name), np.ones((256, 256), name)
         point = max(_seconds(partial(_dot, square, square)) - call, 0.0) / 64**3
+        turned = max(_seconds(partial(_dot, wide[:16, :64], wide[:, :64].T)) - call, 0.0) / (16 * 64 * 256)
         element = max(_seconds(partial(_dot, wide, wide[0])) - call - 256**2 * point, 0.0) / 256**2
-        product[np.dtype(dtype).name] = (point, element)
+        product[name] = (point, max(turned, point), element)
     slow = {}
     for name in _SLOW:
         few = np.ones((16, 16), name)
