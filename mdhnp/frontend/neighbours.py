@@ -60,6 +60,9 @@ def trace_neighbours(
     return offsets, trace(apply, [dtype] * len(offsets), what="stencil")
 
 
+_NUMBERS = (bool, int, float, np.number)
+
+
 def identity(function: Callable[..., Any]) -> Hashable | None:
     """Give what fixes the function's result, its code and the numbers it refers to; None where that cannot be told.
 
@@ -74,8 +77,10 @@ def identity(function: Callable[..., Any]) -> Hashable | None:
     numbers: list[Hashable] = []
     cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
     for value in (*cells, *(function.__defaults__ or ()), *(known[name] for name in names if name in known)):
-        if isinstance(value, bool | int | float | np.number):
-            numbers.append((type(value), repr(value)))
+        if isinstance(value, _NUMBERS):
+            # As bytes or digits: 0.0 equals -0.0, and NaN nothing.
+            exactly = value.tobytes() if isinstance(value, np.number) else repr(value)
+            numbers.append((type(value), exactly))
         elif value is np or isinstance(value, np.ufunc):
             numbers.append(value)
         else:

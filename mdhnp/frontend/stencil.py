@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mdhnp import dispatch
 from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
-from mdhnp.frontend.operands import prepare, unsupported
+from mdhnp.frontend.operands import fits, prepare, unsupported
 from mdhnp.mdh import Affine, Function, MdHom, cc, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
@@ -91,16 +91,21 @@ def stencil(
         raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
     if (known := _repeated(a, weights, _MODES[mode], cval)) is not None:
         return known
-    (array,) = prepare((a,))
-    if type(array) is not np.ndarray:
-        raise TypeError(f"a: a {type(array).__name__} cannot be computed; convert it, as with np.asarray")
+    array: npt.NDArray[Any] = a if fits(a) else _converted(a)  # type: ignore[assignment]
     if array.ndim == 0:
         raise ValueError("a: has no axes, a stencil needs one or more")
-    if unsupported((array,)) is not None:
-        raise TypeError(f"a: dtype {array.dtype} cannot be computed; NumPy's numbers from bool to complex128 can")
     if callable(weights):
         return _of_function(array, weights, _MODES[mode], cval)
     return _of_weights(array, np.asarray(weights), _MODES[mode], cval)
+
+
+def _converted(a: npt.ArrayLike) -> npt.NDArray[Any]:
+    (array,) = prepare((a,))
+    if type(array) is not np.ndarray:
+        raise TypeError(f"a: a {type(array).__name__} cannot be computed; convert it, as with np.asarray")
+    if unsupported((array,)) is not None:
+        raise TypeError(f"a: dtype {array.dtype} cannot be computed; NumPy's numbers from bool to complex128 can")
+    return array
 
 
 def _repeated(a: Any, weights: Any, mode: str, cval: float) -> Any:
