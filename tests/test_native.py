@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from mdhnp import dispatch, native
 from mdhnp.runtime.devices import Device
 
-pytestmark = pytest.mark.skipif(native.Launcher is None, reason="the package was installed without a C compiler")
+compiled = pytest.mark.skipif(native.Launcher is None, reason="the package was installed without a C compiler")
 
 
 class Subclass(np.ndarray):
@@ -44,6 +44,7 @@ ARRAYS = hnp.arrays(
 OPERANDS = st.lists(st.builds(lambda a, view: VIEWS[view](a), ARRAYS, st.sampled_from(sorted(VIEWS))), max_size=4)
 
 
+@compiled
 @given(OPERANDS, st.booleans())
 def test_a_plan_is_found_by_the_same_key(operands: list[Any], there: bool) -> None:
     given_: Any = ("einsum", object(), "auto", tuple(operands))
@@ -53,6 +54,7 @@ def test_a_plan_is_found_by_the_same_key(operands: list[Any], there: bool) -> No
     assert native.find_plan(plans, *given_) == dispatch._find_plan(plans, *given_)
 
 
+@compiled
 def test_a_search_keeps_nothing_alive() -> None:
     call, device, a = object(), object(), np.ones((300, 400))
     counts = [sys.getrefcount(o) for o in (call, device, a, None)]
@@ -67,6 +69,7 @@ def test_a_search_keeps_nothing_alive() -> None:
     assert abs(after[3] - counts[3]) < 100
 
 
+@compiled
 @pytest.mark.parametrize("arguments", [(), ({}, 1, 2, 3), ({}, 1, 2, 3, []), ([], 1, 2, 3, ())])
 def test_a_search_for_anything_else_is_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError):
@@ -130,6 +133,7 @@ class Recorder:
         return said
 
 
+@compiled
 def test_a_launch_sets_what_changed_and_waits_for_the_last_kernel() -> None:
     opencl = Recorder()
     a, b, out = np.zeros(9), np.zeros(9)[::-1], np.zeros(9)
@@ -157,6 +161,7 @@ def test_a_launch_sets_what_changed_and_waits_for_the_last_kernel() -> None:
     assert opencl.heard() == everything + kernels
 
 
+@compiled
 @pytest.mark.parametrize(
     ("inputs", "outputs"), [((), ()), ((np.zeros(3),) * 2, (np.zeros(3),)), ((1,), (np.zeros(3),)), (1, 2)]
 )
@@ -170,6 +175,7 @@ def test_a_launch_on_anything_else_is_refused(inputs: Any, outputs: Any) -> None
     assert opencl.heard() == []
 
 
+@compiled
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -33,10 +33,14 @@ def bench(problem: Problem, device: mdhnp.Device, pairs: int) -> None:
     click.echo(f"{calls.text}, {problem.data}\n{machine(device)}\n")
     ours, peer = zip(*measured.pairs, strict=True)
     rows = [_spread("mdhnp", ours, duration), _spread(calls.numpy_text, peer, duration)]
-    rows.append(_spread("ratio", [theirs / mine for mine, theirs in measured.pairs], "{:.2f}".format))
+    rows.append(_spread("ratio", [theirs / mine for mine, theirs in measured.pairs], _factor))
     titles = ("", "lower quartile", "median", "upper quartile")
     print_table(titles, rows, right=titles[1:])
     click.echo(f"Whole calls, {pairs} pairs by turns. Ratio: NumPy's time by ours. Largest error {measured.error:.0e}.")
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 1 else f"{ratio:.2g}"
 
 
 def _spread(title: str, values: Sequence[float], show: Callable[[float], str]) -> list[str]:
