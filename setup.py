@@ -1,5 +1,7 @@
 """Compiles the package's C functions. Everything else about the package stands in pyproject.toml."""
 
+from pathlib import Path
+
 import numpy as np
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -9,9 +11,13 @@ class BuildInBoth(build_ext):
     """Leaves the library beside its source, too: Python started in a checkout imports the package from there."""
 
     def run(self) -> None:
-        """Build as always, then copy."""
+        """Build as always, then copy. What an earlier build left must not stand in for one that fails."""
+        built = Path(self.get_ext_fullpath("mdhnp._native"))
+        for old in (built, Path("mdhnp") / built.name):
+            old.unlink(missing_ok=True)
         super().run()
-        self.copy_extensions_to_source()
+        if not self.inplace:
+            self.copy_extensions_to_source()
 
 
 setup(

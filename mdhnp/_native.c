@@ -1,7 +1,7 @@
 /* What a repeat call does most of the time, without Python's own work in between: finding its plan, launching kernels.
 
-   Both have a twin in Python (dispatch.py, runtime/plan.py), which does the same where this file is not compiled, and
-   what is rare: OpenCL's errors, devices with memory of their own. Knows no OpenCL header and links no OpenCL library:
+   Both have a twin in Python (dispatch.py, runtime/plan.py), slower by some microseconds, for where this file is not
+   compiled and for what is rare: OpenCL's errors, devices with memory of their own. Knows no OpenCL header and links no OpenCL library:
    the functions are those that pyopencl calls, given as addresses. */
 
 #define PY_SSIZE_T_CLEAN
@@ -118,10 +118,14 @@ launcher_dealloc(Launcher *self)
 }
 
 static PyObject *
-launcher_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
+launcher_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     unsigned long long functions[4], queue;
     PyObject *lows, *launches, *bindings;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Launcher takes no keyword arguments");
+        return NULL;
+    }
     if (!PyArg_ParseTuple(arguments, "(KKKK)KO!O!O!:Launcher", &functions[0], &functions[1], &functions[2],
                           &functions[3], &queue, &PyTuple_Type, &lows, &PyTuple_Type, &launches, &PyTuple_Type,
                           &bindings))
@@ -175,22 +179,21 @@ failed:
 
 /* Write the lowest addresses of arrays from `slot` on, and give the slot after them; -1 for an error. */
 static Py_ssize_t
-addresses(Launcher *self, PyObject *sequence, Py_ssize_t slot)
+addresses(Launcher *self, PyObject *arrays, Py_ssize_t slot)
 {
-    PyObject *arrays = PySequence_Fast(sequence, "arrays are no sequence");
-    if (arrays == NULL)
+    if (!PyTuple_Check(arrays) && !PyList_Check(arrays)) { /* which hold the arrays while kernels run */
+        PyErr_SetString(PyExc_TypeError, "arrays must come in a tuple or a list");
         return -1;
+    }
     Py_ssize_t end = slot + PySequence_Fast_GET_SIZE(arrays);
     for (Py_ssize_t n = slot; n < end; ++n) {
         PyObject *array = PySequence_Fast_GET_ITEM(arrays, n - slot);
         if (n >= self->arrays || !PyArray_Check(array)) {
             PyErr_SetString(PyExc_TypeError, "arrays are not as many as in the plan, or no arrays");
-            end = -1;
-            break;
+            return -1;
         }
         self->wanted[n] = PyArray_BYTES((PyArrayObject *)array) + self->lows[n];
     }
-    Py_DECREF(arrays);
     return end;
 }
 
@@ -290,7 +293,8 @@ PyInit__native(void)
     import_array();
     PyObject *made = PyModule_Create(&module);
     PyObject *type = PyType_FromSpec(&launcher_spec);
-    if (made == NULL || type == NULL || PyModule_AddObjectRef(made, "Launcher", type) < 0)
+    if (made == NULL || type == NULL || PyModule_AddObjectRef(made, "Launcher", type) < 0
+        || PyModule_AddIntConstant(made, "INTERFACE", 1) < 0) /* see native.py */
         Py_CLEAR(made);
     Py_XDECREF(type);
     return made;

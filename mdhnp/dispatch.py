@@ -211,17 +211,16 @@ def run(
     if prepared is None:
         prepared, epoch = _cache.find(key)
         if prepared is None:
-            prepared = _made(call, build(), arrays)
+            prepared = _made(call, build(), arrays, device, mode)
             if owner is not None:
                 prepared = replace(prepared, owner=weakref.ref(owner, lambda _: _cache.drop(key)))
         prepared = _cache.keep(key, prepared, epoch)
     return _run(key, prepared, arrays)
 
 
-def _made(call: Hashable, h: MdHom, arrays: Sequence[Array]) -> Prepared:
-    device = default_device()
+def _made(call: Hashable, h: MdHom, arrays: Sequence[Array], device: Device, mode: str) -> Prepared:
     function = call[0] if isinstance(call, tuple) and isinstance(call[0], str) else "md_hom"
-    host = host_for(function, h, device) if config.host == "auto" else None
+    host = host_for(function, h, device) if mode == "auto" else None
     if host is None:
         return prepare(h, [Layout.of(a) for a in arrays], device)
     return Prepared(h, device, tuple((v.shape, v.dtype) for v in h.outputs), host=host)

@@ -4,10 +4,17 @@ from typing import TYPE_CHECKING
 
 __all__ = ["Launcher", "find_plan"]
 
+#: What a library must give for INTERFACE: one of another version of `_native.c` is not used.
+_INTERFACE = 1
+
 if TYPE_CHECKING:
     from mdhnp._native import Launcher, find_plan
 else:
+    Launcher = find_plan = None
     try:
-        from mdhnp._native import Launcher, find_plan
+        from mdhnp import _native
     except ImportError:
-        Launcher = find_plan = None
+        pass
+    else:
+        if _native.INTERFACE == _INTERFACE:
+            Launcher, find_plan = _native.Launcher, _native.find_plan

@@ -20,7 +20,7 @@ from mdhnp.tuning.cache import cache
 from mdhnp.tuning.host import Costs, Host, costs_of
 
 #: A device that begins after a millisecond, beside a NumPy like any: all small calls are NumPy's.
-SLOW = Costs(1e-3, 1e-6, 1e-9, {"float32": (2e-11, 8e-11, 1e-10), "float64": (4e-11, 9e-11, 1e-10)})
+SLOW = Costs(1e-3, 1e-6, 1e-9, {"float32": (2e-11, 1e-10, 1e-9), "float64": (4e-11, 1e-10, 1e-9)})
 #: One that begins at once, beside a NumPy that does not.
 QUICK = replace(SLOW, launch=1e-9, call=1e-5)
 
@@ -170,6 +170,8 @@ def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.Monkey
         ("ij,kj->ki", ((500, 64), (10, 64)), False),
         ("ij,jk->ki", ((500, 64), (64, 10)), False),
         ("ji,jk->ik", ((64, 10), (64, 500)), True),
+        ("ij,jk->ik", ((100, 64), (64, 1)), True),
+        ("ij,kj->ik", ((256, 100), (16, 100)), True),
         ("ij,j->i", ((100, 64), (64,)), True),
     ],
 )

@@ -83,7 +83,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.said: list[Any] = []
-        self.status = 0
+        self.fails: tuple[Any, ...] = ()
         address, unsigned = ctypes.c_void_p, ctypes.c_uint
         sizes = ctypes.POINTER(ctypes.c_size_t)
         self._functions = (
@@ -111,18 +111,22 @@ class Recorder:
 
     def _set(self, kernel: int, index: int, address: int) -> int:
         self.said.append(("set", kernel, index, address))
-        return 0
+        return self._status("set", kernel)
 
     def _enqueue(self, queue, kernel, dimensions, offset, global_size, local_size, waits, wait_list, event) -> int:
         assert (dimensions, bool(offset), waits, wait_list) == (1, False, 0, None)
         self.said.append(("enqueue", queue, kernel, global_size[0], local_size[0]))
-        if event and self.status == 0:
+        status = self._status("enqueue", kernel)
+        if event and status == 0:
             event[0] = 77
-        return self.status
+        return status
 
     def _wait(self, count, events) -> int:
         self.said.append(("wait", count, events[0]))
-        return 0
+        return self._status("wait", count)
+
+    def _status(self, *what: Any) -> int:
+        return -5 if what == self.fails else 0
 
     def _release(self, event: int) -> int:
         self.said.append(("release", event))
@@ -153,17 +157,30 @@ def test_a_launch_sets_what_changed_and_waits_for_the_last_kernel() -> None:
     launcher.forget()
     assert launcher.launch((a, b), (out,))
     assert opencl.heard() == everything + kernels
-    opencl.status = -5
-    assert not launcher.launch((a, b), (out,))
-    assert opencl.heard() == kernels[:1]
-    opencl.status = 0
+    for fails, said in (
+        (("enqueue", 11), kernels[:1]),
+        (("enqueue", 12), everything + kernels[:2]),
+        (("set", 12), everything[:3]),
+        (("wait", 1), everything + kernels),
+    ):
+        opencl.fails = fails
+        assert not launcher.launch((a, b), (out,))
+        assert opencl.heard() == said
+    opencl.fails = ()
     assert launcher.launch((a, b), (out,))
     assert opencl.heard() == everything + kernels
 
 
 @compiled
 @pytest.mark.parametrize(
-    ("inputs", "outputs"), [((), ()), ((np.zeros(3),) * 2, (np.zeros(3),)), ((1,), (np.zeros(3),)), (1, 2)]
+    ("inputs", "outputs"),
+    [
+        ((), ()),
+        ((np.zeros(3),) * 2, (np.zeros(3),)),
+        ((1,), (np.zeros(3),)),
+        (1, 2),
+        (np.zeros((1, 3)), (np.zeros(3),)),
+    ],
 )
 def test_a_launch_on_anything_else_is_refused(inputs: Any, outputs: Any) -> None:
     opencl = Recorder()

@@ -265,6 +265,17 @@ def test_a_failing_launch_names_kernel_and_sizes(device: Device, monkeypatch: py
     np.testing.assert_array_equal(out, 3)
 
 
+def test_a_profile_between_calls_leaves_no_argument_behind(anyhow: Device) -> None:
+    a = np.arange(8, dtype=np.float32)
+    plan = Plan(anyhow, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
+    first, second = np.empty_like(a), np.empty_like(a)
+    plan([a, a], [first])
+    plan.profile([-a, a], [second])
+    expected, first[:] = first.copy(), 0
+    plan([a, a], [first])
+    np.testing.assert_array_equal(first, expected)
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals between threads")
 def test_ctrl_c_leaves_the_plan_usable(device: Device) -> None:
     n = 4096

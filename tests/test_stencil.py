@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from mdhnp import dispatch
+from mdhnp.frontend.neighbours import identity
 from mdhnp.frontend.stencil import stencil
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
@@ -237,6 +238,29 @@ def test_function_sees_the_values_of_today(on: None) -> None:
         same(stencil(a, lambda n: n[0] * table["factor"]), a * factor)
         globals()["SCALE"] = factor
         same(stencil(a, scaled), a * factor)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (np.timedelta64(2, "s"), np.timedelta64(2, "ms")),
+        (np.float32(0.0), np.float32(-0.0)),
+        (np.float32(2), np.int32(1073741824)),  # the same bytes
+        (1, True),
+    ],
+)
+def test_numbers_that_only_look_alike_make_other_functions(pair) -> None:
+    one, other = (_times(t) for t in pair)
+    assert identity(one) != identity(other)
+
+
+@pytest.mark.parametrize("number", [np.longdouble(2), np.float32("nan"), float("nan"), np.float64(2), 3])
+def test_equal_numbers_make_the_same_function(number) -> None:
+    assert len({identity(_times(type(number)(number))) for _ in range(5)}) == 1
+
+
+def _times(number: Any) -> Any:
+    return lambda n: n[0] * number
 
 
 def test_lambdas_of_a_loop_share_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import click
 
 import mdhnp
+from mdhnp import native
 from mdhnp.cli.output import print_table
 from mdhnp.runtime.devices import default_device
 
@@ -30,6 +31,10 @@ def devices(as_json: bool) -> None:
     ]  # fmt: skip
     print_table(titles, rows, right=titles[-2:])
     click.echo("* is used by default; choose another with --device, mdhnp.device(...) or the variable MDHNP_DEVICE.")
+    compiled = (
+        "in compiled code" if native.Launcher is not None else "in Python, for want of a C compiler at installation"
+    )
+    click.echo(f"Repeat calls find their plans and launch kernels {compiled}.")
 
 
 def _facts(position: int, device: mdhnp.Device, default: bool) -> dict[str, object]:

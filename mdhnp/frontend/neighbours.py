@@ -61,6 +61,22 @@ def trace_neighbours(
 
 
 _NUMBERS = (bool, int, float, np.number)
+#: Numbers that their type and bytes fix: no unit, no padding, nothing that a subclass adds.
+_PLAIN = frozenset(
+    (
+        np.int8,
+        np.int16,
+        np.int32,
+        np.int64,
+        np.uint8,
+        np.uint16,
+        np.uint32,
+        np.uint64,
+        np.float16,
+        np.float32,
+        np.float64,
+    )
+)
 
 
 def identity(function: Callable[..., Any]) -> Hashable | None:
@@ -77,10 +93,10 @@ def identity(function: Callable[..., Any]) -> Hashable | None:
     numbers: list[Hashable] = []
     cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
     for value in (*cells, *(function.__defaults__ or ()), *(known[name] for name in names if name in known)):
-        if isinstance(value, _NUMBERS):
-            # As bytes or digits: 0.0 equals -0.0, and NaN nothing.
-            exactly = value.tobytes() if isinstance(value, np.number) else repr(value)
-            numbers.append((type(value), exactly))
+        if isinstance(value, np.number) and type(value) in _PLAIN:
+            numbers.append((type(value), value.tobytes()))
+        elif isinstance(value, _NUMBERS):
+            numbers.append((type(value), repr(value)))  # 0.0 equals -0.0, and NaN nothing
         elif value is np or isinstance(value, np.ufunc):
             numbers.append(value)
         else:

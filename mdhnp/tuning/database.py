@@ -182,8 +182,12 @@ class Database:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as block:
-            with suppress(OSError):  # where no lock can be made, no file can be renamed
+            try:
                 block.enter_context(self._lock(shared=True))
+            except BlockingIOError:
+                raise
+            except OSError:
+                pass  # a folder that cannot be written, or a file system without locks: then nobody sets files aside
             yield
 
     def _lock(self, *, shared: bool = False) -> AbstractContextManager[None]:
@@ -204,6 +208,7 @@ class Database:
                     db.execute(f"PRAGMA journal_mode = {mode}")
             for setting in _SETTINGS:
                 db.execute(setting)
+            schema.check_stamp(db)  # the first look after the change of mode is what opens the log
         except BaseException:
             db.close()
             raise
@@ -253,7 +258,7 @@ class Database:
 
     def _pause(self) -> None:
         self._gate.acquire()
-        deadline = time.monotonic() + _PATIENCE + 1
+        deadline = time.monotonic() + 2 * _PATIENCE + 1  # for the lock, then for SQLite
         while self._taken and (left := deadline - time.monotonic()) > 0:
             self._gate.wait(left)
         _close(self._free)

@@ -28,7 +28,7 @@ __all__ = ["Costs", "Host", "costs_of", "host_counts", "host_for"]
 
 Array = npt.NDArray[Any]
 
-#: No call of more points is worth the question: beyond, no NumPy is faster.
+#: Of more points than this nothing is asked: what small calls differ in no longer counts.
 _SMALL = 2**22
 
 #: Seconds that a call of kernels takes beside the launch, for its plan and its result; and to wake the other cores.
@@ -64,8 +64,8 @@ class Costs:
     einsum : float
         One more product of an einsum.
     product : dict of str to (float, float, float)
-        By dtype: one more multiplication and addition of a matrix product, the same where the right operand's rows lie
-        along the sum (BLAS calls it transposed), one more element in its operands.
+        By dtype: one more multiplication and addition of a matrix product, one more element in its operands, and what
+        an element of the right one takes beside where its rows lie along the sum (BLAS calls it transposed).
     slow : dict of str to float
         By dtype: as `einsum`, for results that take NumPy much longer.
     """
@@ -149,11 +149,11 @@ def host_for(function: str, h: MdHom, device: Device) -> Host | None:
     costs = costs_of(device)
     operands, result = (*h.inputs, *h.outputs), h.outputs[0].dtype.name
     product = _matrix_product(text) if len({v.dtype for v in operands}) == 1 else None
-    point, turned, element = costs.product.get(result, costs.product["float32"])
+    point, element, turned = costs.product.get(result, costs.product["float32"])
     if product is not None and result in costs.product:
         compute, name = product, "numpy.dot"
-        seconds = costs.call + h.points * (turned if _turned(h) else point)
-        seconds += sum(prod(v.shape) for v in operands) * element
+        elements = sum(prod(v.shape) for v in operands)
+        seconds = costs.call + h.points * point + elements * element + _turned(h) * turned
     else:
         compute, name = _general(text, len(h.inputs)), f'numpy.einsum("{text}")'
         seconds = costs.call + h.points * costs.slow.get(result, costs.einsum)
@@ -185,14 +185,19 @@ def _matrix_product(text: str) -> Callable[[Any, Any], Any] | None:
     return (lambda a, b: _dot(a, b.T)) if turn_b else _dot
 
 
-def _turned(h: MdHom) -> bool:
-    """Whether a product's right operand, the one with the result's last dimension, is contiguous along the sum."""
-    if len(h.dims("cc")) < 2:
-        return False
+def _turned(h: MdHom) -> int:
+    """Elements of a product's right operand, that with the result's last dimension, if they lie along the sum."""
+    if len(h.dims("cc")) < 2 or any(h.extents[d] == 1 for d in h.dims("cc")):
+        return 0
     (k,) = h.dims("pw")
-    strides = [v.linear(v.accesses[0]).coefficients for v in (*h.inputs, *h.outputs)]
-    last = min(h.dims("cc"), key=lambda d: abs(strides[-1][d]))
-    return any(right[last] and abs(right[k]) == 1 and abs(right[last]) > 1 for right in strides[:-1])
+    output = h.outputs[0]
+    strides = output.linear(output.accesses[0]).coefficients
+    last = min(h.dims("cc"), key=lambda d: abs(strides[d]))
+    for view in h.inputs:
+        along = view.linear(view.accesses[0]).coefficients
+        if along[last] and abs(along[k]) == 1 and abs(along[last]) > 1:
+            return prod(view.shape)
+    return 0
 
 
 def _general(text: str, operands: int) -> Callable[..., Any]:
@@ -239,9 +244,11 @@ def _measure(device: Device) -> Costs:
     for name in _PRODUCTS:
         square, wide = np.ones((64, 64), name), np.ones((256, 256), name)
         point = max(_seconds(partial(_dot, square, square)) - call, 0.0) / 64**3
-        turned = max(_seconds(partial(_dot, wide[:16, :64], wide[:, :64].T)) - call, 0.0) / (16 * 64 * 256)
         element = max(_seconds(partial(_dot, wide, wide[0])) - call - 256**2 * point, 0.0) / 256**2
-        product[name] = (point, max(turned, point), element)
+        few, right = np.ones((16, 64), name), np.ones((256, 64), name)
+        straight = _seconds(partial(_dot, few, right.reshape(64, 256)))
+        turned = max(_seconds(partial(_dot, few, right.T)) - straight, 0.0) / right.size
+        product[name] = (point, element, turned)
     slow = {}
     for name in _SLOW:
         few = np.ones((16, 16), name)

@@ -67,7 +67,7 @@ class Process(NamedTuple):
 
 @contextmanager
 def file_lock(path: Path, patience: float, *, shared: bool = False) -> Iterator[None]:
-    """Keep other threads and processes out while the block runs; the lock ends with its process.
+    """Keep other threads and processes out while the block runs; when a process ends, so do its locks.
 
     Parameters
     ----------
@@ -89,17 +89,28 @@ def file_lock(path: Path, patience: float, *, shared: bool = False) -> Iterator[
         yield
         return
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    with open(path, "ab") as lock:
+    with _opened(path) as file:
         deadline = time.monotonic() + patience
         while True:
             try:
-                fcntl.flock(lock, kind | fcntl.LOCK_NB)
+                fcntl.flock(file, kind | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
-        yield
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough where a forked child has the file open, too
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file to lock: for reading, too, without which network file systems give no shared locks."""
+    try:
+        return open(path, "a+b")
+    except PermissionError:  # another user's file, which can be locked all the same
+        return open(path, "rb")
 
 
 @lru_cache(maxsize=1)
