@@ -163,7 +163,7 @@ def measured(known: TuningCache) -> bool:
     ids=lambda args: args[0],
 )
 def test_bench(device: Device, args: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_PAUSE", "_LENGTH"):
+    for name in ("_PAUSE", "_PATIENCE", "_LENGTH"):
         monkeypatch.setattr(timing, name, 0)
     printed = run("bench", *args, "--pairs", 2).stdout
     ratio = next(line for line in printed.splitlines() if line.startswith("ratio"))

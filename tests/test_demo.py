@@ -20,7 +20,14 @@ from mdhnp.runtime.devices import Device
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair a case: this tests results, not times."""
-    for name, value in {"_PAUSE": 0, "_WAKING": 0, "_LENGTH": 0, "_MOST_PAIRS": 1, "_FEWEST_PAIRS": 1}.items():
+    for name, value in {
+        "_PAUSE": 0,
+        "_PATIENCE": 0,
+        "_WAKING": 0,
+        "_LENGTH": 0,
+        "_MOST_PAIRS": 1,
+        "_FEWEST_PAIRS": 1,
+    }.items():
         monkeypatch.setattr(timing, name, value)
 
 

@@ -12,8 +12,11 @@ import mdhnp
 
 __all__ = ["Case", "Measured", "largest_error", "measure"]
 
-#: Seconds between measurements: OpenBLAS's threads keep spinning after a call and would disturb the next one.
-_PAUSE = 0.05
+#: Seconds between measurements, at least and at most: OpenBLAS's threads keep spinning after a call, 0.1 s and more, and
+#: would take the processors from whoever comes next.
+_PAUSE, _PATIENCE = 0.02, 0.3
+#: Part of a pause that the process's threads may compute in and yet be at rest.
+_RESTING = 0.2
 #: Seconds of untimed calls before a measurement, and of calls in it, where one call is shorter: after a pause
 #: processors take some milliseconds to run at their full speed.
 _WAKING, _LENGTH = 0.01, 0.005
@@ -107,9 +110,20 @@ def _measured(case: Case, count: int | None) -> Measured:
 
 def _seconds(function: Callable[[], Any]) -> float:
     """Time of one call: the mean over calls that take long enough together."""
-    time.sleep(_PAUSE)
+    _rest()
     _mean(function, _WAKING)
     return _mean(function, _LENGTH)
+
+
+def _rest() -> None:
+    """Pause until no thread of this process computes any more."""
+    end = time.perf_counter() + _PATIENCE
+    while True:
+        begin, computed = time.perf_counter(), time.process_time()
+        time.sleep(_PAUSE)
+        now = time.perf_counter()
+        if time.process_time() - computed <= _RESTING * (now - begin) or now > end:
+            return
 
 
 def _mean(function: Callable[[], Any], length: float) -> float:
