@@ -12,7 +12,7 @@ import mdhnp
 
 __all__ = ["Case", "Measured", "largest_error", "measure"]
 
-#: Seconds between measurements, at least and at most: OpenBLAS's threads keep spinning after a call, 0.1 s and more, and
+#: Seconds between measurements, at least and at most: OpenBLAS's threads keep spinning after a call, 0.1 s or more, and
 #: would take the processors from whoever comes next.
 _PAUSE, _PATIENCE = 0.02, 0.3
 #: Part of a pause that the process's threads may compute in and yet be at rest.
