@@ -59,7 +59,7 @@ class Config:
     evaluations : int
         Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
     host : {"auto", "never"}
-        "auto": NumPy computes calls that it is done with before the device has begun. "never": kernels compute them.
+        "auto": NumPy computes calls that it is done with before kernels are. "never": kernels compute them.
         The environment variable ``MDHNP_HOST`` gives the first value.
     fallback : {"numpy", "error"}
         What happens to calls that kernels cannot compute (objects, dates, …): NumPy computes them, or TypeError.

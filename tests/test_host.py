@@ -1,4 +1,4 @@
-"""The host cut-off: NumPy computes what it has computed before a device begins, with the same results, and says so."""
+"""The host cut-off: NumPy computes what it has computed before kernels are done, with the same results, and says so."""
 
 from __future__ import annotations
 
