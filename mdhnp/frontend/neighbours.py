@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mdhnp.frontend.operands import SUPPORTED
 from mdhnp.mdh import Function, trace
 
 __all__ = ["Offset", "identity", "trace_neighbours"]
@@ -62,21 +63,7 @@ def trace_neighbours(
 
 _NUMBERS = (bool, int, float, np.number)
 #: Numbers that their type and bytes fix: no unit, no padding, nothing that a subclass adds.
-_PLAIN = frozenset(
-    (
-        np.int8,
-        np.int16,
-        np.int32,
-        np.int64,
-        np.uint8,
-        np.uint16,
-        np.uint32,
-        np.uint64,
-        np.float16,
-        np.float32,
-        np.float64,
-    )
-)
+_PLAIN = frozenset(dtype.type for dtype in SUPPORTED)
 
 
 def identity(function: Callable[..., Any]) -> Hashable | None:

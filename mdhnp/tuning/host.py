@@ -22,6 +22,7 @@ from mdhnp.mdh.subscripts import subscripts
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.plan import Plan
+from mdhnp.schedule.choices import Facts
 from mdhnp.tuning.cache import cache
 
 __all__ = ["Costs", "Host", "costs_of", "host_counts", "host_for"]
@@ -189,15 +190,11 @@ def _turned(h: MdHom) -> int:
     """Elements of a product's right operand, that with the result's last dimension, if they lie along the sum."""
     if len(h.dims("cc")) < 2 or any(h.extents[d] == 1 for d in h.dims("cc")):
         return 0
-    (k,) = h.dims("pw")
-    output = h.outputs[0]
-    strides = output.linear(output.accesses[0]).coefficients
-    last = min(h.dims("cc"), key=lambda d: abs(strides[d]))
-    for view in h.inputs:
-        along = view.linear(view.accesses[0]).coefficients
-        if along[last] and abs(along[k]) == 1 and abs(along[last]) > 1:
-            return prod(view.shape)
-    return 0
+    facts = Facts(h)
+    (k,) = facts.combined
+    last = min(facts.kept, key=lambda d: abs(facts.output_strides[d]))
+    turned = (prod(v.shape) for v, s in zip(h.inputs, facts.strides, strict=True) if abs(s[k]) == 1 < abs(s[last]))
+    return next(turned, 0)
 
 
 def _general(text: str, operands: int) -> Callable[..., Any]:
