@@ -4,11 +4,13 @@ Takes a pyopencl device, gives :class:`Device`. It must not know which other dev
 """
 
 import hashlib
+import platform
 import threading
 from typing import Literal
 
 import pyopencl as cl
 
+from mdhnp.runtime import pocl
 from mdhnp.runtime.capabilities import cpu_model, query_caps
 from mdhnp.schedule.caps import DeviceCaps
 
@@ -57,6 +59,8 @@ class Device:
         self.caps: DeviceCaps = query_caps(device)
         self.kind = self.caps.kind
         self.runtime: Runtime = _runtime(self.platform, self.kind)
+        if self.runtime == "pocl" and self.kind == "cpu" and platform.machine() == "x86_64":
+            pocl.name_processor(device.int_ptr)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
         self.identity: str = self._identity()
         self._lock = threading.Lock()
