@@ -23,11 +23,11 @@ from mdhnp.mdh import MdHom, canonical, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.bench import Task
 from mdhnp.tuning.cache import TuningCache
-from mdhnp.tuning.records import Key, Measurement
-from mdhnp.tuning.session import tune_stage
-from mdhnp.tuning.worker import Worker
+from mdhnp.tuning.cache.records import Key, Measurement
+from mdhnp.tuning.measure.bench import Task
+from mdhnp.tuning.measure.worker import Worker
+from mdhnp.tuning.search.session import tune_stage
 
 __all__ = ["draw", "run", "table"]
 

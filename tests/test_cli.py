@@ -32,8 +32,8 @@ from mdhnp.demo import timing
 from mdhnp.demo.timing import largest_error
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import TuningCache
+from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.lookup import GENERATOR
-from mdhnp.tuning.records import Measurement
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL = ("matmul", "--shape", "20x30", "--shape", "30x10")

@@ -11,8 +11,8 @@ from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.bench import Bench, Task
-from mdhnp.tuning.search import Search
+from mdhnp.tuning.measure.bench import Bench, Task
+from mdhnp.tuning.search.search import Search
 
 
 def stages() -> dict[str, MdHom]:

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from tuning_entries import PLAIN, RICH, again, entry, fresh_cache, key, line_of, measurement, script
 
-from mdhnp.tuning import cache as cache_module
-from mdhnp.tuning import claims
-from mdhnp.tuning.cache import Entry, Measurement, TuningCache, cache
+from mdhnp.tuning.cache import Entry, Measurement, TuningCache, cache, claims
+from mdhnp.tuning.cache import tuning_cache as cache_module
 
 
 @pytest.fixture

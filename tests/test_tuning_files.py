@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from tuning_entries import again, entry, fresh_cache, key, measurement
 
-from mdhnp.tuning import database, schema, wisdom
-from mdhnp.tuning.cache import TuningCache
-from mdhnp.tuning.wisdom import read_wisdom, shipped_entries
+from mdhnp.tuning.cache import TuningCache, database, schema, wisdom
+from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries
 
 
 @pytest.fixture

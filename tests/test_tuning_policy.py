@@ -22,9 +22,9 @@ from mdhnp.runtime.devices import Device, default_device
 from mdhnp.schedule.default import default
 from mdhnp.tuning import background, policy
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.records import Entry
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.policy import Watch
-from mdhnp.tuning.records import Entry
 
 A = np.ones((33, 34), np.float32)
 

@@ -14,12 +14,12 @@ from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
-from mdhnp.tuning import cache as cache_module
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache import tuning_cache as cache_module
+from mdhnp.tuning.cache.records import Entry
 from mdhnp.tuning.lookup import key_of, schedule_for
-from mdhnp.tuning.records import Entry
-from mdhnp.tuning.search import Search
-from mdhnp.tuning.space import neighbours, rows, sample, schedule
+from mdhnp.tuning.search.search import Search
+from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
 
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
 GPU = replace(

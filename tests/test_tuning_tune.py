@@ -17,14 +17,14 @@ import mdhnp
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
-from mdhnp.tuning import bench as bench_module
-from mdhnp.tuning import session as session_module
-from mdhnp.tuning import team as team_module
-from mdhnp.tuning.bench import Task
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.records import Entry, Measurement
 from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.records import Entry, Measurement
-from mdhnp.tuning.worker import Worker, WorkerError
+from mdhnp.tuning.measure import bench as bench_module
+from mdhnp.tuning.measure import team as team_module
+from mdhnp.tuning.measure.bench import Task
+from mdhnp.tuning.measure.worker import Worker, WorkerError
+from mdhnp.tuning.search import session as session_module
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 

@@ -16,13 +16,13 @@ from mdhnp.runtime import programs
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning import bench as bench_module
-from mdhnp.tuning import team as team_module
-from mdhnp.tuning.bench import Bench, Task, serve
-from mdhnp.tuning.builder import Builder, Compiler
-from mdhnp.tuning.records import Measurement
-from mdhnp.tuning.team import Team
-from mdhnp.tuning.worker import Worker, WorkerError
+from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.measure import bench as bench_module
+from mdhnp.tuning.measure import team as team_module
+from mdhnp.tuning.measure.bench import Bench, Task, serve
+from mdhnp.tuning.measure.builder import Builder, Compiler
+from mdhnp.tuning.measure.team import Team
+from mdhnp.tuning.measure.worker import Worker, WorkerError
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 
@@ -100,7 +100,7 @@ def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, s
         found = worker.measure(todo.reference, best)
         assert found.status == status
         assert "signal 9" in found.message or how != "die"
-        monkeypatch.setattr(Worker, "serve", ("mdhnp.tuning.bench", "serve"))
+        monkeypatch.setattr(Worker, "serve", ("mdhnp.tuning.measure.bench", "serve"))
         # A worker that died is started anew, without the trouble.
         assert worker.measure(todo.reference, None).status == ("ok" if status in ("hang", "crash") else status)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mdhnp.schedule import LocalCopy, Schedule
-from mdhnp.tuning import cache as cache_module
 from mdhnp.tuning.cache import Entry, Key, Measurement, TuningCache, cache
+from mdhnp.tuning.cache import tuning_cache as cache_module
 
 PLAIN = Schedule.plain((6, 5, 7), 2)
 RICH = replace(

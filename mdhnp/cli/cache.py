@@ -12,8 +12,8 @@ from mdhnp.cli.plot import draw, plot_option
 from mdhnp.runtime.handle import Runtime
 from mdhnp.tuning.cache import Entry, Key
 from mdhnp.tuning.cache import cache as tuning_cache
+from mdhnp.tuning.cache.wisdom import shipped_entries
 from mdhnp.tuning.lookup import GENERATOR
-from mdhnp.tuning.wisdom import shipped_entries
 
 __all__ = ["cache"]
 

@@ -11,7 +11,7 @@ import click
 from mdhnp.cli.output import duration, outcomes, print_table
 from mdhnp.mdh.canonical import dimension_names
 from mdhnp.schedule import LocalCopy, Schedule
-from mdhnp.tuning.records import Entry, Key, Measurement
+from mdhnp.tuning.cache.records import Entry, Key, Measurement
 
 __all__ = ["device_of", "extents_of", "identifier_of", "print_entry"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdhnp.tuning.records import Measurement
+from mdhnp.tuning.cache.records import Measurement
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ import click
 
 from mdhnp.cli.options import OutputFile
 from mdhnp.cli.output import shorten
-from mdhnp.tuning.records import Measurement
+from mdhnp.tuning.cache.records import Measurement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 
 from mdhnp.mdh import MdHom
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.records import Entry, Key
 from mdhnp.tuning.lookup import tuned_for
 from mdhnp.tuning.processes import start
-from mdhnp.tuning.records import Entry, Key
-from mdhnp.tuning.session import tune_stage
+from mdhnp.tuning.search.session import tune_stage
 
 __all__ = ["Job", "serve", "submit", "wait"]
 

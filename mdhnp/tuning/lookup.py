@@ -13,7 +13,7 @@ from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.records import Key
+from mdhnp.tuning.cache.records import Key
 
 __all__ = ["GENERATOR", "Found", "Origin", "key_of", "schedule_for", "tuned_for"]
 

@@ -14,7 +14,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.settings import config
 from mdhnp.tuning import background
 from mdhnp.tuning.lookup import key_of, tuned_for
-from mdhnp.tuning.session import tune_stage
+from mdhnp.tuning.search.session import tune_stage
 
 __all__ = ["Trial", "Watch", "general_serves"]
 

@@ -9,9 +9,9 @@ from mdhnp.mdh import MdHom, canonical, stages
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.settings import config
+from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.records import Key
-from mdhnp.tuning.session import Tuned, tune_stage
+from mdhnp.tuning.search.session import Tuned, tune_stage
 
 __all__ = ["Tuned", "tune"]
 

@@ -16,10 +16,10 @@ from functools import partial
 from typing import TypeVar
 
 from mdhnp.schedule import Schedule
-from mdhnp.tuning.bench import Task
-from mdhnp.tuning.builder import Builder
-from mdhnp.tuning.records import Measurement
-from mdhnp.tuning.worker import Worker
+from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.measure.bench import Task
+from mdhnp.tuning.measure.builder import Builder
+from mdhnp.tuning.measure.worker import Worker
 
 __all__ = ["Team"]
 

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from mdhnp.tuning import schema
+from mdhnp.tuning.cache import schema
 from mdhnp.tuning.processes import file_lock
 
 __all__ = ["Database"]

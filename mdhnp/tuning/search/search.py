@@ -17,7 +17,7 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import PRIVATE, Choices, Facts
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
-from mdhnp.tuning.space import neighbours, rows, sample, schedule
+from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
 
 __all__ = ["Search"]
 

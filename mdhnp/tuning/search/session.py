@@ -17,13 +17,13 @@ from mdhnp.runtime.devices import Device, devices
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
-from mdhnp.tuning.bench import Task, runs_after
 from mdhnp.tuning.cache import TuningCache, cache
+from mdhnp.tuning.cache.records import Entry, Key, Measurement
 from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.records import Entry, Key, Measurement
-from mdhnp.tuning.search import Search
-from mdhnp.tuning.team import Team
-from mdhnp.tuning.worker import WorkerError
+from mdhnp.tuning.measure.bench import Task, runs_after
+from mdhnp.tuning.measure.team import Team
+from mdhnp.tuning.measure.worker import WorkerError
+from mdhnp.tuning.search.search import Search
 
 __all__ = ["Tuned", "tune_stage"]
 

@@ -1,6 +1,6 @@
 """The tuning cache: for every computation, extents and device the best schedule known, and all that was measured.
 
-Takes and gives the records of :mod:`mdhnp.tuning.records`; it must not know how schedules are found or used. All is in
+Takes and gives the records of `records.py`; it must not know how schedules are found or used. All is in
 one SQLite file in :func:`mdhnp.runtime.paths.data_folder`, by Python's own ``sqlite3``: many processes may use it at
 once, a killed one leaves it whole, any SQLite shell can look into it, and nothing need be installed. (diskcache keeps
 pickles, which cannot be searched for the nearest extents and run code when they are read; a folder of JSON files has no
@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from mdhnp.runtime.paths import data_folder
-from mdhnp.tuning import claims, rows, schema
-from mdhnp.tuning.database import Database
-from mdhnp.tuning.records import Entry, Key, Measurement
-from mdhnp.tuning.wisdom import read_wisdom, shipped_entries, write_wisdom
+from mdhnp.tuning.cache import claims, rows, schema
+from mdhnp.tuning.cache.database import Database
+from mdhnp.tuning.cache.records import Entry, Key, Measurement
+from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
 
 __all__ = ["Entry", "Key", "Measurement", "TuningCache", "cache"]
 
@@ -45,7 +45,7 @@ def cache() -> "TuningCache":
 class TuningCache:
     """Tuned entries, measurements and claims in one file, for all threads and processes of a user.
 
-    No method fails because of the file: see :mod:`mdhnp.tuning.database`. Nothing is created before the first write.
+    No method fails because of the file: see `database.py`. Nothing is created before the first write.
 
     Parameters
     ----------

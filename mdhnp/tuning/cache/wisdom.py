@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mdhnp.tuning.records import Entry, Key, read_schedule
+from mdhnp.tuning.cache.records import Entry, Key, read_schedule
 
 __all__ = ["read_wisdom", "shipped_entries", "write_wisdom"]
 
@@ -94,7 +94,7 @@ def read_wisdom(text: str, name: str) -> list[tuple[Key, Entry]]:
 @cache
 def shipped_entries() -> dict[Key, Entry]:
     """Give the entries that come with the package; a file that cannot be read is left out, with a warning."""
-    folder = importlib.resources.files("mdhnp.tuning") / "shipped"
+    folder = importlib.resources.files("mdhnp.tuning.cache") / "shipped"
     entries: dict[Key, Entry] = {}
     files = sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else []
     for file in files:

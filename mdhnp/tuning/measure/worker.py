@@ -1,6 +1,6 @@
 """A process of its own that builds and times candidates: what crashes or hangs there harms nobody.
 
-The process runs :func:`mdhnp.tuning.bench.serve` and nothing of the caller's program, which need not be importable. The
+The process runs `serve` of `bench.py` and nothing of the caller's program, which need not be importable. The
 pipe between the two is theirs alone: what compilers print goes elsewhere.
 """
 
@@ -11,9 +11,9 @@ from multiprocessing.connection import Connection
 from typing import IO, Any, ClassVar
 
 from mdhnp.schedule import Schedule
-from mdhnp.tuning.bench import Task
+from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.measure.bench import Task
 from mdhnp.tuning.processes import start
-from mdhnp.tuning.records import Measurement
 
 __all__ = ["Task", "Worker", "WorkerError"]
 
@@ -47,7 +47,7 @@ class Worker:
         What it is, for messages.
     """
 
-    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.bench", "serve")
+    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.bench", "serve")
     what: ClassVar[str] = "measuring process"
 
     def __init__(self, task: Task, limit: float = 20.0) -> None:

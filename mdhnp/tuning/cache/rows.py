@@ -7,7 +7,7 @@ import json
 import sqlite3
 from typing import Any
 
-from mdhnp.tuning.records import Entry, Key, Measurement, Source, read_schedule
+from mdhnp.tuning.cache.records import Entry, Key, Measurement, Source, read_schedule
 
 __all__ = [
     "IS_KEY",

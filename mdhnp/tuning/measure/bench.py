@@ -26,7 +26,7 @@ from mdhnp.runtime.plan import LaunchError, Plan
 from mdhnp.runtime.programs import BuildError, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.records import Measurement
+from mdhnp.tuning.cache.records import Measurement
 
 __all__ = ["Bench", "Task", "find", "runs_after", "serve", "stage"]
 

@@ -10,10 +10,10 @@ from mdhnp.codegen import generate
 from mdhnp.runtime.programs import BuildError, build
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning import bench
-from mdhnp.tuning.bench import Task, find, stage
-from mdhnp.tuning.records import Measurement
-from mdhnp.tuning.worker import Worker
+from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.measure import bench
+from mdhnp.tuning.measure.bench import Task, find, stage
+from mdhnp.tuning.measure.worker import Worker
 
 __all__ = ["Builder", "serve"]
 
@@ -21,7 +21,7 @@ __all__ = ["Builder", "serve"]
 class Builder(Worker):
     """A process that compiles; limits are those of :class:`Worker`."""
 
-    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.builder", "serve")
+    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.builder", "serve")
     what: ClassVar[str] = "compiling process"
 
     def compile(self, schedule: Schedule) -> bytes | Measurement:
@@ -58,5 +58,5 @@ class Compiler:
 
 
 def serve(handle: int) -> None:
-    """Compile for one parent until it closes the pipe; see :func:`mdhnp.tuning.bench.serve`."""
+    """Compile for one parent until it closes the pipe; see :func:`mdhnp.tuning.measure.bench.serve`."""
     bench.serve(handle, Compiler)
