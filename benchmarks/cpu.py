@@ -13,7 +13,8 @@ import mdhnp
 from benchmarks import measure, overhead
 from benchmarks.cases import CASES
 from benchmarks.problem import Case
-from mdhnp.dispatch import observe
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
 
 __all__ = ["machine", "run"]
 
@@ -118,9 +119,9 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
 def _profiled(seen: Sequence[Any]) -> Callable[[], float]:
     """Give what runs the kernels of the calls seen, into memory that is there already, and tells their time."""
     launches = []
-    for prepared, arrays in seen:
-        outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
-        launches.append((prepared.plan, arrays, outputs))
+    for plan, arrays in seen:
+        assert isinstance(plan, Kernels)
+        launches.append((plan.executable, arrays, plan.make()))
 
     def kernel() -> float:
         return sum(sum(plan.profile(arrays, outputs, repeats=1)) for plan, arrays, outputs in launches)

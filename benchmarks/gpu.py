@@ -18,7 +18,8 @@ from benchmarks.cpu import describe, machine, mdhnp_device
 from benchmarks.measure import Comparison, check_equal
 from benchmarks.problem import random
 from benchmarks.stencils import gaussian
-from mdhnp.dispatch import observe
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
 
 __all__ = ["GPU_CASES", "run"]
 
@@ -167,10 +168,9 @@ def _row(problem: Problem, torch: Any, pairs: int, speed: float, arithmetic: flo
     torch.cuda.synchronize()
     error = check_equal(ours, result.cpu().numpy(), problem.tolerance, name)
     launches = []
-    for prepared, arrays in seen:
-        assert prepared.plan is not None
-        outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
-        launches.append((prepared.plan, arrays, outputs))
+    for plan, arrays in seen:
+        assert isinstance(plan, Kernels)
+        launches.append((plan.executable, arrays, plan.make()))
     taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(pairs):
         taken[0].append(sum(sum(plan.profile(i, o, repeats=_BATCH)) for plan, i, o in launches))

@@ -14,7 +14,10 @@ import numpy as np
 import pyopencl as cl
 
 import mdhnp
-from mdhnp import dispatch
+from mdhnp.calls import store
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
+from mdhnp.frontend.einsum import _EINSUM
 
 __all__ = ["Overhead", "measure"]
 
@@ -60,13 +63,12 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
     a = np.random.default_rng(1).random((size, size), np.float32)
     b = a[::-1].copy()
     with mdhnp.device(device), mdhnp.config(host="never"):
-        with dispatch.observe() as seen:
+        with observe() as seen:
             mdhnp.einsum("ij,jk->ik", a, b)
-        prepared, arrays = seen[0]
-        plan = prepared.plan
-        assert plan is not None
-        state = plan._make_state()
-        outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
+        plan, arrays = seen[0]
+        assert isinstance(plan, Kernels)
+        state = plan.executable._make_state()
+        outputs = plan.make()
         queue, enqueue = device.queue, cl.enqueue_nd_range_kernel
         bound = state.bind(queue, arrays, outputs)
         assert not state.memory.transient and len(state.launches) == 1
@@ -90,10 +92,11 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
                     begin = clock()
                     call()
                     times.append(clock() - begin)
-        known = ("einsum", "ij,jk->ik", None)
+        known, mode = (_EINSUM, "ij,jk->ik", "auto"), mdhnp.config.mode
+        assert store.find(store.entries, known, device, mode, arrays) is not None
         steps = {
-            "plan looked up": _least(lambda: dispatch._find(dispatch._plans, known, device, "never", arrays)),
-            "result allocated": _least(prepared.make),
+            "plan looked up": _least(lambda: store.find(store.entries, known, device, mode, arrays)),
+            "result allocated": _least(plan.make),
             "result's argument set": _least(lambda: launch.set_arg(*result)),
         }
     found = [(min(times) / 1000, median(times) / 1000) for times in taken]

@@ -23,7 +23,8 @@ CAPTION = (
 _CODE = """
 import json, resource, sys, time
 import numpy as np, mdhnp
-from mdhnp.dispatch import observe
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
 
 count, longest = map(int, sys.argv[1:])
 rng = np.random.default_rng(0)
@@ -49,9 +50,10 @@ peer = seconds(np.matmul)
 time.sleep(0.3)  # OpenBLAS's threads spin
 with observe() as seen:
     first = seconds(lambda a, b: mdhnp.einsum("ij,jk->ik", a, b))
-sources = {prepared.program.source for prepared, _ in seen if prepared.program is not None}
-general = sum(prepared.origins == ("general",) for prepared, _ in seen)
-del seen
+kernels = [plan for plan, _ in seen if isinstance(plan, Kernels)]
+sources = {plan.program.source for plan in kernels}
+general = sum(plan.origins == ("general",) for plan in kernels)
+del seen, kernels
 before = memory()
 again = seconds(lambda a, b: mdhnp.einsum("ij,jk->ik", a, b))
 for _ in range(3):

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import mdhnp
 from benchmarks.cases import CASES
 from benchmarks.cpu import describe, machine, mdhnp_device
-from mdhnp.dispatch import observe
+from mdhnp.calls.observe import observe
 from mdhnp.mdh import MdHom, canonical, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
@@ -79,7 +79,7 @@ def _stage(name: str, device: Device) -> MdHom:
     problem = CASES[name].make()
     with mdhnp.device(device), mdhnp.config(tuning="off", host="never"), observe() as seen:
         problem.ours()
-    kernels = [canonical(s.mdhom) for prepared, _ in seen for s in stages(prepared.mdhom)]
+    kernels = [canonical(s.mdhom) for plan, _ in seen for s in stages(plan.mdhom)]
     return max(kernels, key=lambda h: h.points)
 
 

@@ -8,12 +8,13 @@ and how they run.
 from numpy import einsum_path
 
 from mdhnp import linalg
+from mdhnp.calls.operands import fallback_counts
+from mdhnp.calls.plans import host_counts
 from mdhnp.explain import Explanation, explain
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
-from mdhnp.frontend.operands import fallback_counts
 from mdhnp.frontend.prl import Links, prl
 from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.frontend.stencil import stencil
@@ -24,7 +25,6 @@ from mdhnp.runtime.plan import LaunchError
 from mdhnp.runtime.programs import BuildError
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.settings import config
-from mdhnp.tuning.host import host_counts
 from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"

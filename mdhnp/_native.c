@@ -1,6 +1,6 @@
-/* What a repeat call does most of the time, without Python's own work in between: finding its plan, launching kernels.
+/* What a repeat call does most of the time, without Python's own work in between: finding its entry, launching kernels.
 
-   Both have a twin in Python (dispatch.py, runtime/plan.py), slower by some microseconds, for where this file is not
+   Both have a twin in Python (calls/store.py, runtime/plan.py), slower by some microseconds, for where this file is not
    compiled and for what is rare: OpenCL's errors, devices with memory of their own. Knows no OpenCL header and links no OpenCL library:
    the functions are those that pyopencl calls, given as addresses. */
 
@@ -9,7 +9,7 @@
 #include <Python.h>
 #include <numpy/arrayobject.h>
 
-/* Finding a plan */
+/* Finding an entry */
 
 static PyObject *
 numbers(int count, const npy_intp *values)
@@ -25,16 +25,16 @@ numbers(int count, const npy_intp *values)
     return tuple;
 }
 
-PyDoc_STRVAR(find_plan_doc,
-"find_plan(plans, call, device, host, operands)\n--\n\n"
-"Look up ``(call, device, host, shape, strides, type number, shape, ...)``.\n\n"
+PyDoc_STRVAR(find_doc,
+"find(entries, what, device, mode, operands)\n--\n\n"
+"Look up ``(what, device, mode, shape, strides, type number, shape, ...)``.\n\n"
 "None where nothing is found, and for operands that are not plain arrays of native byte order, aligned.");
 
 static PyObject *
-find_plan(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+find(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     if (count != 5 || !PyDict_Check(arguments[0]) || !PyTuple_Check(arguments[4])) {
-        PyErr_SetString(PyExc_TypeError, "find_plan: takes a dict, three parts of a key and a tuple of operands");
+        PyErr_SetString(PyExc_TypeError, "find: takes a dict, three parts of a key and a tuple of operands");
         return NULL;
     }
     PyObject *operands = arguments[4];
@@ -279,12 +279,12 @@ static PyType_Spec launcher_spec = {
 };
 
 static PyMethodDef functions[] = {
-    {"find_plan", (PyCFunction)(void (*)(void))find_plan, METH_FASTCALL, find_plan_doc},
+    {"find", (PyCFunction)(void (*)(void))find, METH_FASTCALL, find_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "mdhnp._native", "Finds plans and launches kernels.", -1, functions, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "mdhnp._native", "Finds entries and launches kernels.", -1, functions, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC
@@ -294,7 +294,7 @@ PyInit__native(void)
     PyObject *made = PyModule_Create(&module);
     PyObject *type = PyType_FromSpec(&launcher_spec);
     if (made == NULL || type == NULL || PyModule_AddObjectRef(made, "Launcher", type) < 0
-        || PyModule_AddIntConstant(made, "INTERFACE", 1) < 0) /* see native.py */
+        || PyModule_AddIntConstant(made, "INTERFACE", 2) < 0) /* see native.py */
         Py_CLEAR(made);
     Py_XDECREF(type);
     return made;

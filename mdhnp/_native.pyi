@@ -3,8 +3,8 @@ from typing import Any, Self
 
 INTERFACE: int
 
-def find_plan(
-    plans: dict[Hashable, Any], call: Hashable, device: Hashable, host: Hashable, operands: tuple[Any, ...]
+def find(
+    entries: dict[Hashable, Any], what: Hashable, device: Hashable, mode: Hashable, operands: tuple[Any, ...]
 ) -> Any: ...
 
 class Launcher:

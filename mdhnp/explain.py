@@ -5,10 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from mdhnp.dispatch import Prepared, observe
-from mdhnp.tuning.host import Host
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 
 __all__ = ["Explanation", "explain"]
 
@@ -21,43 +19,42 @@ class Explanation:
 
     Attributes
     ----------
-    launches : tuple of Prepared
-        One for each MDH the call ran, in order.
+    launches : tuple of Leaf
+        The plans that computed, one for each MDH the call ran, in order.
     seconds : float
         The whole call, with everything prepared.
     kernel_seconds : tuple of tuple of float
         For each MDH, the time of each of its kernels on the device.
     """
 
-    launches: tuple[Prepared, ...]
+    launches: tuple[Leaf, ...]
     seconds: float
     kernel_seconds: tuple[tuple[float, ...], ...]
 
     @property
     def source(self) -> str:
         """OpenCL C text of all kernels."""
-        return "\n".join(p.program.source for p in self.launches if p.program is not None)
+        return "\n".join(plan.program.source for plan in self.launches if isinstance(plan, Kernels))
 
     @property
     def summary(self) -> str:
         """All but the OpenCL C text."""
         lines = []
-        for prepared, seconds in zip(self.launches, self.kernel_seconds, strict=True):
-            lines.append(f"mdh       {prepared.mdhom}")
-            lines.append(f"extents   {dict(zip(prepared.mdhom.names, prepared.mdhom.extents, strict=True))}")
-            lines.append(f"device    {prepared.device.name} ({prepared.device.platform})")
-            for schedule, origin in zip(prepared.schedules, prepared.origins, strict=True):
-                lines.append(f"schedule  {_ORIGINS[origin]}: {schedule}")
-            if prepared.host is not None:
-                lines.append(f"computed  by NumPy: {_show(prepared.host)}")
-                continue
-            if prepared.program is None:
+        for plan, seconds in zip(self.launches, self.kernel_seconds, strict=True):
+            lines.append(f"mdh       {plan.mdhom}")
+            lines.append(f"extents   {dict(zip(plan.mdhom.names, plan.mdhom.extents, strict=True))}")
+            lines.append(f"device    {plan.device.name} ({plan.device.platform})")
+            if len(plan.choice.candidates) > 1:
+                lines.append(f"fastest   {_candidates(plan)} (see mdhnp.config.host)")
+            if isinstance(plan, ByNumpy):
+                lines.append(f"computed  by NumPy: {plan.function.name}")
+            elif isinstance(plan, Kernels):
+                for schedule, origin in zip(plan.schedules, plan.origins, strict=True):
+                    lines.append(f"schedule  {_ORIGINS[origin]}: {schedule}")
+                times = [f"{k.name} {s * 1e6:.1f} µs" for k, s in zip(plan.program.kernels, seconds, strict=True)]
+                lines.append(f"kernels   {', '.join(times)}")
+            else:
                 lines.append("kernels   none: an extent is 0")
-                continue
-            shown = ", ".join(
-                f"{k.name} {s * 1e6:.1f} µs" for k, s in zip(prepared.program.kernels, seconds, strict=True)
-            )
-            lines.append(f"kernels   {shown}")
         if not self.launches:
             lines.append("mdh       none: the call was left to NumPy")
         lines.append(f"call      {self.seconds * 1e6:.1f} µs")
@@ -100,15 +97,14 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     function(*args, **kwargs)
     seconds = time.perf_counter() - begin
     kernels: list[tuple[float, ...]] = []
-    for prepared, arrays in seen:
-        if prepared.plan is None:
+    for plan, arrays in seen:
+        if isinstance(plan, Kernels):
+            kernels.append(tuple(plan.executable.profile(arrays, plan.make())))
+        else:
             kernels.append(())
-            continue
-        outputs = [np.empty(shape, dtype) for shape, dtype in prepared.outputs]
-        kernels.append(tuple(prepared.plan.profile(arrays, outputs)))
-    return Explanation(tuple(p for p, _ in seen), seconds, tuple(kernels))
+    return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels))
 
 
-def _show(host: Host) -> str:
-    here, there = f"{host.seconds * 1e6:.1f} µs", f"{host.kernels * 1e6:.1f} µs"
-    return f"{host.name} takes about {here}, kernels {there} (see mdhnp.config.host)"
+def _candidates(plan: Leaf) -> str:
+    times = [f"{c.name} takes about {c.seconds * 1e6:.1f} µs" for c in plan.choice.candidates if c.seconds is not None]
+    return ", ".join(times)

@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-__all__ = ["Launcher", "find_plan"]
+__all__ = ["Launcher", "find"]
 
 #: What a library must give for INTERFACE: one of another version of `_native.c` is not used.
-_INTERFACE = 1
+_INTERFACE = 2
 
 if TYPE_CHECKING:
-    from mdhnp._native import Launcher, find_plan
+    from mdhnp._native import Launcher, find
 else:
-    Launcher = find_plan = None
+    Launcher = find = None
     try:
         from mdhnp import _native
     except ImportError:
         pass
     else:
         if _native.INTERFACE == _INTERFACE:
-            Launcher, find_plan = _native.Launcher, _native.find_plan
+            Launcher, find = _native.Launcher, _native.find

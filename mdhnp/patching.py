@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from mdhnp import linalg
+from mdhnp.calls.operands import routing
 from mdhnp.frontend import einsum, gufuncs, products
-from mdhnp.frontend.operands import routing
 
 __all__ = ["patch"]
 

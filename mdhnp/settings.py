@@ -8,10 +8,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import Any, Literal, get_args
 
-__all__ = ["Config", "Fallback", "Host", "Specialise", "Tuning", "config"]
+__all__ = ["Config", "Fallback", "Host", "Mode", "Specialise", "Tuning", "config"]
 
 Tuning = Literal["auto", "background", "full", "off"]
 Host = Literal["auto", "never"]
@@ -28,14 +30,43 @@ _DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 _VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST"}
 
-#: What `with config(...)` blocks set in this thread or task, over what the process has.
-_overrides: ContextVar[Mapping[str, Any] | None] = ContextVar("mdhnp_config", default=None)
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The settings that decide which plan a call gets: there is one object for each combination of them."""
+
+    host: Host
+    tuning: Tuning
+    specialise: Specialise
+
+
+_mode = lru_cache(Mode)
+_MODE = tuple(Mode.__dataclass_fields__)
+
+
+class _Block:
+    """What `with config(...)` blocks set in this thread or task, over what the process has."""
+
+    __slots__ = ("_mode", "_process", "changes")
+
+    def __init__(self, changes: Mapping[str, Any]) -> None:
+        self.changes = changes
+        self._process: Mapping[str, Any] | None = None
+
+    def mode(self, process: Mapping[str, Any]) -> Mode:
+        if self._process is not process:
+            self._mode = _mode(*[self.changes.get(name, process[name]) for name in _MODE])
+            self._process = process
+        return self._mode
+
+
+_block: ContextVar[_Block | None] = ContextVar("mdhnp_config", default=None)
 
 
 def _setting(name: str) -> Any:
     def get(self: "Config") -> Any:
-        overrides = _overrides.get()
-        return overrides[name] if overrides is not None and name in overrides else self._process[name]
+        block = _block.get()
+        return self._process[name] if block is None else block.changes.get(name, self._process[name])
 
     return property(get)
 
@@ -88,11 +119,12 @@ class Config:
     __slots__ = ("_process",)
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        object.__setattr__(self, "_process", dict(_DEFAULTS))
+        first = {}
         for name, variable in _VARIABLES.items():
             chosen = environment.get(variable, "").strip().lower()
             if chosen:
-                self._process[name] = _checked(name, chosen, f"the environment variable {variable}")
+                first[name] = _checked(name, chosen, f"the environment variable {variable}")
+        self._set(_DEFAULTS | first)
 
     # Properties, because every call asks for settings, and `__getattr__` takes three times as long.
     tuning: Tuning = _setting("tuning")
@@ -102,13 +134,24 @@ class Config:
     fallback: Fallback = _setting("fallback")
     specialise: Specialise = _setting("specialise")
 
+    @property
+    def mode(self) -> Mode:
+        """The settings by which plans are chosen."""
+        block = _block.get()
+        mode: Mode = self._process["mode"] if block is None else block.mode(self._process)
+        return mode
+
+    def _set(self, values: Mapping[str, Any]) -> None:
+        """Give the process other values: always a new dictionary, for who compares it with the one seen before."""
+        object.__setattr__(self, "_process", {**values, "mode": _mode(*[values[name] for name in _MODE])})
+
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _DEFAULTS:
             raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
-        self._process[name] = _checked(name, value, f"config.{name}")
+        self._set({**self._process, name: _checked(name, value, f"config.{name}")})
 
     def __repr__(self) -> str:
         return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS)})"
@@ -120,11 +163,12 @@ class Config:
             if name not in _DEFAULTS:
                 raise TypeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
         new = {name: _checked(name, value, f"config: {name}") for name, value in changes.items()}
-        token = _overrides.set({**(_overrides.get() or {}), **new})
+        outer = _block.get()
+        token = _block.set(_Block(new if outer is None else {**outer.changes, **new}))
         try:
             yield self
         finally:
-            _overrides.reset(token)
+            _block.reset(token)
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

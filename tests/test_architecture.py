@@ -13,7 +13,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "schedule": ("mdhnp.mdh",),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native"),
-    "frontend": ("mdhnp.mdh", "mdhnp.dispatch", "mdhnp.settings"),
+    "placement": ("mdhnp.mdh", "mdhnp.schedule", "mdhnp.codegen.program", "mdhnp.runtime", "mdhnp.tuning.cache"),
+    "frontend": ("mdhnp.mdh", "mdhnp.calls", "mdhnp.settings"),
 }
 
 MODULES = sorted(p for folder in MAY_IMPORT for p in (PACKAGE / folder).rglob("*.py"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,21 +17,24 @@ from strategies import Array, Case, case
 from test_generator import execute, expected, lowered
 
 import mdhnp
-from mdhnp import dispatch, plans
+from mdhnp.calls import general, improve
+from mdhnp.calls.improve import Specialise
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
+from mdhnp.calls.store import forget
 from mdhnp.codegen import Program, generate_general, resized
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import build
 from mdhnp.schedule.general import fitted, for_all_sizes, form, stretched
 from mdhnp.settings import config
-from mdhnp.tuning.policy import Trial
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    dispatch.forget()
+    forget()
     with config(specialise="auto", tuning="off"):
         yield
-    dispatch.forget()
+    forget()
 
 
 @st.composite
@@ -80,10 +84,10 @@ def test_many_sizes(device: Device, subscripts: str) -> None:
 
 
 def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "_general_kernels", {})
+    monkeypatch.setattr(general, "_known", {})
     rng = np.random.default_rng(1)
     sources = set()
-    with dispatch.observe() as seen:
+    with observe() as seen:
         for _ in range(30):
             i, j, k = rng.integers(2, 200, 3)
             mdhnp.einsum("ij,jk->ik", np.ones((i, j), np.float32), np.ones((j, k), np.float32))
@@ -94,40 +98,38 @@ def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPa
         v = np.arange(6, dtype=np.float32)
         for a in (v[None, :], np.stack([v, v])[::-1][:1], np.lib.stride_tricks.as_strided(v, (1, 6), (1 << 40, 4))):
             np.testing.assert_array_equal(mdhnp.einsum("ij,jk->ik", a, v[:, None]), [[55]])
-    for prepared, _ in seen:
-        assert prepared.origins == ("general",)
-        assert prepared.program is not None
-        sources.add(prepared.program.source)
+    for plan, _ in seen:
+        assert isinstance(plan, Kernels)
+        assert plan.origins == ("general",)
+        sources.add(plan.program.source)
     (source,) = sources
     assert build(device, source) is build(device, source)  # compiled once, for all of them
 
 
 def test_calls_get_a_kernel_of_their_own_when_they_have_cost_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trial, "is_due", lambda self, seconds: len(seen) == 3)
+    monkeypatch.setattr(Specialise, "is_due", lambda self, seconds: len(seen) == 3)
     a = np.ones((5, 6), np.float32)
-    with dispatch.observe() as seen:
+    with observe() as seen:
         for _ in range(5):
             mdhnp.matmul(a, a.T)
     assert [p.origins[0] for p, _ in seen] == ["general"] * 3 + ["default"] * 2
-    assert seen[-1][0].trial is None
 
 
-def test_a_trial_ends_once() -> None:
-    trial = Trial()
-    assert not trial.is_due(100.0)  # with a compilation
-    found = [trial.is_due(0.04) for _ in range(30)]
-    assert found.count(True) == 1
-    assert not found[0]
+def test_a_kernel_of_its_own_pays_when_calls_have_taken_as_long() -> None:
+    watcher = Specialise(lambda: pytest.fail("not asked for"))
+    assert not watcher.is_due(100.0)  # with a compilation
+    found = [watcher.is_due(0.04) for _ in range(30)]
+    assert found.index(True) == math.ceil(improve._COMPILING / 0.04) - 1
 
 
 def test_every_call_has_its_own_kernel_where_that_is_wanted() -> None:
     a = np.ones((5, 61), np.float32)  # of a size that no other test has: it is tuned
-    with dispatch.observe() as seen:
+    with observe() as seen:
         for setting in ({"specialise": "always"}, {"tuning": "full", "budget": 0.01}):
-            dispatch.forget()
+            forget()
             with config(**setting):
                 mdhnp.matmul(a, a.T)
-    assert all(p.origins[0] != "general" for p, _ in seen)
+    assert all(plan.origins[0] != "general" for plan, _ in seen)
 
 
 def test_forms_differ_where_the_text_does() -> None:
@@ -152,7 +154,7 @@ def test_forms_differ_where_the_text_does() -> None:
 
 def test_axes_of_length_1_are_taken_for_regular_ones(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their strides are: the kernel was made for longer ones, with offsets among its arguments."""
-    monkeypatch.setattr(plans, "_general_kernels", {})
+    monkeypatch.setattr(general, "_known", {})
     rng = np.random.default_rng(2)
     b = rng.integers(-3, 4, (7, 5)).astype(np.float32)
     for rows in (5, 1):

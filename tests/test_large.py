@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp import dispatch
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
+from mdhnp.calls.store import forget
 from mdhnp.mdh import MdHom, cc, cut, index, interpret, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule.general import form
@@ -35,14 +37,14 @@ def test_offsets_beyond_32_bits(device: Device, few: np.ndarray, subscripts: str
         pytest.skip("gaps between elements are copied to GPUs, too")
     x = few[::-1] if backwards else few
     operands = [x] * (1 + subscripts.count(","))
-    with dispatch.observe() as seen:
+    with observe() as seen:
         got = mdhnp.einsum(subscripts, *operands)
     np.testing.assert_array_equal(got, np.einsum(subscripts, *operands))
-    ((prepared, _),) = seen
-    assert prepared.mdhom.wide
-    assert prepared.program is not None
-    assert "const long " in prepared.program.source
-    assert form(prepared.mdhom) is None
+    ((plan, _),) = seen
+    assert isinstance(plan, Kernels)
+    assert plan.mdhom.wide
+    assert "const long " in plan.program.source
+    assert form(plan.mdhom) is None
 
 
 @pytest.fixture
@@ -50,9 +52,9 @@ def small(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """The device, as if its largest buffer had 4000 bytes."""
     monkeypatch.setattr(device, "caps", replace(device.caps, max_allocation=4000))
     monkeypatch.setattr(device, "svm", False)
-    dispatch.forget()
+    forget()
     yield device
-    dispatch.forget()
+    forget()
 
 
 def _whole(shape: tuple[int, ...], dtype: str = "f4") -> np.ndarray:
@@ -88,11 +90,11 @@ def test_calls_are_cut_where_arrays_are_too_large(small: Device, case: str) -> N
             ours()
         return
     for _ in range(2):
-        with dispatch.observe() as seen:
+        with observe() as seen:
             got = ours()
         np.testing.assert_array_equal(got, want)
         assert len(seen) == parts
-        assert len({id(p.plan) for p, _ in seen}) <= 2 + (case == "reflected") * parts
+        assert len({id(plan) for plan, _ in seen}) <= 2 + (case == "reflected") * parts
 
 
 def test_parts_are_what_the_definition_gives() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mdhnp import dispatch, native
+from mdhnp import native
+from mdhnp.calls import store
 from mdhnp.runtime.devices import Device
 
 compiled = pytest.mark.skipif(native.Launcher is None, reason="the package was installed without a C compiler")
@@ -50,19 +51,19 @@ def test_a_plan_is_found_by_the_same_key(operands: list[Any], there: bool) -> No
     given_: Any = ("einsum", object(), "auto", tuple(operands))
     plans: dict[Any, Any] = {}
     if there and all(isinstance(a, np.ndarray) for a in operands):
-        plans[dispatch._key(*given_)] = "the plan"
-    assert native.find_plan(plans, *given_) == dispatch._find_plan(plans, *given_)
+        plans[store.key_of(*given_)] = "the plan"
+    assert native.find(plans, *given_) == store._find(plans, *given_)
 
 
 @compiled
 def test_a_search_keeps_nothing_alive() -> None:
     call, device, a = object(), object(), np.ones((300, 400))
     counts = [sys.getrefcount(o) for o in (call, device, a, None)]
-    plans = {dispatch._key(call, device, "auto", (a, a)): device}
+    plans = {store.key_of(call, device, "auto", (a, a)): device}
     for _ in range(1000):
-        assert native.find_plan(plans, call, device, "auto", (a, a)) is device
-        assert native.find_plan({}, call, device, "auto", (a, a)) is None
-        assert native.find_plan(plans, call, device, "auto", (a, [])) is None
+        assert native.find(plans, call, device, "auto", (a, a)) is device
+        assert native.find({}, call, device, "auto", (a, a)) is None
+        assert native.find(plans, call, device, "auto", (a, [])) is None
     del plans
     after = [sys.getrefcount(o) for o in (call, device, a, None)]
     assert after[:3] == counts[:3]
@@ -73,9 +74,9 @@ def test_a_search_keeps_nothing_alive() -> None:
 @pytest.mark.parametrize("arguments", [(), ({}, 1, 2, 3), ({}, 1, 2, 3, []), ([], 1, 2, 3, ())])
 def test_a_search_for_anything_else_is_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError):
-        native.find_plan(*arguments)
+        native.find(*arguments)
     with pytest.raises(TypeError, match="unhashable"):
-        native.find_plan({}, [], 1, 2, ())
+        native.find({}, [], 1, 2, ())
 
 
 class Recorder:
@@ -215,7 +216,7 @@ sys.modules["mdhnp._native"] = None  # as where there is none
 import numpy as np
 import mdhnp
 a, b = np.arange(12.0).reshape(3, 4), np.ones((4, 5))
-assert mdhnp.native.find_plan is None
+assert mdhnp.native.find is None
 with mdhnp.device({device.runtime!r}):
     for _ in range(3):
         assert (mdhnp.einsum("ij,jk->ik", a, b) == a @ b).all()

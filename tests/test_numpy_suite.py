@@ -21,8 +21,8 @@ from conftest import chosen_devices
 from opt_einsum import parser
 
 import mdhnp
-from mdhnp.dispatch import observe
-from mdhnp.frontend.operands import SUPPORTED
+from mdhnp.calls.observe import observe
+from mdhnp.calls.operands import SUPPORTED
 
 #: Modules, our functions in them, their tests.
 SUITES = (

@@ -10,7 +10,7 @@ import opt_einsum
 import pytest
 
 import mdhnp
-from mdhnp.dispatch import observe
+from mdhnp.calls.observe import observe
 
 A, B = np.arange(12.0).reshape(3, 4), np.arange(20.0).reshape(4, 5)
 V = np.arange(4.0)

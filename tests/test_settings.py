@@ -77,3 +77,19 @@ def test_unknown_settings():
         pass
     with pytest.raises(ValueError, match="environment variable MDHNP_TUNING: 'soon'"):
         Config({"MDHNP_TUNING": "soon"})
+
+
+def test_the_mode_is_that_of_the_settings_in_force():
+    mine = Config({})
+    first = mine.mode
+    assert (first.host, first.tuning, first.specialise) == (mine.host, mine.tuning, mine.specialise)
+    with mine(host="never"):
+        inside = mine.mode
+        assert (inside, inside.host, inside.tuning) == (mine.mode, "never", first.tuning)
+        mine.tuning = "off"
+        assert (mine.mode.host, mine.mode.tuning) == ("never", "off")
+        with mine(tuning="full", budget=3):
+            assert (mine.mode.host, mine.mode.tuning) == ("never", "full")
+    assert (mine.mode.host, mine.mode.tuning) == (first.host, "off")
+    mine.tuning = first.tuning
+    assert mine.mode is first

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp import dispatch
+from mdhnp.calls.store import entries
 
 A = np.random.default_rng(0).random((40, 30), np.float32)
 V = np.arange(30)
@@ -69,7 +69,7 @@ def run(expected: list, seconds: float) -> None:
 def test_mixed_calls_in_eight_threads(device, seconds):
     expected = [call(np) for call in CALLS]
     run(expected, 0.5)
-    plans = len(dispatch._plans)
+    plans = len(entries)
     growth = []
     # Compilers at work in the background and fresh threads' heaps take memory once; a leak takes it every time.
     while not growth or (growth[-1] > LITTLE and len(growth) < 6):
@@ -78,5 +78,5 @@ def test_mixed_calls_in_eight_threads(device, seconds):
         run(expected, seconds)
         gc.collect()
         growth.append(resident() - before)
-    assert len(dispatch._plans) == plans
+    assert len(entries) == plans
     assert growth[-1] <= LITTLE, f"bytes of growth, round by round: {growth}"

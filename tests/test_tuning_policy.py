@@ -16,7 +16,11 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp import config, dispatch
+from mdhnp import config
+from mdhnp.calls import entry as entering
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
+from mdhnp.calls.store import forget
 from mdhnp.mdh import canonical
 from mdhnp.runtime.devices import Device, default_device
 from mdhnp.schedule.default import default
@@ -24,7 +28,7 @@ from mdhnp.tuning import background, policy
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry
 from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.policy import Watch
+from mdhnp.tuning.policy import search
 
 A = np.ones((33, 34), np.float32)
 
@@ -32,11 +36,11 @@ A = np.ones((33, 34), np.float32)
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
-    dispatch.forget()
+    forget()
     with config(specialise="always"):
         yield
     background.wait()
-    dispatch.forget()
+    forget()
 
 
 @pytest.fixture
@@ -54,11 +58,13 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return found
 
 
-def product(x: np.ndarray = A) -> dispatch.Prepared:
+def product(x: np.ndarray = A) -> Kernels:
     """Multiply, check, and give the plan that did it."""
-    with dispatch.observe() as seen:
+    with observe() as seen:
         np.testing.assert_array_equal(mdhnp.matmul(x, x.T), np.full((33, 33), 34))
-    return seen[0][0]
+    plan = seen[0][0]
+    assert isinstance(plan, Kernels)
+    return plan
 
 
 def test_off_never_searches(searched: list[int | None]) -> None:
@@ -71,7 +77,6 @@ def test_full_searches_before_the_first_call(device: Device) -> None:
     with config(tuning="full", budget=0.5):
         plan = product()
     assert plan.origins == ("tuned",)
-    assert plan.watch is None
     (entry,) = cache().entries()
     assert entry[1].schedule == plan.schedules[0]
 
@@ -88,7 +93,7 @@ def test_full_reaches_calls_that_have_run_before(searched: list[int | None], spe
 def test_auto_searches_when_calls_have_cost_as_much(searched: list[int | None], monkeypatch: Any) -> None:
     clock = iter(range(1000))
     monkeypatch.setattr(
-        dispatch, "time", SimpleNamespace(perf_counter=lambda: next(clock) * 0.3)
+        entering, "time", SimpleNamespace(perf_counter=lambda: next(clock) * 0.3)
     )  # each call takes 0.3 s
     with config(tuning="auto", budget=4.0, evaluations=7):
         origins = [product().origins[0] for _ in range(16)]
@@ -98,7 +103,7 @@ def test_auto_searches_when_calls_have_cost_as_much(searched: list[int | None], 
 
 def test_auto_searches_after_one_heavy_call(searched: list[int | None], monkeypatch: Any) -> None:
     clock = iter(range(1000))
-    monkeypatch.setattr(dispatch, "time", SimpleNamespace(perf_counter=lambda: next(clock) * 1.5))
+    monkeypatch.setattr(entering, "time", SimpleNamespace(perf_counter=lambda: next(clock) * 1.5))
     with config(tuning="auto"):
         assert [product().origins[0] for _ in range(3)] == ["default", "tuned", "tuned"]
     assert searched == [50]
@@ -115,10 +120,10 @@ def test_a_search_elsewhere_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_one_search_at_a_time(searched: list[int | None]) -> None:
-    watch = Watch([product().mdhom], default_device())
+    untuned, device = [product().mdhom], default_device()
     with policy._searching:
-        assert not watch.tune(exhaustive=False)
-        patient = threading.Thread(target=watch.tune, kwargs={"exhaustive": True})
+        assert not search(untuned, device, 7, wait=False)
+        patient = threading.Thread(target=search, args=(untuned, device, None), kwargs={"wait": True})
         patient.start()
     patient.join()
     assert searched == [None]
@@ -141,7 +146,6 @@ def test_background_serves_meanwhile_and_swaps(device: Device) -> None:
         background.wait()
         plan = product()
     assert plan.origins == ("tuned",)
-    assert plan.watch is None
     assert len(cache().measurements(key_of(plan.mdhom, device))) == 3
 
 
@@ -196,14 +200,17 @@ def test_a_forked_child_has_jobs_of_its_own() -> None:
 
 def test_what_others_have_tuned_is_not_searched_again(searched: list[int | None]) -> None:
     with config(tuning="full"):
-        late = Watch([canonical(product().mdhom)], default_device())
-        assert late.tune(exhaustive=True)
+        assert search([canonical(product().mdhom)], default_device(), None, wait=True)
     assert searched == [None]
 
 
 def test_a_call_amid_a_search_of_its_own_thread_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch([product().mdhom], default_device())
+    untuned = [product().mdhom]
+
+    def again() -> bool:
+        return search(untuned, default_device(), None, wait=True)
+
     inner: list[bool] = []
-    monkeypatch.setattr(policy, "tune_stage", lambda *_: (inner.append(watch.tune(exhaustive=True)), False))
-    watch.tune(exhaustive=True)
+    monkeypatch.setattr(policy, "tune_stage", lambda *_: (inner.append(again()), False))
+    again()
     assert inner == [False]

@@ -17,7 +17,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import Entry
-from mdhnp.tuning.lookup import key_of, schedule_for
+from mdhnp.tuning.lookup import key_of, tuned_for, untuned_for
 from mdhnp.tuning.search.search import Search
 from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
 
@@ -164,8 +164,9 @@ def test_malformed_schedules_are_illegal_and_not_adapted(device: Device, what: s
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     for extents in (h.extents, (0, 64, 64)):
         cache().put(replace(key_of(h, device), extents=extents), Entry(bad, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
-    assert schedule_for(h, device) == (default(h, device.caps), "default")
-    assert schedule_for(near, device) == (default(near, device.caps), "default")
+    assert tuned_for(h, device) is None
+    assert untuned_for(h, device) == (default(h, device.caps), "default")
+    assert untuned_for(near, device) == (default(near, device.caps), "default")
 
 
 def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkeypatch, tmp_path):
@@ -176,9 +177,10 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkey
     beside = neighbours(facts, rows([start]), device.caps, 50, np.random.default_rng(0))
     listed = (schedule(facts, beside, row, device.caps) for row in range(len(beside)))
     other = next(s for s in listed if s != start and is_legal(h, s, device.caps))
-    assert schedule_for(h, device) == (start, "default")
+    assert tuned_for(h, device) is None
+    assert untuned_for(h, device) == (start, "default")
     cache().put(key_of(h, device), Entry(other, 1e-5, 3, "2026-01-01T00:00:00Z", str(h)))
-    assert schedule_for(h, device) == (other, "tuned")
+    assert tuned_for(h, device) == other
     fitted = adapt(near, other, device.caps)
     expected = (fitted, "similar") if fitted else (default(near, device.caps), "default")
-    assert schedule_for(near, device) == expected
+    assert untuned_for(near, device) == expected

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import repeat, run
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import addressable
+from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import Terms, contraction
-from mdhnp.frontend.operands import fallback, fits, left_to_numpy, prepare, straight
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.pattern import array_view
 
@@ -55,7 +56,7 @@ def gemv(
     >>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)
     array([16., 16.])
     """
-    return _blas("gemv", ("ki" if trans else "ik", "k"), "i", (a, x, y), alpha, beta)
+    return _blas(_GEMV, ("ki" if trans else "ik", "k"), (a, x, y), alpha, beta)
 
 
 def gemm(
@@ -107,55 +108,52 @@ def gemm(
     array([[1.5, 1.5],
            [1.5, 1.5]])
     """
-    return _blas("gemm", ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), "ij", (a, b, c), alpha, beta)
+    return _blas(_GEMM, ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), (a, b, c), alpha, beta)
 
 
-def _blas(function: str, terms: Terms, output: str, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
+def _blas(routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
     a, b, c = operands
-    plain = c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0
-    if plain:
-        if (known := repeat((function, terms), (a, b))) is not None:
-            return known
-        product = partial(_product, function, terms, output, (a, b))
-        if (new := straight((a, b), lambda: run((function, terms), (a, b), product)[0])) is not None:
-            return new
+    if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0:
+        return call((routine, terms), (a, b))
     for factor in (alpha, beta):
         if not isinstance(factor, _NUMBERS) and np.ndim(factor):
-            raise ValueError(f"{function}: alpha and beta must be scalars")
+            raise ValueError(f"{routine.name}: alpha and beta must be scalars")
+    arrays = addressable((a, b) if c is None else operands)
     adds = bool(beta != 0)
-    arrays: tuple[Array, ...] = (a, b) if c is None else (a, b, c)
-    reason = None
-    if not (fits(a) and fits(b) and (c is None or fits(c))):
-        arrays = prepare(arrays)
-        reason = left_to_numpy(arrays)
-    if reason or (c is not None) != adds:
-        # Elsewhere shapes are checked once a plan; an unread third operand is in no plan.
-        _check_blas(function, terms, output, arrays, adds)
+    if adds and c is None:
+        raise ValueError(f"{routine.name}: beta is not 0, but there is nothing to add")
     common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
-    if reason := reason or left_to_numpy((), common):
-        return fallback(function, reason, _numpy_blas, terms, output, arrays, alpha, beta, common)
-    if adds:
-        factors: tuple[Array, ...] = (np.array(alpha, common), np.array(beta, common))
-    else:
-        arrays = arrays[:2]
-        factors = () if alpha == 1 else (np.array(alpha, common),)
-
-    def build() -> MdHom:
-        _check_blas(function, terms, output, arrays, adds)
-        product = contraction(terms, output, arrays[:2], common)
-        return _scaled(product, arrays[2:], factors) if factors else product
-
-    return run((function, terms, common, adds), (*arrays, *factors), build)[0]
+    scaled = adds or alpha != 1
+    factors = (np.array(alpha, common), np.array(beta, common))[: 2 if adds else int(scaled)]
+    numpys = partial(_numpys, routine.name, terms, arrays, alpha, beta)
+    return call((routine, terms, adds, scaled, common), (*arrays, *factors), dtypes=(common,), numpy=numpys)
 
 
-def _product(function: str, terms: Terms, output: str, arrays: Sequence[Array]) -> MdHom:
-    _check_blas(function, terms, output, arrays, False)
-    return contraction(terms, output, arrays, _common(*[a.dtype for a in arrays], int))
+def _describe(
+    function: str,
+    arrays: Sequence[Array],
+    terms: Terms,
+    adds: bool = False,
+    scaled: bool = False,
+    common: np.dtype[Any] | None = None,
+) -> Described:
+    """Describe a call on two arrays, a third one where one was given, and the factors that are used."""
+    count = len(arrays) - scaled - adds
+    matrices, factors = arrays[:count], arrays[count:]
+    output = "i" if function == "gemv" else "ij"
+    _check(function, terms, output, matrices)
+    h = contraction(terms, output, arrays[:2], common or _common(*[a.dtype for a in arrays], int))
+    if scaled:
+        h = _scaled(h, matrices[2:] if adds else (), factors)
+    # A third array that is multiplied by 0 is not read.
+    return Described(h, None if adds or count == 2 else lambda arrays: (*arrays[:2], *arrays[3:]), array)
 
 
-def _check_blas(function: str, terms: Terms, output: str, arrays: Sequence[Array], adds: bool) -> None:
-    if adds and len(arrays) < 3:
-        raise ValueError(f"{function}: beta is not 0, but there is nothing to add")
+_GEMV = Routine("gemv", partial(_describe, "gemv"), lambda a, x, terms: _numpys("gemv", terms, (a, x)))
+_GEMM = Routine("gemm", partial(_describe, "gemm"), lambda a, b, terms: _numpys("gemm", terms, (a, b)))
+
+
+def _check(function: str, terms: Terms, output: str, arrays: Sequence[Array]) -> None:
     sizes: dict[str, int] = {}
     for n, (term, a) in enumerate(zip((*terms, output), arrays, strict=False)):
         if a.ndim != len(term):
@@ -201,6 +199,10 @@ def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom
     )
 
 
-def _numpy_blas(terms: Terms, output: str, arrays: Sequence[Array], alpha: Any, beta: Any, dtype: Any) -> Array:
-    total = alpha * np.einsum(f"{','.join(terms)}->{output}", *(a.astype(dtype) for a in arrays[:2]))
-    return (total + beta * arrays[2] if beta != 0 else total).astype(dtype, copy=False)
+def _numpys(function: str, terms: Terms, arrays: Sequence[Any], alpha: Any = 1, beta: Any = 0) -> Array:
+    plain = [np.asanyarray(a) for a in arrays]
+    output = "i" if function == "gemv" else "ij"
+    _check(function, terms, output, plain)
+    common = _common(*[a.dtype for a in plain], _kind(alpha), _kind(beta))
+    total = alpha * np.einsum(f"{','.join(terms)}->{output}", *(a.astype(common) for a in plain[:2]))
+    return (total + beta * plain[2] if beta != 0 else total).astype(common, copy=False)

@@ -6,8 +6,8 @@ from weakref import ref
 
 import numpy.typing as npt
 
-from mdhnp.dispatch import run
-from mdhnp.frontend.operands import prepare, unsupported
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.request import results
 from mdhnp.mdh import MdHom, Pattern
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.pattern import md_hom as pattern
@@ -37,20 +37,26 @@ class Computation:
         ndarray or tuple of ndarray
             One new array an output.
         """
-        given = prepare(arrays)
-        reason = unsupported(given)
-        if reason is not None:
-            raise TypeError(f"md_hom: {reason}, which OpenCL kernels do not compute; convert it")
         if extents:
             extents = whole_extents(extents)
         # The computation itself is the key: the same views with another function are another computation. Held weakly,
         # so that its plans go with it.
-        results = run((ref(self), *extents.items()), given, lambda: self.bind(*given, **extents), self)
-        return results[0] if len(results) == 1 else results
+        return call((_MD_HOM, ref(self), *extents.items()), arrays, owner=self)
 
     def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
         """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
         return self.pattern.bind(*arrays, **extents)
+
+
+def _describe(
+    arrays: Sequence[npt.NDArray[Any]], computation: "ref[Computation]", *extents: tuple[str, int]
+) -> Described:
+    known = computation()
+    assert known is not None  # it is being called
+    return Described(known.bind(*arrays, **dict(extents)), None, results)
+
+
+_MD_HOM = Routine("md_hom", _describe)
 
 
 def md_hom(

@@ -1,7 +1,7 @@
 """From labelled axes to an MdHom: multiply all operands, add over the labels that the output lacks.
 
 Takes subscripts and shapes; every character of a term labels one axis. Operands' memory is described, never read.
-It must not know devices, nor how calls are dispatched.
+It must not know devices, nor the way of a call.
 """
 
 import string

@@ -13,22 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import repeat, run
-from mdhnp.frontend.chain import contract, keep_order
-from mdhnp.frontend.contraction import Terms, contraction, parse
-from mdhnp.frontend.operands import (
-    check_casts,
-    check_order,
-    deliver,
-    fallback,
-    foreign,
-    left_to_numpy,
-    output,
-    prepare,
-    straight,
-)
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, foreign, output
+from mdhnp.frontend.contraction import parse
+from mdhnp.frontend.pairwise import contracted, hashable, keep_order
 
 __all__ = ["einsum"]
+
+Array = npt.NDArray[Any]
 
 
 def einsum(
@@ -90,56 +82,70 @@ def einsum(
     array([[ 3.,  3.],
            [12., 12.]])
     """
-    if type(subscripts) is str and operands and out is None and dtype is None and order == "K" and casting == "safe":
-        if (known := repeat(("einsum", subscripts, None), operands)) is not None:
-            return known
-        if (new := straight(operands, partial(_plain, subscripts, operands, optimize))) is not None:
-            return new
     if isinstance(subscripts, bytes):
         subscripts = subscripts.decode("ascii")
     elif not isinstance(subscripts, str):
         subscripts, operands = _from_sublists((subscripts, *operands))
-    return _general(str(subscripts), operands, out, dtype, order, casting, optimize)
-
-
-def _plain(subscripts: str, arrays: tuple[npt.NDArray[Any], ...], optimize: Any) -> npt.NDArray[Any]:
-    ranks = tuple([a.ndim for a in arrays])
-    if len(arrays) < 3 and all([a.flags.c_contiguous for a in arrays]):
-        return run(("einsum", subscripts, None), arrays, lambda: contraction(*parse(subscripts, ranks), arrays))[0]
-    return _ordered(*parse(subscripts, ranks), arrays, "K", np.result_type(*arrays), optimize)
-
-
-def _general(
-    subscripts: str, operands: tuple[Any, ...], out: Any, dtype: Any, order: str, casting: Any, optimize: Any
-) -> Any:
-    # NumPy's einsum reads subclasses as plain arrays.
-    arrays = prepare(a if foreign(a) else np.asarray(a) for a in operands)
+    path = optimize if type(optimize) is str else hashable(optimize)
+    if out is None and dtype is None and order == "K" and casting == "safe":
+        return call((_EINSUM, subscripts, path), operands)
     wanted = None if dtype is None else np.dtype(dtype)
     target = output("einsum", out)
-    if reason := left_to_numpy(arrays, wanted, None if target is None else target.dtype):
-        given: Any = {"out": out, "order": order, "casting": casting} | ({} if dtype is None else {"dtype": dtype})
-        if len(arrays) > 2:
-            given["optimize"] = optimize is not False and optimize is not None
-        result = fallback("einsum", reason, np.einsum, subscripts, *operands, **given)
-        # NumPy gives some results as views.
-        return result if result is out or getattr(result, "base", None) is None else result.copy()
+    to = None if target is None else (target.ndim, target.dtype)
+    given: dict[str, Any] = {"out": out, "order": order, "casting": casting}
+    numpys = partial(_numpys, *operands, subscripts, optimize, dtype=wanted, **given)
+    types = (wanted, None if target is None else target.dtype)
+    result = call((_EINSUM, subscripts, path, wanted, order, casting, to), operands, dtypes=types, numpy=numpys)
+    return result if target is None or result is target else deliver("einsum", result, target)
+
+
+def _describe(
+    arrays: Sequence[Array],
+    subscripts: str,
+    optimize: Any,
+    wanted: np.dtype[Any] | None = None,
+    order: str = "K",
+    casting: Any = "safe",
+    to: tuple[int, np.dtype[Any]] | None = None,
+) -> Described:
+    """Describe a call; `to` is the number of axes and the type of `out`."""
     terms, kept = parse(subscripts, tuple([a.ndim for a in arrays]))
-    if target is not None and target.ndim != len(kept):
-        raise ValueError(f"einsum: out has {target.ndim} axes, the result has {len(kept)}")
+    if to is not None and to[0] != len(kept):
+        raise ValueError(f"einsum: out has {to[0]} axes, the result has {len(kept)}")
     letter = check_order(order, arrays)
-    common = wanted or np.result_type(*(a.dtype for a in arrays), *([] if target is None else [target.dtype]))
-    unchecked = target is not None and target.ndim == 0 and optimize not in (False, "auto")
-    check_casts("einsum", arrays, common, None if unchecked else target, casting)
-    return deliver("einsum", _ordered(terms, kept, arrays, letter, common, optimize), target)
+    common = wanted or np.result_type(*(a.dtype for a in arrays), *([] if to is None else [to[1]]))
+    unchecked = to is not None and to[0] == 0 and optimize not in (False, "auto")
+    check_casts("einsum", arrays, common, None if to is None or unchecked else to[1], casting)
+    # Another memory order: the result's labels in that order, seen transposed.
+    memory = kept if letter == "C" else kept[::-1] if letter == "F" else keep_order(terms, kept, arrays)
+    seen = [memory.index(label) for label in kept]
+
+    def give(found: Sequence[Any]) -> Any:
+        result = np.asarray(found[0]).astype(common, copy=False)
+        return deliver("einsum", result.transpose(seen))
+
+    mdhom = contracted(terms, memory, arrays, common, optimize)
+    plain = memory == kept and (not isinstance(mdhom, tuple) or common != np.float16)
+    return Described(mdhom) if plain else Described(mdhom, None, give)
 
 
-def _ordered(
-    terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], letter: str, dtype: Any, optimize: Any
-) -> npt.NDArray[Any]:
-    """Contract, with the result in the memory order of that letter: its labels in that order, seen transposed."""
-    memory = output if letter == "C" else output[::-1] if letter == "F" else keep_order(terms, output, arrays)
-    result = contract("einsum", terms, memory, arrays, dtype, optimize)
-    return result if memory == output else result.transpose([memory.index(label) for label in output])
+def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:
+    """Convert operands; NumPy's einsum reads subclasses as plain arrays."""
+    return addressable(a if foreign(a) else np.asarray(a) for a in operands)
+
+
+def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
+    *operands, subscripts, optimize = arguments
+    if dtype is not None:
+        given["dtype"] = dtype
+    if len(operands) > 2:
+        given["optimize"] = optimize is not False and optimize is not None
+    result = np.einsum(subscripts, *operands, **given)
+    # NumPy gives some results as views.
+    return result if result is given.get("out") or getattr(result, "base", None) is None else result.copy()
+
+
+_EINSUM = Routine("einsum", _describe, _numpys, _converted)
 
 
 def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

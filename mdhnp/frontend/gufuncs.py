@@ -5,24 +5,17 @@ array-likes, gives new arrays. It must not know devices.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from operator import index
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from mdhnp.dispatch import repeat, run
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, fallback, output
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
-from mdhnp.frontend.operands import (
-    check_casts,
-    check_order,
-    deliver,
-    fallback,
-    left_to_numpy,
-    output,
-    prepare,
-    straight,
-)
 from mdhnp.mdh import MdHom
 
 __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
@@ -95,10 +88,8 @@ def matmul(
     """
     # As in `_call`, but sooner: handing the arguments on takes a tenth of the time of a tiny product.
     if out is None and dtype is None and axes is None and order == "K" and casting == "same_kind" and not others:
-        known = repeat(("matmul",), (x1, x2))
-        if known is not None:
-            return known
-    return _call("matmul", (x1, x2), out, casting, order, dtype, axes, others)
+        return call((_MATMUL,), (x1, x2))
+    return _call(_MATMUL, (x1, x2), out, casting, order, dtype, axes, others)
 
 
 def vecdot(
@@ -143,7 +134,7 @@ def vecdot(
         if axes is not None:
             raise TypeError("vecdot: axis and axes cannot both be given")
         axes = [axis, axis, axis if keepdims else ()]
-    return _call("vecdot", (x1, x2), out, casting, order, dtype, axes, others, keepdims)
+    return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, others, keepdims)
 
 
 def matvec(
@@ -179,7 +170,7 @@ def matvec(
     array([[2, 3],
            [4, 7]])
     """
-    return _call("matvec", (x1, x2), out, casting, order, dtype, axes, others)
+    return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, others)
 
 
 def vecmat(
@@ -214,11 +205,11 @@ def vecmat(
     >>> mdhnp.vecmat([1, 2], [[0, 1], [1, 1]])
     array([2, 3])
     """
-    return _call("vecmat", (x1, x2), out, casting, order, dtype, axes, others)
+    return _call(_VECMAT, (x1, x2), out, casting, order, dtype, axes, others)
 
 
 def _call(
-    function: str,
+    routine: Routine,
     operands: tuple[Any, Any],
     out: Any,
     casting: Any,
@@ -228,41 +219,34 @@ def _call(
     others: dict[str, Any],
     keepdims: bool = False,
 ) -> Any:
-    """Make a call: at once if it has no keywords, and kernels can address its operands."""
     plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
-    if plain and not others and not keepdims:
-        if (known := repeat((function,), operands)) is not None:
-            return known
-        new = straight(operands, lambda: run((function,), operands, lambda: _build(function, operands))[0])
-        if new is not None:
-            return new
+    if plain and not keepdims and not others:
+        return call((routine,), operands)
+    name = routine.name
+    given = {"out": out, "casting": casting, "order": order, "dtype": dtype, "axes": axes, "keepdims": keepdims}
+    given = {key: value for key, value in given.items() if value is not None and value is not False} | others
+    numpys = partial(getattr(np, name), *operands, **given)
+    if others.keys() - {"subok"}:
+        return fallback(name, f"{', '.join(others)} is given", numpys)
     if isinstance(out, tuple):
         if len(out) != 1:
-            raise ValueError(f"{function}: out has {len(out)} entries for one result")
+            raise ValueError(f"{name}: out has {len(out)} entries for one result")
         out = out[0]
-    target = output(function, out)
-    arrays = prepare(operands, "__array_ufunc__")
+    target = output(name, out)
     wanted = None if dtype is None else np.dtype(dtype)
-    reason = left_to_numpy(arrays, wanted)
-    if reason or others.keys() - {"subok"}:
-        given = {"out": out, "casting": casting, "order": order, "dtype": dtype, "axes": axes, "keepdims": keepdims}
-        given = {name: value for name, value in given.items() if value is not None and value is not False} | others
-        reason = reason or f"{', '.join(others)} is given"
-        return fallback(function, reason, getattr(np, function), *operands, **given)
-    fortran = check_order(order, arrays) == "F"
-    common = wanted or np.result_type(*(a.dtype for a in arrays))
-    check_casts(f"ufunc {function!r}", arrays, common, target, casting)
-    arrays, place = _cores_last(function, arrays, axes, keepdims)
-    result = run((function, common, fortran), arrays, lambda: _build(function, arrays, common, fortran))[0]
-    result = result.T if fortran else result
-    return _deliver(function, result[..., np.newaxis] if keepdims else result, target, place)
+    to = None if target is None else target.dtype
+    what = (routine, wanted, order, casting, _whole(name, axes), bool(keepdims), to)
+    result = call(what, operands, dtypes=(wanted,), numpy=numpys)
+    if target is None or result is target:
+        return result
+    cores = _cores(name, [np.ndim(x) for x in operands])
+    *_, place = _places(name, cores, [np.ndim(x) for x in operands], axes, keepdims)
+    return _deliver(name, result, target, place)
 
 
-def _deliver(function: str, result: Array, target: Array | None, place: tuple[int, ...]) -> Any:
-    """Move the axes of the result's core from the end to their places, and put it into `out`."""
+def _deliver(function: str, result: Array, target: Array, place: tuple[int, ...]) -> Array:
+    """Put a result with its core's axes at the end into `out`, where they have other places."""
     last = tuple(range(-len(place), 0))
-    if target is None:
-        return deliver(function, np.moveaxis(result, last, place))
     view = np.moveaxis(target, place, last) if target.ndim >= result.ndim else target
     if view.shape[view.ndim - len(place) :] != result.shape[result.ndim - len(place) :]:
         raise ValueError(f"{function}: out of shape {target.shape} does not fit a result of shape {result.shape}")
@@ -270,48 +254,83 @@ def _deliver(function: str, result: Array, target: Array | None, place: tuple[in
     return target
 
 
-def _cores(function: str, arrays: Sequence[Array]) -> Terms:
+def _describe(
+    function: str,
+    arrays: Sequence[Array],
+    wanted: np.dtype[Any] | None = None,
+    order: Any = "K",
+    casting: Any = "same_kind",
+    axes: Any = None,
+    keepdims: bool = False,
+    to: np.dtype[Any] | None = None,
+) -> MdHom | Described:
+    """Describe a call; with `out`, of type `to`, the axes of the result's core stay at the end."""
+    ndims = [a.ndim for a in arrays]
+    cores = _cores(function, ndims)
+    if (wanted, order, casting, axes, keepdims, to) == (None, "K", "same_kind", None, False, None):
+        return _build(function, cores, arrays)
+    fortran = check_order(order, arrays) == "F"
+    common = wanted or np.result_type(*(a.dtype for a in arrays))
+    check_casts(f"ufunc {function!r}", arrays, common, to, casting)
+    *places, place = _places(function, cores, ndims, axes, keepdims)
+
+    def take(arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """Move the axes of the operands' cores to the end."""
+        return tuple([np.moveaxis(a, at, range(-len(at), 0)) for a, at in zip(arrays, places, strict=True)])
+
+    def give(found: Sequence[Any]) -> Any:
+        """Move the axes of the result's core from the end to their places."""
+        result = np.asarray(found[0])
+        result = result.T if fortran else result
+        result = result[..., np.newaxis] if keepdims else result
+        return result if to is not None else deliver(function, np.moveaxis(result, range(-len(place), 0), place))
+
+    return Described(_build(function, cores, take(arrays), common, fortran), take, give)
+
+
+def _cores(function: str, ndims: Sequence[int]) -> Terms:
     """Give the labels of the operands' cores: for `matmul` a vector's own, and a matrix's else."""
     cores = _CORES[function]
     if function == "matmul":
-        cores = cores[0][-max(arrays[0].ndim, 1) :], cores[1][: max(arrays[1].ndim, 1)]
-    for n, (a, core) in enumerate(zip(arrays, cores, strict=True)):
-        if a.ndim < len(core):
-            raise ValueError(f"{function}: operand {n} has {a.ndim} axes, {len(core)} or more are needed")
+        cores = cores[0][-max(ndims[0], 1) :], cores[1][: max(ndims[1], 1)]
+    for n, (ndim, core) in enumerate(zip(ndims, cores, strict=True)):
+        if ndim < len(core):
+            raise ValueError(f"{function}: operand {n} has {ndim} axes, {len(core)} or more are needed")
     return cores
 
 
-def _cores_last(
-    function: str, arrays: tuple[Array, ...], axes: Any, keepdims: bool
-) -> tuple[tuple[Array, ...], tuple[int, ...]]:
-    """Move the axes of the operands' cores to the end, and say where those of the result's core shall go."""
-    cores = _cores(function, arrays)
-    kept = len("".join(cores).replace("k", "")) + keepdims
+def _whole(function: str, axes: Any) -> Any:
+    """Give `axes` as tuples of integers, which have a hash."""
     if axes is None:
-        return arrays, tuple(range(-kept, 0))
+        return None
     if not isinstance(axes, list):
         raise TypeError(f"{function}: axes must be a list, not {type(axes).__name__}")
+    return tuple([tuple(map(index, entry)) if isinstance(entry, tuple) else index(entry) for entry in axes])
+
+
+def _places(
+    function: str, cores: Terms, ndims: Sequence[int], axes: Sequence[Any] | None, keepdims: bool
+) -> tuple[tuple[int, ...], ...]:
+    """Say where the axes of the operands' cores are, and where those of the result's core shall go."""
+    kept = len("".join(cores).replace("k", "")) + keepdims
+    counts = [*map(len, cores), kept]
+    if axes is None:
+        return tuple(tuple(range(-count, 0)) for count in counts)
     if len(axes) == 2 and kept == keepdims:
         axes = [*axes, axes[0] if keepdims else ()]
     if len(axes) != 3:
         raise ValueError(f"{function}: axes has {len(axes)} entries, one for each operand and the result is needed")
-
-    def places(n: int, ndim: int, count: int) -> tuple[int, ...]:
-        entry = axes[n] if isinstance(axes[n], tuple) else (axes[n],)
+    stacked = max(ndim - len(core) for ndim, core in zip(ndims, cores, strict=True))
+    entries = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
+    for n, (entry, count) in enumerate(zip(entries, counts, strict=True)):
         if len(entry) != count:
             raise np.exceptions.AxisError(f"{function}: axes: entry {n} names {len(entry)} axes, the core has {count}")
-        return normalize_axis_tuple(entry, ndim, "axes")
-
-    moved = tuple(
-        np.moveaxis(a, places(n, a.ndim, len(core)), range(-len(core), 0))
-        for n, (a, core) in enumerate(zip(arrays, cores, strict=True))
+    return tuple(
+        normalize_axis_tuple(entry, ndim, "axes") for entry, ndim in zip(entries, [*ndims, stacked + kept], strict=True)
     )
-    stacked = max(a.ndim - len(core) for a, core in zip(arrays, cores, strict=True))
-    return moved, places(2, stacked + kept, kept)
 
 
-def _build(function: str, arrays: Sequence[Array], dtype: Any = None, fortran: bool = False) -> MdHom:
-    cores = _cores(function, arrays)
+def _build(function: str, cores: Terms, arrays: Sequence[Array], dtype: Any = None, fortran: bool = False) -> MdHom:
     sizes = [a.shape[a.ndim - len(core) + core.index("k")] for a, core in zip(arrays, cores, strict=True)]
     if sizes[0] != sizes[1]:
         shapes = " and ".join(str(a.shape) for a in arrays)
@@ -322,3 +341,9 @@ def _build(function: str, arrays: Sequence[Array], dtype: Any = None, fortran: b
     result = ELLIPSIS[:most] + "".join(cores).replace("k", "")
     conjugate = function in {"vecdot", "vecmat"} and arrays[0].dtype.kind == "c"
     return contraction(terms, result[::-1] if fortran else result, arrays, dtype, conjugate)
+
+
+_MATMUL, _VECDOT, _MATVEC, _VECMAT = (
+    Routine(name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"))
+    for name in _CORES
+)

@@ -4,15 +4,17 @@ They differ from those of the same name in `mdhnp`: axes are the last ones by de
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import deliver, output
 from mdhnp.frontend import gufuncs, products
-from mdhnp.frontend.chain import contract
 from mdhnp.frontend.contraction import Terms
-from mdhnp.frontend.operands import deliver, fallback, left_to_numpy, output, prepare
+from mdhnp.frontend.pairwise import contracted
 
 __all__ = ["matmul", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
 
@@ -90,17 +92,25 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None) -> A
     if len(operands) == 2:
         return products.dot(operands[0], operands[1], out)
     target = output("multi_dot", out)
-    chain = prepare(operands)
-    if reason := left_to_numpy(chain):
-        return fallback("multi_dot", reason, np.linalg.multi_dot, operands, out=out)
-    terms = _links(chain)
-    ends = terms[0][:-1], terms[-1][1:]
-    result = contract("multi_dot", terms, "".join(ends), chain, None, "dp")
     if target is None:
-        return deliver("multi_dot", result)
-    matrix = result.reshape([chain[n].shape[n] if label else 1 for n, label in zip((0, -1), ends, strict=True)])
-    deliver("multi_dot", matrix, products.exactly("multi_dot", matrix, target))
-    return target if result.ndim == 2 else target.reshape(result.shape)[()]
+        return call((_MULTI_DOT,), tuple(operands))
+    result = call((_MULTI_DOT,), tuple(operands), numpy=partial(_numpys, *operands, out=out))
+    ends = [np.shape(operand) for operand in (operands[0], operands[-1])]
+    shape = [size if len(sizes) > 1 else 1 for sizes, size in zip(ends, (ends[0][0], ends[1][-1]), strict=True)]
+    deliver("multi_dot", np.reshape(result, shape), products.exactly("multi_dot", np.reshape(result, shape), target))
+    return target if np.ndim(result) == 2 else np.reshape(target, np.shape(result))[()]
+
+
+def _describe(chain: Sequence[Array]) -> Described:
+    terms = _links(chain)
+    return Described(contracted(terms, terms[0][:-1] + terms[-1][1:], chain, None, "dp"))
+
+
+def _numpys(*operands: Any, out: Array | None = None) -> Any:
+    return np.linalg.multi_dot(operands, out=out)
+
+
+_MULTI_DOT = Routine("multi_dot", _describe, _numpys)
 
 
 def _links(chain: Sequence[Array]) -> Terms:

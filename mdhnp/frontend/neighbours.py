@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.frontend.operands import SUPPORTED
+from mdhnp.calls.operands import SUPPORTED
 from mdhnp.mdh import Function, trace
 
 __all__ = ["Offset", "identity", "trace_neighbours"]

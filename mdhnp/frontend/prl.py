@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp import dispatch
+from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.prl_records import column_names, columns, encode, probability
 from mdhnp.mdh import Affine, MdHom, cc, index, pw, trace
 from mdhnp.mdh.mdhom import contiguous
@@ -133,18 +133,30 @@ def prl(
     left, right = columns(new, names, "new"), columns(existing, names, "existing")
     records = encode(left, right, names, u or {}, defaults, missing)
     count, other = records.new.shape[1], records.existing.shape[1]
-    place = np.dtype(np.int32 if other <= np.iinfo(np.int32).max else np.int64)
     if count == 0 or other == 0:
-        return Links(np.full(count, -1, place), np.full(count, -np.inf, kind), np.zeros(count, np.int8))
+        return Links(np.full(count, -1, _place(other)), np.full(count, -np.inf, kind), np.zeros(count, np.int8))
     rate = np.array([[agreement[name]] for name in names])
     agree = np.log2(rate / records.chance).astype(kind)
     differ = np.log2((1 - rate) / (1 - records.chance)).astype(kind)
     arrays = (records.new, records.existing, agree, differ, limits)
-    return Links(*dispatch.run(("prl", blocks), arrays, lambda: _pairs(arrays, blocks, place)))
+    links: Links = call((_PRL, blocks), arrays)
+    return links
+
+
+def _describe(arrays: Sequence[npt.NDArray[Any]], blocks: tuple[tuple[int, ...], ...] | None) -> Described:
+    return Described(_pairs(arrays, blocks, _place(arrays[1].shape[1])), None, lambda found: Links(*found))
+
+
+def _place(existing: int) -> np.dtype[Any]:
+    """Give the type of existing records' positions."""
+    return np.dtype(np.int32 if existing <= np.iinfo(np.int32).max else np.int64)
+
+
+_PRL = Routine("prl", _describe)
 
 
 def _pairs(
-    arrays: tuple[npt.NDArray[Any], ...], blocks: tuple[tuple[int, ...], ...] | None, place: np.dtype[Any]
+    arrays: Sequence[npt.NDArray[Any]], blocks: tuple[tuple[int, ...], ...] | None, place: np.dtype[Any]
 ) -> MdHom:
     """Compare all pairs of new (i) and existing (j) records and keep the heaviest."""
     new, existing, agree, differ, limits = arrays

@@ -5,16 +5,18 @@ arrays; operands of any strides are read in place. It must not know devices.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from operator import index
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
-from mdhnp.dispatch import repeat, run
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import check_casts, deliver, output
+from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import contraction
-from mdhnp.frontend.operands import check_casts, deliver, fallback, left_to_numpy, output, prepare, straight
 from mdhnp.mdh import MdHom
 
 __all__ = ["dot", "exactly", "inner", "kron", "letters", "outer", "tensordot", "trace", "vdot"]
@@ -58,16 +60,9 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     5
     """
     if out is None:
-        if (known := repeat(("dot",), (a, b))) is not None:
-            return known
-        pair = cast(tuple[Array, Array], (a, b))
-        if (new := straight(pair, lambda: run(("dot",), pair, lambda: _aligned("dot", pair, -2))[0])) is not None:
-            return new
+        return call((_DOT,), (a, b))
     target = output("dot", out)
-    arrays = prepare((a, b))
-    if reason := left_to_numpy(arrays):
-        return fallback("dot", reason, np.dot, a, b, out)
-    result = run(("dot",), arrays, lambda: _aligned("dot", arrays, -2))[0]
+    result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out))
     return deliver("dot", result, exactly("dot", result, target))
 
 
@@ -99,16 +94,7 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     >>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))
     15.0
     """
-    arrays = prepare((a, b))
-    if reason := left_to_numpy(arrays):
-        return fallback("vdot", reason, np.vdot, a, b)
-    if arrays[0].shape != arrays[1].shape:
-        if arrays[0].size != arrays[1].size:
-            raise ValueError(f"vdot: a has {arrays[0].size} elements, b has {arrays[1].size}")
-        arrays = tuple(x.reshape(-1) for x in arrays)
-    terms = (letters(arrays[0].ndim),) * 2
-    conjugate = arrays[0].dtype.kind == "c"
-    return deliver("vdot", run(("vdot",), arrays, lambda: contraction(terms, "", arrays, None, conjugate))[0])
+    return call((_VDOT,), (a, b))
 
 
 def inner(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
@@ -136,10 +122,7 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     array([[1, 2, 3],
            [3, 4, 7]])
     """
-    arrays = prepare((a, b))
-    if reason := left_to_numpy(arrays):
-        return fallback("inner", reason, np.inner, a, b)
-    return deliver("inner", run(("inner",), arrays, lambda: _aligned("inner", arrays, -1))[0])
+    return call((_INNER,), (a, b))
 
 
 def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
@@ -171,13 +154,10 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     array([[3, 4],
            [6, 8]])
     """
-    arrays = prepare((a, b))
     target = output("outer", out)
-    if reason := left_to_numpy(arrays):
-        return fallback("outer", reason, np.outer, a, b, out)
-    check_casts("outer", (), np.result_type(*arrays), target, "same_kind")
-    result = run(("outer",), arrays, lambda: _joined(arrays, ()))[0]
-    return deliver("outer", result.reshape(arrays[0].size, arrays[1].size), target)
+    if target is None:
+        return call((_OUTER,), (a, b))
+    return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
 
 
 def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
@@ -211,11 +191,7 @@ def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     >>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
     (2, 5)
     """
-    arrays = prepare((a, b))
-    if reason := left_to_numpy(arrays):
-        return fallback("tensordot", reason, np.tensordot, a, b, axes)
-    pairs = _pairs(arrays, axes)
-    return run(("tensordot", pairs), arrays, lambda: _joined(arrays, pairs))[0]
+    return call((_TENSORDOT, _whole(axes)), (a, b))
 
 
 def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
@@ -242,13 +218,7 @@ def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     >>> mdhnp.kron([1, 10], [5, 6, 7])
     array([ 5,  6,  7, 50, 60, 70])
     """
-    arrays = prepare((a, b))
-    if reason := left_to_numpy(arrays):
-        return fallback("kron", reason, np.kron, a, b)
-    ndim = max(x.ndim for x in arrays)
-    shapes = [(1,) * (ndim - x.ndim) + x.shape for x in arrays]
-    result = run(("kron",), arrays, lambda: _interleaved(arrays))[0]
-    return deliver("kron", result.reshape([m * n for m, n in zip(*shapes, strict=True)]))
+    return call((_KRON,), (a, b))
 
 
 def trace(
@@ -296,16 +266,14 @@ def trace(
     6
     """
     target = output("trace", out)
-    (array,) = prepare((a,))
     wanted = None if dtype is None else np.dtype(dtype)
-    if reason := left_to_numpy((array,), wanted):
-        return fallback("trace", reason, np.trace, a, offset, axis1, axis2, dtype, out)
-    diagonals = np.diagonal(array, _integer("trace: offset", offset), axis1, axis2)
-    # An empty sum has the type that NumPy adds in.
-    common = wanted or np.add.reduce(np.empty(0, array.dtype)).dtype
-    labels = letters(diagonals.ndim)
-    result = run(("trace", common), (diagonals,), lambda: contraction((labels,), labels[:-1], (diagonals,), common))[0]
-    if target is not None and target.shape != result.shape:
+    places = [_integer(f"trace: {name}", n) for name, n in (("offset", offset), ("axis1", axis1), ("axis2", axis2))]
+    what = (_TRACE, *places, wanted)
+    if target is None:
+        return call(what, (a,), dtypes=(wanted,))
+    numpys = partial(np.trace, a, offset, axis1, axis2, dtype, out)
+    result = np.asarray(call(what, (a,), dtypes=(wanted,), numpy=numpys))
+    if target.shape != result.shape:
         raise ValueError(f"trace: out of shape {target.shape} for a result of shape {result.shape}")
     return deliver("trace", result, target)
 
@@ -320,6 +288,65 @@ def exactly(function: str, result: Array, out: Array | None) -> Array | None:
 def letters(count: int) -> str:
     """Give that many labels, those usual for matrices first."""
     return ("ijlmnopqabcdefgh" + "".join(chr(ord("α") + n) for n in range(count)))[:count]
+
+
+def _dot(arrays: Sequence[Array]) -> MdHom:
+    return _aligned("dot", arrays, -2)
+
+
+def _vdot(arrays: Sequence[Array]) -> Described:
+    a, b = arrays
+    conjugate = a.dtype.kind == "c"
+    if a.shape == b.shape:
+        return Described(contraction((letters(a.ndim),) * 2, "", arrays, None, conjugate))
+    if a.size != b.size:
+        raise ValueError(f"vdot: a has {a.size} elements, b has {b.size}")
+    return Described(contraction(("i", "i"), "", _flat(arrays), None, conjugate), _flat)
+
+
+def _flat(arrays: Sequence[Array]) -> tuple[Array, ...]:
+    return tuple([x.reshape(-1) for x in arrays])
+
+
+def _inner(arrays: Sequence[Array]) -> MdHom:
+    return _aligned("inner", arrays, -1)
+
+
+def _outer(arrays: Sequence[Array], target: np.dtype[Any] | None = None) -> Described:
+    check_casts("outer", (), np.result_type(*arrays), target, "same_kind")
+    shape = tuple([x.size for x in arrays])
+    return Described(_joined(arrays, ()), None, lambda found: array(found).reshape(shape))
+
+
+def _tensordot(arrays: Sequence[Array], axes: Any) -> Described:
+    return Described(_joined(arrays, _pairs(arrays, axes)), None, array)
+
+
+def _kron(arrays: Sequence[Array]) -> Described:
+    ndim = max(x.ndim for x in arrays)
+    shapes = [(1,) * (ndim - x.ndim) + x.shape for x in arrays]
+    shape = tuple([m * n for m, n in zip(*shapes, strict=True)])
+    return Described(_interleaved(arrays), None, lambda found: deliver("kron", array(found).reshape(shape)))
+
+
+def _trace(arrays: Sequence[Array], offset: int, axis1: int, axis2: int, wanted: np.dtype[Any] | None) -> Described:
+    def diagonals(arrays: Sequence[Array]) -> tuple[Array]:
+        return (np.diagonal(arrays[0], offset, axis1, axis2),)
+
+    found = diagonals(arrays)
+    # An empty sum has the type that NumPy adds in.
+    common = wanted or np.add.reduce(np.empty(0, arrays[0].dtype)).dtype
+    labels = letters(found[0].ndim)
+    return Described(contraction((labels,), labels[:-1], found, common), diagonals)
+
+
+_DOT = Routine("dot", _dot, np.dot)
+_VDOT = Routine("vdot", _vdot, np.vdot)
+_INNER = Routine("inner", _inner, np.inner)
+_OUTER = Routine("outer", _outer, np.outer)
+_TENSORDOT = Routine("tensordot", _tensordot, np.tensordot)
+_KRON = Routine("kron", _kron, np.kron)
+_TRACE = Routine("trace", _trace, np.trace)
 
 
 def _joined(arrays: Sequence[Array], pairs: Sequence[tuple[int, int]]) -> MdHom:
@@ -356,18 +383,25 @@ def _interleaved(arrays: Sequence[Array]) -> MdHom:
     return contraction((first, second), "".join(m + n for m, n in pairs).replace(" ", ""), arrays)
 
 
+def _whole(axes: Any) -> Any:
+    """Give the `axes` of `tensordot` as an integer or tuples of integers, which have a hash."""
+    if not np.iterable(axes):
+        return _integer("tensordot: axes", axes)
+    return tuple([tuple(map(_axis, at)) if np.iterable(at) else _axis(at) for at in axes])
+
+
+def _axis(value: Any) -> int:
+    return _integer("tensordot: axes", value)
+
+
 def _pairs(arrays: Sequence[Array], axes: Any) -> tuple[tuple[int, int], ...]:
     """Read the `axes` of `tensordot`."""
-    if not np.iterable(axes):
-        count = _integer("tensordot: axes", axes)
-        axes = range(-count, 0), range(count)
+    if isinstance(axes, int):
+        axes = range(-axes, 0), range(axes)
     lists = [list(at) if np.iterable(at) else [at] for at in axes]
     if len(lists) != 2:
         raise ValueError(f"tensordot: axes must be a number or a pair, not {len(lists)} sequences")
-    chosen = [
-        [normalize_axis_index(_integer("tensordot: axes", n), x.ndim, "axes") for n in at]
-        for x, at in zip(arrays, lists, strict=True)
-    ]
+    chosen = [[normalize_axis_index(n, x.ndim, "axes") for n in at] for x, at in zip(arrays, lists, strict=True)]
     if len(chosen[0]) != len(chosen[1]):
         raise ValueError(f"tensordot: axes names {len(chosen[0])} axes of a and {len(chosen[1])} of b")
     if any(len(set(axes)) < len(axes) for axes in chosen):

@@ -5,17 +5,19 @@ reduction over the weights instead, as Conv2D. Knows arrays and dtypes, nothing 
 """
 
 import operator
-from collections.abc import Callable, Hashable
-from dataclasses import replace
-from functools import partial, reduce
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp import dispatch
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import addressable, unsupported
+from mdhnp.calls.request import array as one
+from mdhnp.calls.request import results
 from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
-from mdhnp.frontend.operands import fits, prepare, unsupported
 from mdhnp.mdh import Affine, Function, MdHom, cc, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
@@ -89,37 +91,20 @@ def stencil(
     """
     if mode not in _MODES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
-    if (known := _repeated(a, weights, _MODES[mode], cval)) is not None:
-        return known
-    array: npt.NDArray[Any] = a if fits(a) else _converted(a)  # type: ignore[assignment]
-    if array.ndim == 0:
-        raise ValueError("a: has no axes, a stencil needs one or more")
     if callable(weights):
-        return _of_function(array, weights, _MODES[mode], cval)
-    return _of_weights(array, np.asarray(weights), _MODES[mode], cval)
+        return _of_function(_array(a), weights, _MODES[mode], cval)
+    return _of_weights(a, weights, _MODES[mode], cval)
 
 
-def _converted(a: npt.ArrayLike) -> npt.NDArray[Any]:
-    (array,) = prepare((a,))
+def _array(a: npt.ArrayLike) -> npt.NDArray[Any]:
+    (array,) = addressable((a,))
     if type(array) is not np.ndarray:
         raise TypeError(f"a: a {type(array).__name__} cannot be computed; convert it, as with np.asarray")
     if unsupported((array,)) is not None:
         raise TypeError(f"a: dtype {array.dtype} cannot be computed; NumPy's numbers from bool to complex128 can")
+    if array.ndim == 0:
+        raise ValueError("a: has no axes, a stencil needs one or more")
     return array
-
-
-def _repeated(a: Any, weights: Any, mode: str, cval: float) -> Any:
-    """Make a call with weights of the array's type again, if its plan is there."""
-    if type(a) is not np.ndarray or type(weights) is not np.ndarray or weights.dtype != a.dtype:
-        return None
-    if a.dtype.char not in "fd" or weights.size > MOST_TAPS:
-        return None
-    return dispatch.repeat(_call(weights != 0, a.dtype, mode, _fill(a, mode, cval)), (a, weights))
-
-
-def _call(used: npt.NDArray[np.bool_], result: np.dtype[Any], mode: str, fill: str) -> Hashable:
-    """What a call that writes out its weights computes."""
-    return "stencil", used.tobytes(), result, mode, fill
 
 
 def _holds(dtype: np.dtype[Any], value: float) -> bool:
@@ -166,34 +151,57 @@ def _dim_names(rank: int, letters: str) -> tuple[str, ...]:
     return tuple(letters[:rank]) if rank <= len(letters) else tuple(f"{letters[0]}{d}" for d in range(rank))
 
 
-def _of_weights(array: npt.NDArray[Any], weights: npt.NDArray[Any], mode: str, cval: float) -> npt.NDArray[Any]:
+def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
+    """Make a call with weights: at once if they are of the array's type, and that needs no conversion."""
+    if type(a) is np.ndarray and type(weights) is np.ndarray and a.dtype is weights.dtype and a.dtype.char in "fd":
+        array, result = a, a.dtype
+    else:
+        array, weights = _array(a), np.asarray(weights)
+        result = array.dtype
+        if mode == "constant" and not _holds(result, cval):
+            array = array.astype(np.float64)
+        if not np.can_cast(weights.dtype, np.complex128 if array.dtype.kind == "c" else np.float64, "same_kind"):
+            raise TypeError(
+                f"weights: {weights.dtype} for an array of {array.dtype}; only complex arrays take complex ones"
+            )
+        # As in SciPy, complex weights are conjugated.
+        (weights,) = addressable((weights.conj().astype(_computed(array.dtype), copy=False),))
+    used = weights != 0
+    fill = _fill(array, mode, cval)
+    if weights.size > MOST_TAPS and np.count_nonzero(used) > MOST_TAPS:
+        return call((_MANY_WEIGHTS, bool(used.all()), result, mode, fill), (array, weights))
+    return call((_WEIGHTS, used.tobytes(), result, mode, fill), (array, weights))
+
+
+def _describe_few(
+    arrays: Sequence[npt.NDArray[Any]], used: bytes, result: np.dtype[Any], mode: str, fill: str
+) -> Described:
+    array, weights = arrays
+    places = np.frombuffer(used, np.bool_).reshape(weights.shape)
+    extents, centre = _placed(array, weights, mode)
+    common = (extents, centre, result, _boundary(mode), fill)
+    if places.any():
+        return Described(_taps(array, weights, *common, places), None, one)
+    none = (slice(0, 0),) * weights.ndim  # sums of no weights
+    return Described(_reduction(array, weights[none], *common, True), lambda arrays: (arrays[0], arrays[1][none]), one)
+
+
+def _describe_many(
+    arrays: Sequence[npt.NDArray[Any]], dense: bool, result: np.dtype[Any], mode: str, fill: str
+) -> Described:
+    array, weights = arrays
+    extents, centre = _placed(array, weights, mode)
+    return Described(_reduction(array, weights, extents, centre, result, _boundary(mode), fill, dense), None, one)
+
+
+def _placed(array: npt.NDArray[Any], weights: npt.NDArray[Any], mode: str) -> tuple[tuple[int, ...], Offset]:
+    """Count the points along each axis, and say where the weights' centre is."""
     if weights.ndim != array.ndim or 0 in weights.shape:
         raise ValueError(
             f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
         )
-    if not np.can_cast(weights.dtype, np.complex128 if array.dtype.kind == "c" else np.float64, "same_kind"):
-        raise TypeError(
-            f"weights: {weights.dtype} for an array of {array.dtype}; only complex arrays take complex ones"
-        )
     extents = _extents(array.shape, (0,) * array.ndim, tuple(n - 1 for n in weights.shape), mode)
-    result = array.dtype
-    if mode == "constant" and not _holds(result, cval):
-        array = array.astype(np.float64)
-    computed = _computed(array.dtype)
-    # As in SciPy, complex weights are conjugated.
-    (weights,) = prepare((weights.conj().astype(computed, copy=False),))
-    used = weights != 0
-    count = int(np.count_nonzero(used))
-    if count == 0 or 0 in extents:
-        return np.zeros(extents, result)
-    fill = _fill(array, mode, cval)
-    centre = tuple(0 if mode == "valid" else n // 2 for n in weights.shape)
-    common = (array, weights, extents, centre, result, _boundary(mode), fill)
-    if count > MOST_TAPS:
-        dense = count == used.size
-        build = partial(_reduction, *common, dense)
-        return dispatch.run(("stencil", dense, result, mode, fill), (array, weights), build)[0]
-    return dispatch.run(_call(used, result, mode, fill), (array, weights), partial(_taps, *common, used))[0]
+    return extents, tuple(0 if mode == "valid" else n // 2 for n in weights.shape)
 
 
 def _taps(
@@ -264,23 +272,32 @@ def _reduction(
     )
 
 
+@dataclass(frozen=True)
+class _Neighbourhood:
+    """A function of neighbours; two are equal if they compute the same."""
+
+    identity: Hashable
+    function: Callable[..., Any] = field(compare=False)
+
+
 def _of_function(array: npt.NDArray[Any], function: Callable[..., Any], mode: str, cval: float) -> Any:
     if mode == "constant" and not _holds(array.dtype, cval):
         raise ValueError(f"cval: {cval} is no {array.dtype}; convert the array first")
-    fill = _fill(array, mode, cval)
-    key = identity(function)
-    traced = None
-    if key is None or 0 in array.shape:
-        key = traced = trace_neighbours(function, array.dtype, array.ndim)
+    known = identity(function) or trace_neighbours(function, array.dtype, array.ndim)
+    return call((_FUNCTION, _Neighbourhood(known, function), mode, _fill(array, mode, cval)), (array,))
 
-    def build() -> MdHom:
-        return _points(array, *(traced or trace_neighbours(function, array.dtype, array.ndim)), mode, fill)
 
-    if 0 in array.shape:
-        results = tuple(np.zeros(view.shape, view.dtype) for view in build().outputs)
-    else:
-        results = dispatch.run(("stencil", "function", key, mode, fill), (array,), build)
-    return results[0] if len(results) == 1 else results
+def _describe_function(
+    arrays: Sequence[npt.NDArray[Any]], neighbourhood: _Neighbourhood, mode: str, fill: str
+) -> Described:
+    (array,) = arrays
+    traced = trace_neighbours(neighbourhood.function, array.dtype, array.ndim)
+    return Described(_points(array, *traced, mode, fill), None, results)
+
+
+_WEIGHTS = Routine("stencil", _describe_few)
+_MANY_WEIGHTS = Routine("stencil", _describe_many)
+_FUNCTION = Routine("stencil", _describe_function)
 
 
 def _points(array: npt.NDArray[Any], offsets: tuple[Offset, ...], scalar: Function, mode: str, fill: str) -> MdHom:

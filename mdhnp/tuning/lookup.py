@@ -15,7 +15,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key
 
-__all__ = ["GENERATOR", "Found", "Origin", "key_of", "schedule_for", "tuned_for"]
+__all__ = ["GENERATOR", "Found", "Origin", "key_of", "tuned_for", "untuned_for"]
 
 #: Counts changes of the code generator that change which schedules are fast.
 GENERATOR = "2"
@@ -36,32 +36,27 @@ class Found(NamedTuple):
 
 def key_of(h: MdHom, device: Device) -> Key:
     """Give the key under which a stage's schedule is kept."""
-    return _key(canonical(h), device)
-
-
-def _key(c: MdHom, device: Device) -> Key:
+    c = canonical(h)
     return Key(family(c), c.extents, fingerprint(c), device.identity, GENERATOR)
 
 
 def tuned_for(h: MdHom, device: Device) -> Schedule | None:
     """Look a schedule up that was tuned for exactly this stage, which is in canonical form."""
-    entry = cache().get(_key(h, device))
+    entry = cache().get(key_of(h, device))
     return entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
 
 
-def schedule_for(h: MdHom, device: Device) -> Found:
-    """Look the best known schedule up.
+def untuned_for(h: MdHom, device: Device) -> Found:
+    """Give the best guess for a stage that is not tuned: the schedule tuned for the nearest extents, or the default.
 
     Parameters
     ----------
     h : MdHom
-        One stage in canonical form, without extents of 0.
+        In canonical form, without extents of 0.
     device : Device
         Where it will run.
     """
-    if (tuned := tuned_for(h, device)) is not None:
-        return Found(tuned, "tuned")
-    key = _key(h, device)
+    key = key_of(h, device)
     for other, near in cache().nearest(key, limit=3):
         fitted = adapt(h, near.schedule, device.caps) if _alike(key.extents, other.extents) else None
         if fitted is not None:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from mdhnp.dispatch import forget, observe
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels
+from mdhnp.calls.store import forget
 from mdhnp.mdh import MdHom, canonical, stages
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
@@ -77,12 +79,11 @@ def tune(
     with config(tuning="off", host="never"), use(team[0]) if team else nullcontext(), observe() as seen:
         function(*args, **kwargs)
     todo: dict[Key, tuple[MdHom, Device]] = {}
-    for prepared, _ in seen:
-        if prepared.plan is None:
-            continue
-        for stage in stages(prepared.mdhom):
-            h = canonical(stage.mdhom)
-            todo.setdefault(key_of(h, prepared.device), (h, prepared.device))
+    for plan, _ in seen:
+        if isinstance(plan, Kernels):
+            for stage in stages(plan.mdhom):
+                h = canonical(stage.mdhom)
+                todo.setdefault(key_of(h, plan.device), (h, plan.device))
     found = []
     try:
         for h, device in todo.values():

@@ -247,7 +247,7 @@ class TuningCache:
         return None if found is None else str(found[0])
 
     def set_costs(self, device: str, costs: str) -> None:
-        """Keep what small calls cost on a device and in this NumPy, for :mod:`mdhnp.tuning.host`."""
+        """Keep what small calls cost on a device and in this NumPy, for :mod:`mdhnp.placement`."""
         values = device, np.__version__, costs
         self._database.write(lambda db: db.execute("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?)", values))
 

@@ -1,38 +1,40 @@
-"""Contractions of any number of operands: one MDH for one or two, a chain of them along a path for more.
+"""Contractions of any number of operands: one MDH for one or two, pair by pair along a path for more.
 
-Takes labelled axes and prepared arrays. It must not know what subscripts look like, nor devices.
+Takes labelled axes and arrays' layouts. It must not know what subscripts look like, nor devices.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import run
+from mdhnp.calls import Step
 from mdhnp.frontend.contraction import Terms, contraction, extents
+from mdhnp.mdh import MdHom
 
-__all__ = ["contract", "keep_order"]
+__all__ = ["contracted", "hashable", "keep_order"]
 
 Array = npt.NDArray[Any]
 
 #: What to take out of the list that results are appended to (last first), its terms, and the result's labels.
-_Step = tuple[tuple[int, ...], Terms, str]
+_Positions = tuple[tuple[int, ...], Terms, str]
 
 
-def contract(function: str, terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> Array:
+def contracted(
+    terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any
+) -> MdHom | tuple[Step, ...]:
     """Multiply all operands and add over the labels that are not in the output.
 
     Parameters
     ----------
-    function : str
-        Whose call this is.
     terms, output
         As :func:`mdhnp.frontend.contraction.contraction` takes them.
     arrays : sequence of ndarray
-        Prepared operands.
-    dtype : dtype or None
+        The operands; only their types and layouts are used.
+    dtype : dtype
         Type to compute in.
     optimize : bool, str, path, or None
         In which order more than two operands are contracted: the name of a method of opt_einsum's, with a limit of
@@ -40,8 +42,8 @@ def contract(function: str, terms: Terms, output: str, arrays: Sequence[Array], 
 
     Returns
     -------
-    ndarray
-        New and C-contiguous.
+    MdHom or tuple of Step
+        The result is C-contiguous. That of several steps may be float32 where float16 is wanted.
 
     Raises
     ------
@@ -51,20 +53,27 @@ def contract(function: str, terms: Terms, output: str, arrays: Sequence[Array], 
         If a path does not contract all operands.
     """
     if len(arrays) < 3 or optimize is False or optimize is None:
-        return run(
-            (function, (terms, output), dtype), tuple(arrays), partial(contraction, terms, output, arrays, dtype)
-        )[0]
+        return contraction(terms, output, arrays, dtype)
     left = list(arrays)
     # Temporaries of float16 operands are float32, as all of it would be in one kernel.
-    computed = np.float32 if dtype == np.float16 else dtype
-    for positions, now, kept in _steps(terms, output, tuple(a.shape for a in arrays), _method(optimize)):
+    computed = np.dtype(np.float32) if dtype == np.float16 else dtype
+    steps = []
+    for positions, now, kept in _steps(terms, output, tuple(a.shape for a in arrays), optimize):
         chosen = tuple(left.pop(p) for p in positions)[::-1]
-        build = partial(contraction, now, kept, chosen, computed)
-        left.append(run((function, (now, kept), computed), chosen, build)[0])
-    return left[0].astype(dtype or left[0].dtype, copy=False)
+        h = contraction(now, kept, chosen, computed)
+        steps.append(Step(positions, h, chosen))
+        (view,) = h.outputs
+        left.append(_stand_in(view.shape, view.dtype))
+    return tuple(steps)
 
 
-def _method(optimize: Any) -> Any:
+def _stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Give something with the layout of a C-contiguous array, and no memory of its own."""
+    strides = [dtype.itemsize * prod(shape[n + 1 :]) for n in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(np.empty((), dtype), shape, strides)
+
+
+def hashable(optimize: Any) -> Any:
     """Make what to find a path by hashable; an explicit path loses NumPy's mark."""
     if not isinstance(optimize, tuple | list):
         return optimize
@@ -73,7 +82,7 @@ def _method(optimize: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> tuple[_Step, ...]:
+def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], method: Any) -> tuple[_Positions, ...]:
     """Order the contractions."""
     import opt_einsum
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,37 +15,46 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp import dispatch, plans
+from mdhnp.calls import Described, Routine, call, improve
+from mdhnp.calls import make as making
+from mdhnp.calls import observe as observing
+from mdhnp.calls import store as storing
+from mdhnp.calls.entry import Made
+from mdhnp.calls.observe import observe
+from mdhnp.calls.request import Request
+from mdhnp.calls.store import entries, forget, store
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.programs import BuildError
 from mdhnp.schedule import IllegalSchedule, Schedule
-from mdhnp.tuning.lookup import Found
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    dispatch.forget()
+    forget()
     yield
-    dispatch.forget()
+    forget()
 
 
 @pytest.fixture
-def prepared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the plans made, and make them without a compiler: an extent of 0 has nothing to launch."""
     sizes: list[int] = []
-    original = dispatch.prepare
+    original = making.make
 
-    def counted(h: Any, arrays: Any, device: Device) -> dispatch.Prepared:
-        sizes.append(arrays[0].shape[1])
-        return original(h, arrays, device)
+    def counted(request: Request) -> Made:
+        sizes.append(request.layouts[0].shape[1])
+        return original(request)
 
-    monkeypatch.setattr(dispatch, "prepare", counted)
+    monkeypatch.setattr(making, "make", counted)
     return sizes
 
 
+SUM = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> B[i]")
+EMPTY = Routine("empty", lambda arrays: Described(SUM.bind(*arrays)))
+
+
 def empty_sum(n: int) -> None:
-    nothing = np.empty((0, n), np.float32)
-    h = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> B[i]").bind(nothing)
-    dispatch.run("empty", (nothing,), lambda: h)
+    call((EMPTY,), (np.empty((0, n), np.float32),))
 
 
 def test_a_device_without_double_precision(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,37 +91,38 @@ def test_a_device_without_double_precision(device: Device, monkeypatch: pytest.M
 
 def test_nested_blocks_see_their_calls_and_end() -> None:
     a = np.ones((4, 4), np.float32)
-    with dispatch.observe() as outer:
+    with observe() as outer:
         mdhnp.matmul(a, a)
-        with dispatch.observe() as inner:
+        with observe() as inner:
             mdhnp.matmul(a, a)
-        with dispatch.observe() as equal:  # an empty list equals another empty list
+        with observe() as equal:  # an empty list equals another empty list
             pass
     mdhnp.matmul(a, a)
     assert (len(outer), len(inner), len(equal)) == (2, 1, 0)
     nested = mdhnp.explain(lambda: mdhnp.explain(mdhnp.matmul, a, a))
     assert len(nested.launches) == 2
-    assert dispatch._observers.get() == ()
+    assert observing._lists.get() == ()
+    assert observing.blocks == 0
 
 
 def test_a_block_sees_its_own_thread_only() -> None:
     a = np.ones((4, 4), np.float32)
-    with dispatch.observe() as seen:
+    with observe() as seen:
         thread = threading.Thread(target=mdhnp.matmul, args=(a, a))
         thread.start()
         thread.join()
     assert seen == []
 
 
-def test_a_plan_in_use_outlives_many_others(prepared: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "_CAPACITY", 8)
+def test_a_plan_in_use_outlives_many_others(planned: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "_CAPACITY", 8)
     for n in range(1, 50):
         empty_sum(1000)
         empty_sum(n)
-        assert len(dispatch._cache.young) + len(dispatch._cache.old) <= 8
-    assert prepared.count(1000) == 1
+        assert len(store.young) + len(store.old) <= 8
+    assert planned.count(1000) == 1
     empty_sum(1)
-    assert prepared.count(1) == 2  # long out of use
+    assert planned.count(1) == 2  # long out of use
 
 
 def test_plans_go_with_their_computation() -> None:
@@ -121,64 +132,112 @@ def test_plans_go_with_their_computation() -> None:
     for computation, expected in ((twice, 10), (other, 15), (twice, 10)):
         np.testing.assert_array_equal(computation(a), expected)
     twice(a[:2])
-    assert len(dispatch._plans) == 3
+    assert len(entries) == 3
     del twice, computation
     gc.collect()
-    assert len(dispatch._plans) == 1
+    assert len(entries) == 1
     np.testing.assert_array_equal(other(a), 15)
 
 
 def test_a_plan_begun_before_forget_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     a = np.ones((4, 4), np.float32)
-    original = dispatch.prepare
+    original = making.make
 
-    def overtaken(*arguments: Any) -> dispatch.Prepared:
-        found = original(*arguments)
-        dispatch.forget()  # as another thread does that has found a better schedule meanwhile
+    def overtaken(request: Request) -> Made:
+        found = original(request)
+        forget()  # as another thread does that has found a better schedule meanwhile
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(dispatch, "prepare", overtaken)
+        patch.setattr(making, "make", overtaken)
         np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
-    assert not dispatch._plans
+    assert not entries
     mdhnp.matmul(a, a)
-    assert len(dispatch._plans) == 1
+    assert len(entries) == 1
 
 
-def test_a_schedule_that_cannot_be_generated_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [IllegalSchedule("second"), BuildError("no", "", None)])
+def test_a_tuned_schedule_that_cannot_be_used_gives_way(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     a = np.ones((4, 4), np.float32)
-    looked_up, generate = plans.schedule_for, plans.generate
+    generate = making.generate
     bad: list[Schedule] = []
 
-    def tuned(*arguments: Any) -> Found:
-        s = looked_up(*arguments).schedule
+    def tuned(h: Any, device: Device) -> Schedule:
+        s = making.untuned_for(h, device).schedule
         bad.append(replace(s, second=s))
-        return Found(bad[-1], "tuned")
+        return bad[-1]
 
     def refusing(stages: Any, schedules: Any, *rest: Any) -> Any:
         if schedules[0] in bad:
-            raise IllegalSchedule("second")
+            raise error
         return generate(stages, schedules, *rest)
 
-    monkeypatch.setattr(plans, "schedule_for", tuned)
-    monkeypatch.setattr(plans, "generate", refusing)
-    monkeypatch.setitem(mdhnp.config._process, "specialise", "always")
-    with dispatch.observe() as seen:
-        np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
-    assert seen[0][0].schedules[0].second is None
-    monkeypatch.setattr(plans, "schedule_for", looked_up)
-    monkeypatch.setattr(plans, "generate", lambda *_: (_ for _ in ()).throw(IllegalSchedule("always")))
-    with pytest.raises(IllegalSchedule, match="always"):
-        mdhnp.matmul(a[:3], a)
+    monkeypatch.setattr(making, "tuned_for", tuned)
+    monkeypatch.setattr(making, "generate", refusing)
+    said = [] if isinstance(error, IllegalSchedule) else ["tuned kernels could not be used: no"]
+    with mdhnp.config(specialise="always"):
+        with observe() as seen, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
+        assert [str(w.message) for w in caught] == said
+        assert seen[0][0].schedules[0].second is None
+        monkeypatch.setattr(making, "tuned_for", lambda *_: None)
+        monkeypatch.setattr(making, "generate", lambda *_: (_ for _ in ()).throw(IllegalSchedule("always")))
+        with pytest.raises(IllegalSchedule, match="always"):
+            mdhnp.matmul(a[:3], a)
+
+
+@pytest.mark.parametrize("error", [BuildError("no", "", None), MemoryError("no"), RuntimeError("no")])
+def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
+    device: Device, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its general kernel has computed the result: that is given, and later calls go on with it."""
+    monkeypatch.setattr(improve, "_COMPILING", 0.0)
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    made: list[Any] = []
+
+    def fail(*arguments: Any) -> Any:
+        made.append(arguments)
+        raise error
+
+    monkeypatch.setattr(making, "_for_its_sizes", fail)
+    with mdhnp.config(specialise="auto", tuning="off"), observe() as seen:
+        with pytest.warns(RuntimeWarning, match="keeps the kernels it has, since better ones could not be made: no"):
+            np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(3):
+                np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
+    assert len(made) == 1
+    assert [plan.origins for plan, _ in seen] == [("general",)] * 4
+
+
+def test_ctrl_c_amid_a_better_kernel_s_compilation_puts_it_off(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(improve, "_COMPILING", 0.0)
+    a, original = np.ones((3, 4), np.float32), making._for_its_sizes
+    interrupts = [KeyboardInterrupt()]
+
+    def interrupted(*arguments: Any) -> Any:
+        if interrupts:
+            raise interrupts.pop()
+        return original(*arguments)
+
+    monkeypatch.setattr(making, "_for_its_sizes", interrupted)
+    with mdhnp.config(specialise="auto", tuning="off"), observe() as seen:
+        with pytest.raises(KeyboardInterrupt):
+            mdhnp.matmul(a, a.T)
+        for _ in range(3):
+            np.testing.assert_array_equal(mdhnp.matmul(a, a.T), 4)
+    assert [plan.origins[0] for plan, _ in seen] == ["general", "general", "default", "default"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_forked_amid_a_compilation_does_not_wait_for_it() -> None:
     code = """
 import os, threading
-from mdhnp import dispatch, plans
+from mdhnp.calls.store import forget, store
 from mdhnp.runtime import binaries, devices, programs
-held = [lambda: dispatch._cache.lock, lambda: programs._registry, lambda: devices._listing, lambda: binaries._once]
+held = [lambda: store.lock, lambda: programs._registry, lambda: devices._listing, lambda: binaries._once]
 held += [lambda d=d: d._lock for d in devices.devices()]
 mine = programs._locks.setdefault("key", programs._Lock())
 ready, go = threading.Event(), threading.Event()
@@ -194,8 +253,8 @@ ready.wait()
 child = os.fork()
 if child == 0:
     free = [lock().acquire(timeout=1) for lock in held] + [programs._locks.get("key") is None]
-    dispatch._cache.lock.release()
-    dispatch.forget()
+    store.lock.release()
+    forget()
     os.write(1, str(all(free)).encode())
     os._exit(0)
 os.waitpid(child, 0)

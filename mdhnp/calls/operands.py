@@ -1,4 +1,4 @@
-"""What every call of the frontend does with its operands and its result.
+"""What every call does with its operands and its result.
 
 Takes what a user passes for an array and gives ndarrays that a kernel can address, or the reason why none can; calls
 with such a reason go to NumPy here and nowhere else, and are counted. It must not know what is computed.
@@ -13,11 +13,11 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.dispatch import NoDoublePrecision, computes_doubles
 from mdhnp.settings import config
 
 __all__ = [
     "SUPPORTED",
+    "addressable",
     "check_casts",
     "check_order",
     "deliver",
@@ -27,9 +27,7 @@ __all__ = [
     "foreign",
     "left_to_numpy",
     "output",
-    "prepare",
     "routing",
-    "straight",
     "unsupported",
 ]
 
@@ -74,18 +72,6 @@ def fallback(function: str, reason: str, compute: Callable[..., Any], *arguments
         routing.reset(token)
 
 
-def straight(operands: Sequence[Any], compute: Callable[[], Array]) -> Any:
-    """Give what a call without a plan gives; None where kernels cannot address its operands, or not compute it."""
-    for a in operands:
-        if not fits(a):
-            return None
-    try:
-        result = compute()
-    except NoDoublePrecision:
-        return None  # NumPy may compute
-    return result if result.ndim else result[()]
-
-
 def fits(a: Any) -> bool:
     """Whether a kernel can address the operand as it is.
 
@@ -109,15 +95,15 @@ def foreign(a: Any, protocol: str = "__array_function__") -> bool:
 _MISSING = object()
 
 
-def prepare(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[Array, ...]:
+def addressable(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[Array, ...]:
     """Convert operands to arrays, and to the machine's byte order and alignment where the type is supported.
 
     Those that are foreign by the protocol stay what they are: `unsupported` names them.
     """
-    return tuple(a if fits(a) or foreign(a, protocol) else _addressable(np.asanyarray(a)) for a in operands)
+    return tuple(a if fits(a) or foreign(a, protocol) else _converted(np.asanyarray(a)) for a in operands)
 
 
-def _addressable(a: Array) -> Array:
+def _converted(a: Array) -> Array:
     native = a.dtype.newbyteorder("=")
     if native not in SUPPORTED or type(a) not in (np.ndarray, np.memmap):
         return a
@@ -126,7 +112,7 @@ def _addressable(a: Array) -> Array:
 
 
 def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str | None:
-    """Say why kernels cannot compute with prepared arrays or types, or give None if they can."""
+    """Say why kernels cannot compute with such arrays or types, or give None if they can."""
     for n, a in enumerate(arrays):
         if type(a) is not np.ndarray:
             return f"operand {n} is a {type(a).__module__}.{type(a).__name__}"
@@ -136,10 +122,12 @@ def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str |
 
 
 def left_to_numpy(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str | None:
-    """Say why the current device cannot compute with prepared arrays and types, or give None if it can."""
+    """Say why the current device cannot compute with such arrays and types, or give None if it can."""
     if reason := unsupported(arrays, *dtypes):
         return reason
-    if computes_doubles():
+    from mdhnp.runtime.devices import default_device  # loads OpenCL
+
+    if default_device().caps.fp64:
         return None
     common = np.result_type(*(a.dtype for a in arrays), *(t for t in dtypes if t is not None))
     return f"the common type is {common}" if common.char in "dD" else None
@@ -160,8 +148,10 @@ def check_order(order: str | None, arrays: Iterable[Array]) -> Literal["C", "F",
     return cast(Literal["C", "F", "K"], letter)
 
 
-def check_casts(function: str, arrays: Iterable[Array], common: np.dtype[Any], out: Array | None, casting: Any) -> None:
-    """Check that a casting rule lets operands become the type to compute in, and that the one of `out`.
+def check_casts(
+    function: str, arrays: Iterable[Array], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any
+) -> None:
+    """Check that a casting rule lets operands become the type to compute in, and that the type of `out`.
 
     Raises
     ------
@@ -173,8 +163,8 @@ def check_casts(function: str, arrays: Iterable[Array], common: np.dtype[Any], o
     for n, a in enumerate(arrays):
         if not np.can_cast(a.dtype, common, casting):
             raise TypeError(f"Cannot cast {function} operand {n} from {a.dtype} to {common} by the rule {casting!r}")
-    if out is not None and not np.can_cast(common, out.dtype, casting):
-        raise TypeError(f"Cannot cast {function} output from {common} to {out.dtype} of out by the rule {casting!r}")
+    if out is not None and not np.can_cast(common, out, casting):
+        raise TypeError(f"Cannot cast {function} output from {common} to {out} of out by the rule {casting!r}")
 
 
 def output(function: str, out: Any) -> Array | None:

@@ -1,0 +1,114 @@
+"""The way of every call: found again by one look-up and run, or described, planned, run, and kept for the next.
+
+Takes what is called with which arguments, and the operands as the user gave them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdhnp.calls.operands import fallback, left_to_numpy, unsupported
+from mdhnp.calls.request import Described, Request, Routine, Step, array
+from mdhnp.calls.store import entries, find, key_of, store
+from mdhnp.settings import Mode, config
+
+if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.calls.entry import Entry, Made
+    from mdhnp.runtime.devices import Device
+
+__all__ = ["call"]
+
+
+def call(
+    what: tuple[Any, ...],
+    operands: tuple[Any, ...],
+    *,
+    dtypes: Sequence[np.dtype[Any] | None] = (),
+    numpy: Callable[[], Any] | None = None,
+    owner: object | None = None,
+) -> Any:
+    """Make a call.
+
+    Parameters
+    ----------
+    what : tuple
+        The :class:`Routine`, then all arguments but the operands, hashable.
+    operands : tuple
+        Array-likes.
+    dtypes : sequence of dtype or None
+        Types that the call names, in which kernels must compute, too.
+    numpy : callable, optional
+        Makes the call with NumPy; by default the function's own way to.
+    owner : object, optional
+        What alone makes this call; its plans go when it dies. `what` may hold it weakly only.
+
+    Returns
+    -------
+    What the user gets: new arrays, or scalars.
+    """
+    found = find(entries, what, _device(), config.mode, operands)
+    return _first(what, operands, dtypes, numpy, owner) if found is None else found.run(operands)
+
+
+def _load() -> "Device":
+    """Give the device of calls, from now on without a detour: OpenCL is loaded by the first call."""
+    global _device  # noqa: PLW0603
+    from mdhnp.runtime.devices import default_device
+
+    _device = default_device
+    return default_device()
+
+
+_device: "Callable[[], Device]" = _load
+
+
+def _first(
+    what: tuple[Any, ...],
+    operands: tuple[Any, ...],
+    dtypes: Sequence[np.dtype[Any] | None],
+    numpy: Callable[[], Any] | None,
+    owner: object | None,
+) -> Any:
+    """Make a call that was not found by its operands as they are."""
+    routine: Routine = what[0]
+    arrays = routine.convert(operands)
+    if routine.numpy is None:
+        if reason := unsupported(arrays):
+            raise TypeError(f"{routine.name}: {reason}, which OpenCL kernels do not compute; convert it")
+    elif reason := left_to_numpy(arrays, *dtypes):
+        return fallback(routine.name, reason, numpy or partial(routine.numpy, *operands, *what[1:]))
+    device, mode = _device(), config.mode
+    key = key_of(what, device, mode, arrays)
+    entry, epoch = store.recall(key)
+    if entry is None:
+        entry, kept = _made(what, arrays, device, mode)
+        if not kept:
+            return entry.run(arrays)
+    return store.keep(key, entry, epoch, owner).run(arrays)
+
+
+def _made(what: tuple[Any, ...], arrays: tuple[Any, ...], device: "Device", mode: Mode) -> "tuple[Entry, bool]":
+    """Describe and plan a call."""
+    from mdhnp.calls.entry import Entry, InSteps, Made
+
+    routine: Routine = what[0]
+    described = routine.describe(arrays, *what[1:])
+    if not isinstance(described, Described):
+        described = Described(described)
+    if isinstance(described.mdhom, tuple):
+        made = [_planned(routine, step, device, mode) for step in described.mdhom]
+        plan = InSteps([(s.positions, Entry(m, None, array)) for s, m in zip(described.mdhom, made, strict=True)])
+        whole = Made(plan, kept=all(m.kept for m in made))
+    else:
+        inputs = arrays if described.take is None else described.take(arrays)
+        whole = _planned(routine, Step((), described.mdhom, tuple(inputs)), device, mode)
+    return Entry(whole, described.take, described.give), whole.kept
+
+
+def _planned(routine: Routine, step: Step, device: "Device", mode: Mode) -> "Made":
+    from mdhnp.calls.make import make
+    from mdhnp.runtime.memory import Layout
+
+    return make(Request(routine.name, step.mdhom, tuple(map(Layout.of, step.arrays)), device, mode))

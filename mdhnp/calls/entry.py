@@ -1,0 +1,123 @@
+"""What a repeat call finds: the plan of a call, which gives way to better ones while it is in use."""
+
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy.typing as npt
+
+from mdhnp.calls.plans import Plan
+from mdhnp.calls.request import array
+
+__all__ = ["Entry", "InSteps", "Made", "Watcher"]
+
+Array = npt.NDArray[Any]
+
+
+class Watcher(Protocol):
+    """Follows what the calls of one entry cost, and finds a better plan when that pays."""
+
+    def is_due(self, seconds: float) -> bool:
+        """Tell whether, after a call that took so long, it pays."""
+
+    def better(self, entry: "Entry") -> "Made | None":
+        """Find it: the plan and the watcher to go on with, None where the entry is to stay as it is.
+
+        An exception leaves the entry the plan that it has.
+        """
+
+    def anew(self) -> Self:
+        """Give one that has seen no calls."""
+
+
+class Made(NamedTuple):
+    """A plan, what sees to it that there will be a better one, and whether to keep it for later calls."""
+
+    plan: Plan
+    watcher: Watcher | None = None
+    kept: bool = True
+
+
+class Entry:
+    """A call that was made before.
+
+    Parameters
+    ----------
+    made : Made
+        Its plan.
+    take, give : callable
+        As in :class:`mdhnp.calls.request.Described`.
+
+    Attributes
+    ----------
+    plan : Plan
+        The one in use.
+    owner : weakref.ref or None
+        Drops the entry when the object dies that alone makes this call.
+    """
+
+    __slots__ = ("_give", "_take", "_watcher", "owner", "plan")
+
+    def __init__(
+        self,
+        made: Made,
+        take: Callable[[Sequence[Array]], Sequence[Array]] | None,
+        give: Callable[[Sequence[Any]], Any] | None,
+    ) -> None:
+        self._take, self._give = take, give
+        self.owner: weakref.ref[Any] | None = None
+        self.put(made)
+
+    def put(self, made: Made) -> None:
+        """Use another plan from now on."""
+        # In this order: a call in another thread may measure the old plan for the new watcher, but misses no watcher.
+        self.plan, self._watcher, _ = made
+
+    def run(self, operands: Sequence[Array]) -> Any:
+        """Make the call again, with operands of the same layouts."""
+        arrays = operands if self._take is None else self._take(operands)
+        if (watcher := self._watcher) is None:
+            found = self.plan.run(arrays)
+        else:
+            begin = time.perf_counter()
+            found = self.plan.run(arrays)
+            if watcher.is_due(time.perf_counter() - begin):
+                self._improve(watcher)
+        if self._give is not None:
+            return self._give(found)
+        only = found[0]
+        return only if only.ndim else only[()]
+
+    def _improve(self, watcher: Watcher) -> None:
+        """Put a better plan in place of the one in use. Whatever goes wrong, the call has its result."""
+        kept = self.plan
+        self.put(Made(kept))  # other threads' calls go on meanwhile
+        try:
+            if (made := watcher.better(self)) is not None:
+                self.put(made)
+        except Exception as error:
+            warnings.warn(
+                f"a call keeps the kernels it has, since better ones could not be made: {error}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        except BaseException:  # Ctrl-C: at another time
+            self.put(Made(kept, watcher.anew()))
+            raise
+
+
+class InSteps:
+    """Several computations one after the other, on operands and on what earlier ones gave."""
+
+    def __init__(self, steps: Sequence[tuple[tuple[int, ...], Entry]]) -> None:
+        self._steps = tuple(steps)
+
+    def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
+        """Compute all of them; each takes its inputs out of the list, and appends its result."""
+        left = list(arrays)
+        for positions, entry in self._steps:
+            chosen = [left.pop(p) for p in positions]
+            left.append(array((entry.run(tuple(chosen[::-1])),)))
+        return tuple(left)

@@ -1,0 +1,178 @@
+"""The plans: how a computation is run, each by one method, `run`.
+
+A plan takes arrays of the layouts it was made for, and gives new C-contiguous ones, one an output of its MDH. Those
+that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the others run them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.calls import observe
+from mdhnp.codegen.program import Program
+from mdhnp.mdh import MdHom, Part, interpret
+from mdhnp.placement.choice import Choice
+from mdhnp.placement.numpys import NumpyFunction
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.plan import Plan as Executable
+from mdhnp.schedule import Schedule
+from mdhnp.tuning.lookup import Origin
+
+__all__ = ["ByNumpy", "Count", "InParts", "Kernels", "Leaf", "Nothing", "Plan", "host_counts"]
+
+Array = npt.NDArray[Any]
+Results = tuple[Array, ...]
+
+
+class Plan(Protocol):
+    """How a computation is run."""
+
+    def run(self, arrays: Sequence[Array]) -> Results:
+        """Compute."""
+
+
+@dataclass(frozen=True)
+class Leaf(ABC):
+    """A plan that computes itself.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        What is computed.
+    device : Device
+        Where it is, or would be if there were something to do.
+    choice : Choice
+        The candidates for that.
+    """
+
+    mdhom: MdHom
+    device: Device
+    choice: Choice
+
+    @abstractmethod
+    def run(self, arrays: Sequence[Array]) -> Results:
+        """Compute."""
+
+
+@dataclass(frozen=True)
+class Nothing(Leaf):
+    """Nothing to launch, since an extent is 0: results are empty, or the operator's identity."""
+
+    def run(self, arrays: Sequence[Array]) -> Results:
+        """Evaluate the definition, which is quick."""
+        if observe.blocks:
+            observe.note(self, arrays)
+        found = interpret(self.mdhom, *arrays)
+        return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
+
+
+class Count:
+    """Calls of one function that NumPy computed. Without a lock, for which a signal handler's call would wait."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+_counts: dict[str, Count] = {}
+
+
+def host_counts() -> dict[str, int]:
+    """Give the number of calls in this process that were too small for a device, so that NumPy computed them.
+
+    By function; see ``config.host``. A call of more than two operands counts once for each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> with mdhnp.config(host="auto"):
+    ...     product = mdhnp.matmul(np.eye(2), np.eye(2))
+    >>> mdhnp.host_counts()["matmul"] > 0
+    True
+    """
+    return {function: count.calls for function, count in list(_counts.items())}
+
+
+@dataclass(frozen=True)
+class ByNumpy(Leaf):
+    """A function of NumPy's.
+
+    Attributes
+    ----------
+    function : NumpyFunction
+        Takes the MDH's inputs.
+    count : Count
+        Of the calls that it has computed.
+    """
+
+    function: NumpyFunction
+    count: Count = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, name: str, mdhom: MdHom, device: Device, choice: Choice, function: NumpyFunction) -> "ByNumpy":
+        """Make the plan; calls are counted under the name of the public function."""
+        return cls(mdhom, device, choice, function, _counts.setdefault(name, Count()))
+
+    def run(self, arrays: Sequence[Array]) -> Results:
+        """Let NumPy compute."""
+        if observe.blocks:
+            observe.note(self, arrays)
+        self.count.calls += 1
+        return (self.function.compute(*arrays),)  # a scalar, where there are no axes
+
+
+@dataclass(frozen=True)
+class Kernels(Leaf):
+    """Kernels on a device.
+
+    Attributes
+    ----------
+    schedules : tuple of Schedule
+        One a stage.
+    origins : tuple of {"tuned", "similar", "default", "general"}
+        Where each schedule comes from.
+    program : Program
+        The generated text and launches.
+    executable : Executable
+        The compiled program.
+    make : callable
+        Allocates the results.
+    """
+
+    schedules: tuple[Schedule, ...]
+    origins: tuple[Origin, ...]
+    program: Program
+    executable: Executable = field(repr=False, compare=False)
+    make: Callable[[], Results] = field(repr=False, compare=False)
+
+    def run(self, arrays: Sequence[Array]) -> Results:
+        """Launch the kernels and wait."""
+        if observe.blocks:
+            observe.note(self, arrays)
+        results = self.make()
+        self.executable(arrays, results)
+        return results
+
+
+@dataclass(frozen=True)
+class InParts:
+    """Part by part, each on slices of the arrays, where one is larger than the device's largest buffer."""
+
+    parts: tuple[tuple[Kernels, Part], ...]
+    make: Callable[[], Results]
+
+    def run(self, arrays: Sequence[Array]) -> Results:
+        """Compute one part after the other."""
+        results = self.make()
+        for plan, part in self.parts:
+            inputs = [a[where] for a, where in zip(arrays, part.inputs, strict=True)]
+            if observe.blocks:
+                observe.note(plan, inputs)
+            plan.executable(inputs, [r[where] for r, where in zip(results, part.outputs, strict=True)])
+        return results

@@ -1,0 +1,116 @@
+"""What a public function is to the way of a call, what a call computes, and what it asks for: plain records."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.calls.operands import addressable
+from mdhnp.mdh import MdHom
+from mdhnp.settings import Mode
+
+if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.runtime.devices import Device
+    from mdhnp.runtime.memory import Layout
+
+__all__ = ["Described", "Routine", "Request", "Step", "array", "results"]
+
+Array = npt.NDArray[Any]
+
+
+def array(found: Sequence[Any]) -> Any:
+    """Give the only result as an array."""
+    return np.asarray(found[0])
+
+
+def results(found: Sequence[Any]) -> Any:
+    """Give the only result as an array, or a tuple of several."""
+    return array(found) if len(found) == 1 else tuple(found)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of several MDHs that a call computes one after the other.
+
+    Attributes
+    ----------
+    positions : tuple of int
+        Of its inputs, in the list of arrays that remain: taken out from the last to the first; its result is appended.
+    mdhom : MdHom
+        What it computes, of one result.
+    arrays : tuple of ndarray
+        Arrays of its inputs' layouts.
+    """
+
+    positions: tuple[int, ...]
+    mdhom: MdHom
+    arrays: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a call computes.
+
+    Attributes
+    ----------
+    mdhom : MdHom or tuple of Step
+        What it computes, at once or step by step.
+    take : callable, optional
+        Gives the MDH's inputs, views of the call's operands; by default these themselves.
+    give : callable, optional
+        Gives what the user gets of the MDH's results; by default the only one as NumPy's functions give it: a scalar,
+        where there are no axes.
+    """
+
+    mdhom: MdHom | tuple[Step, ...]
+    take: Callable[[Sequence[Array]], Sequence[Array]] | None = None
+    give: Callable[[Sequence[Any]], Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Routine:
+    """A public function of this package.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    describe : callable
+        From arrays and the call's other arguments to what it computes. Called where no plan is found.
+    numpy : callable, optional
+        Computes what kernels cannot, from operands and arguments as given. Without one such calls are TypeErrors.
+    convert : callable
+        Gives arrays that kernels can address in place of the operands, where there are such arrays.
+    """
+
+    name: str
+    describe: Callable[..., MdHom | Described]
+    numpy: Callable[..., Any] | None = None
+    convert: Callable[[Sequence[Any]], tuple[Any, ...]] = addressable
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: a computation on arrays of given layouts, where, and under which settings.
+
+    Attributes
+    ----------
+    function : str
+        Whose call it is.
+    mdhom : MdHom
+        What is computed.
+    layouts : tuple of Layout
+        Of its inputs.
+    device : Device
+        Where kernels would run.
+    mode : Mode
+        The settings.
+    """
+
+    function: str
+    mdhom: MdHom
+    layouts: "tuple[Layout, ...]"
+    device: "Device"
+    mode: Mode

@@ -1,0 +1,113 @@
+"""The entries of calls made before, found by one dictionary look-up.
+
+The key is all that decides what a call's plan is: what is called with which arguments, the device, the settings, and
+each array's shape, strides and dtype. It must not know what entries are.
+"""
+
+import os
+import threading
+import weakref
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdhnp import native
+
+if TYPE_CHECKING:
+    from mdhnp.calls.entry import Entry
+
+__all__ = ["Store", "entries", "find", "forget", "key_of", "store"]
+
+#: Entries kept; those not used for long go first.
+_CAPACITY = 4096
+
+
+def key_of(what: Hashable, device: Hashable, mode: Hashable, arrays: Sequence[Any]) -> Hashable:
+    """Give the key of a call."""
+    # Numbers tell long from long long, which are equal but not the same.
+    return (what, device, mode, *[part for a in arrays for part in (a.shape, a.strides, a.dtype.num)])
+
+
+def _find(
+    entries: "dict[Hashable, Entry]", what: Hashable, device: Hashable, mode: Hashable, operands: Sequence[Any]
+) -> "Entry | None":
+    """Look an entry up; None where none is found, and for operands that are not what kernels can address."""
+    for a in operands:
+        if type(a) is not np.ndarray or not a.dtype.isnative or not a.flags.aligned:
+            return None
+    return entries.get(key_of(what, device, mode, operands))
+
+
+find = _find if native.find is None else native.find
+
+
+class Store:
+    """The entries kept, in two generations, so that finding one costs a look-up and nothing else.
+
+    When the young generation is full it becomes the old one, in place of what was that. An entry found among the old
+    ones is young again: what is in use stays, and what was not used for as long as half the capacity's entries were
+    made goes.
+    """
+
+    def __init__(self) -> None:
+        self.young: dict[Hashable, Entry] = {}  # always the same object: `find` reads it without the lock
+        self.old: dict[Hashable, Entry] = {}
+        self.epoch = 0  # counts `clear`
+        # Reentrant, since the garbage collector may come at any line, and run a finalizer that makes a call.
+        self.lock = threading.RLock()
+
+    def recall(self, key: Hashable) -> "tuple[Entry | None, int]":
+        """Give an entry, of whichever generation, and the epoch."""
+        with self.lock:
+            return self.young.get(key) or self.old.get(key), self.epoch
+
+    def keep(self, key: Hashable, entry: "Entry", epoch: int, owner: object | None = None) -> "Entry":
+        """Keep an entry, and give the one to use: that of another thread which was faster.
+
+        None is kept if all entries were dropped since `epoch`: then its schedules may be outdated. An entry with an
+        owner, who alone makes this call, goes when that dies.
+        """
+        with self.lock:
+            if epoch != self.epoch:
+                return entry
+            if (first := self.young.get(key)) is not None:
+                return first
+            entry = self.old.pop(key, entry)
+            if len(self.young) >= _CAPACITY // 2:
+                self.old.clear()
+                self.old.update(self.young)
+                self.young.clear()
+            self.young[key] = entry
+            if owner is not None:
+                entry.owner = weakref.ref(owner, lambda _: self.drop(key))
+            return entry
+
+    def drop(self, key: Hashable) -> None:
+        """Drop one entry; called by the garbage collector, so without the lock."""
+        self.young.pop(key, None)
+        self.old.pop(key, None)
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        with self.lock:
+            self.young.clear()
+            self.old.clear()
+            self.epoch += 1
+
+    def after_fork_in_child(self) -> None:
+        """Make the lock anew, which a thread that is not here may hold."""
+        self.lock = threading.RLock()
+
+
+store = Store()
+entries = store.young
+
+
+def forget() -> None:
+    """Drop all plans, so that calls look their schedules up again; those being made now are not kept either."""
+    store.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=store.after_fork_in_child)
