@@ -122,10 +122,10 @@ def test_an_unwritable_folder_costs_one_warning(
 
 
 def test_a_full_disk_leaves_no_part_behind(device: Device, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(binaries.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert build(device, text()).kernel_names == "one"
     assert list((cache / "binaries").iterdir()) == []

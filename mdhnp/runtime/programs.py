@@ -23,6 +23,7 @@ from mdhnp.runtime import binaries
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.paths import cache_folder
+from mdhnp.runtime.private import opened, write
 
 __all__ = ["BuildError", "build", "build_options", "load"]
 
@@ -175,15 +176,21 @@ def _from_source(device: Device, source: str, options: str, key: str) -> cl.Prog
 
 
 def _keep_source(source: str, key: str) -> Path | None:
-    for folder in (cache_folder() / "failed", Path(tempfile.gettempdir())):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"mdhnp-{key[:16]}.cl"
-            path.write_text(source)
-            return path
-        except OSError:
-            continue
-    return None
+    name = f"mdhnp-{key[:16]}.cl"
+    kept = cache_folder() / "failed" / name
+    try:
+        with opened(kept.parent, missing_ok=True) as folder:
+            write(folder, name, source.encode())
+            return kept
+    except OSError:
+        pass
+    try:  # in a folder that all users share, under a name that none of them can guess
+        handle, path = tempfile.mkstemp(prefix="mdhnp-", suffix=".cl")
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(source)
+        return Path(path)
+    except OSError:
+        return None
 
 
 def _after_fork_in_child() -> None:
