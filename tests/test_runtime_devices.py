@@ -202,3 +202,34 @@ os.wait()
 """
     chosen = {name: os.environ[name] for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if name in os.environ}
     assert in_a_new_process(code, **chosen) == ("works" if device.runtime == "intel" else "refused")
+
+
+def test_a_full_disk_leaves_the_systems_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    with discovery._loader_reads((Path("/elsewhere/libintelocl.so"),)):
+        assert "OCL_ICD_VENDORS" not in os.environ
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_pocl_keeps_its_code_out_of_shared_folders(
+    writable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "POCL_CACHE_DIR"):
+        monkeypatch.setenv(name, "")  # so that all are as they were at the end
+        monkeypatch.delenv(name)
+    if not writable:
+        tmp_path.chmod(0o777)
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(discovery, "_temporary", [])
+    discovery._keep_pocl_private()
+    chosen = Path(os.environ["POCL_CACHE_DIR"])
+    assert chosen.stat().st_mode & 0o777 == 0o700
+    assert (chosen == tmp_path / "pocl") is writable
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.delenv("POCL_CACHE_DIR")
+    discovery._keep_pocl_private()
+    assert "POCL_CACHE_DIR" not in os.environ
