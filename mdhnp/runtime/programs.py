@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -32,14 +33,14 @@ _LOG_LINES = 30
 
 _built: WeakValueDictionary[str, cl.Program] = WeakValueDictionary()
 _locks: "WeakValueDictionary[str, _Lock]" = WeakValueDictionary()
-_registry = threading.Lock()
+_registry = threading.RLock()  # reentrant, as those of the texts, for finalizers that make a call
 
 
 class _Lock:
     """A lock that a WeakValueDictionary can hold."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
 
 
 class BuildError(RuntimeError):
@@ -119,8 +120,9 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
                 if program is None:
                     program = _from_source(device, source, options, key)
                     if on_disk:
-                        binaries.store(key, program.binaries[0])
-            _built[key] = _named(program, source)
+                        with suppress(cl.Error):  # the driver gives none
+                            binaries.store(key, program.binaries[0])
+            program = _built.setdefault(key, _named(program, source))  # a finalizer may have been faster
         return program
 
 
@@ -196,7 +198,7 @@ def _keep_source(source: str, key: str) -> Path | None:
 def _after_fork_in_child() -> None:
     """Make the locks anew: threads of the parent may hold the old ones, and are not here to let go."""
     global _registry, _locks  # noqa: PLW0603
-    _registry = threading.Lock()
+    _registry = threading.RLock()
     _locks = WeakValueDictionary()
 
 
