@@ -7,11 +7,16 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
+import pyopencl as cl
 import pytest
 
-from mdhnp.runtime import discovery
+import mdhnp.runtime.devices as listing
+from mdhnp.runtime import discovery, programs
 from mdhnp.runtime.devices import Device, NoDeviceError, default_device, device, devices, find_device
+from mdhnp.runtime.programs import build
 
 
 def in_a_new_process(code: str, **environment: str) -> str:
@@ -202,3 +207,85 @@ os.wait()
 """
     chosen = {name: os.environ[name] for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if name in os.environ}
     assert in_a_new_process(code, **chosen) == ("works" if device.runtime == "intel" else "refused")
+
+
+def test_a_full_disk_leaves_the_systems_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    with discovery._loader_reads((Path("/elsewhere/libintelocl.so"),)):
+        assert "OCL_ICD_VENDORS" not in os.environ
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_pocl_keeps_its_code_out_of_shared_folders(
+    writable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "POCL_CACHE_DIR"):
+        monkeypatch.setenv(name, "")  # so that all are as they were at the end
+        monkeypatch.delenv(name)
+    if not writable:
+        tmp_path.chmod(0o777)
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(discovery, "_temporary", [])
+    discovery._keep_pocl_private()
+    chosen = Path(os.environ["POCL_CACHE_DIR"])
+    assert chosen.stat().st_mode & 0o777 == 0o700
+    assert (chosen == tmp_path / "pocl") is writable
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.delenv("POCL_CACHE_DIR")
+    discovery._keep_pocl_private()
+    assert "POCL_CACHE_DIR" not in os.environ
+
+
+def test_a_broken_device_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int) -> object:
+        if number != 1:
+            return number
+        raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_RESOURCES, routine="clGetInfo"))
+
+    platform = SimpleNamespace(get_devices=lambda: [Board(n) for n in range(3)])
+    monkeypatch.setattr(discovery, "platforms", lambda: [platform])
+    monkeypatch.setattr(listing, "Device", lambda board: refuse(board.number))
+    assert list(listing._present()) == [0, 2]
+
+
+class Board(NamedTuple):
+    number: int
+    type: int = cl.device_type.CPU
+
+
+def test_a_finalizer_may_call_amid_the_first_use_of_a_device(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finalizer runs at any line, also where the lock for making something once is taken."""
+    fresh = Device(device.cl)
+    source = "__kernel void first(__global float *y) { y[get_global_id(0)] = 1; }"
+    seen: list[list[object]] = []
+
+    def whatever_a_call_does() -> list[object]:
+        return [*listing.devices(), fresh.context, fresh.queue, build(fresh, source, keep=False)]
+
+    def amid(module: object, name: str) -> None:
+        original = getattr(module, name)
+        calls: list[object] = []
+
+        def changed(*arguments: object, **keywords: object) -> object:
+            if not calls:
+                calls.append(None)
+                seen.append(whatever_a_call_does())
+            return original(*arguments, **keywords)
+
+        monkeypatch.setattr(module, name, changed)
+
+    monkeypatch.setattr(listing, "_found", [])
+    amid(discovery, "platforms")
+    amid(cl, "Context")
+    amid(cl, "CommandQueue")
+    amid(programs, "_from_source")
+    thread = threading.Thread(target=lambda: seen.append(whatever_a_call_does()), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert len(seen) == 5
+    assert all(one is other for found in seen for one, other in zip(found, seen[0], strict=True))

@@ -1,5 +1,6 @@
 """Folders: what the environment decides, and that they stay where they are."""
 
+import pwd
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,17 @@ def test_a_relative_folder_stays_where_it_was_first(monkeypatch: pytest.MonkeyPa
     first = cache_folder()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert cache_folder() == data_folder() == first == tmp_path / f"relative-{tmp_path.name}"
+
+
+def test_without_a_home_nothing_is_put_into_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MDHNP_CACHE_DIR", "HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def unknown(_: int) -> object:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for folder in (cache_folder(), data_folder()):
+        assert folder.is_absolute()
+        with pytest.raises(NotADirectoryError):
+            folder.mkdir(parents=True)

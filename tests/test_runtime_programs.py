@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
+import pyopencl as cl
 import pytest
 
 from mdhnp.runtime import binaries, forks, programs
@@ -122,13 +123,26 @@ def test_an_unwritable_folder_costs_one_warning(
 
 
 def test_a_full_disk_leaves_no_part_behind(device: Device, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(binaries.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert build(device, text()).kernel_names == "one"
     assert list((cache / "binaries").iterdir()) == []
+
+
+def test_a_driver_that_gives_no_binary_costs_the_file_only(
+    device: Device, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Silent(cl.Program):
+        @property
+        def binaries(self) -> list[bytes]:
+            raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_HOST_MEMORY, routine="clGet"))
+
+    monkeypatch.setattr(programs.cl, "Program", Silent)
+    assert build(device, text()).kernel_names == "one"
+    assert not (cache / "binaries").exists()
 
 
 def test_the_files_used_longest_ago_go_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,19 @@
 """Compiled kernels on disk, shared by all processes of a user.
 
 Takes and gives bytes under a key; it must not know OpenCL. Whatever goes wrong with the disk, the caller only finds
-less in the cache: a missing, cut or damaged file counts as absent, and a folder that cannot be written is reported
-once and then left alone.
+less in the cache: a missing, cut or damaged file counts as absent, and so does one that others can write. A folder that
+this user cannot write, or that others can, is reported once and then left alone.
 """
 
 import hashlib
 import os
-import tempfile
 import threading
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
 from mdhnp.runtime.paths import cache_folder
+from mdhnp.runtime.private import UnsafeError, opened, read, write
 
 __all__ = ["load", "store"]
 
@@ -38,27 +38,39 @@ def load(key: str) -> bytes | None:
     bytes or None
         Exactly the bytes stored: a checksum guards them, because drivers crash on a cut binary.
 
+    Warns
+    -----
+    RuntimeWarning
+        Once a process, if other users can write to the folder, who could have this process run what they like.
+
     Examples
     --------
     >>> load("0000") is None
     True
     """
     try:
-        content = _file(key).read_bytes()
+        with opened(_folder()) as folder:
+            return _content(folder, f"{key}.bin")
+    except UnsafeError as error:
+        _warn(error)
     except OSError:
-        return None
-    head, payload = content[: len(_MAGIC) + _DIGEST], content[len(_MAGIC) + _DIGEST :]
-    if head != _MAGIC + hashlib.sha256(payload).digest():
-        return None
-    with suppress(OSError):
-        os.utime(_file(key))  # the oldest are removed first
-    return payload
+        pass
+    return None
+
+
+def _content(folder: int, name: str) -> bytes | None:
+    with suppress(UnsafeError):  # it is only this file, which `store` replaces
+        content = read(folder, name)
+        head, payload = content[: len(_MAGIC) + _DIGEST], content[len(_MAGIC) + _DIGEST :]
+        if head == _MAGIC + hashlib.sha256(payload).digest():
+            with suppress(OSError):
+                os.utime(name, dir_fd=folder)  # the oldest are removed first
+            return payload
+    return None
 
 
 def store(key: str, payload: bytes) -> None:
-    """Keep `payload` under `key`, in place of what was there.
-
-    Other processes see the old file or the new one, never a part: it is written beside and then renamed.
+    """Keep `payload` under `key`, in place of what was there. Other processes never see a part of it.
 
     Parameters
     ----------
@@ -70,39 +82,33 @@ def store(key: str, payload: bytes) -> None:
     Warns
     -----
     RuntimeWarning
-        Once a process, if the folder cannot be written or the disk is full.
+        Once a process, if the folder cannot be written, or by other users, too, or the disk is full.
 
     Examples
     --------
     >>> store("0000", b"code")  # doctest: +SKIP
     """
-    file = _file(key)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-            os.replace(temporary, file)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+        with opened(_folder(), missing_ok=True) as folder:
+            write(folder, f"{key}.bin", _MAGIC + hashlib.sha256(payload).digest() + payload)
+            if _first("pruned"):
+                _prune(folder)
     except OSError as error:
-        if _first("warned"):
-            warnings.warn(
-                f"compiled kernels are not kept, so every process compiles them again: {error}. "
-                "Set MDHNP_CACHE_DIR to a folder that can be written",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        return
-    if _first("pruned"):
-        _prune(file.parent)
+        _warn(error)
 
 
-def _file(key: str) -> Path:
-    return cache_folder() / "binaries" / f"{key}.bin"
+def _folder() -> Path:
+    return cache_folder() / "binaries"
+
+
+def _warn(error: OSError) -> None:
+    if _first("warned"):
+        warnings.warn(
+            f"compiled kernels are not kept, so every process compiles them again: {error}. "
+            "Put that right, or set MDHNP_CACHE_DIR to a folder of your own that only you can write",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _first(what: str) -> bool:
@@ -111,19 +117,20 @@ def _first(what: str) -> bool:
         return not done
 
 
-def _prune(folder: Path) -> None:
+def _prune(folder: int) -> None:
     """Remove the files used longest ago until half of the limit is left, if there are more than the limit."""
     files = []
-    for file in folder.iterdir():
-        with suppress(OSError):  # another process may have removed it
-            status = file.stat()
-            files.append((status.st_mtime, status.st_size, file))
+    with os.scandir(folder) as found:
+        for file in found:
+            with suppress(OSError):  # another process may have removed it
+                status = file.stat(follow_symlinks=False)
+                files.append((status.st_mtime, status.st_size, file.name))
     total = sum(size for _, size, _ in files)
     if total <= _LIMIT:
         return
-    for _, size, file in sorted(files):
+    for _, size, name in sorted(files):
         with suppress(OSError):
-            file.unlink()
+            os.unlink(name, dir_fd=folder)
         total -= size
         if total <= _LIMIT // 2:
             return

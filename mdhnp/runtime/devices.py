@@ -8,13 +8,14 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 
 import pyopencl as cl
 
 from mdhnp.runtime import discovery
+from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
 __all__ = ["Device", "NoDeviceError", "default_device", "device", "devices", "find_device"]
@@ -30,19 +31,27 @@ def _merit(device: Device) -> tuple[bool, bool, bool, int, int]:
     return (device.runtime == "oclgrind", not gpu, gpu and shared, rank, -device.caps.compute_units)
 
 
-_listing = threading.Lock()
+# Reentrant, since the garbage collector may come at any line, and run a finalizer that makes a call.
+_listing = threading.RLock()
+_found: list[tuple[Device, ...]] = []  # at most one
 
 
-@cache
 def _listed() -> tuple[Device, ...]:
-    kinds = cl.device_type.CPU | cl.device_type.GPU
-    found: list[Device] = []
+    if not _found:
+        with unforked():  # drivers start threads, and take locks that a child would find taken
+            listed = tuple(sorted(_present(), key=_merit))
+        if not _found:  # else such a finalizer was faster, and its objects may be in use
+            _found.append(listed)
+    return _found[0]
+
+
+def _present() -> Iterator[Device]:
     for platform in discovery.platforms():
-        try:
-            found += [Device(device) for device in platform.get_devices() if device.type & kinds]
-        except cl.Error:  # a driver without its hardware
-            continue
-    return tuple(sorted(found, key=_merit))
+        with suppress(cl.Error):  # a driver without its hardware
+            for device in platform.get_devices():
+                with suppress(cl.Error):  # a broken one beside others
+                    if device.type & (cl.device_type.CPU | cl.device_type.GPU):
+                        yield Device(device)
 
 
 def devices() -> tuple[Device, ...]:
@@ -58,7 +67,7 @@ def devices() -> tuple[Device, ...]:
     >>> [d.runtime for d in devices()]  # doctest: +SKIP
     ['intel', 'pocl']
     """
-    with _listing:  # a cache alone lets two threads in at the first call, and gives them different objects
+    with _listing:  # else two threads get in at the first call, and different objects
         return _listed()
 
 
@@ -175,9 +184,10 @@ def _listing_text(found: tuple[Device, ...]) -> str:
 
 def _after_fork_in_child() -> None:
     global _listing  # noqa: PLW0603
-    _listing = threading.Lock()  # a thread that is not here may hold the old one
-    for each in _listed() if _listed.cache_info().currsize else ():
-        each.after_fork_in_child()
+    _listing = threading.RLock()  # a thread that is not here may hold the old one
+    for listed in _found:
+        for each in listed:
+            each.after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):

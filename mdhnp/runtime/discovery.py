@@ -15,10 +15,13 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyopencl as cl
+
+from mdhnp.runtime.paths import cache_folder
+from mdhnp.runtime.private import opened
 
 __all__ = ["extra_libraries", "platforms"]
 
@@ -26,13 +29,16 @@ _NVIDIA = "libnvidia-opencl.so.1"
 _NVIDIA_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 _INTEL = "libintelocl.so"
 
+_temporary: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
+
 
 def platforms() -> list[cl.Platform]:
     """List the OpenCL platforms of the system, of the installed wheels and of NVIDIA's driver.
 
     Respects what the user set: ``OCL_ICD_VENDORS`` is used in place of all other sources, ``OCL_ICD_FILENAMES`` in
     place of all but the system's folder (PoCL's wheel is there in any case: pyopencl's loader adds it by itself).
-    The environment is left as it was found, but for a setting of Intel's runtime.
+    The environment is left as it was found, but for a setting of Intel's runtime, and one of PoCL's where no variable
+    says where this user's files are.
 
     Returns
     -------
@@ -53,6 +59,7 @@ def platforms() -> list[cl.Platform]:
     # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of 200 random
     # kernels gave a wrong result or crashed the compiler.
     os.environ.setdefault("CL_CONFIG_CPU_VECTORIZER_MODE", "1")
+    _keep_pocl_private()
     with _loader_reads(added):
         try:
             found = list(cl.get_platforms())
@@ -137,6 +144,20 @@ def _nvidia_library() -> Path | None:
     return None
 
 
+def _keep_pocl_private() -> None:
+    """Name PoCL a folder for the code that it compiles and loads, where it would take one that all users share."""
+    if os.environ.get("POCL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "HOME" in os.environ:
+        return
+    folder = cache_folder() / "pocl"
+    try:
+        with opened(folder, missing_ok=True):
+            os.environ["POCL_CACHE_DIR"] = str(folder)
+    except OSError:
+        with suppress(OSError):
+            _temporary.append(tempfile.TemporaryDirectory(prefix="mdhnp-pocl-"))
+            os.environ["POCL_CACHE_DIR"] = _temporary[0].name
+
+
 @contextmanager
 def _loader_reads(libraries: tuple[Path, ...]) -> Iterator[None]:
     """Make the loader's first call, inside the block, read the system's entries and `libraries`.
@@ -147,18 +168,13 @@ def _loader_reads(libraries: tuple[Path, ...]) -> Iterator[None]:
     if not libraries:
         yield
         return
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="mdhnp-icd-")
-    except OSError:  # nowhere to write at all: the system's own entries still work
+    entries = _system_entries()
+    entries.update({f"mdhnp-{library.name}.icd": str(library) for library in libraries})
+    with ExitStack() as block:
+        with suppress(OSError):  # nowhere to write, or a full disk: the system's own entries still work
+            folder = block.enter_context(tempfile.TemporaryDirectory(prefix="mdhnp-icd-"))
+            for name, library in entries.items():
+                Path(folder, name).write_text(library + "\n")
+            block.callback(os.environ.pop, "OCL_ICD_VENDORS", None)
+            os.environ["OCL_ICD_VENDORS"] = folder
         yield
-        return
-    with folder:
-        entries = _system_entries()
-        entries.update({f"mdhnp-{library.name}.icd": str(library) for library in libraries})
-        for name, library in entries.items():
-            Path(folder.name, name).write_text(library + "\n")
-        os.environ["OCL_ICD_VENDORS"] = folder.name
-        try:
-            yield
-        finally:
-            os.environ.pop("OCL_ICD_VENDORS", None)

@@ -14,12 +14,12 @@ __all__ = ["unforked"]
 _PATIENCE = 10.0  # seconds that a fork waits at most
 
 _gate = threading.Condition()
-_busy: set[int] = set()  # threads
+_busy: dict[int, int] = {}  # thread -> how many blocks it is in, one inside the other
 
 
 @contextmanager
 def unforked() -> Iterator[None]:
-    """Let no other thread fork this process inside the block.
+    """Let no other thread fork this process inside the block; blocks nest.
 
     Examples
     --------
@@ -27,19 +27,23 @@ def unforked() -> Iterator[None]:
     ...     pass
     """
     me = threading.get_ident()
-    with _gate:
-        _busy.add(me)
+    outside = _busy.get(me, 0)  # nobody else changes it
     try:
+        with _gate:
+            _busy[me] = outside + 1
         yield
     finally:
         with _gate:
-            _busy.discard(me)
+            if outside:
+                _busy[me] = outside
+            else:
+                _busy.pop(me, None)
             _gate.notify_all()
 
 
 def _before_fork() -> None:
     _gate.acquire()
-    _gate.wait_for(lambda: _busy <= {threading.get_ident()}, _PATIENCE)
+    _gate.wait_for(lambda: _busy.keys() <= {threading.get_ident()}, _PATIENCE)
 
 
 def _after_fork_in_parent() -> None:

@@ -12,6 +12,7 @@ import pyopencl as cl
 
 from mdhnp.runtime import pocl
 from mdhnp.runtime.capabilities import cpu_model, query_caps
+from mdhnp.runtime.forks import unforked
 from mdhnp.schedule.caps import DeviceCaps
 
 __all__ = ["Device", "NoDeviceError", "Runtime"]
@@ -63,7 +64,7 @@ class Device:
             pocl.name_processor(device.int_ptr)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
         self.identity: str = self._identity()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant, for finalizers that make a call
         self.forked = False
         self._context: cl.Context | None = None
         self._queues: dict[bool, cl.CommandQueue] = {}
@@ -78,7 +79,9 @@ class Device:
         self.check()
         with self._lock:  # two threads must not end up with a context each
             if self._context is None:
-                self._context = cl.Context([self.cl])
+                with unforked():
+                    context = cl.Context([self.cl])
+                self._context = self._context or context  # a finalizer may have made one
             return self._context
 
     @property
@@ -107,14 +110,16 @@ class Device:
     def after_fork_in_child(self) -> None:
         """Note that this process is a child, and make the lock anew, which a thread of the parent may hold."""
         self.forked = True
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def _queue(self, *, profiling: bool) -> cl.CommandQueue:
         context = self.context
         with self._lock:
             if profiling not in self._queues:
                 timed = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if profiling else {}
-                self._queues[profiling] = cl.CommandQueue(context, self.cl, **timed)
+                with unforked():
+                    queue = cl.CommandQueue(context, self.cl, **timed)
+                self._queues.setdefault(profiling, queue)
             return self._queues[profiling]
 
     def _identity(self) -> str:

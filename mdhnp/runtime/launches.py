@@ -64,6 +64,7 @@ class State:
     memory: Memory
     temporaries: tuple[Any, ...]
     native: "Launcher | None"  # launches without Python, where kernels work on the arrays' own memory
+    nbytes: int  # of the device's memory that it holds between calls
 
     def bind(self, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> list[Any]:
         """Set what changes from call to call, and give it: one argument for each input, then for each output."""
@@ -143,7 +144,8 @@ def make_state(
                 bindings.append((index, argument.position + (len(inputs) if argument.role == "output" else 0)))
         items = (description.global_size,), (description.local_size,)
         launches.append(Launch(kernel, kernel.set_arg, *items, tuple(bindings), where))
-    return State(tuple(launches), memory, temporaries, _native_launcher(device, memory, launches))
+    nbytes = memory.nbytes + sum(program.temporaries)
+    return State(tuple(launches), memory, temporaries, _native_launcher(device, memory, launches), nbytes)
 
 
 def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch]) -> "Launcher | None":

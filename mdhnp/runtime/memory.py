@@ -89,9 +89,12 @@ class Memory(Protocol):
     ----------
     transient : bool
         Whether what `bind` gives dies with the call, so that kernels must let go of it.
+    nbytes : int
+        Bytes of the device's memory that it holds between calls, besides temporaries.
     """
 
     transient: bool
+    nbytes: int
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """Give kernel arguments: one for each input, then for each output."""
@@ -107,6 +110,7 @@ class SystemMemory:
     """Kernels work on the arrays' own memory: nothing is made, nothing copied."""
 
     transient = False
+    nbytes = 0
 
     def __init__(self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         self._layouts = [*inputs, *outputs]
@@ -144,6 +148,7 @@ class HostBuffers:
     """Buffers laid over the arrays' memory for the time of a call: CPU devices without shared virtual memory."""
 
     transient = True
+    nbytes = 0
 
     def __init__(self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         _check_sizes(device, [layout.nbytes for layout in (*inputs, *outputs)])
@@ -194,6 +199,7 @@ class DeviceBuffers:
             *(cl.Buffer(device.context, cl.mem_flags.READ_ONLY, layout.nbytes) for layout in inputs),
             *(cl.Buffer(device.context, cl.mem_flags.READ_WRITE, layout.nbytes) for layout in outputs),
         ]
+        self.nbytes = sum(layout.nbytes for layout in (*inputs, *outputs))
         self._copies: list[cl.Event] = []
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:

@@ -1,6 +1,7 @@
 """Where files that outlive a process are kept. Knows the user's folders, not what is put there."""
 
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def cache_folder() -> Path:
     >>> cache_folder().is_absolute()
     True
     """
-    return _chosen() or Path(platformdirs.user_cache_dir("mdhnp", appauthor=False))
+    return _chosen() or _users(platformdirs.user_cache_dir)
 
 
 def data_folder() -> Path:
@@ -41,12 +42,21 @@ def data_folder() -> Path:
     >>> data_folder().is_absolute()
     True
     """
-    return _chosen() or Path(platformdirs.user_data_dir("mdhnp", appauthor=False))
+    return _chosen() or _users(platformdirs.user_data_dir)
 
 
 def _chosen() -> Path | None:
     chosen = os.environ.get("MDHNP_CACHE_DIR")
     return _absolute(chosen) if chosen else None
+
+
+def _users(folder: Callable[..., str]) -> Path:
+    try:
+        path = folder("mdhnp", appauthor=False)
+    except RuntimeError:  # this user has no home folder
+        path = ""
+    # Earlier versions of platformdirs then give a path that begins with "~", a folder of that name in the current one.
+    return Path(path) if os.path.isabs(path) else Path(os.devnull, "mdhnp")  # which nobody can make
 
 
 @cache

@@ -4,7 +4,8 @@ Takes a device, a program and the arrays' layouts; gives a callable. It must not
 
 One state (kernel objects, temporaries, buffers) serves one call at a time: setting a kernel's arguments is not
 thread-safe, and a finalizer may call the same plan between two of our lines. States wait in a list, whose ``pop``
-and ``append`` are atomic; a call that finds the list empty makes a new one. A state whose call failed is dropped.
+and ``append`` are atomic; a call that finds the list empty makes a new one. A state whose call failed is dropped. Where
+states hold memory of the device, :mod:`mdhnp.runtime.idle` sees to it that not too much of it waits.
 
 Python sees Ctrl-C between its own instructions only, and waiting for a kernel is one instruction. So the main thread
 leaves calls that may take long to a second thread, for which it waits in a way that a signal ends. OpenCL cannot stop a
@@ -22,7 +23,9 @@ from typing import Any, TypeVar
 import pyopencl as cl
 
 from mdhnp.codegen.program import Program
+from mdhnp.runtime import idle
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.idle import account
 from mdhnp.runtime.launches import Launch, LaunchError, State, lacks_memory, make_state, translated
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.programs import build
@@ -94,8 +97,10 @@ class Plan:
         self._built = build(device, program.source, keep=keep)
         self._queue = device.queue
         self._quick = False  # whether a call has taken less than _LONG, and none was interrupted since
-        self._states: list[State] = []
-        self._states.append(self._new_state())
+        state = self._new_state()
+        self._nbytes = state.nbytes
+        self._states = self._no_states()
+        self._states.append(state)
         key = id(self)
         _alive[key] = weakref.ref(self, lambda _: _alive.pop(key, None))
 
@@ -250,8 +255,14 @@ class Plan:
             raise errors.pop()
         return results.pop()
 
+    def _no_states(self) -> list[State]:
+        return account(self.device).waiting(self._nbytes) if self._nbytes else []
+
     def _make_state(self) -> State:
-        return make_state(self.device, self._built, self.program, self.inputs, self.outputs)
+        state = make_state(self.device, self._built, self.program, self.inputs, self.outputs)
+        if state.nbytes:
+            account(self.device).add(state)
+        return state
 
     def _new_state(self) -> State:
         try:
@@ -296,11 +307,12 @@ def _after_fork_in_child() -> None:
 
     The old states are kept, since freeing them would call into the dead runtime.
     """
+    idle.after_fork_in_child()
     for reference in list(_alive.values()):
         plan = reference()
         if plan is not None:
             _abandoned.append(plan._states)
-            plan._states = []
+            plan._states = plan._no_states()
 
 
 if hasattr(os, "register_at_fork"):

@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -23,6 +24,7 @@ from mdhnp.runtime import binaries
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.paths import cache_folder
+from mdhnp.runtime.private import opened, write
 
 __all__ = ["BuildError", "build", "build_options", "load"]
 
@@ -31,14 +33,14 @@ _LOG_LINES = 30
 
 _built: WeakValueDictionary[str, cl.Program] = WeakValueDictionary()
 _locks: "WeakValueDictionary[str, _Lock]" = WeakValueDictionary()
-_registry = threading.Lock()
+_registry = threading.RLock()  # reentrant, as those of the texts, for finalizers that make a call
 
 
 class _Lock:
     """A lock that a WeakValueDictionary can hold."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
 
 
 class BuildError(RuntimeError):
@@ -118,8 +120,9 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
                 if program is None:
                     program = _from_source(device, source, options, key)
                     if on_disk:
-                        binaries.store(key, program.binaries[0])
-            _built[key] = _named(program, source)
+                        with suppress(cl.Error):  # the driver gives none
+                            binaries.store(key, program.binaries[0])
+            program = _built.setdefault(key, _named(program, source))  # a finalizer may have been faster
         return program
 
 
@@ -175,21 +178,27 @@ def _from_source(device: Device, source: str, options: str, key: str) -> cl.Prog
 
 
 def _keep_source(source: str, key: str) -> Path | None:
-    for folder in (cache_folder() / "failed", Path(tempfile.gettempdir())):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"mdhnp-{key[:16]}.cl"
-            path.write_text(source)
-            return path
-        except OSError:
-            continue
-    return None
+    name = f"mdhnp-{key[:16]}.cl"
+    kept = cache_folder() / "failed" / name
+    try:
+        with opened(kept.parent, missing_ok=True) as folder:
+            write(folder, name, source.encode())
+            return kept
+    except OSError:
+        pass
+    try:  # in a folder that all users share, under a name that none of them can guess
+        handle, path = tempfile.mkstemp(prefix="mdhnp-", suffix=".cl")
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(source)
+        return Path(path)
+    except OSError:
+        return None
 
 
 def _after_fork_in_child() -> None:
     """Make the locks anew: threads of the parent may hold the old ones, and are not here to let go."""
     global _registry, _locks  # noqa: PLW0603
-    _registry = threading.Lock()
+    _registry = threading.RLock()
     _locks = WeakValueDictionary()
 
 

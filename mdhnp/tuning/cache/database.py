@@ -21,6 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from mdhnp.runtime.private import make
 from mdhnp.tuning.cache import schema
 from mdhnp.tuning.processes import file_lock
 
@@ -180,7 +181,7 @@ class Database:
         SQLite opens the file first and the write-ahead log, which it finds by name, later: the log could be that of the
         next file, and be truncated under the feet of those who use it.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make(self.path.parent)
         with ExitStack() as block:
             try:
                 block.enter_context(self._lock(shared=True))

@@ -1,0 +1,136 @@
+"""Folders in which nobody but this user can put files: what is loaded from there runs in this process.
+
+Takes paths and bytes; it must not know what the files hold. A folder is opened first and looked at then, and its files
+are reached through what was opened, so that nobody can put another one in its place in between.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["UnsafeError", "make", "opened", "read", "write"]
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class UnsafeError(PermissionError):
+    """Others can change a folder or a file, or made it; the message says how to put that right."""
+
+
+def make(folder: Path) -> None:
+    """Make a folder and those above it, where they are missing, for this user alone whatever the umask says.
+
+    Raises
+    ------
+    OSError
+        If that cannot be.
+    """
+    for each in (*reversed(folder.parents), folder):
+        if not each.is_dir():
+            each.mkdir(0o700, exist_ok=True)
+
+
+@contextmanager
+def opened(folder: Path, *, missing_ok: bool = False) -> Iterator[int]:
+    """Open a folder to which, and to the one that it lies in, only this user can write.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder above it may be reached by symbolic links; the folder itself may be none.
+    missing_ok : bool, optional
+        Whether it is made where it is missing.
+
+    Yields
+    ------
+    int
+        A file descriptor, for :func:`read` and :func:`write`.
+
+    Raises
+    ------
+    UnsafeError
+        If other users can write to one of the two, or one is another user's, or all users can rename a folder on the
+        way there.
+    OSError
+        If it cannot be opened or made.
+
+    Examples
+    --------
+    >>> with opened(Path.home() / ".cache" / "mdhnp" / "binaries") as folder:  # doctest: +SKIP
+    ...     read(folder, "0000.bin")
+    """
+    if not hasattr(os, "geteuid"):
+        raise UnsafeError(f"this system does not say who can write to {folder}")
+    if missing_ok:
+        make(folder)
+    above = Path(os.path.realpath(folder.parent, strict=True))
+    for each in reversed(above.parents):
+        mode = os.stat(each).st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise UnsafeError(
+                f"{above} can be replaced by other users, since {each} can be written by all "
+                f"(mode {stat.S_IMODE(mode):04o}): chmod o-w or chmod +t that"
+            )
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    outer = os.open(above, flags)
+    try:
+        _check(outer, above)
+        inner = os.open(folder.name, flags, dir_fd=outer)
+    finally:
+        os.close(outer)
+    try:
+        _check(inner, above / folder.name)
+        yield inner
+    finally:
+        os.close(inner)
+
+
+def read(folder: int, name: str) -> bytes:
+    """Give what a file holds.
+
+    Raises
+    ------
+    UnsafeError
+        If others wrote the file, or can, or it is none.
+    OSError
+        If it is not there, or a symbolic link.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a pipe must not wait for its writer
+    with open(os.open(name, flags, dir_fd=folder), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise UnsafeError(f"{name} is not a file")
+        _check(file.fileno(), name)
+        return file.read()
+
+
+def write(folder: int, name: str, content: bytes) -> None:
+    """Write a file, in place of what was there.
+
+    Others see the old file or the new one, never a part: it is written beside and then renamed.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written or the disk is full.
+    """
+    part = f"{name}.{secrets.token_hex(8)}.part"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        with open(os.open(part, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(content)
+        os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+        raise
+
+
+def _check(handle: int, name: object) -> None:
+    status, me = os.fstat(handle), os.geteuid()
+    if status.st_uid != me:
+        raise UnsafeError(f"{name} belongs to user {status.st_uid}, and this process to user {me}")
+    if status.st_mode & _OTHERS:
+        raise UnsafeError(f"{name} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}): chmod go-w it")

@@ -1,0 +1,117 @@
+"""Forks: what they wait for, and what they do not."""
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from mdhnp.runtime import forks
+from mdhnp.runtime.forks import unforked
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+LONG = 30  # seconds after which a test has failed
+
+
+class Gate(threading.Condition):
+    """Notes each time that a fork looks whether it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[bool] = []
+        self.asked = threading.Semaphore(0)
+
+    def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
+        def answer() -> bool:
+            self.answers.append(predicate())
+            self.asked.release()
+            return self.answers[-1]
+
+        return super().wait_for(answer, timeout)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    own = Gate()
+    monkeypatch.setattr(forks, "_gate", own)
+    return own
+
+
+def fork() -> None:
+    """Do what a fork does in the parent."""
+    forks._before_fork()
+    forks._after_fork_in_parent()
+
+
+def test_a_fork_waits_for_the_outermost_block_of_another_thread(gate: Gate) -> None:
+    forking = threading.Thread(target=fork)
+    with unforked():
+        forking.start()
+        assert gate.asked.acquire(timeout=LONG)
+        for _ in range(2):
+            with unforked():  # entered while the fork waits, which looks again at its end
+                pass
+            assert gate.asked.acquire(timeout=LONG)
+    forking.join(LONG)
+    assert not forking.is_alive()
+    assert gate.answers == [False, False, False, True]
+    assert not forks._busy
+
+
+def test_a_thread_does_not_wait_for_itself(gate: Gate) -> None:
+    with unforked(), unforked():
+        fork()
+    assert gate.answers == [True]
+
+
+def test_a_fork_does_not_wait_for_ever(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_PATIENCE", 0.01)
+    forking = threading.Thread(target=fork)
+    with unforked():
+        forking.start()
+        forking.join(LONG)
+        assert not forking.is_alive()
+    assert gate.answers[0] is False
+
+
+def test_an_interrupted_entry_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(threading.Condition):
+        def __exit__(self, *error: object) -> None:
+            super().__exit__(*error)  # type: ignore[arg-type]
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(forks, "_gate", Interrupted())
+    with pytest.raises(KeyboardInterrupt), unforked():
+        raise AssertionError("entered")
+    assert not forks._busy
+
+
+def test_a_child_waits_for_none_of_its_parents_threads() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with unforked():
+            inside.set()
+            go_on.wait(LONG)
+
+    other = threading.Thread(target=stay)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forks, "_PATIENCE", 0.01)
+        other.start()
+        assert inside.wait(LONG)
+        read, write = os.pipe()
+        with unforked(), unforked():
+            child = os.fork()
+            if child == 0:
+                with unforked():
+                    held = sorted(forks._busy) == [threading.get_ident()]
+                os.write(write, str((held, not forks._busy)).encode())
+                os._exit(0)
+    os.waitpid(child, 0)
+    go_on.set()
+    other.join(LONG)
+    assert os.read(read, 100) == b"(True, True)"
+    os.close(read)
+    os.close(write)
+    assert not forks._busy
