@@ -5,12 +5,13 @@ for your own computations; `patch` routes NumPy's calls here. `devices`, `device
 and how they run.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from numpy import einsum_path
 
 from mdhnp import linalg
 from mdhnp.calls.operands import fallback_counts
-from mdhnp.calls.plans import host_counts
-from mdhnp.explain import Explanation, explain
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.einsum import einsum
@@ -20,12 +21,16 @@ from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, v
 from mdhnp.frontend.stencil import stencil
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
 from mdhnp.patching import patch
-from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
-from mdhnp.runtime.plan import LaunchError
-from mdhnp.runtime.programs import BuildError
-from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.settings import config
-from mdhnp.tuning.tune import Tuned, tune
+
+if TYPE_CHECKING:
+    from mdhnp.calls.plans import host_counts
+    from mdhnp.explanation import Explanation, explain
+    from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
+    from mdhnp.runtime.plan import LaunchError
+    from mdhnp.runtime.programs import BuildError
+    from mdhnp.schedule import IllegalSchedule, Schedule
+    from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"
 
@@ -74,3 +79,31 @@ __all__ = [
     "vecdot",
     "vecmat",
 ]
+
+#: Where names are that need OpenCL, or take long to import: when they are first asked for.
+_LATER = {
+    "BuildError": "mdhnp.runtime.programs",
+    "Device": "mdhnp.runtime.devices",
+    "Explanation": "mdhnp.explanation",
+    "IllegalSchedule": "mdhnp.schedule",
+    "LaunchError": "mdhnp.runtime.plan",
+    "NoDeviceError": "mdhnp.runtime.devices",
+    "Schedule": "mdhnp.schedule",
+    "Tuned": "mdhnp.tuning.tune",
+    "device": "mdhnp.runtime.devices",
+    "devices": "mdhnp.runtime.devices",
+    "explain": "mdhnp.explanation",
+    "host_counts": "mdhnp.calls.plans",
+    "tune": "mdhnp.tuning.tune",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -26,9 +26,9 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _DEFAULTS: dict[str, Any] = {
     "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "numpy",
-    "specialise": "auto",
+    "specialise": "auto", "debug": 0,
 }  # fmt: skip
-_VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST"}
+_VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "debug": "MDHNP_DEBUG"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,10 @@ class Config:
     specialise : {"auto", "always"}
         When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
         to compile one; before, calls that differ in sizes only share one general kernel. "always": at once.
+    debug : {0, 1, 2, 3, 4}
+        What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
+        estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable ``MDHNP_DEBUG``
+        gives the first value.
 
     Raises
     ------
@@ -123,7 +127,8 @@ class Config:
         for name, variable in _VARIABLES.items():
             chosen = environment.get(variable, "").strip().lower()
             if chosen:
-                first[name] = _checked(name, chosen, f"the environment variable {variable}")
+                value = int(chosen) if name == "debug" and chosen.isdecimal() else chosen
+                first[name] = _checked(name, value, f"the environment variable {variable}")
         self._set(_DEFAULTS | first)
 
     # Properties, because every call asks for settings, and `__getattr__` takes three times as long.
@@ -133,6 +138,7 @@ class Config:
     host: Host = _setting("host")
     fallback: Fallback = _setting("fallback")
     specialise: Specialise = _setting("specialise")
+    debug: int = _setting("debug")
 
     @property
     def mode(self) -> Mode:
@@ -178,6 +184,9 @@ def _checked(name: str, value: Any, where: str) -> Any:
     elif name == "budget":
         if not isinstance(value, int | float) or not isfinite(value) or value <= 0:
             raise ValueError(f"{where}: {value!r} is no positive number of seconds")
+    elif name == "debug":
+        if value not in range(5):
+            raise ValueError(f"{where}: {value!r} is none of 0, 1, 2, 3, 4")
     elif not isinstance(value, int) or value < 1:
         raise ValueError(f"{where}: {value!r} is no integer of at least 1")
     return value

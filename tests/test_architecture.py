@@ -1,6 +1,8 @@
 """A module imports only from folders that data has passed before: the way of a call, in one direction."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,26 @@ def test_pure_folders_know_no_device(folder: str) -> None:
 
 def test_there_are_modules() -> None:
     assert len(MODULES) > 30
+
+
+def test_importing_the_package_loads_no_opencl() -> None:
+    """Nor anything else that only some programs need, until it is asked for; then every name is there."""
+    code = """
+import sys
+import mdhnp
+late = {"pyopencl", "opt_einsum", "platformdirs", "sqlite3", "rich", "click", "hashlib", "subprocess",
+        "mdhnp.schedule", "mdhnp.codegen", "mdhnp.runtime", "mdhnp.tuning", "mdhnp.placement"}
+assert not late & (set(sys.modules) - before), late & set(sys.modules)
+assert set(mdhnp.__all__) <= set(dir(mdhnp))
+for name in mdhnp.__all__:
+    assert getattr(mdhnp, name) is getattr(mdhnp, name), name
+assert callable(mdhnp.explain) and callable(mdhnp.tune) and mdhnp.devices()
+try:
+    mdhnp.nothing
+except AttributeError as error:
+    assert "no attribute 'nothing'" in str(error)
+else:
+    raise AssertionError
+"""
+    code = "import sys, numpy\nbefore = set(sys.modules)\n" + code
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, cwd=PACKAGE.parent)

@@ -46,9 +46,16 @@ def test_the_environment_says_who_computes_small_calls(text, value):
     assert Config({"MDHNP_HOST": text}).host == value
 
 
+@pytest.mark.parametrize(("text", "value"), [("", 0), ("0", 0), (" 3 ", 3)])
+def test_the_environment_says_what_is_shown(text, value):
+    assert Config({"MDHNP_DEBUG": text}).debug == value
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
+        ("debug", 5, "none of 0, 1, 2, 3, 4"),
+        ("debug", "1", "none of 0, 1, 2, 3, 4"),
         ("tuning", "never", "'auto', 'background', 'full', 'off'"),
         ("host", "always", "'auto', 'never'"),
         ("fallback", None, "'numpy', 'error'"),
@@ -77,6 +84,9 @@ def test_unknown_settings():
         pass
     with pytest.raises(ValueError, match="environment variable MDHNP_TUNING: 'soon'"):
         Config({"MDHNP_TUNING": "soon"})
+    for value in ("9", "-1", "on"):
+        with pytest.raises(ValueError, match=r"environment variable MDHNP_DEBUG: .* is none of 0, 1, 2, 3, 4"):
+            Config({"MDHNP_DEBUG": value})
 
 
 def test_the_mode_is_that_of_the_settings_in_force():

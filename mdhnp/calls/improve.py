@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from mdhnp.calls.entry import Entry, Made, Watcher
-from mdhnp.calls.plans import Plan
 from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device
 from mdhnp.settings import Mode, config
@@ -61,7 +60,7 @@ class _Tuner:
         Makes the plan with the schedules known then.
     """
 
-    def __init__(self, untuned: Sequence[MdHom], device: Device, make: Callable[[], Plan]) -> None:
+    def __init__(self, untuned: Sequence[MdHom], device: Device, make: Callable[[], Made]) -> None:
         self._untuned, self._device, self._make = tuple(untuned), device, make
 
     def anew(self) -> Self:
@@ -86,7 +85,7 @@ class Auto(_Tuner):
     def better(self, entry: Entry) -> Made:
         """Search, unless another thread or process is: then go on as before."""
         searched = search(self._untuned, self._device, config.evaluations, wait=False)
-        return Made(self._make()) if searched else Made(entry.plan, self.anew())
+        return self._make() if searched else Made(entry.plan, self.anew())
 
 
 class Background(_Tuner):
@@ -100,10 +99,10 @@ class Background(_Tuner):
         """Leave it to the other process: the better plan is put in place when there is one."""
         keys = tuple(key_of(h, self._device) for h in self._untuned)
         job = background.Job(self._untuned, keys, config.budget, config.evaluations)
-        background.submit(job, lambda: entry.put(Made(self._make())))
+        background.submit(job, lambda: entry.put(self._make()))
 
 
-def tuner(mode: Mode, untuned: Sequence[MdHom], device: Device, make: Callable[[], Plan]) -> Watcher | None:
+def tuner(mode: Mode, untuned: Sequence[MdHom], device: Device, make: Callable[[], Made]) -> Watcher | None:
     """Give what sees to it that untuned stages will be tuned; None where nothing does."""
     if not untuned or mode.tuning not in ("auto", "background"):
         return None

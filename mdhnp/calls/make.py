@@ -3,14 +3,16 @@
 Each function asks one folder. It must not know how plans are found again.
 """
 
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Made
 from mdhnp.calls.general import general_program
 from mdhnp.calls.improve import Specialise, tuner
@@ -27,6 +29,7 @@ from mdhnp.runtime.programs import BuildError
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
+from mdhnp.settings import config
 from mdhnp.tuning.lookup import Found, tuned_for, untuned_for
 from mdhnp.tuning.policy import search
 
@@ -52,6 +55,19 @@ def make(request: Request) -> Made:
     BuildError
         If the runtime refuses the generated text.
     """
+    return _shown(request, partial(_make, request))
+
+
+def _shown(request: Request, make: Callable[[], Made]) -> Made:
+    """Make a plan, and show it where the settings say so."""
+    begin = time.perf_counter()
+    made = make()
+    if level := config.debug:
+        show(request, made.plan, time.perf_counter() - begin, level)
+    return made
+
+
+def _make(request: Request) -> Made:
     h, device = request.mdhom, request.device
     if 0 in h.extents:
         return Made(Nothing(h, device, only(device)))
@@ -68,7 +84,9 @@ def make(request: Request) -> Made:
     if tuned == [None] and (general := _general(request, chain[0], raw[0].mdhom)) is not None:
         program, schedule = general
         own = partial(_for_its_sizes, request, choice, chain)
-        return Made(_plan(request, choice, [Found(schedule, "general")], program), Specialise(own))
+        return Made(
+            _plan(request, choice, [Found(schedule, "general")], program), Specialise(partial(_shown, request, own))
+        )
     return _for_its_sizes(request, choice, chain, tuned)
 
 
@@ -107,8 +125,12 @@ def _for_its_sizes(request: Request, choice: Choice, chain: Sequence[Stage], tun
     if untuned and request.mode.tuning == "full":
         kept = search(untuned, device, None, wait=True)  # else the next call tries again
         tuned = _tuned(chain, device)
-    again = partial(_own_kernels, request, choice, chain)
-    return Made(_own_kernels(request, choice, chain, tuned), tuner(request.mode, untuned, device, again), kept)
+
+    def again() -> Made:
+        return Made(_own_kernels(request, choice, chain))
+
+    watcher = tuner(request.mode, untuned, device, partial(_shown, request, again))
+    return Made(_own_kernels(request, choice, chain, tuned), watcher, kept)
 
 
 def _own_kernels(request: Request, choice: Choice, chain: Sequence[Stage], tuned: _Tuned | None = None) -> Kernels:

@@ -5,7 +5,6 @@ Drops dimensions of extent 1, fuses dimensions that every view walks through as 
 matrix product. It must not know devices.
 """
 
-import hashlib
 from dataclasses import replace
 from functools import lru_cache
 
@@ -70,7 +69,7 @@ def fingerprint(h: MdHom) -> str:
     """
     functions = f"{_text(h.combine)}, {_text(h.scalar)}"
     text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(h.finish)}, {h.nested!r})"
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return _digest(text)
 
 
 def select_dims(h: MdHom, order: list[int]) -> MdHom:
@@ -254,4 +253,10 @@ def family(h: MdHom) -> str:
         signs = tuple((s > 0) - (s < 0) if abs(s) != 1 else 2 * s for s in v.strides)
         views.append((v.dtype.str, order, signs, v.accesses, v.boundary))
     text = f"({h.rank!r}, {_text(h.combine)}, {_text(h.scalar)}, {views!r}, {_text(h.finish)}, {h.nested!r})"
+    return _digest(text)
+
+
+def _digest(text: str) -> str:
+    import hashlib  # takes as long to load as half of this package
+
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,47 @@
+"""What ``config.debug`` shows of a plan that was made, on standard error."""
+
+import sys
+from collections.abc import Iterator
+
+from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Nothing, Plan
+from mdhnp.calls.request import Request
+
+__all__ = ["lines", "show"]
+
+
+def show(request: Request, plan: Plan, seconds: float, level: int) -> None:
+    """Write what there is to know about a plan that took so long to make."""
+    print("\n".join(f"mdhnp: {line}" for line in lines(request, plan, seconds, level)), file=sys.stderr, flush=True)
+
+
+def lines(request: Request, plan: Plan, seconds: float, level: int) -> Iterator[str]:
+    """Give the lines that are shown at a level of 1 to 4."""
+    h = request.mdhom
+    leaves = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
+    extents = ", ".join(f"{name}={n}" for name, n in zip(h.names, h.extents, strict=True))
+    made = f"made in {seconds * 1e3:.1f} ms"
+    yield f"{request.function}: {_kind(plan)}: {h}, {extents or 'one point'}, on {request.device.name}, {made}"
+    for leaf in leaves:
+        assert isinstance(leaf, Leaf)
+        if level > 1:
+            for candidate in leaf.choice.candidates:
+                time = "not estimated" if candidate.seconds is None else f"about {candidate.seconds * 1e6:.1f} µs"
+                yield f"  candidate {candidate.name}: {time}"
+        if isinstance(leaf, Kernels):
+            if level > 2:
+                yield from (f"  schedule {o}: {s}" for s, o in zip(leaf.schedules, leaf.origins, strict=True))
+            if level > 3:
+                yield from (f"  | {line}" for line in leaf.program.source.splitlines())
+
+
+def _kind(plan: Plan) -> str:
+    match plan:
+        case ByNumpy():
+            return f"by {plan.function.name}"
+        case Kernels():
+            return f"kernels, {' and '.join(dict.fromkeys(plan.origins))} schedule"
+        case InParts():
+            return f"kernels, in {len(plan.parts)} parts"
+        case Nothing():
+            return "nothing to launch"
+    raise AssertionError(plan)
