@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mdhnp.mdh.combine import Combine, CombineSpec
 from mdhnp.mdh.function import Function
+from mdhnp.mdh.laws import Source
 from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.trace import trace, trace_text
 from mdhnp.mdh.views import BOUNDARIES, Access, Affine, View
@@ -98,13 +99,27 @@ class Pattern:
     def _traced(self, parameters: tuple[np.dtype[Any], ...]) -> _Traced:
         if parameters not in self._known:
             scalar = self._function(self.scalar, parameters, "scalar")
-            combine = tuple(spec.resolve(scalar.dtypes) for _, spec in self.combine)
+            combine = self._operators(scalar)
             finish = (
                 None if self.finish is None else self._function(self.finish, (*scalar.dtypes, *parameters), "finish")
             )
             # Where two threads trace at once, the first one's result is kept by both.
             self._known.setdefault(parameters, (scalar, combine, finish))
         return self._known[parameters]
+
+    def _operators(self, scalar: Function) -> tuple[Combine, ...]:
+        """The operators on the scalar function's results, from the last dimension to the first as they are applied."""
+        kept = frozenset(d for d, (_, spec) in enumerate(self.combine) if spec.kind == "cc")
+        accesses = [access for buffer in self.inputs for access in buffer.accesses]
+        fixed = frozenset(p for p, access in enumerate(accesses) if all(kept.issuperset(i.dims()) for i in access))
+        found: list[Combine] = []
+        before: dict[Function, None] = {}
+        for _, spec in reversed(self.combine):
+            combine = spec.resolve(scalar.dtypes, Source(scalar, fixed, kept, tuple(before)))
+            if combine.operator is not None:
+                before[combine.operator.function] = None
+            found.append(combine)
+        return tuple(reversed(found))
 
     def _function(self, given: Any, parameters: Sequence[np.dtype[Any]], what: str) -> Function:
         if isinstance(given, str):
