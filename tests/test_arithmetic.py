@@ -166,8 +166,14 @@ def test_what_is_real_stays_as_it_is() -> None:
         ("less of complex", lambda z: md_hom(lambda a: a < 1j, {"i": cc}, "x[i] -> y[i]").bind(z)),
         ("arctan of complex", lambda z: md_hom(np.arctan, {"i": cc}, "x[i] -> y[i]").bind(z)),
         ("maximum of complex", lambda z: md_hom(lambda a: a, {"i": pw("max")}, "x[i] -> y[]").bind(z)),
-        ("not complex64", lambda z: md_hom("float f(float2 a);", {"i": cc}, "x[i] -> y[i]", results="f4").bind(z)),
-        ("not float16", lambda z: md_hom("half f(float a);", {"i": cc}, "x[i] -> y[i]", results="f2").bind(z.real)),
+        (
+            "not complex64",
+            lambda z: md_hom("float f(float2 a) { return a.x; }", {"i": cc}, "x[i] -> y[i]", results="f4").bind(z),
+        ),
+        (
+            "not float16",
+            lambda z: md_hom("half f(float a) { return a; }", {"i": cc}, "x[i] -> y[i]", results="f2").bind(z.real),
+        ),
     ],
 )
 def test_what_kernels_do_not_compute_is_refused(message: str, make: Callable[[Array], object]) -> None:

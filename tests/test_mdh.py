@@ -219,6 +219,12 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, "one each is needed", lambda: md_hom(lambda a: a, {"i": pw(("add", "max"))}, "x[i] -> y[]").bind(X)),
     (ValueError, "moves with a reduced", lambda: md_hom(
         lambda a: a, {"i": pw("add")}, "x[i] -> y[]", finish=lambda total, a: total + a).bind(X)),
+    (ValueError, "'X' is none of the inputs x", lambda: md_hom(
+        lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"X": "wrap"})),
+    (ValueError, "'y' is none of the inputs x", lambda: md_hom(
+        lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"y": "wrap"})),
+    (ValueError, r"'i\\n' is no name for a dimension", lambda: md_hom(lambda a: a, {"i\n": cc}, "x[0] -> y[0]")),
+    (ValueError, "'' is no name for a dimension", lambda: md_hom(lambda a: a, {"": cc}, "x[0] -> y[0]")),
     (ValueError, "must be given", lambda: md_hom("float f(float a) { return a; }", {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "has no truth", lambda: md_hom(lambda a: a if a > 0 else -a, {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "no OpenCL counterpart", lambda: md_hom(np.spacing, {"i": cc}, "x[i] -> y[i]").bind(X)),

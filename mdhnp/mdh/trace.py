@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction
 
 __all__ = ["Recorder", "Symbol", "index", "trace", "trace_text"]
@@ -230,32 +231,40 @@ def trace(
     return Function(dtypes, tuple(recorder.body), tuple(numbers))
 
 
-def trace_text(source: str, name: str, parameters: Sequence[Any], results: Sequence[Any]) -> Function:
+def trace_text(source: str, parameters: Sequence[Any], results: Sequence[Any]) -> Function:
     """Make a scalar function of OpenCL C text, as SkelCL does.
 
     Parameters
     ----------
     source : str
-        OpenCL C that defines the function `name`: it takes one value a parameter and returns the result, or, with
-        several results, takes one pointer to each of them after the values and returns nothing.
-    name : str
-        The function's name.
+        OpenCL C whose last function takes one value a parameter and returns the result, or, with several results, takes
+        one pointer to each of them after the values and returns nothing. Functions before it are its helpers.
     parameters, results : sequence of dtype
         Types of the parameters and results.
 
     Raises
     ------
+    ValueError
+        If the text defines no function, or one with another number of parameters, or that should return something
+        and does not.
     TypeError
-        If one of them is complex or float16.
+        If a type is complex or float16.
     """
+    called = last_definition(source)
     dtypes = tuple(np.dtype(t) for t in parameters)
     for t in (*dtypes, *map(np.dtype, results)):
         if t.kind == "c" or t == np.float16:
             raise TypeError(f"scalar function: OpenCL C text takes and gives integers, float and double, not {t}")
+    pointers = len(results) if len(results) > 1 else 0
+    if called.parameters != len(dtypes) + pointers:
+        needed = f"{len(dtypes)} accesses of inputs" + (f" and {pointers} pointers to results" if pointers else "")
+        raise ValueError(f"scalar: {called.name} takes {called.parameters} parameters, there are {needed}")
+    if called.returns != (pointers == 0):
+        raise ValueError(f"scalar: {called.name} must return {'nothing' if pointers else 'its result'}")
     body = [Instruction("param", (), t, n) for n, t in enumerate(dtypes)]
     args = tuple(range(len(body)))
     body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
-    return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(name, source))
+    return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(called.name, source))
 
 
 def _require_computed(operation: str, dtype: np.dtype[Any]) -> None:
