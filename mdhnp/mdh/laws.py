@@ -76,7 +76,7 @@ def laws(function: Function, identity: tuple[str, ...] | None, source: Source) -
     >>> from mdhnp.mdh import trace
     >>> difference = trace(np.subtract, [np.int64, np.int64])
     >>> laws(difference, None, Source(identity_function([np.dtype(np.int64)]))).commutativity
-    '1 ∘ 0 = 1, 0 ∘ 1 = -1'
+    '0 ∘ -1 = 1, -1 ∘ 0 = -1'
     """
     wide = _widened(function)
 

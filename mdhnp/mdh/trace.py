@@ -101,6 +101,9 @@ class Symbol(NDArrayOperatorsMixin):
             name = "positive"
         _require_computed(name, loop[-1])
         args = tuple(self._lift(v, t).number for v, t in zip(inputs, loop, strict=False))
+        exponent = self.recorder.body[args[-1]]
+        if name == "power" and loop[-1].kind == "i" and exponent.op == "const" and int(exponent.literal) < 0:
+            raise ValueError("scalar function: Integers to negative integer powers are not allowed; convert to floats")
         return self.recorder.add(Instruction(name, args, loop[-1]))
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
