@@ -287,6 +287,33 @@ def test_conversions(device: Device, source: np.dtype[Any]) -> None:
         np.testing.assert_array_equal(got, want, strict=True)
 
 
+@pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap"])
+@pytest.mark.parametrize("index", ["i+3000000000", "i-5000000001", "1000000000*i", "7000000000*i-3"])
+def test_indices_far_outside(device: Device, mode: str, index: str) -> None:
+    """Beyond 32 bits, though the array is short."""
+    x = np.arange(1.0, 8.0)
+    h = md_hom(lambda v: v, {"i": cc}, f"x[{index}] -> y[i]", boundary={"x": mode}).bind(x, i=7)
+    np.testing.assert_array_equal(run_plain(device, h, x), expected(h, [x]))
+
+
+def test_signed_and_unsigned_are_compared(device: Device) -> None:
+    x, y = np.array([-(2**63), -1, 0, 1, 2**63 - 1]), np.array([0, 2**63, 1, 1, 2**64 - 1], "u8")
+    views = "x[i], y[i] -> a[i], b[i], c[i]"
+    h = md_hom(lambda a, b: (a < b, b <= a, b == a), {"i": cc}, views).bind(x, y)
+    np.testing.assert_array_equal(run_plain(device, h, x, y), expected(h, [x, y]))
+
+
+def test_remainders_of_very_different_sizes(device: Device) -> None:
+    x = np.array([7, 1e-45, 1e300, 65504, 0.3, 1e-300, 1e16, 5e-324, 1e17])
+    h = md_hom(lambda a, b: (np.fmod(a, b), a % b), {"i": cc, "j": cc}, "x[i], y[j] -> z[i,j], w[i,j]").bind(x, x[:8])
+    (stage,) = lowered(h)
+    s = replace(
+        Schedule.plain(stage.mdhom.extents, 2), vector_dim=1, vector_width=8, private_tile=(1, 8), local_tile=(9, 8)
+    )
+    got = execute(device, h, (x, x[:8]), generate([stage], [s], CAPS, lambda m, _: s))
+    np.testing.assert_array_equal(got, expected(h, [x, x[:8]]))
+
+
 def test_every_float16_is_loaded_and_rounded(device: Device) -> None:
     """All 65,536 of them; and floats and doubles beside them, which tie, underflow and overflow."""
     halves = np.arange(2**16, dtype=np.uint16).view(np.float16)

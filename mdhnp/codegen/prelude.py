@@ -51,6 +51,7 @@ _ELEMENTWISE = {
     ("remainder", "f"): ("floor_mod", 2, _FLOAT_MOD),
     ("fmod", "i"): ("int_fmod", 2, "return b == 0 || b == -1 ? 0 : a % b;"),
     ("fmod", "u"): ("int_fmod", 2, "return b == 0 ? 0 : a % b;"),
+    ("fmod", "f"): ("lane_fmod", 2, "return fmod(a, b);"),
     ("divide", "i"): ("int_div", 2, "return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : a / b;"),
     ("divide", "u"): ("int_div", 2, "return b == 0 ? 0 : a / b;"),
     # Infinity, converted as NumPy does on x86-64.

@@ -142,7 +142,8 @@ def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Va
         value = _arithmetic(_BINARY[op], args, dtype, lanes)
         return replace(value, is_sum=dtype.kind == "f" and op in ("add", "subtract"))
     wide = _widened(args, lanes)
-    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu"):
+    # PoCL's fmod of vectors of doubles is wrong where lanes are of very different sizes.
+    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1):
         function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
         return Value(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)

@@ -195,6 +195,8 @@ def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> 
     """The operator of a Python function, once its laws are checked."""
     dtypes = source.scalar.dtypes
     traced = trace(function, [*dtypes, *dtypes], dtypes, "combine operator", len(dtypes))
+    if traced.used_indices():
+        raise ValueError("combine operator: uses an index, which belongs to points; let the scalar function return it")
     known = [_NAME_OF.get(ufunc, "") for ufunc in _ufuncs(traced)]
     identity = _identities(known, dtypes) if all(known) else None
     if spec.identity is not None:

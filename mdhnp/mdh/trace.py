@@ -5,6 +5,7 @@ symbols are recorded with NumPy's own type promotion. Threads trace independentl
 operators or devices.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -17,6 +18,7 @@ from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, 
 
 __all__ = ["Recorder", "Symbol", "index", "trace", "trace_text"]
 
+_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 _ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute"}
 
 
@@ -90,6 +92,8 @@ class Symbol(NDArrayOperatorsMixin):
         name = _ALIASES.get(ufunc.__name__, ufunc.__name__)
         if method != "__call__" or kwargs or name not in OPERATIONS:
             raise TypeError(f"scalar function: np.{ufunc.__name__} ({method}) has no OpenCL counterpart here")
+        if name in _COMPARISONS and (outside := _beyond(inputs)) is not None:
+            return self.recorder.constant(ufunc(*outside), np.dtype(bool))
         signature = tuple(_type_of(v) for v in inputs)
         loop = ufunc.resolve_dtypes((*signature, None))
         if name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
@@ -100,11 +104,22 @@ class Symbol(NDArrayOperatorsMixin):
         elif name == "conjugate":
             name = "positive"
         _require_computed(name, loop[-1])
+        if name in _COMPARISONS and {t.kind for t in loop[:2]} == {"i", "u"}:
+            return self._compare_signs(ufunc, inputs, loop[:2])
         args = tuple(self._lift(v, t).number for v, t in zip(inputs, loop, strict=False))
         exponent = self.recorder.body[args[-1]]
         if name == "power" and loop[-1].kind == "i" and exponent.op == "const" and int(exponent.literal) < 0:
             raise ValueError("scalar function: Integers to negative integer powers are not allowed; convert to floats")
         return self.recorder.add(Instruction(name, args, loop[-1]))
+
+    def _compare_signs(self, ufunc: np.ufunc, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> Any:
+        """Compare int64 and uint64, which no type holds both: negative numbers first, all others as uint64."""
+        values = [self._lift(v, t) for v, t in zip(inputs, dtypes, strict=True)]
+        signed = next(v for v in values if v.dtype.kind == "i")
+        alike = ufunc(*(v.astype(np.uint64) for v in values))
+        if ufunc(*(-1 if v is signed else 0 for v in values)):
+            return np.logical_or(signed < 0, alike)
+        return np.logical_and(signed >= 0, alike)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func is np.where and len(args) == 3 and not kwargs:
@@ -155,6 +170,8 @@ def index(dim: int) -> Symbol:
     ------
     RuntimeError
         Outside of a scalar function.
+    TypeError, ValueError
+        If `dim` is no whole number or negative.
 
     Examples
     --------
@@ -167,7 +184,10 @@ def index(dim: int) -> Symbol:
     recorder = _active.get()
     if recorder is None:
         raise RuntimeError("index: only has a meaning inside a scalar function given to md_hom")
-    return recorder.add(Instruction("index", (), np.dtype(np.int64), dim))
+    position = operator.index(dim)
+    if position < 0:
+        raise ValueError(f"index: {dim} is no dimension; they are numbered from 0")
+    return recorder.add(Instruction("index", (), np.dtype(np.int64), position))
 
 
 def trace(
@@ -268,6 +288,16 @@ def trace_text(source: str, parameters: Sequence[Any], results: Sequence[Any]) -
     args = tuple(range(len(body)))
     body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
     return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(called.name, source))
+
+
+def _beyond(inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Numbers that compare as the inputs do whatever a symbol stands for: one is a Python int beyond its integers."""
+    for symbol, number in (inputs, inputs[::-1]):
+        if isinstance(symbol, Symbol) and symbol.dtype.kind in "iu" and type(number) is int:
+            info = np.iinfo(symbol.dtype)
+            if not info.min <= number <= info.max:
+                return tuple(0 if v is symbol else int(number > 0) * 2 - 1 for v in inputs)
+    return None
 
 
 def _require_computed(operation: str, dtype: np.dtype[Any]) -> None:
