@@ -81,6 +81,9 @@ def test_products_keep_their_own_rounding(device: Device, dtype):
     assert not difference(x, x.copy()).any()
     total = mdhnp.md_hom(lambda p, q: p * p - q * q, {"i": mdhnp.pw("add")}, "x[i], y[i] -> z[]")
     assert total(x, x.copy()) == 0
+    y = np.random.default_rng(1).random(1000).astype(dtype)
+    later = mdhnp.md_hom(np.multiply, {"i": mdhnp.cc}, "x[i], y[i] -> z[i]", finish=lambda t, p, q: t - p)
+    np.testing.assert_array_equal(later(x, y), x * y - x)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,9 @@ class Operator:
     identity: tuple[str, ...] | None
     commutative: bool
 
+    def __post_init__(self) -> None:
+        _require_line(self.name)
+
     @cached_property
     def adds(self) -> tuple[bool, ...]:
         """For each result, whether the left one and the right one are added."""
@@ -62,6 +65,12 @@ class Combine:
 
 
 CC = Combine("cc")
+
+
+def _require_line(name: str) -> None:
+    """Names stand in the comments of generated text."""
+    if not name.isprintable():
+        raise ValueError(f"name: {name!r} is not one line of printable characters")
 
 
 def _ufuncs(function: Function) -> tuple[str, ...]:
@@ -86,8 +95,7 @@ class CombineSpec:
     check: bool = True
 
     def __post_init__(self) -> None:
-        if not self.name.isprintable():
-            raise ValueError(f"name: {self.name!r} is not one line of printable characters")
+        _require_line(self.name)
 
     def resolve(self, dtypes: Sequence[np.dtype[Any]], source: Source | None = None) -> Combine:
         """Fix the operator for results of these types, which come from a source if it is known."""
