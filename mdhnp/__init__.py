@@ -17,8 +17,9 @@ from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.prl import Links, prl
-from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
+from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
 from mdhnp.frontend.stencil import stencil
+from mdhnp.frontend.tensordot import tensordot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
 from mdhnp.patching import patch
 from mdhnp.settings import config

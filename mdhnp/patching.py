@@ -16,14 +16,14 @@ import numpy as np
 
 from mdhnp import linalg
 from mdhnp.calls.operands import routing
-from mdhnp.frontend import einsum, gufuncs, products
+from mdhnp.frontend import einsum, gufuncs, products, tensordot
 
 __all__ = ["patch"]
 
 _OURS: dict[ModuleType, tuple[Callable[..., Any], ...]] = {
     np: (
-        einsum, gufuncs.matmul, gufuncs.matvec, gufuncs.vecdot, gufuncs.vecmat,
-        products.dot, products.inner, products.kron, products.outer, products.tensordot, products.trace, products.vdot,
+        einsum, tensordot, gufuncs.matmul, gufuncs.matvec, gufuncs.vecdot, gufuncs.vecmat,
+        products.dot, products.inner, products.kron, products.outer, products.trace, products.vdot,
     ),
     np.linalg: tuple(getattr(linalg, name) for name in linalg.__all__),
 }  # fmt: skip

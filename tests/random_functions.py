@@ -169,10 +169,10 @@ def operator(p: Picker, kind: str, floats: bool, results: int, custom: bool, tru
             ("add", {}),
             ("max", {}),
             ("min", {}),
-            (np.maximum, {"name": "larger"}),
+            (np.fmax, {"name": "larger"}),
             (_left_unless_zero, {"commutative": False}),
             (_left_unless_zero, {"commutative": False, "identity": 0}),
-            (np.minimum, {"name": "smaller", "commutative": False}),
+            (np.fmin, {"name": "smaller", "commutative": False}),
         ]
         if not floats:
             plain += [("mul", {}), (_circle, {}), (_circle, {"identity": 0})]

@@ -81,6 +81,9 @@ def test_products_keep_their_own_rounding(device: Device, dtype):
     assert not difference(x, x.copy()).any()
     total = mdhnp.md_hom(lambda p, q: p * p - q * q, {"i": mdhnp.pw("add")}, "x[i], y[i] -> z[]")
     assert total(x, x.copy()) == 0
+    y = np.random.default_rng(1).random(1000).astype(dtype)
+    later = mdhnp.md_hom(np.multiply, {"i": mdhnp.cc}, "x[i], y[i] -> z[i]", finish=lambda t, p, q: t - p)
+    np.testing.assert_array_equal(later(x, y), x * y - x)
 
 
 @pytest.mark.parametrize(
@@ -122,3 +125,31 @@ def test_long_sums_may_be_infinite(device: Device, specialise):
         assert np.isnan(mdhnp.dot(x, -x)) == np.isnan(np.dot(x, -x))
         assert np.isnan(mdhnp.dot(x, np.arange(300_000, dtype=np.float32)))
         assert mdhnp.dot(y * 3e38, y) == np.inf
+
+
+@pytest.mark.parametrize("size", [131_072, 1_000_003])
+def test_only_sums_of_floats_are_compensated(device: Device, size: int):
+    """Each result of a reduction is combined by its own part of the operator, whatever the operator is called."""
+    x = 100 + np.random.default_rng(0).random(size, np.float32)
+    exact = x.sum(dtype=np.float64)
+
+    def results(scalar, operator, outputs="s[], a[]", **options):
+        return mdhnp.md_hom(scalar, {"i": mdhnp.pw(operator, **options)}, f"x[i] -> {outputs}")(x)
+
+    total, found = results(lambda v: (v, v > 100.5), "add")
+    assert error(total, exact) < 1e-6
+    assert found.view(np.uint8) == 1
+    for operator in (("add", "max"), lambda a, b: (a[0] + b[0], np.maximum(a[1], b[1]))):
+        total, most = results(lambda v: (v, v), operator)
+        assert error(total, exact) < 1e-6
+        assert most == x.max()
+    # Without an identity, in any order and in order.
+    for operator, other in (
+        (lambda a, b: (a[0] + b[0], np.where(b[1] > a[1], b[1], a[1])), x.max()),
+        (lambda a, b: (a[0] + b[0], b[1]), x[-1]),
+    ):
+        total, found = results(lambda v: (v, v), operator)
+        assert error(total, exact) < 1e-5
+        assert found == other
+    assert results(lambda v: v, lambda a, b: a + b, "s[]") == results(lambda v: v, "add", "s[]")
+    assert results(lambda v: v, np.maximum, "m[]", name="+") == x.max()

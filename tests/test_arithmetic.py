@@ -151,6 +151,15 @@ def test_a_complex_array_is_an_argument_twice() -> None:
     assert [(v.strides, v.offset) for v in stage.mdhom.inputs] == [((8, 2), 0), ((8, 2), 1), ((1,), 0)]
 
 
+@pytest.mark.parametrize(("dtype", "large"), [("c8", 89.0), ("c16", 710.0)])
+def test_exponentials_of_what_is_too_large(dtype: str, large: float) -> None:
+    z = np.array([complex(*parts) for parts in product([*EDGES, large, -large], [*EDGES, 100.0])], dtype)
+    h = md_hom(np.exp, {"i": cc}, "x[i] -> y[i]").bind(z)
+    (got,), (want,) = lowered(h, z), defined(h, z)
+    for part in (np.real, np.imag):
+        np.testing.assert_allclose(part(got), part(want), rtol=8 * np.finfo(dtype).eps)
+
+
 def test_what_is_real_stays_as_it_is() -> None:
     x = np.ones(4, np.float32)
     h = md_hom(lambda a: np.conj(a) + a.imag, {"i": cc}, "x[i] -> y[i]").bind(x)
@@ -166,8 +175,14 @@ def test_what_is_real_stays_as_it_is() -> None:
         ("less of complex", lambda z: md_hom(lambda a: a < 1j, {"i": cc}, "x[i] -> y[i]").bind(z)),
         ("arctan of complex", lambda z: md_hom(np.arctan, {"i": cc}, "x[i] -> y[i]").bind(z)),
         ("maximum of complex", lambda z: md_hom(lambda a: a, {"i": pw("max")}, "x[i] -> y[]").bind(z)),
-        ("not complex64", lambda z: md_hom("float f(float2 a);", {"i": cc}, "x[i] -> y[i]", results="f4").bind(z)),
-        ("not float16", lambda z: md_hom("half f(float a);", {"i": cc}, "x[i] -> y[i]", results="f2").bind(z.real)),
+        (
+            "not complex64",
+            lambda z: md_hom("float f(float2 a) { return a.x; }", {"i": cc}, "x[i] -> y[i]", results="f4").bind(z),
+        ),
+        (
+            "not float16",
+            lambda z: md_hom("half f(float a) { return a; }", {"i": cc}, "x[i] -> y[i]", results="f2").bind(z.real),
+        ),
     ],
 )
 def test_what_kernels_do_not_compute_is_refused(message: str, make: Callable[[Array], object]) -> None:

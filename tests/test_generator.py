@@ -182,6 +182,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "sign": lambda a, b: np.sign(a) + b,
     "square": lambda a, b: np.square(a) + b,
     "compare": lambda a, b: np.where(a < b, a, b) + np.where(a >= b, b, a),
+    "zeros": lambda a, b: np.copysign(1.0, np.sign(a)) if a.dtype.kind == "f" else np.sign(b),
     "logic": lambda a, b: (a != 0) & ~(b > a) | (a == b) ^ (a != b),
     "clip": lambda a, b: np.clip(a, 1, 3) + b,
     "index": lambda a, b: a + index(1).astype(np.int8) * b,
@@ -202,8 +203,18 @@ COMPLEX = {name: EXACT[name] for name in ("add", "subtract", "multiply", "negati
 INTEGERS_ONLY: dict[str, Callable[..., Any]] = {
     "bits": lambda a, b: (a & b) | (a ^ ~b),
     "shifts": lambda a, b: (a << (b & 3)) + (a >> (b & 3)),
+    "left_shift": np.left_shift,
+    "right_shift": np.right_shift,
     "power": lambda a, b: a ** np.clip(b, 0, 5),
+    "powers": lambda a, b: a ** np.maximum(b, 0),
+    "cube": lambda a, b: a**3 - b**2,
     "fmod": np.fmod,
+    "reciprocal": lambda a, b: np.reciprocal(a) + b,
+    "invert": lambda a, b: ~a * b,
+    # Compilers that take overflow for impossible see what these tests must give.
+    "overflow": lambda a, b: (a + 1 > a) & (b - 1 < b),
+    "smallest": lambda a, b: (np.abs(a) < 0) ^ (-b < 0),
+    "halves": lambda a, b: (a * 2 // 2 == a) ^ (np.square(b) < 0),
 }
 
 
@@ -214,11 +225,12 @@ def _edges(dtype: str) -> Array:
     if dtype.startswith("f"):
         return SPECIAL.astype(dtype)
     info = np.iinfo(dtype)
-    return np.array([0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1, info.max // 2], dtype)
+    edges = [0, 1, 2, 3, 7, 8, 15, 31, 63, 64, 100, info.max, info.max - 1, info.min, info.min + 1, info.max // 2]
+    return np.array(edges + [-1, -2, -7, -100] * (info.min < 0), dtype)
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u1", "i2", "i4", "u4", "i8", "u8", "c8", "c16"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "c8", "c16"])
 def test_exact_functions(device: Device, dtype: str, lanes: int) -> None:
     """All at once, one output each, so that a type costs one build: NumPy decides what NaN, 0 and overflow mean."""
     named = COMPLEX if dtype[0] == "c" else {**EXACT, **(FLOATS_ONLY if dtype[0] == "f" else INTEGERS_ONLY)}
@@ -237,6 +249,33 @@ def test_exact_functions(device: Device, dtype: str, lanes: int) -> None:
             np.testing.assert_array_equal(found, want, err_msg=name)
 
 
+def test_negative_powers_of_integers(device: Device) -> None:
+    """NumPy refuses them; kernels cannot, and round the power toward 0."""
+    x, n = np.array([0, 1, -1, -1, 2, -3, 5]), np.array([-1, -2, -2, -3, -1, -1, 0])
+    (got,) = run_plain(device, md_hom(np.power, {"i": cc}, "x[i], n[i] -> y[i]").bind(x, n), x, n)
+    assert got.tolist() == [0, 1, 1, -1, 0, 0, 1]
+
+
+#: Floats beyond the integers' range: what NumPy makes of them on x86-64, alike for scalars and vectors.
+BEYOND = [np.nan, np.inf, -np.inf, 1e20, -1e20, 2.0**63, 2.0**64, 3e9, -3e9, 5e9, 70000.0, 300.7, -300.7, -1.5]
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("source", ["f2", "f4", "f8"])
+def test_conversions_beyond_the_range(device: Device, source: str, lanes: int) -> None:
+    types = [t for t in DTYPES if t.kind in "iu"]
+    with np.errstate(all="ignore"):
+        x = np.array(BEYOND * 4, source)
+        views = ", ".join(f"y{n}[i]" for n in range(len(types)))
+        h = md_hom(lambda v: tuple(v.astype(t) for t in types), {"i": cc}, f"x[i] -> {views}").bind(x)
+        (stage,) = lowered(h)
+        plain = Schedule.plain(stage.mdhom.extents, 1)
+        s = replace(plain, vector_dim=0, vector_width=lanes, private_tile=(lanes,)) if lanes > 1 else plain
+        for t, got in zip(types, execute(device, h, (x,), generate([stage], [s], CAPS, lambda m, _: s)), strict=True):
+            for value, found in zip(x, got, strict=True):
+                assert found in (np.array(value).astype(t), np.array([value] * 64).astype(t)[0]), (value, t)
+
+
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("source", DTYPES, ids=str)
 def test_conversions(device: Device, source: np.dtype[Any]) -> None:
@@ -246,6 +285,33 @@ def test_conversions(device: Device, source: np.dtype[Any]) -> None:
     h = md_hom(lambda v: tuple(v.astype(t) for t in DTYPES), {"i": cc}, f"x[i] -> {views}").bind(x)
     for got, want in zip(run_plain(device, h, x), expected(h, [x]), strict=True):
         np.testing.assert_array_equal(got, want, strict=True)
+
+
+@pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap"])
+@pytest.mark.parametrize("index", ["i+3000000000", "i-5000000001", "1000000000*i", "7000000000*i-3"])
+def test_indices_far_outside(device: Device, mode: str, index: str) -> None:
+    """Beyond 32 bits, though the array is short."""
+    x = np.arange(1.0, 8.0)
+    h = md_hom(lambda v: v, {"i": cc}, f"x[{index}] -> y[i]", boundary={"x": mode}).bind(x, i=7)
+    np.testing.assert_array_equal(run_plain(device, h, x), expected(h, [x]))
+
+
+def test_signed_and_unsigned_are_compared(device: Device) -> None:
+    x, y = np.array([-(2**63), -1, 0, 1, 2**63 - 1]), np.array([0, 2**63, 1, 1, 2**64 - 1], "u8")
+    views = "x[i], y[i] -> a[i], b[i], c[i]"
+    h = md_hom(lambda a, b: (a < b, b <= a, b == a), {"i": cc}, views).bind(x, y)
+    np.testing.assert_array_equal(run_plain(device, h, x, y), expected(h, [x, y]))
+
+
+def test_remainders_of_very_different_sizes(device: Device) -> None:
+    x = np.array([7, 1e-45, 1e300, 65504, 0.3, 1e-300, 1e16, 5e-324, 1e17])
+    h = md_hom(lambda a, b: (np.fmod(a, b), a % b), {"i": cc, "j": cc}, "x[i], y[j] -> z[i,j], w[i,j]").bind(x, x[:8])
+    (stage,) = lowered(h)
+    s = replace(
+        Schedule.plain(stage.mdhom.extents, 2), vector_dim=1, vector_width=8, private_tile=(1, 8), local_tile=(9, 8)
+    )
+    got = execute(device, h, (x, x[:8]), generate([stage], [s], CAPS, lambda m, _: s))
+    np.testing.assert_array_equal(got, expected(h, [x, x[:8]]))
 
 
 def test_every_float16_is_loaded_and_rounded(device: Device) -> None:

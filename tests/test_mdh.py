@@ -219,6 +219,12 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, "one each is needed", lambda: md_hom(lambda a: a, {"i": pw(("add", "max"))}, "x[i] -> y[]").bind(X)),
     (ValueError, "moves with a reduced", lambda: md_hom(
         lambda a: a, {"i": pw("add")}, "x[i] -> y[]", finish=lambda total, a: total + a).bind(X)),
+    (ValueError, "'X' is none of the inputs x", lambda: md_hom(
+        lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"X": "wrap"})),
+    (ValueError, "'y' is none of the inputs x", lambda: md_hom(
+        lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"y": "wrap"})),
+    (ValueError, r"'i\\n' is no name for a dimension", lambda: md_hom(lambda a: a, {"i\n": cc}, "x[0] -> y[0]")),
+    (ValueError, "'' is no name for a dimension", lambda: md_hom(lambda a: a, {"": cc}, "x[0] -> y[0]")),
     (ValueError, "must be given", lambda: md_hom("float f(float a) { return a; }", {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "has no truth", lambda: md_hom(lambda a: a if a > 0 else -a, {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "no OpenCL counterpart", lambda: md_hom(np.spacing, {"i": cc}, "x[i] -> y[i]").bind(X)),
@@ -236,6 +242,16 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
         np.add, {"i": cc}, f"x[i], x[{2**61}*i] -> y[i]", boundary={"x": "wrap"}).bind(X, i=4)),
     (ValueError, "is not affine", lambda: md_hom(lambda a: a, {"i": cc}, "x[True*i] -> y[i]")),
     (RuntimeError, "only has a meaning", lambda: index(0)),
+    (ValueError, "-1 is no dimension", lambda: md_hom(lambda a: a + index(-1), {"i": cc}, "x[i] -> y[i]").bind(X)),
+    (IndexError, "1 is none of 1 dim", lambda: md_hom(lambda a: a + index(1), {"i": cc}, "x[i] -> y[i]").bind(X)),
+    (IndexError, "1 is none of 1 dim", lambda: md_hom(
+        lambda a: a, {"i": cc}, "x[i] -> y[i]", finish=lambda y, a: y * index(1)).bind(X)),
+    (TypeError, "as an integer", lambda: md_hom(lambda a: a + index(0.0), {"i": cc}, "x[i] -> y[i]").bind(X)),
+    (ValueError, "uses an index", lambda: md_hom(
+        lambda a: a, {"i": pw(lambda a, b: a + b * index(0))}, "x[i] -> y[]").bind(X)),
+    (ValueError, "negative integer powers", lambda: md_hom(lambda a: a**-1, {"i": cc}, "x[i] -> y[i]").bind(_ints(3))),
+    (ValueError, "negative integer powers", lambda: md_hom(
+        lambda a: np.power(a, np.int8(-2)), {"i": cc}, "x[i] -> y[i]").bind(_ints(3))),
     (ValueError, "no identity", lambda: interpret(
         md_hom(lambda a: a, {"i": pw(np.hypot)}, "x[i] -> y[]").bind(np.ones(0)), np.ones(0))),
     (ValueError, "was made for", lambda: interpret(md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X), np.ones(3))),
@@ -262,6 +278,23 @@ def test_boundary_modes_are_scipys(mode: str) -> None:
     weights = np.zeros(11)
     weights[0], weights[9] = 1, 2
     np.testing.assert_array_equal(interpret(h, x), ndimage.correlate1d(x, weights, mode=mode))
+
+
+def test_comparisons_of_int64_and_uint64_are_numpys() -> None:
+    signed, unsigned = np.array([-(2**63), -1, 0, 1, 2**63 - 1]), np.array([0, 1, 2**63 - 1, 2**63, 2**64 - 1], "u8")
+    compare = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+    for a, b in ((signed, unsigned), (unsigned, signed)):
+        for ufunc in compare:
+            h = md_hom(ufunc, {"i": cc, "j": cc}, "x[i], y[j] -> z[i,j]").bind(a, b)
+            np.testing.assert_array_equal(interpret(h, a, b), ufunc.outer(a, b))
+            # No instruction compares different types, which C would convert.
+            steps = [h.scalar.body[n] for n in h.scalar.live()]
+            assert all(len({h.scalar.body[a].dtype for a in s.args}) < 2 for s in steps if s.op == ufunc.__name__)
+    for ufunc in compare:
+        for number in (-1, 300, 2**64, -(2**70)):
+            h = md_hom(lambda x: (ufunc(x, number), ufunc(number, x)), {"i": cc}, "x[i] -> y[i], z[i]")  # noqa: B023
+            x = np.array([0, 1, 127], "i1") if number > 0 else unsigned
+            np.testing.assert_array_equal(interpret(h.bind(x), x), [ufunc(x, number), ufunc(number, x)])
 
 
 def _gemm(a: Array, b: Array, views: str = "A[i,k], B[k,j] -> C[i,j]", names: str = "ijk") -> MdHom:

@@ -137,11 +137,18 @@ def convert(value: Value, dtype: np.dtype[Any]) -> Value:
         signed = _cast(value, _THROUGH[dtype])
         if dtype.itemsize < 8:
             return _cast(signed, dtype)
-        nothing = as_vector(Value(constant("0", value.dtype), value.dtype), value.lanes)
-        below = f"{value.atom} < {nothing.atom}"
-        negative = Value(below, np.dtype(bool)) if value.lanes == 1 else mask(below, value.dtype, value.lanes)
-        return select(negative, _cast(signed, dtype), _cast(value, dtype))
+        return _to_ulong(value, signed, dtype)
     return _cast(value, dtype)
+
+
+def _to_ulong(value: Value, signed: Value, dtype: np.dtype[Any]) -> Value:
+    """Half of the range is added again where it does not fit into a long."""
+    half = as_vector(Value(constant(repr(2.0**63), value.dtype), value.dtype), value.lanes)
+    bit = as_vector(Value(constant(str(2**63), dtype), dtype), value.lanes)
+    beyond = f"{value.atom} >= {half.atom}"
+    large = Value(beyond, np.dtype(bool)) if value.lanes == 1 else mask(beyond, value.dtype, value.lanes)
+    rest = _cast(_cast(Value(f"{value.atom} - {half.atom}", value.dtype, value.lanes), signed.dtype), dtype)
+    return select(large, Value(f"{rest.atom} ^ {bit.atom}", dtype, value.lanes), _cast(signed, dtype))
 
 
 def _cast(value: Value, dtype: np.dtype[Any]) -> Value:

@@ -6,7 +6,7 @@ tiles of a local tile. Private layer: unrolled. Concatenated dimensions enclose 
 that partial results of a private tile stay in registers while its reduction runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_va
 from mdhnp.codegen.store import clipped, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.mdh import View
-from mdhnp.schedule.accuracy import sums_floats
+from mdhnp.schedule.accuracy import float_sums
 
 __all__ = ["accumulate_coordinates", "emit_kernel"]
 
@@ -57,7 +57,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         moving = any(nest.moving(d) for d in inner)
         per_tile = nest.s.combine_on == "local" and (nest.reduced_items > 1 or moving)
         total = reduce.declare(c, "acc")
-        lost = reduce.declare(c, "lost") if per_tile and sums_floats(nest.h) else None
+        lost = reduce.declare_lost(c, total, float_sums(nest.h) if per_tile else ())
         with group_loops(c, inner, all_dims=nest.s.global_order, first=False):
             part = reduce.declare(c, "part") if per_tile else total
             accumulate(c, part)
@@ -69,23 +69,19 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         store_all(c, total)
 
 
-def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Accumulators | None) -> None:
+def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequence[Mapping[int, Value]]) -> None:
     """Combine one local tile's results with those of the tiles before; float sums carry along what rounding loses."""
     pairs = [*zip(total.values, part.values, strict=True), *zip(total.tails, part.tails, strict=True)]
-    errors = [*lost.values, *lost.tails] if lost is not None else []
     first = is_first_item(c.nest)
     if first:
         part = reduce.flatten_lanes(c, part)
         reduce.across_items(c, part)
         pairs = list(zip(total.tails or total.values, part.values, strict=True))
-        errors = list(lost.tails or lost.values) if lost is not None else []
+        lost = lost[-len(pairs) :]
     tests = [t for t in (first, part.seen) if t]
     with c.writer.block(f"if ({' && '.join(tests)})" if tests else ""):
-        for n, (left, right) in enumerate(pairs):
-            if errors:
-                reduce.add_compensated(c, left, right, errors[n])
-            else:
-                reduce.apply(c, left, right, total.seen)
+        for (left, right), errors in zip(pairs, lost, strict=True):
+            reduce.apply(c, left, right, total.seen, lost=errors)
         if total.seen:
             c.writer.line(f"{total.seen} = 1;")
 

@@ -40,12 +40,17 @@ def _may_contract(h: MdHom) -> bool:
     functions = [h.scalar, *([h.finish] if h.finish else [])]
     if h.operator is not None:
         functions.append(h.operator.function)
-    return all(f.contract or not _adds_products(f) for f in functions)
+    elif h.finish is not None and _multiplies(h.scalar) and _adds(h.finish):
+        return False  # nothing is combined in between, so that both may stand in one expression
+    return all(f.contract or not (_multiplies(f) and _adds(f)) for f in functions)
 
 
-def _adds_products(f: Function) -> bool:
-    operations = {f.body[n].op for n in f.live()}
-    return bool(operations & {"multiply", "square"}) and bool(operations & {"add", "subtract"})
+def _multiplies(f: Function) -> bool:
+    return any(f.body[n].op in ("multiply", "square") for n in f.live())
+
+
+def _adds(f: Function) -> bool:
+    return any(f.body[n].op in ("add", "subtract") for n in f.live())
 
 
 def ids(c: Context) -> None:

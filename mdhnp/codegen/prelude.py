@@ -24,20 +24,23 @@ _BOUNDARY = {
 }
 
 
-_POWER = "T r = 1; while (b > 0) { if (b & 1) r *= a; a *= a; b >>= 1; } return r;"
+_POWER = "U r = 1, x = a; while (b > 0) { if (b & 1) r *= x; x *= x; b >>= 1; } return (T)r;"
+#: NumPy refuses negative powers of integers; these are rounded toward 0.
+_INVERSE_POWER = "if (b < 0) return a == 1 || (a == -1 && !(b & 1)) ? 1 : a == -1 ? -1 : 0; "
 _FLOAT_MOD = "const T r = fmod(a, b); return r == 0 ? copysign((T)0, b) : (r < 0) != (b < 0) ? r + b : r;"
 _FLOAT_DIV = (
     "if (b == 0) return a / b; const T r = fmod(a, b); const T q = (a - r) / b - (r != 0 && (r < 0) != (b < 0)); "
     "const T f = floor(q); return q == 0 ? copysign((T)0, a / b) : q - f > (T)0.5 ? f + 1 : f;"
 )
-#: Operations by their NumPy name and the kind of their type: name, operands, body with T for the type.
+#: Operations by their NumPy name and the kind of their type: name, operands, body with T for the type and U for the
+#: unsigned one that integers wrap around in.
 _ELEMENTWISE = {
-    ("power", "i"): ("int_power", 2, _POWER),
+    ("power", "i"): ("int_power", 2, _INVERSE_POWER + _POWER),
     ("power", "u"): ("int_power", 2, _POWER),
     # The smallest integer divided by -1 traps where it is not avoided.
     ("floor_divide", "i"): (
         "floor_div", 2,
-        "if (b == 0) return 0; if (b == -1) return (T)(0 - a); return a / b - (a % b != 0 && (a ^ b) < 0);",
+        "if (b == 0) return 0; if (b == -1) return (T)(0 - (U)a); return a / b - (a % b != 0 && (a ^ b) < 0);",
     ),
     ("floor_divide", "u"): ("floor_div", 2, "return b == 0 ? 0 : a / b;"),
     ("floor_divide", "f"): ("floor_div", 2, _FLOAT_DIV),
@@ -48,13 +51,17 @@ _ELEMENTWISE = {
     ("remainder", "f"): ("floor_mod", 2, _FLOAT_MOD),
     ("fmod", "i"): ("int_fmod", 2, "return b == 0 || b == -1 ? 0 : a % b;"),
     ("fmod", "u"): ("int_fmod", 2, "return b == 0 ? 0 : a % b;"),
-    ("divide", "i"): ("int_div", 2, "return b == 0 ? 0 : b == -1 ? (T)(0 - a) : a / b;"),
+    ("fmod", "f"): ("lane_fmod", 2, "return fmod(a, b);"),
+    ("divide", "i"): ("int_div", 2, "return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : a / b;"),
     ("divide", "u"): ("int_div", 2, "return b == 0 ? 0 : a / b;"),
-    ("reciprocal", "i"): ("int_reciprocal", 1, "return a == 0 ? 0 : 1 / a;"),
+    # Infinity, converted as NumPy does on x86-64.
+    ("reciprocal", "i"): (
+        "int_reciprocal", 1, "return a == 0 ? (T)(sizeof(T) < 4 ? 0 : (U)1 << (8 * sizeof(T) - 1)) : 1 / a;",
+    ),
     ("reciprocal", "u"): ("int_reciprocal", 1, "return a == 0 ? 0 : 1 / a;"),
     # C leaves shifts by the whole width and more undefined.
-    ("left_shift", "i"): ("shift_left", 2, "return b < 0 || b >= 8 * (T)sizeof(T) ? 0 : a << b;"),
-    ("left_shift", "u"): ("shift_left", 2, "return b >= 8 * sizeof(T) ? 0 : a << b;"),
+    ("left_shift", "i"): ("shift_left", 2, "return b < 0 || b >= 8 * (T)sizeof(T) ? 0 : (T)((U)a << b);"),
+    ("left_shift", "u"): ("shift_left", 2, "return b >= 8 * sizeof(T) ? 0 : (T)((U)a << b);"),
     ("right_shift", "i"): ("shift_right", 2, "return a >> (b < 0 || b >= 8 * (T)sizeof(T) ? 8 * sizeof(T) - 1 : b);"),
     ("right_shift", "u"): ("shift_right", 2, "return b >= 8 * sizeof(T) ? 0 : a >> b;"),
 }  # fmt: skip
@@ -259,7 +266,9 @@ class Helpers:
         def head(t: str) -> str:
             return f"static inline {t} {short}_{t}({', '.join(f'{t} {x}' for x in letters)})"
 
-        self._texts[f"elementwise {short}_{name}"] = f"{head(name)}\n{{ {body.replace('T', name)} }}\n"
+        unsigned = "ulong" if name.endswith("long") else "uint"
+        text = body.replace("T", name).replace("U", unsigned)
+        self._texts[f"elementwise {short}_{name}"] = f"{head(name)}\n{{ {text} }}\n"
         if lanes == 1:
             return f"{short}_{name}"
         wide = vector_name(name, lanes)

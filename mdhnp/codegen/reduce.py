@@ -8,6 +8,7 @@ across work-groups by a second kernel.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,9 @@ from mdhnp.mdh import Function
 __all__ = [
     "Accumulators",
     "across_items",
-    "add_compensated",
     "apply",
     "declare",
+    "declare_lost",
     "declare_shared",
     "elements",
     "flatten_lanes",
@@ -80,51 +81,83 @@ def declare(c: Context, prefix: str) -> Accumulators:
     return Accumulators(variables(prefix, lanes), variables(f"{prefix}_tail", 1) if across else (), seen)
 
 
+def declare_lost(c: Context, total: Accumulators, sums: Sequence[int]) -> list[dict[int, Value]]:
+    """Declare what rounding loses of each accumulator's results `sums`, first the values', then the tails'."""
+    named = [*(("lost", v) for v in total.values), *(("lost_tail", v) for v in total.tails)]
+    return [{n: _zero(c, prefix, values[n]) for n in sums} for prefix, values in named]
+
+
 def _variable(c: Context, prefix: str, result: int, lanes: int) -> Value:
     op, dtype = c.nest.h.operator, c.nest.result_dtypes[result]
     assert op is not None
+    return _initialised(c, prefix, op.identity[result] if op.identity is not None else "0", dtype, lanes)
+
+
+def _zero(c: Context, prefix: str, like: Value) -> Value:
+    return _initialised(c, prefix, "0", like.dtype, like.lanes)
+
+
+def _initialised(c: Context, prefix: str, literal: str, dtype: np.dtype[Any], lanes: int) -> Value:
     name = c.writer.fresh(prefix)
-    kind = value_type(dtype, lanes)
-    literal = op.identity[result] if op.identity is not None else "0"
     start = as_vector(Value(constant(literal, dtype), dtype), lanes)
-    c.writer.line(f"{kind} {name} = {start.text};")
+    c.writer.line(f"{value_type(dtype, lanes)} {name} = {start.text};")
     return Value(name, dtype, lanes)
 
 
-def apply(c: Context, left: Sequence[Value], right: Sequence[Value], seen: str = "", *, before: bool = False) -> None:
-    """Combine `right` into the variables `left`, of which it is the left operand where it comes `before`."""
-    op = c.nest.h.operator
-    assert op is not None
-    count, lanes = len(left), left[0].lanes
-    wide = [as_vector(v, lanes) for v in right]
-    if seen and count > 1:
+def apply(
+    c: Context,
+    left: Sequence[Value],
+    right: Sequence[Value],
+    seen: str = "",
+    *,
+    before: bool = False,
+    lost: Mapping[int, Value] | None = None,
+) -> None:
+    """Combine `right` into the variables `left`, of which it is the left operand where it comes `before`.
+
+    Of the results that `lost` names, sums of floats, it keeps what rounding loses.
+    """
+    lost = lost or {}
+    wide = [as_vector(v, left[0].lanes) for v in right]
+    if seen and len(left) > 1:
         wide = [c.writer.declare("f", v) for v in wide]
-    parameters = dict(enumerate((*wide, *left) if before else (*left, *wide)))
-    if op.name == "+" and c.nest.h.scalar.contract and all(v.is_sum for v in wide):
-        # Term by term, each product of a sum of products is one fused multiply-add.
-        results = [Value(f"{v.atom} + {w.text}", v.dtype, lanes) for v, w in zip(left, wide, strict=True)]
-    else:
-        results = [as_vector(v, lanes) for v in emit(op.function, parameters, {}, c.writer, c.helpers)]
-    if seen:
-        results = [select(Value(seen, results[0].dtype), new, first) for new, first in zip(results, wide, strict=True)]
-    if count > 1:
-        results = [c.writer.declare("n", v) for v in results]
-    for variable, value in zip(left, results, strict=True):
-        c.writer.line(f"{variable.text} = {value.text};")
+    rest = [n for n in range(len(left)) if n not in lost]
+    results = _combined(c, left, wide, before) if rest else []
+    for n in rest:
+        if seen:
+            results[n] = select(Value(seen, np.dtype(bool)), results[n], wide[n])
+        if len(left) > 1:
+            results[n] = c.writer.declare("n", results[n])
+    for n, error in lost.items():
+        _add_compensated(c, left[n], wide[n], error)
+    for n in rest:
+        c.writer.line(f"{left[n].text} = {results[n].text};")
 
 
-def add_compensated(c: Context, total: Sequence[Value], part: Sequence[Value], lost: Sequence[Value]) -> None:
-    """Add `part` to `total` and keep what rounding loses for the next addition (Kahan's summation).
+def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before: bool) -> list[Value]:
+    """The operator's results; a sum of products is added term by term, each one fused multiply-add."""
+    op, lanes = c.nest.h.operator, left[0].lanes
+    assert op is not None
+    terms = [adds and c.nest.h.scalar.contract and v.is_sum for adds, v in zip(op.adds, right, strict=True)]
+    parameters = dict(enumerate((*right, *left) if before else (*left, *right)))
+    results = [] if all(terms) else emit(op.function, parameters, {}, c.writer, c.helpers)
+    return [
+        Value(f"{v.atom} + {w.text}", v.dtype, lanes) if terms[n] else as_vector(results[n], lanes)
+        for n, (v, w) in enumerate(zip(left, right, strict=True))
+    ]
+
+
+def _add_compensated(c: Context, t: Value, p: Value, e: Value) -> None:
+    """Add `p` to `t` and keep what rounding loses for the next addition in `e` (Kahan's summation).
 
     Nothing is lost where the sum is infinite: infinity minus itself would make NaN of all later sums.
     """
-    for t, p, e in zip(total, part, lost, strict=True):
-        add = c.writer.declare("add", Value(f"{p.atom} - {e.atom}", t.dtype, t.lanes))
-        new = c.writer.declare("sum", Value(f"{t.atom} + {add.atom}", t.dtype, t.lanes))
-        zero = as_vector(Value(constant("0", t.dtype), t.dtype), t.lanes).text
-        finite = f"{new.text} - {new.text} == {zero}"
-        c.writer.line(f"{e.text} = {finite} ? ({new.text} - {t.text}) - {add.text} : {zero};")
-        c.writer.line(f"{t.text} = {new.text};")
+    add = c.writer.declare("add", Value(f"{p.atom} - {e.atom}", t.dtype, t.lanes))
+    new = c.writer.declare("sum", Value(f"{t.atom} + {add.atom}", t.dtype, t.lanes))
+    zero = as_vector(Value(constant("0", t.dtype), t.dtype), t.lanes).text
+    finite = f"{new.text} - {new.text} == {zero}"
+    c.writer.line(f"{e.text} = {finite} ? ({new.text} - {t.text}) - {add.text} : {zero};")
+    c.writer.line(f"{t.text} = {new.text};")
 
 
 def point_values(

@@ -35,6 +35,8 @@ Build = Callable[[DType, Sequence[Value], int], Value]
 
 _BOOL = np.dtype(bool)
 _BINARY = {"add": "+", "subtract": "-", "multiply": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
+#: Those whose results may be too large for integers.
+_WRAPPING = frozenset("+-*")
 _COMPARE = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
@@ -112,6 +114,8 @@ def _left_to_store(function: Function, n: int) -> bool:
 
 def _repeats(step: Instruction) -> bool:
     """Whether an operation's text names an operand more than once."""
+    if step.op == "absolute":
+        return step.dtype.kind == "i"
     return step.op in _REPEATING or (step.op == "cast" and step.dtype == np.uint64)
 
 
@@ -135,11 +139,11 @@ def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Va
     if dtype.kind == "b":
         return _boolean(op, args, lanes)
     if op in _BINARY:
-        left, right = _exact(args, lanes)
-        value = _narrowed(f"{left.atom} {_BINARY[op]} {right.atom}", dtype, lanes)
+        value = _arithmetic(_BINARY[op], args, dtype, lanes)
         return replace(value, is_sum=dtype.kind == "f" and op in ("add", "subtract"))
     wide = _widened(args, lanes)
-    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu"):
+    # PoCL's fmod of vectors of doubles is wrong where lanes are of very different sizes.
+    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1):
         function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
         return Value(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)
@@ -160,6 +164,35 @@ def _exact(args: Sequence[Value], lanes: int) -> Sequence[Value]:
     """Operands that C's own promotion leaves in their type: small integers beside vectors must be vectors."""
     small = args[0].dtype.kind in "iu" and args[0].dtype.itemsize < 4
     return _widened(args, lanes) if small else args
+
+
+def _arithmetic(sign: str, args: Sequence[Value], dtype: DType, lanes: int) -> Value:
+    """One or two operands with an operator, which wraps integers around as NumPy's does.
+
+    C leaves the overflow of signed integers undefined, so that these are computed as unsigned ones. Small scalars it
+    computes as int, which may overflow in a product only.
+    """
+    operands = _exact(args, lanes)
+    if sign in _WRAPPING and (lanes > 1 or dtype.itemsize >= 4 or sign == "*") and dtype.kind in "iu":
+        operands = [_unsigned(v, lanes) for v in operands]
+    text = f" {sign} ".join(v.atom for v in operands) if len(operands) > 1 else f"{sign}{operands[0].atom}"
+    if dtype.kind == "i" and lanes > 1 and sign in _WRAPPING:
+        return Value(f"as_{value_type(dtype, lanes)}({text})", dtype, lanes)
+    if dtype.kind == "i" and sign in _WRAPPING:
+        return Value(f"({memory_type(dtype)})({text})", dtype)
+    return _narrowed(text, dtype, lanes)
+
+
+def _unsigned(value: Value, lanes: int) -> Value:
+    """Text of the same bits unsigned, and no smaller than C computes with; the NumPy type stays."""
+    dtype = value.dtype
+    if value.lanes > 1:
+        return (
+            value if dtype.kind == "u" else Value(f"as_u{value_type(dtype, value.lanes)}({value.text})", dtype, lanes)
+        )
+    if dtype.kind == "u" and dtype.itemsize >= 4:
+        return value
+    return Value(f"({'ulong' if dtype.itemsize == 8 else 'uint'}){value.atom}", dtype)
 
 
 def _narrowed(text: str, dtype: DType, lanes: int) -> Value:
@@ -247,10 +280,9 @@ def _absolute(t: DType, a: Sequence[Value], lanes: int) -> Value:
         return Value(f"as_{value_type(t, lanes)}(as_{vector_name(bits, lanes)}({a[0].text}) & {rest})", t, lanes)
     if t.kind == "u":
         return a[0]
-    # abs gives an unsigned result.
-    return Value(
-        f"({value_type(t)})abs({a[0].text})" if lanes == 1 else f"as_{value_type(t, lanes)}(abs({a[0].text}))", t, lanes
-    )
+    # Both runtimes' own abs takes it for impossible that the smallest integer stays negative.
+    zero = as_vector(Value(constant("0", t), t), lanes)
+    return select(_comparison("<", (a[0], zero), lanes), _arithmetic("-", a, t, lanes), a[0])
 
 
 def _sign(t: DType, a: Sequence[Value], lanes: int) -> Value:
@@ -260,8 +292,9 @@ def _sign(t: DType, a: Sequence[Value], lanes: int) -> Value:
     if t.kind == "u":
         return select(positive, one, zero)
     minus = as_vector(Value(constant("-1", t), t), lanes)
-    # What is neither positive nor negative is 0 or NaN, and stays.
-    return select(positive, one, select(_comparison("<", (x, zero), lanes), minus, x))
+    # What is neither positive nor negative is 0 or NaN, and stays; -0.0 becomes 0.0.
+    rest = Value(f"{x.atom} + {zero.atom}", t, lanes) if t.kind == "f" else x
+    return select(positive, one, select(_comparison("<", (x, zero), lanes), minus, rest))
 
 
 _SPECIAL: dict[str, Build] = {
@@ -270,10 +303,10 @@ _SPECIAL: dict[str, Build] = {
     "minimum": _extremum("min", "<"),
     "power": lambda t, a, n: Value(f"pow({a[0].text}, {a[1].text})", t, n),
     "sign": _sign,
-    "negative": lambda t, a, n: _narrowed(f"-{a[0].atom}", t, n),
+    "negative": lambda t, a, n: _arithmetic("-", a, t, n),
     "positive": lambda t, a, n: a[0],
     "absolute": _absolute,
-    "square": lambda t, a, n: _narrowed(f"{a[0].atom} * {a[0].atom}", t, n),
+    "square": lambda t, a, n: _arithmetic("*", (a[0], a[0]), t, n),
     "reciprocal": lambda t, a, n: Value(f"{as_vector(Value(constant('1', t), t), n).atom} / {a[0].atom}", t, n),
-    "invert": lambda t, a, n: _narrowed(f"~{a[0].atom}", t, n),
+    "invert": lambda t, a, n: _arithmetic("~", a, t, n),
 }

@@ -1,9 +1,9 @@
-"""The calls: NumPy-like functions that become MDHs.
+"""The calls: NumPy-like functions that describe what they compute.
 
-Takes array-likes, gives ndarrays. `operands.py` is what all calls share, `contraction.py` turns labelled axes into an
-MDH, `chain.py` into several. The calls made of them are in `einsum.py`, `gufuncs.py` (matmul and its like),
-`products.py` (dot and its like), `linalg.py` and `blas.py`; the others in `stencil.py`, `prl.py` and `computation.py`
-(users' own MDHs).
+Take array-likes, give ndarrays, by the one way of every call (`mdhnp.calls`). `contraction.py` turns labelled axes into
+an MDH, `pairwise.py` into several. The calls made of them are in `einsum.py`, `gufuncs.py` (matmul and its like),
+`products.py` and `tensordot.py` (dot and its like), `linalg.py` and `blas.py`; the others in `stencil.py`, `prl.py` and
+`computation.py` (users' own MDHs).
 """
 
 from mdhnp.frontend.blas import gemm, gemv
@@ -12,8 +12,9 @@ from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.linalg import multi_dot
 from mdhnp.frontend.prl import prl
-from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
+from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
 from mdhnp.frontend.stencil import stencil
+from mdhnp.frontend.tensordot import tensordot
 
 __all__ = [
     "dot",

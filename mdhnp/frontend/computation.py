@@ -75,7 +75,7 @@ def md_hom(
     ----------
     scalar : callable or str
         The scalar function f: from one value each access of the inputs, in order, to a value or a tuple of values; a
-        NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text defining a function.
+        NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text whose last function it is.
     combine : mapping of str to combine operator
         The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.
     views : str
@@ -84,7 +84,7 @@ def md_hom(
         Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
     boundary : mapping of str to str, optional
         For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or
-        ``wrap``.
+        ``wrap``. Keys are inputs' names.
     results : dtype or sequence of dtype, optional
         Types of the results; needed with OpenCL C text only.
     nested : bool
@@ -98,7 +98,8 @@ def md_hom(
     Raises
     ------
     ValueError
-        If the views cannot be read or name unknown dimensions, or there is no such boundary mode.
+        If the views cannot be read or name unknown dimensions, a dimension's name is no identifier, or there is no
+        such boundary mode or input.
     TypeError
         If `combine` holds anything but combine operators.
 

@@ -267,7 +267,7 @@ def _describe(
     """Describe a call; with `out`, of type `to`, the axes of the result's core stay at the end."""
     ndims = [a.ndim for a in arrays]
     cores = _cores(function, ndims)
-    if (wanted, order, casting, axes, keepdims, to) == (None, "K", "same_kind", None, False, None):
+    if wanted is None and to is None and (order, casting, axes, keepdims) == ("K", "same_kind", None, False):
         return _build(function, cores, arrays)
     fortran = check_order(order, arrays) == "F"
     common = wanted or np.result_type(*(a.dtype for a in arrays))

@@ -15,6 +15,7 @@ from mdhnp.calls.operands import deliver, output
 from mdhnp.frontend import gufuncs, products
 from mdhnp.frontend.contraction import Terms
 from mdhnp.frontend.pairwise import contracted
+from mdhnp.frontend.tensordot import tensordot as sums_of_products
 
 __all__ = ["matmul", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
 
@@ -42,7 +43,7 @@ def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
 
 def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2) -> Any:
     """Multiply and add along several axes: :func:`mdhnp.tensordot`."""
-    return products.tensordot(x1, x2, axes)
+    return sums_of_products(x1, x2, axes)
 
 
 def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import check_casts, deliver, output
@@ -19,7 +18,7 @@ from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import contraction
 from mdhnp.mdh import MdHom
 
-__all__ = ["dot", "exactly", "inner", "kron", "letters", "outer", "tensordot", "trace", "vdot"]
+__all__ = ["dot", "exactly", "inner", "integer", "joined", "kron", "letters", "outer", "trace", "vdot"]
 
 Array = npt.NDArray[Any]
 
@@ -160,40 +159,6 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
 
 
-def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
-    """Multiply and add along several axes, as ``numpy.tensordot`` does.
-
-    Parameters
-    ----------
-    a, b : array_like
-        The operands.
-    axes : int or pair of sequences of int
-        Which axes of `a` go with which ones of `b`; a number means that many last ones of `a` and first ones of `b`.
-
-    Returns
-    -------
-    ndarray
-        With the other axes of `a`, then those of `b`.
-
-    Raises
-    ------
-    ValueError
-        If extents differ, or an axis is named twice.
-    IndexError
-        If there is no such axis.
-    TypeError
-        If `axes` are no integers; else as for :func:`dot`, which has the source, too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
-    (2, 5)
-    """
-    return call((_TENSORDOT, _whole(axes)), (a, b))
-
-
 def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     """Give the Kronecker product, as ``numpy.kron`` does.
 
@@ -267,7 +232,7 @@ def trace(
     """
     target = output("trace", out)
     wanted = None if dtype is None else np.dtype(dtype)
-    places = [_integer(f"trace: {name}", n) for name, n in (("offset", offset), ("axis1", axis1), ("axis2", axis2))]
+    places = [integer(f"trace: {name}", n) for name, n in (("offset", offset), ("axis1", axis1), ("axis2", axis2))]
     what = (_TRACE, *places, wanted)
     if target is None:
         return call(what, (a,), dtypes=(wanted,))
@@ -315,11 +280,7 @@ def _inner(arrays: Sequence[Array]) -> MdHom:
 def _outer(arrays: Sequence[Array], target: np.dtype[Any] | None = None) -> Described:
     check_casts("outer", (), np.result_type(*arrays), target, "same_kind")
     shape = tuple([x.size for x in arrays])
-    return Described(_joined(arrays, ()), None, lambda found: array(found).reshape(shape))
-
-
-def _tensordot(arrays: Sequence[Array], axes: Any) -> Described:
-    return Described(_joined(arrays, _pairs(arrays, axes)), None, array)
+    return Described(joined(arrays, ()), None, lambda found: array(found).reshape(shape))
 
 
 def _kron(arrays: Sequence[Array]) -> Described:
@@ -344,12 +305,11 @@ _DOT = Routine("dot", _dot, np.dot)
 _VDOT = Routine("vdot", _vdot, np.vdot)
 _INNER = Routine("inner", _inner, np.inner)
 _OUTER = Routine("outer", _outer, np.outer)
-_TENSORDOT = Routine("tensordot", _tensordot, np.tensordot)
 _KRON = Routine("kron", _kron, np.kron)
 _TRACE = Routine("trace", _trace, np.trace)
 
 
-def _joined(arrays: Sequence[Array], pairs: Sequence[tuple[int, int]]) -> MdHom:
+def joined(arrays: Sequence[Array], pairs: Sequence[tuple[int, int]]) -> MdHom:
     """Multiply two arrays and add along pairs of axes; the result has the first one's other axes, then the second's."""
     a, b = arrays
     labels = letters(a.ndim + b.ndim)
@@ -365,12 +325,12 @@ def _aligned(function: str, arrays: Sequence[Array], axis: int) -> MdHom:
     """Join the first one's last axis with an axis of the second; scalars have none."""
     a, b = arrays
     if not a.ndim or not b.ndim:
-        return _joined(arrays, ())
+        return joined(arrays, ())
     axis = max(b.ndim + axis, 0)
     if a.shape[-1] != b.shape[axis]:
         sizes = f"{a.shape[-1]} and {b.shape[axis]} elements"
         raise ValueError(f"{function}: a of shape {a.shape} and b of shape {b.shape} are not aligned: {sizes}")
-    return _joined(arrays, ((a.ndim - 1, axis),))
+    return joined(arrays, ((a.ndim - 1, axis),))
 
 
 def _interleaved(arrays: Sequence[Array]) -> MdHom:
@@ -383,37 +343,8 @@ def _interleaved(arrays: Sequence[Array]) -> MdHom:
     return contraction((first, second), "".join(m + n for m, n in pairs).replace(" ", ""), arrays)
 
 
-def _whole(axes: Any) -> Any:
-    """Give the `axes` of `tensordot` as an integer or tuples of integers, which have a hash."""
-    if not np.iterable(axes):
-        return _integer("tensordot: axes", axes)
-    return tuple([tuple(map(_axis, at)) if np.iterable(at) else _axis(at) for at in axes])
-
-
-def _axis(value: Any) -> int:
-    return _integer("tensordot: axes", value)
-
-
-def _pairs(arrays: Sequence[Array], axes: Any) -> tuple[tuple[int, int], ...]:
-    """Read the `axes` of `tensordot`."""
-    if isinstance(axes, int):
-        axes = range(-axes, 0), range(axes)
-    lists = [list(at) if np.iterable(at) else [at] for at in axes]
-    if len(lists) != 2:
-        raise ValueError(f"tensordot: axes must be a number or a pair, not {len(lists)} sequences")
-    chosen = [[normalize_axis_index(n, x.ndim, "axes") for n in at] for x, at in zip(arrays, lists, strict=True)]
-    if len(chosen[0]) != len(chosen[1]):
-        raise ValueError(f"tensordot: axes names {len(chosen[0])} axes of a and {len(chosen[1])} of b")
-    if any(len(set(axes)) < len(axes) for axes in chosen):
-        raise ValueError(f"tensordot: axes names an axis twice: {chosen[0]} of a, {chosen[1]} of b")
-    for i, j in zip(*chosen, strict=True):
-        sizes = arrays[0].shape[i], arrays[1].shape[j]
-        if sizes[0] != sizes[1]:
-            raise ValueError(f"tensordot: axes: {sizes[0]} elements along {i} of a, {sizes[1]} along {j} of b")
-    return tuple(zip(*chosen, strict=True))
-
-
-def _integer(name: str, value: Any) -> int:
+def integer(name: str, value: Any) -> int:
+    """Give an argument as an integer; TypeError, which names it, if it is none."""
     try:
         return index(value)
     except TypeError:

@@ -223,8 +223,18 @@ def _divide(a: _Parts, b: _Parts) -> _Parts:
 
 
 def _exp(a: _Parts) -> _Parts:
-    size = np.exp(a[0])
-    return size * np.cos(a[1]), _where(a[1] == 0, a[1], size * np.sin(a[1]))
+    """Where only the size overflows, not the parts, it is scaled; infinite powers with no angle have C99's values."""
+    real: Any
+    angle: Any
+    real, angle = a
+    number = real.dtype.type
+    large = real > (88 if real.dtype == _SINGLE else 709)
+    size = np.exp(real - _where(large, number(16), number(0)))
+    scale = _where(large, number(np.exp(16)), number(1))
+    nowhere = np.isinf(real) & ~np.isfinite(angle)
+    cosine = _where(nowhere, np.maximum(real, number(0)), size * np.cos(angle) * scale)
+    sine = _where(nowhere & (real < 0), number(0), size * np.sin(angle) * scale)
+    return cosine, _where(angle == 0, angle, sine)
 
 
 def _either(test: np.ufunc) -> Callable[[_Parts], Any]:

@@ -8,6 +8,7 @@ matrix product. It must not know devices.
 from dataclasses import replace
 from functools import lru_cache
 
+from mdhnp.mdh.combine import Combine
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.views import Affine, View
@@ -16,6 +17,16 @@ __all__ = ["canonical", "dimension_names", "family", "fingerprint"]
 
 #: Text of parts that many MDHs have in common; to make it takes much longer than to compare them.
 _text = lru_cache(maxsize=4096)(repr)
+
+
+def _operators(h: MdHom) -> str:
+    """Text of the combine operators, which are equal under other names."""
+    return _named_text(h.combine, tuple(map(str, h.combine)))
+
+
+@lru_cache(maxsize=4096)
+def _named_text(combine: tuple[Combine, ...], names: tuple[str, ...]) -> str:
+    return repr(combine)
 
 
 def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
@@ -67,7 +78,7 @@ def fingerprint(h: MdHom) -> str:
     >>> fingerprint(canonical(a)) == fingerprint(canonical(b))
     True
     """
-    functions = f"{_text(h.combine)}, {_text(h.scalar)}"
+    functions = f"{_operators(h)}, {_text(h.scalar)}"
     text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(h.finish)}, {h.nested!r})"
     return _digest(text)
 
@@ -252,7 +263,7 @@ def family(h: MdHom) -> str:
         order = tuple(sorted(range(len(v.strides)), key=lambda a, v=v: -abs(v.strides[a])))  # type: ignore[misc]
         signs = tuple((s > 0) - (s < 0) if abs(s) != 1 else 2 * s for s in v.strides)
         views.append((v.dtype.str, order, signs, v.accesses, v.boundary))
-    text = f"({h.rank!r}, {_text(h.combine)}, {_text(h.scalar)}, {views!r}, {_text(h.finish)}, {h.nested!r})"
+    text = f"({h.rank!r}, {_operators(h)}, {_text(h.scalar)}, {views!r}, {_text(h.finish)}, {h.nested!r})"
     return _digest(text)
 
 

@@ -6,15 +6,17 @@ the results are known. It must not know views or devices.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from mdhnp.mdh.function import Function
+from mdhnp.mdh.function import Function, identity_function
+from mdhnp.mdh.laws import Source, laws
 from mdhnp.mdh.trace import trace
 
-__all__ = ["CC", "Combine", "CombineSpec", "Operator", "cc", "operator", "ps", "pw"]
+__all__ = ["CC", "Combine", "CombineSpec", "Operator", "cc", "ps", "pw"]
 
 Kind = Literal["cc", "pw", "ps"]
 
@@ -26,7 +28,7 @@ class Operator:
     Attributes
     ----------
     name : str
-        As printed.
+        As printed; operators that differ in their names only are equal.
     function : Function
         Takes the left operand's values, then the right one's; gives the combined values.
     identity : tuple of str or None
@@ -35,10 +37,18 @@ class Operator:
         Whether operands may be exchanged, which lets work-items take interleaved elements.
     """
 
-    name: str
+    name: str = field(compare=False)
     function: Function
     identity: tuple[str, ...] | None
     commutative: bool
+
+    def __post_init__(self) -> None:
+        _require_line(self.name)
+
+    @cached_property
+    def adds(self) -> tuple[bool, ...]:
+        """For each result, whether the left one and the right one are added."""
+        return tuple(ufunc == "add" for ufunc in _ufuncs(self.function))
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,22 @@ class Combine:
 CC = Combine("cc")
 
 
+def _require_line(name: str) -> None:
+    """Names stand in the comments of generated text."""
+    if not name.isprintable():
+        raise ValueError(f"name: {name!r} is not one line of printable characters")
+
+
+def _ufuncs(function: Function) -> tuple[str, ...]:
+    """For each result, the operation on the left one and the right one that it is; empty where it is another."""
+    count = len(function.results)
+    found = []
+    for n, step in enumerate(function.body[r] for r in function.results):
+        sides = {(function.body[a].op, function.body[a].position) for a in step.args}
+        found.append(step.op if sides == {("param", n), ("param", count + n)} else "")
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class CombineSpec:
     """A combine operator before the types of the results are known; see :func:`pw` and :func:`ps`."""
@@ -64,21 +90,29 @@ class CombineSpec:
     kind: Kind
     function: str | tuple[str, ...] | Callable[..., Any] | None = None
     identity: Any = None
-    commutative: bool = True
+    commutative: bool | None = None
     name: str = ""
+    check: bool = True
 
-    def resolve(self, dtypes: Sequence[np.dtype[Any]]) -> Combine:
-        """Fix the operator for results of these types."""
+    def __post_init__(self) -> None:
+        _require_line(self.name)
+
+    def resolve(self, dtypes: Sequence[np.dtype[Any]], source: Source | None = None) -> Combine:
+        """Fix the operator for results of these types, which come from a source if it is known."""
         if self.function is None:
             return CC
-        return Combine(self.kind, operator(self.function, dtypes, self.identity, self.commutative, self.name))
+        if callable(self.function):
+            return Combine(self.kind, _custom(self, self.function, source or Source(identity_function(dtypes))))
+        return Combine(self.kind, _named(self.function, dtypes))
 
 
 #: Concatenation: the results of the parts stand beside each other (a parallel, independent dimension).
 cc = CombineSpec("cc")
 
 
-def pw(function: Any, *, identity: Any = None, commutative: bool = True, name: str = "") -> CombineSpec:
+def pw(
+    function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True
+) -> CombineSpec:
     """Combine the results of the parts point by point: a reduction.
 
     Parameters
@@ -88,17 +122,29 @@ def pw(function: Any, *, identity: Any = None, commutative: bool = True, name: s
         result; or an associative function of two values (of two tuples, where the MDH has several results).
     identity : number or tuple of numbers, optional
         The neutral element of a custom function. Without one the MDH works all the same, at some cost.
-    commutative : bool
-        False if a custom function must see its operands in order.
+    commutative : bool, optional
+        False if a custom function must see its operands in order. By default that is found out.
     name : str, optional
-        How a custom function is printed.
+        How a custom function is printed: one line.
+    check : bool
+        False if a custom function's laws are not to be tried, because they hold only for values that your arrays have.
 
     Returns
     -------
     CombineSpec
 
+    Raises
+    ------
+    ValueError
+        If the name is not one line of printable characters; once the results' types are known, if there is a
+        counterexample to what a custom function has to be: associative, with this identity, and commutative if so said.
+
     Notes
     -----
+    The laws are tried on samples: some hundred values that the scalar function gives for small numbers, and what the
+    operator makes of them. Floats are compared up to rounding. The identity must leave the operator's own results as
+    they are.
+
     Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.
 
     Examples
@@ -106,51 +152,33 @@ def pw(function: Any, *, identity: Any = None, commutative: bool = True, name: s
     >>> import mdhnp
     >>> larger = mdhnp.pw(lambda a, b: np.where(b > a, b, a), name="larger")
     """
-    return CombineSpec("pw", function, identity, commutative, name)
+    return CombineSpec("pw", function, identity, commutative, name, check)
 
 
-def ps(function: Any, *, identity: Any = None, commutative: bool = True, name: str = "") -> CombineSpec:
-    """Give the combined result of every prefix: an inclusive scan. Parameters as in :func:`pw`.
+def ps(
+    function: Any, *, identity: Any = None, commutative: bool | None = None, name: str = "", check: bool = True
+) -> CombineSpec:
+    """Give the combined result of every prefix: an inclusive scan. Parameters and errors as in :func:`pw`.
 
     Examples
     --------
     >>> import mdhnp
     >>> running_maximum = mdhnp.md_hom(lambda x: x, {"i": mdhnp.ps("max")}, "x[i] -> y[i]")
     """
-    return CombineSpec("ps", function, identity, commutative, name)
+    return CombineSpec("ps", function, identity, commutative, name, check)
 
 
-_NAMED = {"add": "+", "mul": "*", "max": "max", "min": "min", "and": "and", "or": "or"}
-_UFUNC = {
-    "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "and": np.logical_and,
-    "or": np.logical_or,
+#: NumPy's function behind each name, and how it is printed.
+_NAMED = {
+    "add": (np.add, "+"), "mul": (np.multiply, "*"), "max": (np.maximum, "max"), "min": (np.minimum, "min"),
+    "and": (np.logical_and, "and"), "or": (np.logical_or, "or"),
 }  # fmt: skip
+_NAME_OF = {ufunc.__name__: name for name, (ufunc, _) in _NAMED.items()}
 
 
-def operator(
-    function: str | tuple[str, ...] | Callable[..., Any],
-    dtypes: Sequence[np.dtype[Any]],
-    identity: Any = None,
-    commutative: bool = True,
-    name: str = "",
-) -> Operator:
-    """Make the operator for results of the given types.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, or ``"and"`` and ``"or"`` on results that are not boolean.
-    TypeError
-        If a custom function does not give one value a result.
-    """
+def _named(function: str | tuple[str, ...], dtypes: Sequence[np.dtype[Any]]) -> Operator:
+    """The operator that is named for all results, or for each."""
     count = len(dtypes)
-    if callable(function):
-        identities = None
-        if identity is not None:
-            values = identity if isinstance(identity, tuple | list) else (identity,) * count
-            identities = tuple(repr(np.dtype(t).type(v).item()) for v, t in zip(values, dtypes, strict=True))
-        traced = trace(function, [*dtypes, *dtypes], dtypes, "combine operator", count)
-        return Operator(name or getattr(function, "__name__", "custom"), traced, identities, commutative)
     names = (function,) * count if isinstance(function, str) else function
     for given in names:
         if given not in _NAMED:
@@ -163,11 +191,62 @@ def operator(
 
     def apply(left: Any, right: Any) -> Any:
         pairs = [(left, right)] if count == 1 else zip(left, right, strict=True)
-        return tuple(_UFUNC[n](a, b) for n, (a, b) in zip(names, pairs, strict=True))
+        return tuple(_NAMED[n][0](a, b) for n, (a, b) in zip(names, pairs, strict=True))
 
-    shown = _NAMED[names[0]] if len(set(names)) == 1 else f"({', '.join(_NAMED[n] for n in names)})"
+    printed = [_NAMED[n][1] for n in names]
+    shown = printed[0] if len(set(names)) == 1 else f"({', '.join(printed)})"
     traced = trace(apply, [*dtypes, *dtypes], dtypes, "combine operator", count)
-    return Operator(shown, traced, tuple(_identity(n, np.dtype(t)) for n, t in zip(names, dtypes, strict=True)), True)
+    return Operator(shown, traced, _identities(names, dtypes), True)
+
+
+def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> Operator:
+    """The operator of a Python function, once its laws are checked."""
+    dtypes = source.scalar.dtypes
+    traced = trace(function, [*dtypes, *dtypes], dtypes, "combine operator", len(dtypes))
+    if traced.used_indices():
+        raise ValueError("combine operator: uses an index, which belongs to points; let the scalar function return it")
+    known = [_NAME_OF.get(ufunc, "") for ufunc in _ufuncs(traced)]
+    identity = _identities(known, dtypes) if all(known) else None
+    if spec.identity is not None:
+        identity = _literals(spec.identity, dtypes)
+    given = getattr(function, "__name__", "")
+    name = spec.name or (given if given and given.isprintable() else "custom")
+    found = laws(traced, identity, source)
+    if spec.check:
+        _require(name, "is not associative", found.associativity)
+        _require(name, "does not have this identity", found.identity)
+        _require(name, "is not commutative", found.commutativity if spec.commutative else "")
+    commutative = not found.commutativity if spec.commutative is None else spec.commutative
+    return Operator(name, traced, identity, commutative)
+
+
+def _require(name: str, broken: str, counterexample: str) -> None:
+    if counterexample:
+        raise ValueError(
+            f"combine: {name} {broken}: {counterexample}; if your arrays never lead to such values, pass check=False"
+        )
+
+
+def _literals(identity: Any, dtypes: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
+    """Write a given identity down in the results' types."""
+    values = identity if isinstance(identity, tuple | list) else (identity,) * len(dtypes)
+    if len(values) != len(dtypes):
+        raise ValueError(f"identity: {len(values)} numbers for {len(dtypes)} results")
+    found = []
+    for value, dtype in zip(values, dtypes, strict=True):
+        try:
+            with np.errstate(over="ignore"):
+                number = dtype.type(value).item()
+        except (OverflowError, TypeError, ValueError):
+            number = None
+        if number is None or (dtype.kind in "biu" and number != value):
+            raise ValueError(f"identity: {value!r} is no {dtype.name}, which the result is")
+        found.append(repr(number))
+    return tuple(found)
+
+
+def _identities(names: Sequence[str], dtypes: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
+    return tuple(_identity(n, np.dtype(t)) for n, t in zip(names, dtypes, strict=True))
 
 
 def _identity(name: str, dtype: np.dtype[Any]) -> str:

@@ -47,7 +47,8 @@ class MdHom:
         If ranks, counts or types disagree, an operator mix has no meaning without nesting, or outputs are not written
         exactly once.
     IndexError
-        If an access leaves its array and no boundary mode says what that means, or is beyond 62 bits.
+        If an access leaves its array and no boundary mode says what that means, or is beyond 62 bits; if a function
+        uses the index in a dimension that there is not.
     """
 
     extents: tuple[int, ...]
@@ -112,6 +113,9 @@ class MdHom:
     def wide(self) -> bool:
         """Whether some offset or index needs more than 32 bits."""
         reach = [v.offset + v.elements() for v in (*self.inputs, *self.outputs)]
+        for view in self.inputs:
+            if view.boundary is not None and 0 not in self.extents:
+                reach += [abs(end) for access in view.accesses for i in access for end in i.span(self.extents)]
         return max(*reach, *self.extents, 0, 0) >= 2**31 - 2**16
 
     def __str__(self) -> str:
@@ -127,6 +131,9 @@ class MdHom:
 def _check_counts(h: MdHom) -> None:
     if len(h.combine) != h.rank or len(h.names) != h.rank:
         raise ValueError(f"combine: {len(h.combine)} operators and {len(h.names)} names for {h.rank} extents")
+    for function in (h.scalar, *([h.finish] if h.finish is not None else [])):
+        if max(function.used_indices(), default=-1) >= h.rank:
+            raise IndexError(f"index: {max(function.used_indices())} is none of {h.rank} dimensions, numbered from 0")
     if any(n < 0 for n in h.extents):
         raise ValueError(f"extents: {h.extents} has a negative one")
     parameters = tuple(h.inputs[n].dtype for n, _ in h.accesses)

@@ -5,7 +5,6 @@ The views are given in the papers' notation, ``"A[i,k], B[k,j] -> C[i,j]"``; ext
 
 import ast
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from mdhnp.mdh.combine import Combine, CombineSpec
 from mdhnp.mdh.function import Function
+from mdhnp.mdh.laws import Source
 from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.trace import trace, trace_text
 from mdhnp.mdh.views import BOUNDARIES, Access, Affine, View
@@ -98,7 +98,7 @@ class Pattern:
     def _traced(self, parameters: tuple[np.dtype[Any], ...]) -> _Traced:
         if parameters not in self._known:
             scalar = self._function(self.scalar, parameters, "scalar")
-            combine = tuple(spec.resolve(scalar.dtypes) for _, spec in self.combine)
+            combine = self._operators(scalar)
             finish = (
                 None if self.finish is None else self._function(self.finish, (*scalar.dtypes, *parameters), "finish")
             )
@@ -106,12 +106,25 @@ class Pattern:
             self._known.setdefault(parameters, (scalar, combine, finish))
         return self._known[parameters]
 
+    def _operators(self, scalar: Function) -> tuple[Combine, ...]:
+        """The operators on the scalar function's results, from the last dimension to the first as they are applied."""
+        kept = frozenset(d for d, (_, spec) in enumerate(self.combine) if spec.kind == "cc")
+        accesses = [access for buffer in self.inputs for access in buffer.accesses]
+        fixed = frozenset(p for p, access in enumerate(accesses) if all(kept.issuperset(i.dims()) for i in access))
+        found: list[Combine] = []
+        before: dict[Function, None] = {}
+        for _, spec in reversed(self.combine):
+            combine = spec.resolve(scalar.dtypes, Source(scalar, fixed, kept, tuple(before)))
+            if combine.operator is not None:
+                before[combine.operator.function] = None
+            found.append(combine)
+        return tuple(reversed(found))
+
     def _function(self, given: Any, parameters: Sequence[np.dtype[Any]], what: str) -> Function:
         if isinstance(given, str):
-            name = re.search(r"(\w+)\s*\(", given)
-            if self.results is None or name is None:
-                raise ValueError(f"{what}: OpenCL C text must define a function, and its results' types must be given")
-            return trace_text(given, name.group(1), parameters, self.results)
+            if self.results is None:
+                raise ValueError(f"{what}: results, the types that OpenCL C text returns, must be given")
+            return trace_text(given, parameters, self.results)
         return trace(given, parameters, None, what)
 
 
@@ -137,18 +150,23 @@ def md_hom(
     for name, spec in combine.items():
         if not isinstance(spec, CombineSpec):
             raise TypeError(f"combine: {spec!r} for {name} is no combine operator; use cc, pw(...) or ps(...)")
+        if not (isinstance(name, str) and name.isidentifier()):
+            raise ValueError(f"combine: {name!r} is no name for a dimension; use one such as 'i'")
     names = tuple(combine)
     left, arrow, right = views.partition("->")
     if not arrow:
         raise ValueError("views: write 'inputs -> outputs', as in 'A[i,k], B[k,j] -> C[i,j]'")
+    inputs = _buffers(left, names)
     for name, mode in (boundary or {}).items():
+        if name not in (known := [buffer.name for buffer in inputs]):
+            raise ValueError(f"boundary: {name!r} is none of the inputs {', '.join(known)}")
         if mode not in BOUNDARIES:
             raise ValueError(f"boundary: {mode!r} for {name} is none of {', '.join(BOUNDARIES)}")
     types: tuple[np.dtype[Any], ...] | None = None
     if results is not None:
         types = tuple(np.dtype(t) for t in (results if isinstance(results, list | tuple) else (results,)))
     return Pattern(
-        scalar, tuple(combine.items()), _buffers(left, names), _buffers(right, names), finish,
+        scalar, tuple(combine.items()), inputs, _buffers(right, names), finish,
         tuple((boundary or {}).items()), types, nested,
     )  # fmt: skip
 

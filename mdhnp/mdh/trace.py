@@ -5,6 +5,7 @@ symbols are recorded with NumPy's own type promotion. Threads trace independentl
 operators or devices.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction
 
 __all__ = ["Recorder", "Symbol", "index", "trace", "trace_text"]
 
+_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 _ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute"}
 
 
@@ -89,6 +92,8 @@ class Symbol(NDArrayOperatorsMixin):
         name = _ALIASES.get(ufunc.__name__, ufunc.__name__)
         if method != "__call__" or kwargs or name not in OPERATIONS:
             raise TypeError(f"scalar function: np.{ufunc.__name__} ({method}) has no OpenCL counterpart here")
+        if name in _COMPARISONS and (outside := _beyond(inputs)) is not None:
+            return self.recorder.constant(ufunc(*outside), np.dtype(bool))
         signature = tuple(_type_of(v) for v in inputs)
         loop = ufunc.resolve_dtypes((*signature, None))
         if name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
@@ -99,8 +104,22 @@ class Symbol(NDArrayOperatorsMixin):
         elif name == "conjugate":
             name = "positive"
         _require_computed(name, loop[-1])
+        if name in _COMPARISONS and {t.kind for t in loop[:2]} == {"i", "u"}:
+            return self._compare_signs(ufunc, inputs, loop[:2])
         args = tuple(self._lift(v, t).number for v, t in zip(inputs, loop, strict=False))
+        exponent = self.recorder.body[args[-1]]
+        if name == "power" and loop[-1].kind == "i" and exponent.op == "const" and int(exponent.literal) < 0:
+            raise ValueError("scalar function: Integers to negative integer powers are not allowed; convert to floats")
         return self.recorder.add(Instruction(name, args, loop[-1]))
+
+    def _compare_signs(self, ufunc: np.ufunc, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> Any:
+        """Compare int64 and uint64, which no type holds both: negative numbers first, all others as uint64."""
+        values = [self._lift(v, t) for v, t in zip(inputs, dtypes, strict=True)]
+        signed = next(v for v in values if v.dtype.kind == "i")
+        alike = ufunc(*(v.astype(np.uint64) for v in values))
+        if ufunc(*(-1 if v is signed else 0 for v in values)):
+            return np.logical_or(signed < 0, alike)
+        return np.logical_and(signed >= 0, alike)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func is np.where and len(args) == 3 and not kwargs:
@@ -151,6 +170,8 @@ def index(dim: int) -> Symbol:
     ------
     RuntimeError
         Outside of a scalar function.
+    TypeError, ValueError
+        If `dim` is no whole number or negative.
 
     Examples
     --------
@@ -163,7 +184,10 @@ def index(dim: int) -> Symbol:
     recorder = _active.get()
     if recorder is None:
         raise RuntimeError("index: only has a meaning inside a scalar function given to md_hom")
-    return recorder.add(Instruction("index", (), np.dtype(np.int64), dim))
+    position = operator.index(dim)
+    if position < 0:
+        raise ValueError(f"index: {dim} is no dimension; they are numbered from 0")
+    return recorder.add(Instruction("index", (), np.dtype(np.int64), position))
 
 
 def trace(
@@ -230,32 +254,50 @@ def trace(
     return Function(dtypes, tuple(recorder.body), tuple(numbers))
 
 
-def trace_text(source: str, name: str, parameters: Sequence[Any], results: Sequence[Any]) -> Function:
+def trace_text(source: str, parameters: Sequence[Any], results: Sequence[Any]) -> Function:
     """Make a scalar function of OpenCL C text, as SkelCL does.
 
     Parameters
     ----------
     source : str
-        OpenCL C that defines the function `name`: it takes one value a parameter and returns the result, or, with
-        several results, takes one pointer to each of them after the values and returns nothing.
-    name : str
-        The function's name.
+        OpenCL C whose last function takes one value a parameter and returns the result, or, with several results, takes
+        one pointer to each of them after the values and returns nothing. Functions before it are its helpers.
     parameters, results : sequence of dtype
         Types of the parameters and results.
 
     Raises
     ------
+    ValueError
+        If the text defines no function, or one with another number of parameters, or that should return something
+        and does not.
     TypeError
-        If one of them is complex or float16.
+        If a type is complex or float16.
     """
+    called = last_definition(source)
     dtypes = tuple(np.dtype(t) for t in parameters)
     for t in (*dtypes, *map(np.dtype, results)):
         if t.kind == "c" or t == np.float16:
             raise TypeError(f"scalar function: OpenCL C text takes and gives integers, float and double, not {t}")
+    pointers = len(results) if len(results) > 1 else 0
+    if called.parameters != len(dtypes) + pointers:
+        needed = f"{len(dtypes)} accesses of inputs" + (f" and {pointers} pointers to results" if pointers else "")
+        raise ValueError(f"scalar: {called.name} takes {called.parameters} parameters, there are {needed}")
+    if called.returns != (pointers == 0):
+        raise ValueError(f"scalar: {called.name} must return {'nothing' if pointers else 'its result'}")
     body = [Instruction("param", (), t, n) for n, t in enumerate(dtypes)]
     args = tuple(range(len(body)))
     body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
-    return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(name, source))
+    return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(called.name, source))
+
+
+def _beyond(inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Numbers that compare as the inputs do whatever a symbol stands for: one is a Python int beyond its integers."""
+    for symbol, number in (inputs, inputs[::-1]):
+        if isinstance(symbol, Symbol) and symbol.dtype.kind in "iu" and type(number) is int:
+            info = np.iinfo(symbol.dtype)
+            if not info.min <= number <= info.max:
+                return tuple(0 if v is symbol else int(number > 0) * 2 - 1 for v in inputs)
+    return None
 
 
 def _require_computed(operation: str, dtype: np.dtype[Any]) -> None:

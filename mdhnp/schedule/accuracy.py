@@ -10,7 +10,7 @@ from math import prod
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "sums_floats"]
+__all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "float_sums"]
 
 #: Additions to one accumulator in a row; vendors' matrix products add some hundreds.
 LONGEST = 512
@@ -18,15 +18,17 @@ LONGEST = 512
 MOST_TILES = 256
 
 
-def sums_floats(h: MdHom) -> bool:
-    """Whether the MDH reduces floats by addition."""
+def float_sums(h: MdHom) -> tuple[int, ...]:
+    """Results that are floats reduced by addition."""
     op = h.operator
-    return op is not None and op.name == "+" and bool(h.dims("pw")) and any(t.kind == "f" for t in h.scalar.dtypes)
+    if op is None or not h.dims("pw"):
+        return ()
+    return tuple(n for n, t in enumerate(h.scalar.dtypes) if op.adds[n] and t.kind == "f")
 
 
 def chain_is_short(h: MdHom, s: Schedule) -> bool:
     """Whether no accumulator adds too many terms in a row."""
-    if not sums_floats(h):
+    if not float_sums(h):
         return True
     combined = h.dims("pw")
     lanes = {d: s.num_wi[d] * (s.vector_width if d == s.vector_dim else 1) for d in combined}

@@ -106,7 +106,7 @@ class Facts:
         if op is not None:
             combine = sum(_WEIGHTS.get(op.function.body[n].op, 1) for n in op.function.live())
             # A product that is added at once is one instruction.
-            count = count + combine - (1 if op.name == "+" and count >= 1 else 0)
+            count = count + combine - (1 if any(op.adds) and count >= 1 else 0)
         return float(max(count, 1))
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom
-from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, sums_floats
+from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, float_sums
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fallback, packed_layout
@@ -203,7 +203,7 @@ def fitting(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.
     chain = np.prod(-(-choices.local_tile[:, combined] // _lanes(choices, combined)), axis=1)
     tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // choices.local_tile[:, combined]), axis=1)
     short = (chain <= LONGEST) & ((choices.results == PRIVATE) | (tiles <= MOST_TILES))
-    accurate = short if sums_floats(h) else np.full(len(choices), True)
+    accurate = short if float_sums(h) else np.full(len(choices), True)
     split = (choices.num_wg[:, combined] > 1).any(axis=1)
     allowed = (choices.results == PRIVATE) | ((once | waiting) & ~split)
     return np.asarray((need <= caps.local_memory) & accurate & allowed)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import MdHom, View
-from mdhnp.schedule.accuracy import chain_is_short, sums_floats
+from mdhnp.schedule.accuracy import chain_is_short, float_sums
 from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.default import default
@@ -68,7 +68,7 @@ def for_all_sizes(typical: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | N
     """Make a schedule legal for every MDH of a form, in one work-group; None where it cannot be."""
     # One with several tiles in every dimension, the last of them partial, asks for all that any may ask for.
     several = stretched(typical, tuple(3 * t + 1 for t in s.local_tile))
-    if s.results == "private" and sums_floats(typical):
+    if s.results == "private" and float_sums(typical):
         s = replace(s, combine_on="local")  # keeps chains short, however many tiles there are
     return adapt(several, replace(s, num_wg=(1,) * typical.rank), caps) if several is not None else None
 

@@ -19,8 +19,8 @@ void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __g
     int part1 = 0;
     for (int i_p = i_w * 2; i_p < min(i_w * 2 + 2, i_n); ++i_p) {
       const int v0 = I0[i_l + i_p];
-      const int n0 = part0 * v0;
-      const int n1 = (v0 * part1) + I1[i_l + i_p];
+      const int n0 = (int)((uint)part0 * (uint)v0);
+      const int n1 = (int)((uint)(int)((uint)v0 * (uint)part1) + (uint)I1[i_l + i_p]);
       part0 = n0;
       part1 = n1;
     }
@@ -33,8 +33,8 @@ void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __g
       barrier(CLK_LOCAL_MEM_FENCE);
       if (m0 % (2 * d) == 0 && m0 + d < 2) {
         const int v1 = r0_l[m0 + d];
-        const int n2 = r0_l[m0] * v1;
-        const int n3 = (v1 * r1_l[m0]) + r1_l[m0 + d];
+        const int n2 = (int)((uint)r0_l[m0] * (uint)v1);
+        const int n3 = (int)((uint)(int)((uint)v1 * (uint)r1_l[m0]) + (uint)r1_l[m0 + d]);
         r0_l[m0] = n2;
         r1_l[m0] = n3;
       }
@@ -43,8 +43,8 @@ void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __g
     part0 = r0_l[0];
     part1 = r1_l[0];
     if (i_w == 0) {
-      const int n4 = acc0 * part0;
-      const int n5 = (part0 * acc1) + part1;
+      const int n4 = (int)((uint)acc0 * (uint)part0);
+      const int n5 = (int)((uint)(int)((uint)part0 * (uint)acc1) + (uint)part1);
       acc0 = n4;
       acc1 = n5;
     }
@@ -64,8 +64,8 @@ void mdh_1(__global const int *restrict I0, __global const int *restrict I1, __g
   int carry1 = 0;
   for (int i_p = 0; i_p < 3; ++i_p) {
     const int v0 = I0[i_p];
-    const int n0 = carry0 * v0;
-    const int n1 = (v0 * carry1) + I1[i_p];
+    const int n0 = (int)((uint)carry0 * (uint)v0);
+    const int n1 = (int)((uint)(int)((uint)v0 * (uint)carry1) + (uint)I1[i_p]);
     carry0 = n0;
     carry1 = n1;
     O0[i_p] = carry0;
@@ -106,8 +106,8 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
     }
     int y0 = x0;
     int y1 = x1;
-    const int n0 = y0 * x2;
-    const int n1 = (x2 * y1) + x3;
+    const int n0 = (int)((uint)y0 * (uint)x2);
+    const int n1 = (int)((uint)(int)((uint)x2 * (uint)y1) + (uint)x3);
     y0 = n0;
     y1 = n1;
     x2 = y0;
@@ -125,8 +125,8 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
       if (i_w >= d) {
         int y4 = l0;
         int y5 = l1;
-        const int n2 = y4 * y2;
-        const int n3 = (y2 * y5) + y3;
+        const int n2 = (int)((uint)y4 * (uint)y2);
+        const int n3 = (int)((uint)(int)((uint)y2 * (uint)y5) + (uint)y3);
         y4 = n2;
         y5 = n3;
         y2 = y4;
@@ -141,15 +141,15 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
     int y7 = carry1;
     if (i_w > 0) {
       const int v0 = r0_l[half0 * 2 + i_w - 1];
-      const int n4 = y6 * v0;
-      const int n5 = (v0 * y7) + r1_l[half0 * 2 + i_w - 1];
+      const int n4 = (int)((uint)y6 * (uint)v0);
+      const int n5 = (int)((uint)(int)((uint)v0 * (uint)y7) + (uint)r1_l[half0 * 2 + i_w - 1]);
       y6 = n4;
       y7 = n5;
     }
     int y8 = y6;
     int y9 = y7;
-    const int n6 = y8 * x0;
-    const int n7 = (x0 * y9) + x1;
+    const int n6 = (int)((uint)y8 * (uint)x0);
+    const int n7 = (int)((uint)(int)((uint)x0 * (uint)y9) + (uint)x1);
     y8 = n6;
     y9 = n7;
     x0 = y8;
@@ -160,8 +160,8 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
     }
     int y10 = y6;
     int y11 = y7;
-    const int n8 = y10 * x2;
-    const int n9 = (x2 * y11) + x3;
+    const int n8 = (int)((uint)y10 * (uint)x2);
+    const int n9 = (int)((uint)(int)((uint)x2 * (uint)y11) + (uint)x3);
     y10 = n8;
     y11 = n9;
     x2 = y10;
@@ -171,8 +171,8 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
       O1[i_l + i_w * 2 + 1] = x3;
     }
     const int v1 = r0_l[half0 * 2 + 1];
-    const int n10 = carry0 * v1;
-    const int n11 = (v1 * carry1) + r1_l[half0 * 2 + 1];
+    const int n10 = (int)((uint)carry0 * (uint)v1);
+    const int n11 = (int)((uint)(int)((uint)v1 * (uint)carry1) + (uint)r1_l[half0 * 2 + 1]);
     carry0 = n10;
     carry1 = n11;
     barrier(CLK_LOCAL_MEM_FENCE);

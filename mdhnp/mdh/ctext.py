@@ -1,0 +1,65 @@
+"""OpenCL C text of scalar functions: which function it defines, and how many parameters that takes.
+
+The text is read only as far as that needs: without comments, strings, characters and preprocessor lines, a definition
+is a name, parameters in parentheses and a body in braces, outside of all other braces. It must not know views.
+"""
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Definition", "last_definition"]
+
+#: What may hold anything that looks like code: comments, strings and characters.
+_OPAQUE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
+_INSIDE = r"[^()]*(?:\([^()]*\)[^()]*)*"
+_ATTRIBUTE = re.compile(rf"\b(?:__attribute__|__attribute)\s*\(\({_INSIDE}\)\)")
+#: A type, perhaps with stars, the function's name, its parameters and its body.
+_DEFINITION = re.compile(rf"([A-Za-z_][\w\s]*?[\s*]+)([A-Za-z_]\w*)\s*\(({_INSIDE})\)\s*\{{\}}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function that text defines: its name, how many parameters it takes, whether it returns something."""
+
+    name: str
+    parameters: int
+    returns: bool
+
+
+def last_definition(source: str) -> Definition:
+    """Give the last function that OpenCL C text defines; those before it are its helpers.
+
+    Raises
+    ------
+    ValueError
+        If the text defines no function, or a brace is never closed.
+
+    Examples
+    --------
+    >>> last_definition("float twice(float x) { return 2 * x; } float f(float a, float b) { return twice(a) * b; }")
+    Definition(name='f', parameters=2, returns=True)
+    """
+    text = _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
+    found = list(_DEFINITION.finditer(_ATTRIBUTE.sub(" ", _outside_of_bodies(_DIRECTIVE.sub("", text)))))
+    if not found:
+        raise ValueError("scalar: OpenCL C text must define a function, as in 'float f(float x) { return 2 * x; }'")
+    kind, name, parameters = found[-1].groups()
+    listed = re.sub(r"\([^()]*\)", " ", parameters).strip()
+    count = 0 if listed in ("", "void") else listed.count(",") + 1
+    return Definition(name, count, kind.split() != ["void"])
+
+
+def _outside_of_bodies(text: str) -> str:
+    """The text with nothing inside of its braces."""
+    depth, kept = 0, []
+    for char in text:
+        depth -= char == "}"
+        if depth < 0:
+            break
+        if depth == 0:
+            kept.append(char)
+        depth += char == "{"
+    if depth:
+        raise ValueError("scalar: OpenCL C text has braces that do not match")
+    return "".join(kept)
