@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mdhnp.calls.plans import host_counts
     from mdhnp.explanation import Explanation, explain
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
-    from mdhnp.runtime.plan import LaunchError
+    from mdhnp.runtime.executable import LaunchError
     from mdhnp.runtime.programs import BuildError
     from mdhnp.schedule import IllegalSchedule, Schedule
     from mdhnp.tuning.tune import Tuned, tune
@@ -87,7 +87,7 @@ _LATER = {
     "Device": "mdhnp.runtime.devices",
     "Explanation": "mdhnp.explanation",
     "IllegalSchedule": "mdhnp.schedule",
-    "LaunchError": "mdhnp.runtime.plan",
+    "LaunchError": "mdhnp.runtime.executable",
     "NoDeviceError": "mdhnp.runtime.devices",
     "Schedule": "mdhnp.schedule",
     "Tuned": "mdhnp.tuning.tune",

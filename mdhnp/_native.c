@@ -1,6 +1,6 @@
 /* What a repeat call does most of the time, without Python's own work in between: finding its entry, launching kernels.
 
-   Both have a twin in Python (calls/store.py, runtime/plan.py), slower by some microseconds, for where this file is not
+   Both have a twin in Python (calls/store.py, runtime/executable.py), slower by some microseconds, for where this file is not
    compiled and for what is rare: OpenCL's errors, devices with memory of their own. Knows no OpenCL header and links no OpenCL library:
    the functions are those that pyopencl calls, given as addresses. */
 

@@ -35,8 +35,8 @@ BROKEN = {
 def run(program: Program, arrays: Sequence[Array], outputs: Sequence[Array]) -> str:
     """Run a program; give what Oclgrind logged.
 
-    Not with a :class:`mdhnp.runtime.Plan`, which lays buffers over the host's memory: Oclgrind does not see that it is
-    initialised. Outputs and temporaries hold garbage, which would make results wrong, rather than count as
+    Not with a :class:`mdhnp.runtime.Executable`, which lays buffers over the host's memory: Oclgrind does not see that
+    it is initialised. Outputs and temporaries hold garbage, which would make results wrong, rather than count as
     uninitialised: Oclgrind 21.10 forgets some of the bytes that an earlier kernel wrote.
     """
     before = LOG.stat().st_size

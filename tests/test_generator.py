@@ -23,7 +23,7 @@ from strategies import Array, Case, case
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import MdHom, Stage, canonical, cc, index, interpret, md_hom, ps, pw, stages
-from mdhnp.runtime import Layout, Plan
+from mdhnp.runtime import Executable, Layout
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
@@ -40,7 +40,7 @@ def lowered(h: MdHom) -> list[Stage]:
 def execute(device: Device, h: MdHom, arrays: Sequence[Array], program: Program) -> list[Array]:
     """Run a program on outputs that hold garbage before."""
     outputs = [np.full(v.shape, 77).astype(v.dtype) for v in h.outputs]
-    plan = Plan(device, program, [Layout.of(a) for a in arrays], [Layout.of(o) for o in outputs], keep=False)
+    plan = Executable(device, program, [Layout.of(a) for a in arrays], [Layout.of(o) for o in outputs], keep=False)
     plan(list(arrays), outputs)
     return outputs
 

@@ -193,7 +193,7 @@ from mdhnp.codegen.program import *
 d = devices()[{devices().index(device)}]
 text = "__kernel void one(__global float *y) {{ y[get_global_id(0)] = 1; }}"
 y = np.zeros(64, np.float32)
-plan = Plan(d, Program(text, (Kernel("one", 64, 1, (Argument("output", 0),)),), ()), [], [Layout.of(y)])
+plan = Executable(d, Program(text, (Kernel("one", 64, 1, (Argument("output", 0),)),), ()), [], [Layout.of(y)])
 plan([], [y])
 if os.fork() == 0:
     y[:] = 0

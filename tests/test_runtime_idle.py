@@ -12,9 +12,9 @@ from test_runtime_plan import copy_of, expected, two_kernels
 from mdhnp.runtime import idle, launches
 from mdhnp.runtime import plan as plans
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.idle import Account
 from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, Layout, SystemMemory
-from mdhnp.runtime.plan import Plan
 
 N = 64
 LAYOUT = Layout((N,), (4,), 4)
@@ -29,18 +29,18 @@ def account(device: Device, monkeypatch: pytest.MonkeyPatch) -> Account:
     return own
 
 
-def make_plan(device: Device) -> Plan:
-    return Plan(device, two_kernels(N), [LAYOUT, LAYOUT], [LAYOUT])
+def make_plan(device: Device) -> Executable:
+    return Executable(device, two_kernels(N), [LAYOUT, LAYOUT], [LAYOUT])
 
 
-def call(plan: Plan, seed: int = 0) -> None:
+def call(plan: Executable, seed: int = 0) -> None:
     a, b = np.random.default_rng(seed).random((2, N), dtype=np.float32)
     out = np.empty(N, np.float32)
     plan([a, b], [out])
     np.testing.assert_allclose(out, expected(a, b), rtol=1e-6)
 
 
-def kept(*made: Plan) -> int:
+def kept(*made: Executable) -> int:
     return sum(len(plan._states) * plan._nbytes for plan in made)
 
 
@@ -88,7 +88,7 @@ def test_a_state_that_alone_is_too_much_costs_no_other(
 
 def test_a_plan_that_holds_nothing_is_not_looked_at(device: Device, account: Account) -> None:
     if launches.memory_for(device, [], []).nbytes == 0 and device.svm:
-        assert type(Plan(device, copy_of(np.zeros(N, np.float32)), [LAYOUT], [LAYOUT])._states) is list
+        assert type(Executable(device, copy_of(np.zeros(N, np.float32)), [LAYOUT], [LAYOUT])._states) is list
         assert not len(account._states)
 
 

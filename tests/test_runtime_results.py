@@ -20,8 +20,8 @@ import mdhnp
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.runtime import results
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.memory import Layout
-from mdhnp.runtime.plan import Plan
 from mdhnp.runtime.results import LARGE, Blocks, maker
 
 N = LARGE // 4 + 1000
@@ -244,7 +244,7 @@ def test_memory_that_a_kernel_may_still_write_is_not_free(device: Device, blocks
     program = Program(text, (Kernel("slow", 1, 1, (Argument("input", 0), Argument("output", 0))),), ())
     x, y = np.ones(256, np.float32), empty((N,), F32)
     y[:] = 0
-    plan = Plan(device, program, [Layout.of(x)], [Layout.of(y)])
+    plan = Executable(device, program, [Layout.of(x)], [Layout.of(y)])
     gc.freeze()  # else collecting what other tests left may take longer than the kernel
     timer = threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):

@@ -22,9 +22,8 @@ from mdhnp.codegen import Program, generate
 from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
 from mdhnp.placement import Choice, choose, only
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.memory import Layout, largest_array
-from mdhnp.runtime.plan import LaunchError
-from mdhnp.runtime.plan import Plan as Executable
 from mdhnp.runtime.programs import BuildError
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule, Schedule
@@ -79,15 +78,15 @@ def _make(request: Request) -> Made:
     if (largest := largest_array(device)) is not None and (parts := _parts(request, choice, largest)):
         return Made(InParts(parts, maker(_outputs(h))))
     raw = stages(h)
-    chain = tuple(map(_canonical, raw))
-    tuned = _tuned(chain, device)
-    if tuned == [None] and (general := _general(request, chain[0], raw[0].mdhom)) is not None:
+    staged = tuple(map(_canonical, raw))
+    tuned = _tuned(staged, device)
+    if tuned == [None] and (general := _general(request, staged[0], raw[0].mdhom)) is not None:
         program, schedule = general
-        own = partial(_for_its_sizes, request, choice, chain)
+        own = partial(_for_its_sizes, request, choice, staged)
         return Made(
             _plan(request, choice, [Found(schedule, "general")], program), Specialise(partial(_shown, request, own))
         )
-    return _for_its_sizes(request, choice, chain, tuned)
+    return _for_its_sizes(request, choice, staged, tuned)
 
 
 def _parts(request: Request, choice: Choice, largest: int) -> tuple[tuple[Kernels, Part], ...]:
@@ -116,41 +115,41 @@ def _general(request: Request, stage: Stage, raw: MdHom) -> tuple[Program, Sched
     return general_program(stage, raw, request.device.caps)
 
 
-def _for_its_sizes(request: Request, choice: Choice, chain: Sequence[Stage], tuned: _Tuned | None = None) -> Made:
+def _for_its_sizes(request: Request, choice: Choice, staged: Sequence[Stage], tuned: _Tuned | None = None) -> Made:
     """Make kernels for these very sizes, tuned before where the settings say so."""
     device = request.device
-    tuned = _tuned(chain, device) if tuned is None else tuned
-    untuned = [s.mdhom for s, known in zip(chain, tuned, strict=True) if known is None]
+    tuned = _tuned(staged, device) if tuned is None else tuned
+    untuned = [s.mdhom for s, known in zip(staged, tuned, strict=True) if known is None]
     kept = True
     if untuned and request.mode.tuning == "full":
         kept = search(untuned, device, None, wait=True)  # else the next call tries again
-        tuned = _tuned(chain, device)
+        tuned = _tuned(staged, device)
 
     def again() -> Made:
-        return Made(_own_kernels(request, choice, chain))
+        return Made(_own_kernels(request, choice, staged))
 
     watcher = tuner(request.mode, untuned, device, partial(_shown, request, again))
-    return Made(_own_kernels(request, choice, chain, tuned), watcher, kept)
+    return Made(_own_kernels(request, choice, staged, tuned), watcher, kept)
 
 
-def _own_kernels(request: Request, choice: Choice, chain: Sequence[Stage], tuned: _Tuned | None = None) -> Kernels:
+def _own_kernels(request: Request, choice: Choice, staged: Sequence[Stage], tuned: _Tuned | None = None) -> Kernels:
     """Make kernels with the best schedules known now."""
     device = request.device
-    tuned = _tuned(chain, device) if tuned is None else tuned
+    tuned = _tuned(staged, device) if tuned is None else tuned
     found = [
         untuned_for(s.mdhom, device) if known is None else Found(known, "tuned")
-        for s, known in zip(chain, tuned, strict=True)
+        for s, known in zip(staged, tuned, strict=True)
     ]
     try:
-        return _plan(request, choice, found, generate(chain, [f.schedule for f in found], device.caps, _default))
+        return _plan(request, choice, found, generate(staged, [f.schedule for f in found], device.caps, _default))
     except (IllegalSchedule, BuildError, LaunchError) as error:
         # A remembered schedule may fit its stage, but not the kernel that follows a split reduction, nor the compiler.
-        safe = [Found(_default(s.mdhom, device.caps), "default") for s in chain]
+        safe = [Found(_default(s.mdhom, device.caps), "default") for s in staged]
         if [f.schedule for f in safe] == [f.schedule for f in found]:
             raise
         if not isinstance(error, IllegalSchedule):
             warnings.warn(f"tuned kernels could not be used: {error}", RuntimeWarning, stacklevel=2)
-        return _plan(request, choice, safe, generate(chain, [f.schedule for f in safe], device.caps, _default))
+        return _plan(request, choice, safe, generate(staged, [f.schedule for f in safe], device.caps, _default))
 
 
 def _plan(request: Request, choice: Choice, found: Sequence[Found], program: Program) -> Kernels:
@@ -169,8 +168,8 @@ def _plan(request: Request, choice: Choice, found: Sequence[Found], program: Pro
     )
 
 
-def _tuned(chain: Sequence[Stage], device: Device) -> _Tuned:
-    return [tuned_for(s.mdhom, device) for s in chain]
+def _tuned(staged: Sequence[Stage], device: Device) -> _Tuned:
+    return [tuned_for(s.mdhom, device) for s in staged]
 
 
 def _canonical(stage: Stage) -> Stage:

@@ -18,7 +18,7 @@ from mdhnp.mdh import MdHom, Part, interpret
 from mdhnp.placement.choice import Choice
 from mdhnp.placement.numpys import NumpyFunction
 from mdhnp.runtime.devices import Device
-from mdhnp.runtime.plan import Plan as Executable
+from mdhnp.runtime.executable import Executable
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.lookup import Origin
 

@@ -102,9 +102,9 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None) -> A
     return target if np.ndim(result) == 2 else np.reshape(target, np.shape(result))[()]
 
 
-def _describe(chain: Sequence[Array]) -> Described:
-    terms = _links(chain)
-    return Described(contracted(terms, terms[0][:-1] + terms[-1][1:], chain, None, "dp"))
+def _describe(matrices: Sequence[Array]) -> Described:
+    terms = _links(matrices)
+    return Described(contracted(terms, terms[0][:-1] + terms[-1][1:], matrices, None, "dp"))
 
 
 def _numpys(*operands: Any, out: Array | None = None) -> Any:
@@ -114,15 +114,15 @@ def _numpys(*operands: Any, out: Array | None = None) -> Any:
 _MULTI_DOT = Routine("multi_dot", _describe, _numpys)
 
 
-def _links(chain: Sequence[Array]) -> Terms:
+def _links(matrices: Sequence[Array]) -> Terms:
     """Label the axes of a chain of matrices, each sharing one with its neighbour."""
-    labels = products.letters(len(chain) + 1)
-    terms = [labels[n : n + 2] for n in range(len(chain))]
-    terms[0] = terms[0][-chain[0].ndim :] if chain[0].ndim == 1 else terms[0]
-    terms[-1] = terms[-1][:1] if chain[-1].ndim == 1 else terms[-1]
-    for n, (a, term) in enumerate(zip(chain, terms, strict=True)):
+    labels = products.letters(len(matrices) + 1)
+    terms = [labels[n : n + 2] for n in range(len(matrices))]
+    terms[0] = terms[0][-matrices[0].ndim :] if matrices[0].ndim == 1 else terms[0]
+    terms[-1] = terms[-1][:1] if matrices[-1].ndim == 1 else terms[-1]
+    for n, (a, term) in enumerate(zip(matrices, terms, strict=True)):
         if a.ndim != len(term):
             raise np.linalg.LinAlgError(f"multi_dot: arrays: number {n} has {a.ndim} axes, a matrix is needed")
-        if n and a.shape[0] != chain[n - 1].shape[-1]:
-            raise ValueError(f"multi_dot: arrays: number {n} of shape {a.shape} does not fit {chain[n - 1].shape}")
+        if n and a.shape[0] != matrices[n - 1].shape[-1]:
+            raise ValueError(f"multi_dot: arrays: number {n} of shape {a.shape} does not fit {matrices[n - 1].shape}")
     return tuple(terms)

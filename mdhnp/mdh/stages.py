@@ -1,7 +1,7 @@
 """Split an MDH into stages, each of which one kernel schema can compute.
 
 One stage either reduces with one commutative operator, or reduces one dimension in order, or scans one dimension;
-everything else (nested operators, several scans, a scan of a reduction) is a chain of such stages over temporaries,
+everything else (nested operators, several scans, a scan of a reduction) is several such stages over temporaries,
 from the last dimension to the first, as the definition nests them. Stages compute in kernels' types: a complex array is
 an argument twice.
 """
@@ -31,7 +31,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Stage:
-    """One MDH of a chain and the buffers behind its views."""
+    """One of the MDHs and the buffers behind its views."""
 
     mdhom: MdHom
     inputs: tuple[Argument, ...]
@@ -39,7 +39,7 @@ class Stage:
 
 
 def stages(h: MdHom) -> tuple[Stage, ...]:
-    """Give the chain of stages that computes `h`; temporaries are numbered in order.
+    """Give the stages that compute `h` one after the other; temporaries are numbered in order.
 
     Examples
     --------
@@ -57,27 +57,27 @@ def stages(h: MdHom) -> tuple[Stage, ...]:
         return Argument(a.role, sources[a.role][a.position]) if a.role in sources else a
 
     return tuple(
-        Stage(s.mdhom, tuple(map(original, s.inputs)), tuple(map(original, s.outputs))) for s in _chain(lowered.mdhom)
+        Stage(s.mdhom, tuple(map(original, s.inputs)), tuple(map(original, s.outputs))) for s in _nested(lowered.mdhom)
     )
 
 
-def _chain(h: MdHom) -> tuple[Stage, ...]:
+def _nested(h: MdHom) -> tuple[Stage, ...]:
     """The stages of an MDH in kernels' types."""
     groups = _groups(h)
     if len(groups) <= 1:
         return (Stage(h, _arguments("input", len(h.inputs)), _arguments("output", len(h.outputs))),)
-    chain: list[Stage] = []
+    found: list[Stage] = []
     first = groups[0]
     alive = [d for d in range(h.rank) if d not in first or h.combine[d].kind != "pw"]
     outputs = _temporaries(h, alive, 0)
     combine = tuple(c if d in first or c.kind == "cc" else CC for d, c in enumerate(h.combine))
     head = replace(h, combine=combine, outputs=outputs, finish=None, nested=False)
-    chain.append(Stage(head, _arguments("input", len(h.inputs)), _arguments("temporary", len(outputs))))
+    found.append(Stage(head, _arguments("input", len(h.inputs)), _arguments("temporary", len(outputs))))
     for n, group in enumerate(groups[1:], start=1):
         last = n == len(groups) - 1
-        chain.append(_link(h, alive, group, n * len(outputs), last))
+        found.append(_link(h, alive, group, n * len(outputs), last))
         alive = [d for d in alive if d not in group or h.combine[d].kind != "pw"]
-    return tuple(chain)
+    return tuple(found)
 
 
 def _groups(h: MdHom) -> list[frozenset[int]]:

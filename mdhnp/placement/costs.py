@@ -15,8 +15,8 @@ import numpy as np
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.placement.numpys import dot, einsum
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.memory import Layout
-from mdhnp.runtime.plan import Plan
 from mdhnp.tuning.cache import cache
 
 __all__ = ["Costs", "costs_of"]
@@ -90,7 +90,7 @@ def _read(text: str) -> Costs | None:
 
 def _measure(device: Device) -> Costs:
     x, y = np.zeros(1, np.float32), np.zeros(1, np.float32)
-    trivial = Plan(device, _TRIVIAL, [Layout.of(x)], [Layout.of(y)])
+    trivial = Executable(device, _TRIVIAL, [Layout.of(x)], [Layout.of(y)])
     tiny, ones = np.ones((4, 4), np.float32), np.ones((32, 32), np.float64)
     launch, call = _seconds(partial(trivial, [x], [y])), _seconds(partial(dot, tiny, tiny))
     addition = (_seconds(partial(einsum, "ij,jk->ik", ones, ones)) - call) / 32**3

@@ -5,8 +5,8 @@ Takes :class:`mdhnp.codegen.program.Program` objects and arrays. It must not kno
 
 # The function `devices` stays in its module of the same name, which it would hide here.
 from mdhnp.runtime.devices import Device, NoDeviceError, default_device, device, find_device
+from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.memory import Layout
-from mdhnp.runtime.plan import LaunchError, Plan
 from mdhnp.runtime.programs import BuildError, build
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "LaunchError",
     "Layout",
     "NoDeviceError",
-    "Plan",
+    "Executable",
     "build",
     "default_device",
     "device",

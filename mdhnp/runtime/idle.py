@@ -67,7 +67,7 @@ class Account:
 
 
 class Idle(list["State"]):
-    """A plan's idle states, each of `nbytes` bytes.
+    """An executable's idle states, each of `nbytes` bytes.
 
     Attributes
     ----------

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from mdhnp.codegen import generate
 from mdhnp.mdh import Argument, MdHom, Stage, View, interleaved
 from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.memory import Layout
-from mdhnp.runtime.plan import LaunchError, Plan
 from mdhnp.runtime.programs import BuildError, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
@@ -113,7 +113,7 @@ class Bench:
         rng = np.random.default_rng(task.seed)
         self.inputs = [_filled(v, rng) for v in self.h.inputs]
         self.stage, self.outputs = stage(self.h)
-        self._built: dict[Schedule, Plan] = {}
+        self._built: dict[Schedule, Executable] = {}
         plan = self._plan(task.reference)
         plan(self.inputs, self.outputs)
         self.right = [o.copy() for o in self.outputs]
@@ -121,15 +121,15 @@ class Bench:
         #: Schedules that are built and ran well, which need not be compared again.
         self._checked = {task.reference}
         #: What candidates take turns with, and its time.
-        self._other: tuple[Plan, float] | None = None
+        self._other: tuple[Executable, float] | None = None
 
-    def _plan(self, schedule: Schedule, binary: bytes | None = None) -> Plan:
+    def _plan(self, schedule: Schedule, binary: bytes | None = None) -> Executable:
         if schedule in self._built:
             return self._built[schedule]
         program = generate([self.stage], [schedule], self.device.caps, default)
         ready = None if binary is None else load(self.device, program.source, binary)  # noqa: F841 (the plan finds it)
         layouts = [Layout.of(a) for a in self.inputs], [Layout.of(a) for a in self.outputs]
-        plan = Plan(self.device, program, *layouts, keep=False)
+        plan = Executable(self.device, program, *layouts, keep=False)
         if len(self._built) == _KEPT:
             oldest = next(iter(self._built))
             del self._built[oldest]
@@ -160,7 +160,7 @@ class Bench:
         except (LaunchError, MemoryError) as error:
             return Measurement(schedule, None, "crash", str(error)[:500])
 
-    def _by_turns(self, plan: Plan, runs: int, *, searching: bool) -> float | None:
+    def _by_turns(self, plan: Executable, runs: int, *, searching: bool) -> float | None:
         """Time a plan by turns with another, in whose place it comes if it is found much faster; None for no runs."""
         if not runs:
             return None
@@ -179,7 +179,7 @@ class Bench:
         other, usual = self._other
         return usual / self._once(other)
 
-    def _is_right(self, plan: Plan) -> bool:
+    def _is_right(self, plan: Executable) -> bool:
         """Run once, which also finishes what runtimes put off until a kernel's first run, and compare."""
         for output in self.outputs:
             output.view(np.uint8).fill(0xA5)
@@ -187,7 +187,7 @@ class Bench:
         compared = zip(self.outputs, self.right, self._tolerances, strict=True)
         return all(_close(a, b, tolerance) for a, b, tolerance in compared)
 
-    def _once(self, plan: Plan) -> float:
+    def _once(self, plan: Executable) -> float:
         """Seconds of one run: the whole launch where kernels work on the host's memory, else the kernels alone."""
         if not self.device.svm:
             return sum(plan.profile(self.inputs, self.outputs, repeats=1))

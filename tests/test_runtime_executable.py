@@ -21,8 +21,8 @@ from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.runtime import launches
 from mdhnp.runtime import plan as plans
 from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, Layout, SystemMemory
-from mdhnp.runtime.plan import LaunchError, Plan
 from mdhnp.runtime.programs import BuildError
 
 Array = NDArray[np.float32]
@@ -101,7 +101,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_strided_inputs(anyhow: Device, view: Array) -> None:
-    plan = Plan(anyhow, copy_of(view), [Layout.of(view)], [Layout.of(np.empty(view.shape, np.float32))])
+    plan = Executable(anyhow, copy_of(view), [Layout.of(view)], [Layout.of(np.empty(view.shape, np.float32))])
     for writable in (True, False):
         source = view if writable else np.broadcast_to(view, view.shape)  # a read-only view of the same strides
         out = np.full(view.shape, np.nan, np.float32)
@@ -122,7 +122,7 @@ def test_two_kernels_and_a_temporary(anyhow: Device) -> None:
     rng = np.random.default_rng(0)
     n = 37
     layout = Layout((n,), (4,), 4)
-    plan = Plan(anyhow, two_kernels(n), [layout, layout], [layout])
+    plan = Executable(anyhow, two_kernels(n), [layout, layout], [layout])
     for _ in range(5):
         a, b = rng.random((2, n), dtype=np.float32)
         out = np.empty(n, np.float32)
@@ -135,14 +135,14 @@ def test_two_kernels_and_a_temporary(anyhow: Device) -> None:
 def test_the_same_array_twice(anyhow: Device) -> None:
     a = np.arange(16, dtype=np.float32)
     out = np.empty_like(a)
-    Plan(anyhow, two_kernels(16), [Layout.of(a)] * 2, [Layout.of(a)])([a, a], [out])
+    Executable(anyhow, two_kernels(16), [Layout.of(a)] * 2, [Layout.of(a)])([a, a], [out])
     np.testing.assert_array_equal(out, expected(a, a))
 
 
 def test_threads_share_a_plan(anyhow: Device) -> None:
     n = 64
     layout = Layout((n,), (4,), 4)
-    plan = Plan(anyhow, two_kernels(n), [layout, layout], [layout])
+    plan = Executable(anyhow, two_kernels(n), [layout, layout], [layout])
 
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -160,7 +160,7 @@ def test_threads_share_a_plan(anyhow: Device) -> None:
 def test_profile_times_each_kernel_and_leaves_results(anyhow: Device) -> None:
     a, b = np.random.default_rng(0).random((2, 32), dtype=np.float32)
     out = np.empty_like(a)
-    plan = Plan(anyhow, two_kernels(32), [Layout.of(a)] * 2, [Layout.of(a)])
+    plan = Executable(anyhow, two_kernels(32), [Layout.of(a)] * 2, [Layout.of(a)])
     seconds = plan.profile([a, b], [out], repeats=4)
     assert len(seconds) == 2
     assert all(0 <= second < 1 for second in seconds)
@@ -173,14 +173,14 @@ def test_profile_times_each_kernel_and_leaves_results(anyhow: Device) -> None:
 def test_a_released_plan_works_again(anyhow: Device) -> None:
     a = np.ones(8, np.float32)
     out = np.empty_like(a)
-    plan = Plan(anyhow, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
+    plan = Executable(anyhow, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
     assert plan.release() == 1
     plan([a, a], [out])
     np.testing.assert_array_equal(out, 3)
 
 
-def writing(device: Device, kernel: Kernel, text: str) -> Plan:
-    return Plan(device, Program(text, (kernel,), ()), [], [Layout((4,), (4,), 4)])
+def writing(device: Device, kernel: Kernel, text: str) -> Executable:
+    return Executable(device, Program(text, (kernel,), ()), [], [Layout((4,), (4,), 4)])
 
 
 def test_what_a_device_cannot_launch_is_refused_clearly(device: Device) -> None:
@@ -217,7 +217,7 @@ def test_an_array_larger_than_a_buffer_may_be_is_a_memory_error(anyhow: Device) 
     if launches.memory_for is SystemMemory:
         return  # NumPy's memory has no such limit
     with pytest.raises(MemoryError, match=str(4 * n)):
-        Plan(anyhow, program, [], [small])
+        Executable(anyhow, program, [], [small])
 
 
 @pytest.mark.parametrize("code", [cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, cl.status_code.OUT_OF_RESOURCES])
@@ -226,8 +226,8 @@ def test_a_full_device_is_emptied_then_reported(device: Device, monkeypatch: pyt
     a = np.ones(8, np.float32)
     out = np.empty_like(a)
     layout = Layout.of(a)
-    idle = Plan(device, two_kernels(8), [layout, layout], [layout])
-    plan = Plan(device, two_kernels(8), [layout, layout], [layout])
+    idle = Executable(device, two_kernels(8), [layout, layout], [layout])
+    plan = Executable(device, two_kernels(8), [layout, layout], [layout])
     bind = type(plan._states[0].memory).bind
     failures = [True]
 
@@ -252,7 +252,7 @@ def test_a_failing_launch_names_kernel_and_sizes(device: Device, monkeypatch: py
         monkeypatch.setattr(launches, "_functions", lambda: refusing)
     a = np.ones(8, np.float32)
     out = np.empty_like(a)
-    plan = Plan(device, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
+    plan = Executable(device, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
 
     def refused(*_: object) -> object:
         raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_RESOURCES, routine="clEnqueue"))
@@ -267,7 +267,7 @@ def test_a_failing_launch_names_kernel_and_sizes(device: Device, monkeypatch: py
 
 def test_a_profile_between_calls_leaves_no_argument_behind(anyhow: Device) -> None:
     a = np.arange(8, dtype=np.float32)
-    plan = Plan(anyhow, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
+    plan = Executable(anyhow, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
     first, second = np.empty_like(a), np.empty_like(a)
     plan([a, a], [first])
     plan.profile([-a, a], [second])
@@ -284,7 +284,7 @@ def test_ctrl_c_leaves_the_plan_usable(device: Device) -> None:
         " for (int k = 0; k < 20000; k++) s = s * 0.999f + 0.001f; y[i] = s; }"
     )
     x, y = np.ones(n, np.float32), np.zeros(n, np.float32)
-    plan = Plan(device, Program(text, (Kernel("slow", n, 1, (A, OUT)),), ()), [Layout.of(x)], [Layout.of(y)])
+    plan = Executable(device, Program(text, (Kernel("slow", n, 1, (A, OUT)),), ()), [Layout.of(x)], [Layout.of(y)])
     plan([x], [y])
     main = threading.main_thread().ident
     assert main is not None
@@ -316,8 +316,8 @@ quick = '''__kernel void quick(__global const float *x, __global float *y) {{
     int i = get_global_id(0); y[i] = 2 * x[i]; }}'''
 both = Argument("input", 0), Argument("output", 0)
 layout = Layout((256,), (4,), 4)
-long = Plan(d, Program(slow, (Kernel("slow", 1, 1, both),), ()), [layout], [layout])
-short = Plan(d, Program(quick, (Kernel("quick", 256, 1, both),), ()), [layout], [layout])
+long = Executable(d, Program(slow, (Kernel("slow", 1, 1, both),), ()), [layout], [layout])
+short = Executable(d, Program(quick, (Kernel("quick", 256, 1, both),), ()), [layout], [layout])
 def array(): return np.ones(256, np.float32)
 y = array()
 for _ in range(2): short([array()], [y])
@@ -359,7 +359,7 @@ assert not long._quick and np.allclose(y, 1, rtol=1e-3)
 
 def test_an_error_of_a_first_call_is_the_callers(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     a = np.ones(8, np.float32)
-    plan = Plan(device, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
+    plan = Executable(device, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
     with monkeypatch.context() as patch:
         patch.setattr(plan, "_states", [])
         patch.setattr(plan, "_new_state", lambda: (_ for _ in ()).throw(MemoryError("full")))
@@ -377,7 +377,7 @@ def test_the_simulator_sees_nothing_wrong(tmp_path: Path) -> None:
         "d = find_device('oclgrind')\n"
         "a, b = np.random.default_rng(0).random((2, 8), dtype=np.float32)\n"
         "out = np.empty_like(a)\n"
-        "plan = Plan(d, t.two_kernels(8), [Layout.of(a), Layout.of(b[::-1])], [Layout.of(a)])\n"
+        "plan = Executable(d, t.two_kernels(8), [Layout.of(a), Layout.of(b[::-1])], [Layout.of(a)])\n"
         "for _ in range(2): plan([a, b[::-1]], [out])\n"
         "np.testing.assert_allclose(out, t.expected(a, b), rtol=1e-6)\n"
         "print(len(plan.profile([a, b[::-1]], [out])))\n"

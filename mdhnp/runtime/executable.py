@@ -3,7 +3,7 @@
 Takes a device, a program and the arrays' layouts; gives a callable. It must not know what the kernels compute.
 
 One state (kernel objects, temporaries, buffers) serves one call at a time: setting a kernel's arguments is not
-thread-safe, and a finalizer may call the same plan between two of our lines. States wait in a list, whose ``pop``
+thread-safe, and a finalizer may call the same executable between two of our lines. States wait in a list, whose ``pop``
 and ``append`` are atomic; a call that finds the list empty makes a new one. A state whose call failed is dropped. Where
 states hold memory of the device, :mod:`mdhnp.runtime.idle` sees to it that not too much of it waits.
 
@@ -30,7 +30,7 @@ from mdhnp.runtime.launches import Launch, LaunchError, State, lacks_memory, mak
 from mdhnp.runtime.memory import Layout
 from mdhnp.runtime.programs import build
 
-__all__ = ["LaunchError", "Plan"]
+__all__ = ["LaunchError", "Executable"]
 
 T = TypeVar("T")
 
@@ -39,11 +39,11 @@ _LONG = 0.05
 
 _enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 
-# All plans alive, for what concerns all: making room on a device, and forks.
-_alive: "dict[int, weakref.ref[Plan]]" = {}
+# All executables alive, for what concerns all: making room on a device, and forks.
+_alive: "dict[int, weakref.ref[Executable]]" = {}
 
 
-class Plan:
+class Executable:
     """A program made ready for arrays of given layouts on one device.
 
     Parameters
@@ -78,7 +78,7 @@ class Plan:
     ...     (),
     ... )
     >>> x, y = np.arange(8, dtype=np.float32), np.empty(8, np.float32)
-    >>> Plan(default_device(), double, [Layout.of(x)], [Layout.of(y)])([x], [y])  # doctest: +SKIP
+    >>> Executable(default_device(), double, [Layout.of(x)], [Layout.of(y)])([x], [y])  # doctest: +SKIP
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Plan:
         else:
             self._states.append(state)
             return
-        self(arrays_in, arrays_out)  # other plans made room
+        self(arrays_in, arrays_out)  # other executables made room
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
         """Measure the kernels alone, by the device's own clock.
@@ -170,7 +170,7 @@ class Plan:
 
         Examples
         --------
-        >>> plan.profile([x], [y], repeats=10)  # doctest: +SKIP
+        >>> executable.profile([x], [y], repeats=10)  # doctest: +SKIP
         [2.1e-06]
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
@@ -247,9 +247,9 @@ class Plan:
                 return work()
             done.wait()
         except BaseException:
-            # Any plan's next call waits in the queue behind these kernels, however quick its own are.
-            for plan in _plans_of(self.device):
-                plan._quick = False
+            # Any executable's next call waits in the queue behind these kernels, however quick its own are.
+            for executable in _executables_of(self.device):
+                executable._quick = False
             raise
         if errors:
             raise errors.pop()
@@ -291,28 +291,28 @@ class Plan:
 
 
 def _make_room(device: Device) -> bool:
-    return sum([plan.release() for plan in _plans_of(device)]) > 0
+    return sum([executable.release() for executable in _executables_of(device)]) > 0
 
 
-def _plans_of(device: Device) -> list[Plan]:
-    plans = [plan for reference in list(_alive.values()) if (plan := reference()) is not None]
-    return [plan for plan in plans if plan.device is device]
+def _executables_of(device: Device) -> list[Executable]:
+    executables = [executable for reference in list(_alive.values()) if (executable := reference()) is not None]
+    return [executable for executable in executables if executable.device is device]
 
 
 _abandoned: list[list[State]] = []
 
 
 def _after_fork_in_child() -> None:
-    """Make the next call of a plan ask its device, which knows if its runtime survives a fork.
+    """Make the next call of a executable ask its device, which knows if its runtime survives a fork.
 
     The old states are kept, since freeing them would call into the dead runtime.
     """
     idle.after_fork_in_child()
     for reference in list(_alive.values()):
-        plan = reference()
-        if plan is not None:
-            _abandoned.append(plan._states)
-            plan._states = plan._no_states()
+        executable = reference()
+        if executable is not None:
+            _abandoned.append(executable._states)
+            executable._states = executable._no_states()
 
 
 if hasattr(os, "register_at_fork"):
