@@ -1,4 +1,4 @@
-"""Run the benchmarks, ``python -m benchmarks``: cpu, others, gpu, shapes, cold, tuning; show prints what was saved."""
+"""Run the benchmarks, ``python -m benchmarks``; show prints what was saved."""
 
 import argparse
 from pathlib import Path
@@ -17,6 +17,8 @@ def main() -> None:
     shapes = commands.add_parser("shapes", help="hundreds of different shapes in one process, against NumPy")
     others = commands.add_parser("others", help="sizes, types and contractions for which no schedule ships")
     cold = commands.add_parser("cold", help="import and first call of new processes")
+    first = commands.add_parser("first", help="first calls of random einsums in new processes, against NumPy")
+    steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     for command in (cpu, gpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
@@ -27,9 +29,9 @@ def main() -> None:
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
     )
     others.add_argument("--device", metavar="SPEC", default="cpu")
-    for command in (shapes, cold):
+    for command in (shapes, cold, first, steady):
         command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
-    for command in (shapes, cold, others):
+    for command in (shapes, cold, first, steady, others):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
@@ -42,8 +44,9 @@ def main() -> None:
         command.add_argument("--markdown", type=Path, help="write tables between their marks in this document")
         command.add_argument("--chart", type=Path, help="write a bar chart of the first CPU device's rows (.svg, .png)")
     given = parser.parse_args()
-    if given.command in ("shapes", "cold"):
-        (_shapes if given.command == "shapes" else _cold)(given.device, given.markdown)
+    as_they_are = {"shapes": _shapes, "cold": _cold, "first": _first, "random": _random}
+    if given.command in as_they_are:
+        as_they_are[given.command](given.device, given.markdown)
         return
 
     from mdhnp import config
@@ -104,6 +107,18 @@ def _cold(specs: list[str], markdown: Path | None) -> None:
     from benchmarks import cold
 
     _show("cold", cold.CAPTION, *cold.table([cold.measure(spec) for spec in specs]), markdown)
+
+
+def _first(specs: list[str], markdown: Path | None) -> None:
+    from benchmarks import einsums
+
+    _show("first", einsums.FIRST, *einsums.first(specs), markdown)
+
+
+def _random(specs: list[str], markdown: Path | None) -> None:
+    from benchmarks import einsums
+
+    _show("random", einsums.STEADY, *einsums.steady(specs), markdown)
 
 
 def _others(spec: str, markdown: Path | None) -> None:

@@ -5,6 +5,10 @@ for your own computations; `patch` routes NumPy's calls here. `devices`, `device
 and how they run.
 """
 
+from mdhnp import spinning
+
+spinning.rest_soon()  # before anything loads NumPy
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

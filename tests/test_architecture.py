@@ -1,6 +1,7 @@
 """A module imports only from folders that data has passed before: the way of a call, in one direction."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -82,3 +83,20 @@ else:
 """
     code = "import sys, numpy\nbefore = set(sys.modules)\n" + code
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, cwd=PACKAGE.parent)
+
+
+@pytest.mark.parametrize(
+    ("before", "variable", "expected"),
+    [("", None, "16"), ("", "20", "20"), ("import numpy", None, None), ("import numpy", "20", "20")],
+)
+def test_openblas_s_threads_rest_soon_where_nobody_said_otherwise(
+    before: str, variable: str | None, expected: str | None
+) -> None:
+    name = "OPENBLAS_THREAD_TIMEOUT"
+    environment = {key: value for key, value in os.environ.items() if key != name}
+    code = f"{before}\nimport mdhnp, os\nprint(os.environ.get({name!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment | ({} if variable is None else {name: variable}),
+        capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
+    )  # fmt: skip
+    assert done.stdout.strip() == str(expected)

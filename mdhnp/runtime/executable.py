@@ -303,7 +303,7 @@ _abandoned: list[list[State]] = []
 
 
 def _after_fork_in_child() -> None:
-    """Make the next call of a executable ask its device, which knows if its runtime survives a fork.
+    """Make the next call of an executable ask its device, which knows if its runtime survives a fork.
 
     The old states are kept, since freeing them would call into the dead runtime.
     """
