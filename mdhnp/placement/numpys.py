@@ -52,9 +52,10 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     Examples
     --------
     >>> import numpy as np
+    >>> import mdhnp
     >>> a = np.ones((3, 4))
-    >>> sums = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> O[i]").bind(a)
-    >>> numpy_function(sums).compute(a)
+    >>> sums = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> O[i]")
+    >>> numpy_function(sums.bind(a)).compute(a)
     array([4., 4., 4.])
     """
     text = subscripts(h)
