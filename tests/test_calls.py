@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -287,6 +288,54 @@ def test_only_operands_of_the_same_kind_find_a_plan(host: Literal["auto", "never
                 assert type(found) is type(expected)
         for integer in (np.int64, np.longlong):
             assert mdhnp.matmul(a.astype(integer), a.astype(integer)).dtype.num == np.dtype(integer).num
+
+
+WEIGHTS = np.ones((2, 2), np.float32)
+#: Every public function, on matrices of 6 × 6 elements.
+EVERY = {
+    "einsum": lambda a, b: mdhnp.einsum("ij,jk", a, b),
+    "einsum, strided": lambda a, b: mdhnp.einsum("ij,jk", a.T, b[::-1]),
+    "einsum of three": lambda a, b: mdhnp.einsum("ij,jk,kl->il", a, b, a),
+    "einsum with keywords": lambda a, b: mdhnp.einsum("ij,jk", a, b, order="F", dtype="f8"),
+    "matmul": mdhnp.matmul,
+    "matmul with keywords": lambda a, b: mdhnp.matmul(a, b, axes=[(1, 0), (0, 1), (0, 1)]),
+    "vecdot": lambda a, b: mdhnp.vecdot(a, b, axis=0),
+    "dot": mdhnp.dot,
+    "inner": mdhnp.inner,
+    "outer": mdhnp.outer,
+    "tensordot": lambda a, b: mdhnp.tensordot(a, b, ([0], [1])),
+    "kron": mdhnp.kron,
+    "vdot": lambda a, b: mdhnp.vdot(a, b.reshape(4, 9)),
+    "trace": lambda a, b: mdhnp.trace(a, 1),
+    "multi_dot": lambda a, b: mdhnp.linalg.multi_dot([a, b, a]),
+    "gemv": lambda a, b: mdhnp.gemv(a, b[0], y=b[1], alpha=2, beta=3),
+    "gemm": lambda a, b: mdhnp.gemm(a, b, a, alpha=2),
+    "stencil": lambda a, b: mdhnp.stencil(a, WEIGHTS, "wrap"),
+    "stencil of a function": lambda a, b: mdhnp.stencil(a, lambda n: n[0, 1] - n[1, 0]),
+    "md_hom": lambda a, b: SUM(a),
+    "prl": lambda a, b: mdhnp.prl({"x": a[0]}, {"x": b[0]}, m=0.9, thresholds=(0, 1)),
+}
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_second_call_runs_what_the_first_one_made_and_keeps_no_operand(
+    device: Device, name: str, host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(0, 3, (6, 6)).astype(np.float32) for _ in range(2))
+    with mdhnp.config(host=host, tuning="auto"):
+        first = EVERY[name](a, b)
+        monkeypatch.setattr(sys.modules["mdhnp.calls.call"], "_made", lambda *_: pytest.fail("made again"))
+        again = EVERY[name](a, b)
+        copies = EVERY[name](a.copy(), b.copy())
+    for other in (again, copies):
+        for one, two in zip(np.atleast_1d(first), np.atleast_1d(other), strict=True):
+            np.testing.assert_array_equal(one, two)
+    alive = [ref(a), ref(b)]
+    del a, b
+    gc.collect()
+    assert [operand() for operand in alive] == [None, None]
 
 
 SHOWN = [
