@@ -1,5 +1,7 @@
 """Who looks on: the plans and arrays of all calls made inside of a block."""
 
+import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +18,7 @@ _Seen = "list[tuple[Leaf, Sequence[npt.NDArray[Any]]]]"
 
 #: Blocks open in any thread: as long as there are none, no call asks for its own.
 blocks = 0
+_counting = threading.RLock()  # reentrant, for finalizers that open one
 _lists: ContextVar[tuple[Any, ...]] = ContextVar("mdhnp_observed", default=())
 
 
@@ -33,12 +36,26 @@ def observe() -> Iterator["list[tuple[Leaf, Sequence[npt.NDArray[Any]]]]"]:
     asynchronous task only. Of calls that several plans compute it sees each: no plan but those that compute
     themselves.
     """
-    global blocks  # noqa: PLW0603
     seen: list[tuple[Leaf, Sequence[npt.NDArray[Any]]]] = []
     token = _lists.set((*_lists.get(), seen))
-    blocks += 1
+    _count(1)
     try:
         yield seen
     finally:
-        blocks -= 1
+        _count(-1)
         _lists.reset(token)
+
+
+def _count(change: int) -> None:
+    global blocks  # noqa: PLW0603
+    with _counting:
+        blocks += change
+
+
+def _after_fork_in_child() -> None:
+    global _counting  # noqa: PLW0603
+    _counting = threading.RLock()  # a thread that is not here may hold the old one
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
