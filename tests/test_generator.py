@@ -16,7 +16,7 @@ from cases import DTYPES
 from guards import assert_same_bits, untouched, unwritten
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from kernels import KERNELS
+from kernels import KERNELS, WIDE_VECTORS
 from random_functions import Drawn
 from schedules import CAPS, schedule
 from strategies import Array, Case, case
@@ -96,9 +96,9 @@ def test_every_schedule_gives_the_definition_s_result(device: Device, drawn: tup
         assert_same_bits(got, want, f"output {number}")
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", [*KERNELS, "wide_vectors"])
 def test_named_kernels(device: Device, name: str) -> None:
-    named = KERNELS[name]
+    named = KERNELS.get(name, WIDE_VECTORS)
     arrays = named.arrays()
     for got, want in zip(
         execute(device, named.mdhom(), arrays, named.program()), expected(named.mdhom(), arrays), strict=True
