@@ -48,7 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run device tests only on devices whose runtime, platform or name contains SUBSTRING (any case)",
     )
     parser.addoption("--long", action="store_true", help="run the tests marked as slow, too")
-    parser.addoption("--update-golden", action="store_true", help="write tests/golden/*.cl anew instead of comparing")
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden/* anew instead of comparing")
+    parser.addoption("--write-texts", metavar="DIR", help="write the texts that test_texts.py compares hashes of")
 
 
 def pytest_unconfigure() -> None:
@@ -76,6 +77,23 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
     with use(request.param):
         yield request.param
+
+
+@pytest.fixture
+def garbage_in_temporaries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporaries are NaN before a call, so that what is read but was not written shows; not in buffers."""
+    import pyopencl as cl
+
+    from mdhnp.runtime.memory import SystemMemory
+
+    allocate = SystemMemory.temporary
+
+    def temporary(self: SystemMemory, nbytes: int) -> cl.SVM:
+        memory = allocate(self, nbytes)
+        memory.mem[...] = 0xFF
+        return memory
+
+    monkeypatch.setattr(SystemMemory, "temporary", temporary)
 
 
 @cache

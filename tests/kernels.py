@@ -155,6 +155,12 @@ KERNELS: dict[str, Named] = {
     "gemm_split": Named(GEMM, _MM, dict(
         num_wg=(1, 1, 3), local_tile=(2, 4, 3), private_tile=(2, 4, 1), results="private",
     )),
+    # copies inside the outermost, the middle and the innermost of three moving loops
+    "copies_at_each_loop": Named(
+        md_hom(lambda a, b, c: 100 * a + 10 * b + c, {"i": cc, "j": cc, "k": cc}, "A[i], B[i,j], C[k] -> D[i,j,k]"),
+        ((5,), (5, 6), (7,)), dict(local_tile=(2, 2, 3), private_tile=(2, 1, 1), global_order=(0, 1, 2),
+        local_copies=(LocalCopy((0,)), LocalCopy((0, 1)), LocalCopy((0,)))), "i4",
+    ),
     # kernels' types
     "gemm_half": Named(HALF_GEMM, _MM, dict(
         num_wg=(2, 1, 1), local_tile=(2, 8, 9), private_tile=(2, 8, 1), vector_dim=1, vector_width=8,
@@ -254,6 +260,11 @@ KERNELS: dict[str, Named] = {
     **{f"stencil_rows_{m}": Named(_stencil(m), ((5, 7),), dict(
         local_tile=(2, 4), private_tile=(2, 4), vector_dim=1, vector_width=4, local_copies=(LocalCopy((0, 1)),),
     )) for m in ("constant", "wrap")},
+    # Steps of several points end just beside the array, in either direction.
+    **{f"stencil_backwards_{m}": Named(
+        md_hom(lambda w, a: w + 3 * a, {"i": cc, "j": cc}, "w[i,j], x[12-2*i,19-3*j] -> y[i,j]", boundary={"x": m}),
+        ((7, 9), (11, 20)), dict(local_tile=(2, 4), private_tile=(2, 4), vector_dim=1, vector_width=4), "i4",
+    ) for m in ("constant", "wrap")},
     "stencil_turned": Named(
         md_hom(_star, {"i": cc, "j": cc}, "x[i,j-1], x[i-1,j], x[i,j], x[i+1,j], x[i,j+1] -> y[j,i]",
                boundary={"x": "reflect"}),
@@ -284,3 +295,9 @@ KERNELS: dict[str, Named] = {
         ),
     ),
 }  # fmt: skip
+
+#: Lanes of a vector of two registers that stick out. Oclgrind takes halves of 16 lanes for uninitialised.
+WIDE_VECTORS = Named(
+    md_hom(np.add, {"i": cc}, "x[i], y[i] -> z[i]"), ((1018,), (1018,)),
+    dict(num_wg=(2,), local_tile=(128,), private_tile=(64,), vector_dim=0, vector_width=16), "i8",
+)  # fmt: skip

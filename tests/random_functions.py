@@ -145,7 +145,7 @@ def _affine(a: Any, b: Any) -> Any:
     return (a[0] * b[0], b[0] * a[1] + b[1])
 
 
-def _maxplus(a: Any, b: Any) -> Any:
+def maxplus(a: Any, b: Any) -> Any:
     return (np.maximum(a[0], b[0]), a[1] + b[1])
 
 
@@ -181,7 +181,7 @@ def operator(p: Picker, kind: str, floats: bool, results: int, custom: bool, tru
             ("add", {}),
             (("max", "add"), {}),
             (("min", "max"), {}),
-            (_maxplus, {}),
+            (maxplus, {}),
             (_best, {}),
         ]
         if not floats:

@@ -68,6 +68,7 @@ def _schedule(p: Picker, h: MdHom) -> Schedule:
     num_wi, private, local, groups = [1] * rank, [1] * rank, [1] * rank, [1] * rank
     unrolled, items = 1, 1
     several_items = p.integer(0, 2) > 0
+    many_tiles = p.integer(0, 3) == 0  # loops over local tiles in every dimension
     for d in range(rank):
         n = h.extents[d]
         w = width if d == vector_dim else 1
@@ -92,18 +93,19 @@ def _schedule(p: Picker, h: MdHom) -> Schedule:
             if ordered and num_wi[d] > 1 and step > n:
                 private[d], local[d] = 1, num_wi[d]
         elif d in kept:
-            if step >= n or p.integer(0, 2) == 0:
+            if step >= n or (not many_tiles and p.integer(0, 2) == 0):
                 local[d] = n
             else:
                 local[d] = step * p.integer(1, min(n // step, 5))
         else:
-            local[d] = p.choice((n, p.integer(1, n), min(n, step * p.integer(1, 4))))
+            sizes = (n, p.integer(1, n), min(n, step * p.integer(1, 4)))
+            local[d] = min(n, step) if many_tiles else p.choice(sizes)
         if private[d] > local[d] and num_wi[d] > 1:
             private[d] = max(w, local[d] // num_wi[d] // w * w)
             if d in kept and local[d] % (private[d] * num_wi[d]) and local[d] != n:
                 local[d] = n
         tiles = -(-n // local[d])
-        if tiles > 1 and p.integer(0, 1):
+        if tiles > 1 and p.integer(0, 4 if many_tiles else 1) in (1, 2):
             per = p.integer(1, tiles)
             groups[d] = -(-tiles // per)
     # Partial results that wait in memory need an identity where there are several tiles; some cannot wait in outputs.

@@ -1,7 +1,8 @@
 """Random MDHs, with arrays to run them on.
 
 Everything is drawn through a :class:`Picker`, which Hypothesis or a plain random generator stands behind. Floats hold
-small whole numbers, so that sums are exact in any order and results can be compared bit by bit.
+whole numbers, small ones where they are summed, so that sums are exact in any order and results can be compared bit by
+bit. All around the arrays, and between their elements where they lie apart, there is garbage (NaN, of floats).
 """
 
 from __future__ import annotations
@@ -11,22 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from random_functions import DTYPES, Picker, operator, scalar
+from guards import garbage, guarded
+from random_functions import DTYPES, Picker, maxplus, operator, scalar
 
-from mdhnp.mdh import MdHom, cc, md_hom, ps
+from mdhnp.mdh import MdHom, Pattern, cc, index, md_hom, ps
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """An MDH and the arrays to run it on."""
+    """An MDH, the arrays to run it on, and the pattern that it was made of."""
 
     mdhom: MdHom
     arrays: tuple[Array, ...]
+    pattern: Pattern
+
+
+class TooLarge(Exception):
+    """A diagonal or the like of long dimensions needs an array of many more elements than the case has points."""
 
 
 _NAMES = "abcdefgh"
+#: Points of a case that the interpreter evaluates at once.
+_SMALL = 10_000
 
 
 def _extent(p: Picker, budget: int) -> int:
@@ -43,10 +52,21 @@ def _extent(p: Picker, budget: int) -> int:
 
 
 def _extents(p: Picker, rank: int, points: int) -> list[int]:
+    if points > _SMALL:
+        return _long_extents(p, rank, points)
     extents: list[int] = []
     for d in range(rank):
         extents.append(_extent(p, max(1, int(points ** (1 / (1 + 0.5 * (rank - d - 1)))))))
         points = max(1, points // extents[-1])
+    return extents
+
+
+def _long_extents(p: Picker, rank: int, points: int) -> list[int]:
+    """Together nearly so many points: one or two long dimensions, or all alike."""
+    shares = [p.choice((1, 2, 4, 8, 16, 0.2)) for _ in range(rank)]
+    extents = [max(1, int(points ** (share / sum(shares)) * p.integer(60, 100) / 100)) for share in shares]
+    while np.prod(extents, dtype=float) > points:
+        extents[int(np.argmax(extents))] //= 2
     return extents
 
 
@@ -63,10 +83,12 @@ def _input(
     dims = [d for d in range(rank) if p.integer(0, 3) > 0]
     # Shuffle: transposes. Some neighbours share an axis (p + r), some a diagonal.
     order = shuffled(p, dims)
+    bounded = bool(order) and p.integer(0, 3) == 0
     axes: list[dict[int, int]] = []
     for d in order:
-        coefficient = p.choice((1, 1, 1, 1, 1, 2, -1, 3)) if p.integer(0, 2) == 0 else 1
-        if axes and p.integer(0, 5) == 0:
+        # Beside a boundary every direction and distance counts.
+        coefficient = p.choice((-1, 2, 1, -2, 3)) if p.integer(0, 1 if bounded else 3) == 0 else 1
+        if axes and p.integer(0, 2 if bounded else 5) == 0:
             axes[-1][d] = coefficient
         else:
             axes.append({d: coefficient})
@@ -75,11 +97,12 @@ def _input(
     if p.integer(0, 11) == 0:
         axes.insert(p.integer(0, len(axes)), {})
     count = p.choice((1, 1, 1, 2, 3, 5)) if axes else 1
-    boundary = p.choice(("constant", "nearest", "reflect", "mirror", "wrap")) if axes and p.integer(0, 4) == 0 else None
+    boundary = p.choice(("constant", "nearest", "reflect", "mirror", "wrap")) if bounded else None
     # Mostly shifted copies of one access (a stencil), sometimes with its axes exchanged as well.
     rows = [axes if n == 0 or p.integer(0, 7) else axes[::-1] for n in range(count)]
     spans = [[_span(axis, extents) for axis in row] for row in rows]
-    constants = [[p.integer(-2, 2) if count > 1 or boundary else 0 for _ in axes] for _ in range(count)]
+    reach = p.choice((2, 2, 5, 9)) if boundary else 2
+    constants = [[p.integer(-reach, reach) if count > 1 or boundary else 0 for _ in axes] for _ in range(count)]
     shape = []
     for a in range(len(axes)):
         low = min(spans[n][a][0] + constants[n][a] for n in range(count))
@@ -88,7 +111,7 @@ def _input(
             constants = [[k - low if b == a else k for b, k in enumerate(row)] for row in constants]
             shape.append(high - low + 1 + p.choice((0, 0, 0, 1, 3)))
         else:
-            shape.append(max(1, high - low + 1 - p.choice((0, 2, 4, 6, -2))))
+            shape.append(max(1, high - low + 1 - p.choice((0, 2, 4, 6, -2, 21))))
     accesses = [list(zip(row, shifts, strict=True)) for row, shifts in zip(rows, constants, strict=True)]
     return accesses, tuple(shape), boundary
 
@@ -102,26 +125,27 @@ def _layout(p: Picker, array: Array) -> Array:
     """The same elements, or some of them repeated, elsewhere in memory."""
     kind = p.choice(("c", "c", "f", "reversed", "stepped", "repeated", "inside"))
     if array.ndim == 0 or kind == "c":
-        return array
+        return guarded(array)
     if kind == "f":
-        return np.asfortranarray(array)
+        return guarded(array.T).T
     if kind == "reversed":
         axis = p.integer(0, array.ndim - 1)
-        return np.flip(np.ascontiguousarray(np.flip(array, axis)), axis)
+        return np.flip(guarded(np.flip(array, axis)), axis)
     if kind == "repeated":
         axis = p.integer(0, array.ndim - 1)
-        return np.broadcast_to(np.take(array, [0], axis), array.shape)
-    wide = np.zeros([2 * n + 2 if kind == "stepped" else n + 3 for n in array.shape], array.dtype)
+        return np.broadcast_to(guarded(np.take(array, [0], axis)), array.shape)
+    wide = garbage([2 * n + 2 if kind == "stepped" else n + 3 for n in array.shape], array.dtype)
     part = wide[tuple(slice(1, 2 * n + 1, 2) if kind == "stepped" else slice(2, n + 2) for n in array.shape)]
     part[...] = array
     return part
 
 
-def _values(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], small: bool) -> Array:
+def _values(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], most: int) -> Array:
+    """Whole numbers; as many different ones as can be."""
     if dtype.kind == "b":
         return np.asarray(rng.random(shape) < 0.6)
-    low = 0 if dtype.kind == "u" else -2
-    high = 3 if small else 4
+    most = min(most, np.iinfo(dtype).max if dtype.kind in "iu" else 2**11)
+    low, high = 0 if dtype.kind == "u" else 1 - most, most + 1
     numbers = np.asarray(rng.integers(low, high, shape))
     return np.asarray(numbers + 1j * rng.integers(low, high, shape) if dtype.kind == "c" else numbers).astype(dtype)
 
@@ -167,6 +191,8 @@ def case(p: Picker, points: int = 4000) -> Case:
             else ps(spec.function, identity=spec.identity, commutative=spec.commutative, name=spec.name)
         )
     buffers = [_input(p, f"X{n}", extents) for n in range(inputs)]
+    if points > _SMALL and max(np.prod(b[1], dtype=float) for b in buffers) > 8 * points:
+        raise TooLarge
     left = ", ".join(
         f"X{n}[{','.join(_term([(_NAMES[d], c) for d, c in axis.items()], k) for axis, k in access)}]"
         for n, (accesses, _, _) in enumerate(buffers)
@@ -183,20 +209,25 @@ def case(p: Picker, points: int = 4000) -> Case:
         ]
         use = p.choice(still) if still and p.integer(0, 2) else None
         outputs = p.integer(1, results)
+        counted = p.choice(kept) if kept and p.integer(0, 3) == 0 else None
         narrow = np.dtype(np.float16) in dtypes and p.integer(0, 3) > 0
 
         def finish(*x: Any, outputs: int = outputs, use: int | None = use, results: int = results) -> Any:
             values = [x[n] + x[n] for n in range(outputs)]
             if use is not None:
                 values[0] = values[0] + x[results + use]
+            if counted is not None:
+                values[0] = values[0] + index(counted).astype(np.int8)
             if narrow:
                 values = [v.astype(np.float16) if v.dtype == np.float32 else v for v in values]
             return values[0] if outputs == 1 else tuple(values)
 
     right = ", ".join(f"Y{n}[{_output(p, kept, extents)}]" for n in range(outputs))
     rng = np.random.default_rng(p.integer(0, 2**16))
-    small = not floats
-    arrays = tuple(_layout(p, _values(rng, b[1], t, small)) for b, t in zip(buffers, dtypes, strict=True))
+    # Sums of floats are exact if their terms are small, complex products too; whatever integers do, they wrap.
+    summed = floats and any("add" in _named(spec) for spec in combine.values())
+    most = 3 if summed or not ordered else 1000
+    arrays = tuple(_layout(p, _values(rng, b[1], t, most)) for b, t in zip(buffers, dtypes, strict=True))
     boundary = {f"X{n}": b[2] for n, b in enumerate(buffers) if b[2] is not None}
     pattern = md_hom(
         scalar(p, rank, results, results > 1 and custom and not floats, truth, ordered),
@@ -207,7 +238,14 @@ def case(p: Picker, points: int = 4000) -> Case:
         nested=nested,
     )
     mdhom = pattern.bind(*arrays, **{_NAMES[d]: n for d, n in enumerate(extents)})
-    return Case(mdhom, arrays)
+    return Case(mdhom, arrays, pattern)
+
+
+def _named(spec: Any) -> tuple[str, ...]:
+    """Names of the operators that are given by name, or like one: the sum in `maxplus`."""
+    if callable(spec.function):
+        return ("add",) if spec.function is maxplus else ()
+    return (spec.function,) if isinstance(spec.function, str) else spec.function or ()
 
 
 def _output(p: Picker, kept: Sequence[int], extents: Sequence[int]) -> str:

@@ -74,6 +74,8 @@ DIFFERENT: dict[str, MdHom] = {
     "finish": md_hom(np.multiply, GEMM, "A[i,k], B[k,j] -> C[i,j]", finish=lambda t, a, b: t + t).bind(A, B),
     "index": md_hom(lambda a, b: a * index(0), GEMM, "A[i,k], B[k,j] -> C[i,j]").bind(A, B),
     "scan": md_hom(lambda x: x, {"i": ps("add")}, "x[i] -> y[i]").bind(X),
+    "longer scan": md_hom(lambda x: x, {"i": ps("add")}, "x[i] -> y[i]").bind(A.ravel()),
+    "scans of both dimensions": md_hom(lambda x: x, {"i": ps("add"), "j": ps("add")}, "x[i,j] -> y[i,j]").bind(A),
     "boundary": md_hom(lambda x: x, {"i": cc}, "x[i-1] -> y[i]", boundary={"x": "wrap"}).bind(X, i=4),
     "other boundary": md_hom(lambda x: x, {"i": cc}, "x[i-1] -> y[i]", boundary={"x": "mirror"}).bind(X, i=4),
 }

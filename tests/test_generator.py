@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from cases import DTYPES
+from guards import assert_same_bits, untouched, unwritten
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from kernels import KERNELS
+from kernels import KERNELS, WIDE_VECTORS
 from random_functions import Drawn
 from schedules import CAPS, schedule
 from strategies import Array, Case, case
@@ -31,6 +32,8 @@ from mdhnp.schedule.schedule import Schedule
 if TYPE_CHECKING:
     from mdhnp.runtime import Device
 
+pytestmark = pytest.mark.usefixtures("garbage_in_temporaries")
+
 
 def lowered(h: MdHom) -> list[Stage]:
     """The stages that a call is generated from."""
@@ -38,10 +41,11 @@ def lowered(h: MdHom) -> list[Stage]:
 
 
 def execute(device: Device, h: MdHom, arrays: Sequence[Array], program: Program) -> list[Array]:
-    """Run a program on outputs that hold garbage before."""
-    outputs = [np.full(v.shape, 77).astype(v.dtype) for v in h.outputs]
+    """Run a program on outputs that hold garbage before, and assert that it writes nothing else."""
+    outputs = [unwritten(v.shape, v.dtype) for v in h.outputs]
     plan = Executable(device, program, [Layout.of(a) for a in arrays], [Layout.of(o) for o in outputs], keep=False)
-    plan(list(arrays), outputs)
+    with untouched(arrays, outputs):
+        plan(list(arrays), outputs)
     return outputs
 
 
@@ -89,12 +93,12 @@ def test_every_schedule_gives_the_definition_s_result(device: Device, drawn: tup
     wanted = expected(one.mdhom, one.arrays)
     note(program.source)
     for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
-        np.testing.assert_array_equal(got, want, err_msg=f"output {number}")
+        assert_same_bits(got, want, f"output {number}")
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", [*KERNELS, "wide_vectors"])
 def test_named_kernels(device: Device, name: str) -> None:
-    named = KERNELS[name]
+    named = KERNELS.get(name, WIDE_VECTORS)
     arrays = named.arrays()
     for got, want in zip(
         execute(device, named.mdhom(), arrays, named.program()), expected(named.mdhom(), arrays), strict=True

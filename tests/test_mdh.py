@@ -13,6 +13,7 @@ import pytest
 
 from mdhnp.mdh import Affine, MdHom, Pattern, View, canonical, cc, index, interpret, md_hom, ps, pw, stages
 from mdhnp.mdh.stages import finish_inputs, renumber_finish
+from mdhnp.mdh.subscripts import subscripts
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)
@@ -210,7 +211,7 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, "is not an access", lambda: md_hom(lambda a: a, {"i": cc}, "x(i) -> y[i]")),
     (ValueError, "is none of constant", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"x": "odd"})),
     (ValueError, "arrays given", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, X)),
-    (ValueError, "axes", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(A)),
+    (ValueError, "array of 2 axes, 1 indices", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(A)),
     (ValueError, "elsewhere", lambda: md_hom(np.multiply, GEMM, "A[i,k], B[k,j] -> C[i,j]").bind(A, np.ones((6, 3)))),
     (ValueError, "cannot be found", lambda: md_hom(lambda a: a, {"i": cc, "j": cc}, "x[i] -> y[i,j]").bind(X)),
     (ValueError, "results for", lambda: md_hom(lambda a: (a, a), {"i": cc}, "x[i] -> y[i]").bind(X)),
@@ -235,7 +236,7 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (TypeError, "i=5.0 is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=5.0)),
     (TypeError, "i='5' is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i="5")),
     (TypeError, r"i=\[5\] is no whole number", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=[5])),
-    (ValueError, "beyond 64 bits", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=2**70)),
+    (ValueError, "beyond 64 bits", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, i=2**63)),
     (ValueError, "beyond 64 bits", lambda: md_hom(lambda a: a, {"i": cc}, f"x[i-{2**64}] -> y[i]")),
     (ValueError, "beyond 64 bits", lambda: md_hom(lambda a: a, {"i": cc}, f"x[{2**62}*4*i] -> y[i]")),
     (IndexError, "beyond 62 bits", lambda: md_hom(
@@ -386,3 +387,26 @@ def test_finish_is_carried_to_a_later_mdh() -> None:
     assert str(later) == "((x0 / x2) + index(1))"
     assert later.parameters == (np.dtype(float), np.dtype(float), np.dtype("f4"))
     assert renumber_finish(replace(h, finish=None), []) is None
+
+
+@pytest.mark.parametrize(
+    ("combine", "views", "extents"),
+    [
+        ({"i": cc}, "x[3-i] -> y[i]", {"i": 4}),
+        ({"i": cc}, "x[2*i] -> y[i]", {"i": 2}),
+        ({"i": cc}, "x[i+1] -> y[i]", {"i": 3}),
+        ({"i": cc}, "x[i] -> y[i]", {"i": 3}),
+        ({"i": cc}, "x[i] -> y[3-i]", {"i": 4}),
+        ({"i": cc, "j": cc}, "x[i+j] -> y[i,j]", {"i": 2, "j": 3}),
+        ({"i": cc, "j": pw("add")}, "x[i] -> y[i]", {"i": 4, "j": 2}),
+        ({"i": pw("max")}, "x[i] -> y[]", {}),
+        ({"i": ps("add")}, "x[i] -> y[i]", {}),
+    ],
+)
+def test_what_is_no_einsum_is_not_taken_for_one(combine: Any, views: str, extents: Any) -> None:
+    assert subscripts(md_hom(lambda a: a, combine, views).bind(X, **extents)) is None
+
+
+def test_constant_indices_are_no_einsum() -> None:
+    assert subscripts(md_hom(lambda a: a, {"i": cc}, "A[0,i] -> y[i]").bind(A)) is None
+    assert subscripts(md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X)) == "a->a"

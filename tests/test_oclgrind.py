@@ -18,7 +18,7 @@ from kernels import KERNELS
 
 LIBRARY = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
 HERE = Path(__file__).parent
-RANDOM = 40
+RANDOM = 26
 
 pytestmark = [
     pytest.mark.oclgrind,

@@ -372,7 +372,7 @@ def test_an_error_of_a_first_call_is_the_callers(device: Device, monkeypatch: py
 def test_the_simulator_sees_nothing_wrong(tmp_path: Path) -> None:
     (tmp_path / "oclgrind.icd").write_text("/usr/lib/oclgrind/liboclgrind-rt-icd.so\n")
     code = (
-        "import numpy as np, tests.test_runtime_plan as t\n"
+        "import numpy as np, tests.test_runtime_executable as t\n"
         "from mdhnp.runtime import *\n"
         "d = find_device('oclgrind')\n"
         "a, b = np.random.default_rng(0).random((2, 8), dtype=np.float32)\n"

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from test_runtime_plan import copy_of, expected, two_kernels
+from test_runtime_executable import copy_of, expected, two_kernels
 
 from mdhnp.runtime import idle, launches
 from mdhnp.runtime import plan as plans

@@ -76,6 +76,15 @@ def _value(name: str, lanes: int) -> str:
     return vector_name("float" if name == "half" else name, lanes)
 
 
+def _is_wide(name: str, lanes: int) -> bool:
+    """Whether a vector takes more than 64 bytes.
+
+    A function that is not inlined must not take one: LLVM 14 (PoCL 3.0) passes it in two registers of 64 bytes, and
+    the function reads four of 32, on processors where it prefers those.
+    """
+    return lanes * (8 if name in ("long", "ulong", "double") else 4) > 64
+
+
 def _exchange(kind: str, lanes: int, n: int, distance: int) -> str:
     """Row n's lanes with the bit `distance` and row n + distance's without it change places.
 
@@ -192,6 +201,7 @@ class Helpers:
         function, kind = f"{short}{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
         tests = [f"n {'<=' if rest else '>'} {lane}" for lane in range(lanes)]
         count = f"{lanes} - n" if rest else "n"
+        static = "static inline __attribute__((always_inline))" if _is_wide(name, lanes) else self._static
         if name == "half":
             whole = f"vstore_half{lanes}_rte(v, 0, p)"
             parts = ""
@@ -201,7 +211,7 @@ class Helpers:
             parts = f"  if (s == 1) {{ {self._halves(name, lanes, space, rest)} return; }}\n"
             items = " ".join(f"if ({test}) p[{n} * s] = v.s{n:x};" for n, test in enumerate(tests))
         self._texts[function] = (
-            f"{self._static} void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
+            f"{static} void {function}({space} {name} *p, {self._index} s, {self._index} n, {kind} v)\n"
             f"{{ const {self._index} m = {count};\n  if (s == 1 && m >= {lanes}) {{ {whole}; return; }}\n"
             f"{parts}  {items} }}\n"
         )

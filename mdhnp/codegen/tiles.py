@@ -121,7 +121,7 @@ def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Linear]) -> tuple[l
     for axis, size in enumerate(layout.view.shape):
         index = layout.view.accesses[0][axis]
         low, high = _range(nest, index, layout, axis)
-        if low < 0 or (nest.general and min(index.coefficients) < 0):
+        if low < 0 or (nest.general and any(c < 0 for c in index.coefficients)):
             before.append(corner[axis].at_least(0))
         if high >= size or nest.general:
             beyond[axis] = corner[axis].at_most(nest.last(layout.view, axis) + (1 - layout.extents[axis]))
