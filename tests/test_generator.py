@@ -267,6 +267,8 @@ BEYOND = [np.nan, np.inf, -np.inf, 1e20, -1e20, 2.0**63, 2.0**64, 3e9, -3e9, 5e9
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("source", ["f2", "f4", "f8"])
 def test_conversions_beyond_the_range(device: Device, source: str, lanes: int) -> None:
+    if device.kind == "gpu":
+        pytest.skip("NumPy leaves these to the processor, and GPUs give the nearest number that there is")
     types = [t for t in DTYPES if t.kind in "iu"]
     with np.errstate(all="ignore"):
         x = np.array(BEYOND * 4, source)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from test_runtime_executable import copy_of, expected, two_kernels
 
+from mdhnp.runtime import executable as executables
 from mdhnp.runtime import idle, launches
-from mdhnp.runtime import plan as plans
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.idle import Account
@@ -148,10 +148,10 @@ def test_a_child_counts_its_own_states_only(device: Device, account: Account, mo
     monkeypatch.setattr(launches, "memory_for", DeviceBuffers)
     plan = make_plan(device)
     account.most = plan._nbytes
-    monkeypatch.setattr(plans, "_alive", {0: weakref.ref(plan)})
-    monkeypatch.setattr(plans, "_abandoned", [])
-    plans._after_fork_in_child()
-    assert [len(states) for states in plans._abandoned] == [1]
+    monkeypatch.setattr(executables, "_alive", {0: weakref.ref(plan)})
+    monkeypatch.setattr(executables, "_abandoned", [])
+    executables._after_fork_in_child()
+    assert [len(states) for states in executables._abandoned] == [1]
     call(plan)
     assert kept(plan) == plan._nbytes
     assert idle.account(device) is not account
