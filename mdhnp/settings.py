@@ -5,11 +5,13 @@ no more than two dictionaries are asked.
 """
 
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from math import isfinite
 from typing import Any, Literal, get_args
 
@@ -42,6 +44,10 @@ class Mode:
 
 _mode = lru_cache(Mode)
 _MODE = tuple(Mode.__dataclass_fields__)
+for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise)):
+    _mode(*_each)  # now, when no two threads can make one
+
+_changing = threading.RLock()  # reentrant, for finalizers and signal handlers that change settings
 
 
 class _Block:
@@ -157,7 +163,9 @@ class Config:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _DEFAULTS:
             raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")
-        self._set({**self._process, name: _checked(name, value, f"config.{name}")})
+        checked = _checked(name, value, f"config.{name}")
+        with _changing:
+            self._set({**self._process, name: checked})
 
     def __repr__(self) -> str:
         return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS)})"
@@ -193,3 +201,12 @@ def _checked(name: str, value: Any, where: str) -> Any:
 
 
 config = Config(os.environ)
+
+
+def _after_fork_in_child() -> None:
+    global _changing  # noqa: PLW0603
+    _changing = threading.RLock()  # a thread that is not here may hold the old one
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

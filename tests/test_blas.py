@@ -114,3 +114,11 @@ def test_fallback(dtype):
     assert all(fallback_counts()[f] == before.get(f, 0) + 1 for f in ("gemv", "gemm"))
     with config(fallback="error"), pytest.raises(TypeError, match="gemv: operand 0 has dtype"):
         gemv(a, x)
+
+
+@pytest.mark.parametrize("beta", [0, 2.0])
+def test_sums_of_nothing_are_added(device, beta):
+    c = np.arange(6.0).reshape(2, 3)
+    found = gemm(np.ones((2, 0)), np.ones((0, 3)), c, beta=beta)
+    np.testing.assert_array_equal(found, beta * c)
+    np.testing.assert_array_equal(gemv(np.ones((2, 0)), np.ones(0), c[:, 0], beta=beta), beta * c[:, 0])

@@ -20,7 +20,7 @@ from mdhnp.calls import Described, Routine, call, improve
 from mdhnp.calls import make as making
 from mdhnp.calls import observe as observing
 from mdhnp.calls import store as storing
-from mdhnp.calls.entry import Made
+from mdhnp.calls.entry import Entry, Made
 from mdhnp.calls.observe import observe
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import entries, forget, store
@@ -211,6 +211,54 @@ def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
                 np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
     assert len(made) == 1
     assert [plan.origins for plan, _ in seen] == [("general",)] * 4
+
+
+def test_warnings_as_errors_do_not_take_a_call_s_result(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(improve, "_COMPILING", 0.0)
+    monkeypatch.setattr(making, "_for_its_sizes", lambda *_: (_ for _ in ()).throw(RuntimeError("no")))
+    a = np.ones((3, 4), np.float32)
+    with mdhnp.config(specialise="auto", tuning="off"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(mdhnp.matmul(a, a.T), 4)
+
+
+def test_warnings_are_about_the_user_s_line(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(improve, "_COMPILING", 0.0)
+    monkeypatch.setattr(making, "_for_its_sizes", lambda *_: (_ for _ in ()).throw(RuntimeError("no")))
+    a = np.ones((3, 4), np.float32)
+    for call_it in (lambda: mdhnp.matmul(a, a.T), lambda: mdhnp.einsum("ij,jk,kl", a[:2], a.T, a)):
+        with mdhnp.config(specialise="auto", tuning="off"), pytest.warns(RuntimeWarning) as caught:
+            call_it()
+        assert {w.filename for w in caught} == {__file__}
+
+
+def test_one_caller_improves_while_others_go_on() -> None:
+    """Calls that come meanwhile run the old plan, and do not look for a better one as well."""
+
+    class Constant:
+        def __init__(self, value: int) -> None:
+            self.results = (np.full(2, value),)
+
+        def run(self, arrays: Any) -> Any:
+            return self.results
+
+    class Watcher:
+        asked = 0
+
+        def is_due(self, seconds: float) -> bool:
+            return True
+
+        def better(self, entry: Entry) -> Made:
+            Watcher.asked += 1
+            assert [entry.run(()).tolist() for _ in range(3)] == [[1, 1]] * 3
+            return Made(Constant(2))
+
+        def anew(self) -> Any:
+            return self
+
+    entry = Entry(Made(Constant(1), Watcher()), None, None)
+    assert [entry.run(()).tolist() for _ in range(3)] == [[1, 1], [2, 2], [2, 2]]
+    assert Watcher.asked == 1
 
 
 def test_ctrl_c_amid_a_better_kernel_s_compilation_puts_it_off(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -262,3 +262,33 @@ def test_foreign_arrays_have_their_way(case):
     a = Foreign()
     assert getattr(mdhnp, case[0])(*[a, np.ones((2, 2))][: len(case[1])]) == "its own"
     assert mdhnp.einsum("ij,jk", a, np.ones((2, 2))) == "its own"
+
+
+def test_arguments_that_are_equal_but_not_the_same_share_no_entry(device):
+    """Keys compare by equality: 0 is False, 1.0 is 1, and long is long long there."""
+    a, b = np.ones((3, 3)), np.ones((3, 3), np.int32)
+    for _ in range(2):
+        assert mdhnp.einsum("ij,jk,kl", a, a, a, optimize=False).sum() == 81
+        assert mdhnp.einsum("ij,jk,kl", a, a, a, optimize=True).sum() == 81
+        for wrong in (0, 1, {}, 2.0):
+            with pytest.raises(TypeError, match="optimize"):
+                mdhnp.einsum("ij,jk,kl", a, a, a, optimize=wrong)
+        assert mdhnp.trace(a, 1) == 2
+        assert mdhnp.tensordot(a, a, 1).shape == (3, 3)
+        for call in (lambda: mdhnp.trace(a, 1.0), lambda: mdhnp.tensordot(a, a, 1.0)):
+            with pytest.raises(TypeError, match="no integer"):
+                call()
+        with pytest.raises(TypeError, match=r"matmul: axes: 0\.0 is no integer"):
+            mdhnp.matmul(a, a, axes=[(0.0, 1), (0, 1), (0, 1)])
+    assert len({mdhnp.matmul(b, b, dtype=t).dtype.char for t in ("q", "l", "q")}) == 1
+
+
+@pytest.mark.parametrize("axes", [[0, 0], [0, 0, 0], [1, 1, 1], [-1, 0, -1]])
+def test_a_kept_axis_is_where_numpy_keeps_it(device, axes):
+    a, b = np.random.default_rng(0).random((2, 4, 4))
+    for keepdims in (True, False):
+        given = axes if keepdims or len(axes) == 2 else [*axes[:2], ()]
+        expected = np.vecdot(a, b, axes=given, keepdims=keepdims)
+        found = mdhnp.vecdot(a, b, axes=given, keepdims=keepdims)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        assert found.shape == expected.shape

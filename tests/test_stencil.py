@@ -1,8 +1,10 @@
 """Stencils against scipy.ndimage.correlate and NumPy's slices, on every device."""
 
+import gc
 import sys
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -271,6 +273,41 @@ def test_lambdas_of_a_loop_share_a_plan(monkeypatch: pytest.MonkeyPatch) -> None
     assert [calls.index(call) for call in calls] == [0, 0, 2, 3]
 
 
+def test_a_function_is_called_once_a_call_and_what_changes_is_seen(on: None) -> None:
+    """A function that refers to more than numbers is traced at each call, and only then."""
+    seen: list[float] = []
+
+    class Growing:
+        value = 0.0
+
+        def next(self) -> float:
+            self.value += 1
+            seen.append(self.value)
+            return self.value
+
+    growing, x = Growing(), np.ones(3)
+    for n in (1, 2, 3):
+        before = len(seen)
+        factor = len(seen) + 1.0
+        result = stencil(x, lambda p: p[0] * growing.next())
+        assert len(seen) - before <= 2  # the offsets, then the function of the values there
+        assert result.tolist() in ([factor] * 3, [factor + 1] * 3), n
+    Growing.value = 2.0
+    for _ in range(2):
+        same(stencil(x, lambda p: p[0] * Growing.value), 2 * x)
+
+
+def test_entries_keep_no_function_nor_what_it_holds(on: None) -> None:
+    def compute() -> ref[np.ndarray]:
+        held = np.ones(1000)
+        same(stencil(np.arange(4.0), lambda n: n[0] * float(held.size)), 1000 * np.arange(4.0))
+        return ref(held)
+
+    alive = compute()
+    gc.collect()
+    assert alive() is None
+
+
 def test_empty(on: None) -> None:
     a = np.zeros((0, 3), "f4")
     same(stencil(a, np.ones((2, 2)), "reflect"), a)
@@ -286,6 +323,7 @@ def test_empty(on: None) -> None:
         ((np.ones(3), np.ones(4)), ValueError, "smaller than the stencil"),
         ((np.ones(3), lambda n: n[-2] + n[1]), ValueError, "smaller than the stencil"),
         ((np.float64(1), [1]), ValueError, "a: has no axes"),
+        ((np.array(1.0), np.array(2.0)), ValueError, "a: has no axes"),
         ((np.ones(3), lambda n: 1.0), ValueError, "uses no neighbour"),
         ((np.ones(3, int), lambda n: n[1], "constant", 0.5), ValueError, "cval: 0.5"),
         ((np.ones(3, "u1"), lambda n: n[1], "constant", 256), ValueError, "cval: 256"),

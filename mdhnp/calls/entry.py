@@ -1,7 +1,6 @@
 """What a repeat call finds: the plan of a call, which gives way to better ones while it is in use."""
 
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, Self
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy.typing as npt
 
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.request import array
+from mdhnp.warning import warn
 
 __all__ = ["Entry", "InSteps", "Made", "Watcher"]
 
@@ -58,7 +57,7 @@ class Entry:
         Drops the entry when the object dies that alone makes this call.
     """
 
-    __slots__ = ("_give", "_take", "_watcher", "owner", "plan")
+    __slots__ = ("_give", "_take", "_watching", "owner", "plan")
 
     def __init__(
         self,
@@ -73,38 +72,40 @@ class Entry:
     def put(self, made: Made) -> None:
         """Use another plan from now on."""
         # In this order: a call in another thread may measure the old plan for the new watcher, but misses no watcher.
-        self.plan, self._watcher, _ = made
+        self.plan = made.plan
+        self._watching = [] if made.watcher is None else [made.watcher]
 
     def run(self, operands: Sequence[Array]) -> Any:
         """Make the call again, with operands of the same layouts."""
         arrays = operands if self._take is None else self._take(operands)
-        if (watcher := self._watcher) is None:
+        watching = self._watching
+        if not watching:
             found = self.plan.run(arrays)
         else:
             begin = time.perf_counter()
             found = self.plan.run(arrays)
-            if watcher.is_due(time.perf_counter() - begin):
-                self._improve(watcher)
+            self._watch(watching, time.perf_counter() - begin)
         if self._give is not None:
             return self._give(found)
         only = found[0]
         return only if only.ndim else only[()]
 
-    def _improve(self, watcher: Watcher) -> None:
-        """Put a better plan in place of the one in use. Whatever goes wrong, the call has its result."""
-        kept = self.plan
-        self.put(Made(kept))  # other threads' calls go on meanwhile
+    def _watch(self, watching: list[Watcher], seconds: float) -> None:
+        """Tell the watcher, and put a better plan in place when that pays. The call has its result, come what may."""
+        try:
+            watcher = watching[0]
+            if not watcher.is_due(seconds):
+                return
+            watching.pop()  # whoever takes the watcher improves; calls of other threads go on meanwhile
+        except IndexError:  # another thread took it
+            return
         try:
             if (made := watcher.better(self)) is not None:
                 self.put(made)
         except Exception as error:
-            warnings.warn(
-                f"a call keeps the kernels it has, since better ones could not be made: {error}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+            warn(f"a call keeps the kernels it has, since better ones could not be made: {error}")
         except BaseException:  # Ctrl-C: at another time
-            self.put(Made(kept, watcher.anew()))
+            self._watching = [watcher.anew()]
             raise
 
 
@@ -119,5 +120,5 @@ class InSteps:
         left = list(arrays)
         for positions, entry in self._steps:
             chosen = [left.pop(p) for p in positions]
-            left.append(array((entry.run(tuple(chosen[::-1])),)))
+            left.append(entry.run(tuple(chosen[::-1])))
         return tuple(left)

@@ -4,7 +4,6 @@ Each function asks one folder. It must not know how plans are found again.
 """
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -31,6 +30,7 @@ from mdhnp.schedule.default import default
 from mdhnp.settings import config
 from mdhnp.tuning.lookup import Found, tuned_for, untuned_for
 from mdhnp.tuning.policy import search
+from mdhnp.warning import warn
 
 __all__ = ["NoDoublePrecision", "make"]
 
@@ -148,7 +148,7 @@ def _own_kernels(request: Request, choice: Choice, staged: Sequence[Stage], tune
         if [f.schedule for f in safe] == [f.schedule for f in found]:
             raise
         if not isinstance(error, IllegalSchedule):
-            warnings.warn(f"tuned kernels could not be used: {error}", RuntimeWarning, stacklevel=2)
+            warn(f"tuned kernels could not be used: {error}")
         return _plan(request, choice, safe, generate(staged, [f.schedule for f in safe], device.caps, _default))
 
 

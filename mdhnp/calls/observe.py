@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["note", "observe"]
 
-_Seen = "list[tuple[Leaf, Sequence[npt.NDArray[Any]]]]"
-
 #: Blocks open in any thread: as long as there are none, no call asks for its own.
 blocks = 0
 _counting = threading.RLock()  # reentrant, for finalizers that open one

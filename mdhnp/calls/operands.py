@@ -4,8 +4,6 @@ Takes what a user passes for an array and gives ndarrays that a kernel can addre
 with such a reason go to NumPy here and nowhere else, and are counted. It must not know what is computed.
 """
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, cast
@@ -13,6 +11,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.calls.counts import Counts
 from mdhnp.settings import config
 
 __all__ = [
@@ -21,6 +20,7 @@ __all__ = [
     "check_casts",
     "check_order",
     "deliver",
+    "exact_type",
     "fallback",
     "fallback_counts",
     "fits",
@@ -43,14 +43,12 @@ SUPPORTED = frozenset(
 #: Whether NumPy's calls come here, in this thread or task: what `mdhnp.patch` sets.
 routing: ContextVar[bool] = ContextVar("mdhnp_routing", default=False)
 
-_counts: Counter[str] = Counter()
-_counting = threading.Lock()
+_counts = Counts()
 
 
 def fallback_counts() -> dict[str, int]:
     """Give the number of calls that NumPy computed in this process, by function."""
-    with _counting:
-        return dict(_counts)
+    return _counts.all()
 
 
 def fallback(function: str, reason: str, compute: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -63,8 +61,7 @@ def fallback(function: str, reason: str, compute: Callable[..., Any], *arguments
     """
     if config.fallback == "error":
         raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; allow NumPy to, or convert it")
-    with _counting:
-        _counts[function] += 1
+    _counts.of(function).calls += 1
     token = routing.set(False)
     try:
         return compute(*arguments, **keywords)
@@ -131,6 +128,15 @@ def left_to_numpy(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str
         return None
     common = np.result_type(*(a.dtype for a in arrays), *(t for t in dtypes if t is not None))
     return f"the common type is {common}" if common.char in "dD" else None
+
+
+def exact_type(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
+    """Give a type that a call names: long for long long, which equals it in a key, but is not the same."""
+    wanted = None if dtype is None else np.dtype(dtype)
+    return _LONG.get(wanted.char, wanted) if wanted is not None and wanted.isnative else wanted
+
+
+_LONG = {char: np.dtype(np.dtype(char).str) for char in "qQ"}
 
 
 def check_order(order: str | None, arrays: Iterable[Array]) -> Literal["C", "F", "K"]:

@@ -1,7 +1,8 @@
 """The plans: how a computation is run, each by one method, `run`.
 
 A plan takes arrays of the layouts it was made for, and gives new C-contiguous ones, one an output of its MDH. Those
-that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the others run them.
+that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the others run them (`InParts`, and `InSteps` of
+`entry.py`, whose steps are entries).
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import observe
+from mdhnp.calls.counts import Count, Counts
 from mdhnp.codegen.program import Program
 from mdhnp.mdh import MdHom, Part, interpret
 from mdhnp.placement.choice import Choice
@@ -22,7 +24,7 @@ from mdhnp.runtime.executable import Executable
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.lookup import Origin
 
-__all__ = ["ByNumpy", "Count", "InParts", "Kernels", "Leaf", "Nothing", "Plan", "host_counts"]
+__all__ = ["ByNumpy", "InParts", "Kernels", "Leaf", "Nothing", "Plan", "host_counts"]
 
 Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
@@ -70,16 +72,7 @@ class Nothing(Leaf):
         return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
 
 
-class Count:
-    """Calls of one function that NumPy computed. Without a lock, for which a signal handler's call would wait."""
-
-    __slots__ = ("calls",)
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-
-_counts: dict[str, Count] = {}
+_counts = Counts()
 
 
 def host_counts() -> dict[str, int]:
@@ -96,7 +89,7 @@ def host_counts() -> dict[str, int]:
     >>> mdhnp.host_counts()["matmul"] > 0
     True
     """
-    return {function: count.calls for function, count in list(_counts.items())}
+    return _counts.all()
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,7 @@ class ByNumpy(Leaf):
     @classmethod
     def of(cls, name: str, mdhom: MdHom, device: Device, choice: Choice, function: NumpyFunction) -> "ByNumpy":
         """Make the plan; calls are counted under the name of the public function."""
-        return cls(mdhom, device, choice, function, _counts.setdefault(name, Count()))
+        return cls(mdhom, device, choice, function, _counts.of(name))
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Let NumPy compute."""

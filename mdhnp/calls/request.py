@@ -80,7 +80,8 @@ class Routine:
     describe : callable
         From arrays and the call's other arguments to what it computes. Called where no plan is found.
     numpy : callable, optional
-        Computes what kernels cannot, from operands and arguments as given. Without one such calls are TypeErrors.
+        Computes what kernels cannot, from operands as given, then the other arguments as `describe` takes them. Without
+        one such calls are TypeErrors.
     convert : callable
         Gives arrays that kernels can address in place of the operands, where there are such arrays.
     """

@@ -1,7 +1,7 @@
 """`einsum`: NumPy's einsum, from its arguments to labelled axes.
 
-Takes subscripts and array-likes, gives NumPy's result as a new array. A repeat call does no more here than look at its
-operands' types. It must not know devices.
+Takes subscripts and array-likes, gives NumPy's result as a new array. A repeat call does no more here than read its
+arguments. It must not know devices.
 """
 
 import string
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, foreign, output
+from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
 from mdhnp.frontend.contraction import parse
 from mdhnp.frontend.pairwise import contracted, hashable, keep_order
 
@@ -82,14 +82,12 @@ def einsum(
     array([[ 3.,  3.],
            [12., 12.]])
     """
-    if isinstance(subscripts, bytes):
-        subscripts = subscripts.decode("ascii")
-    elif not isinstance(subscripts, str):
-        subscripts, operands = _from_sublists((subscripts, *operands))
+    if type(subscripts) is not str:
+        subscripts, operands = _read(subscripts, operands)
     path = optimize if type(optimize) is str else hashable(optimize)
     if out is None and dtype is None and order == "K" and casting == "safe":
         return call((_EINSUM, subscripts, path), operands)
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = exact_type(dtype)
     target = output("einsum", out)
     to = None if target is None else (target.ndim, target.dtype)
     given: dict[str, Any] = {"out": out, "order": order, "casting": casting}
@@ -146,6 +144,13 @@ def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
 
 
 _EINSUM = Routine("einsum", _describe, _numpys, _converted)
+
+
+def _read(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Read subscripts that are bytes, text of another type, or lists."""
+    if isinstance(subscripts, bytes):
+        return subscripts.decode("ascii"), operands
+    return (str(subscripts), operands) if isinstance(subscripts, str) else _from_sublists((subscripts, *operands))
 
 
 def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

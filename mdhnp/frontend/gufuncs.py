@@ -6,7 +6,6 @@ array-likes, gives new arrays. It must not know devices.
 
 from collections.abc import Sequence
 from functools import partial
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, fallback, output
+from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, fallback, output
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
+from mdhnp.frontend.products import integer
 from mdhnp.mdh import MdHom
 
 __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
@@ -233,7 +233,7 @@ def _call(
             raise ValueError(f"{name}: out has {len(out)} entries for one result")
         out = out[0]
     target = output(name, out)
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = exact_type(dtype)
     to = None if target is None else target.dtype
     what = (routine, wanted, order, casting, _whole(name, axes), bool(keepdims), to)
     result = call(what, operands, dtypes=(wanted,), numpy=numpys)
@@ -247,7 +247,7 @@ def _call(
 def _deliver(function: str, result: Array, target: Array, place: tuple[int, ...]) -> Array:
     """Put a result with its core's axes at the end into `out`, where they have other places."""
     last = tuple(range(-len(place), 0))
-    view = np.moveaxis(target, place, last) if target.ndim >= result.ndim else target
+    view = target if place == last or target.ndim < result.ndim else np.moveaxis(target, place, last)
     if view.shape[view.ndim - len(place) :] != result.shape[result.ndim - len(place) :]:
         raise ValueError(f"{function}: out of shape {target.shape} does not fit a result of shape {result.shape}")
     deliver(function, result, view)
@@ -274,8 +274,10 @@ def _describe(
     check_casts(f"ufunc {function!r}", arrays, common, to, casting)
     *places, place = _places(function, cores, ndims, axes, keepdims)
 
-    def take(arrays: Sequence[Array]) -> tuple[Array, ...]:
+    def take(arrays: Sequence[Array]) -> Sequence[Array]:
         """Move the axes of the operands' cores to the end."""
+        if axes is None:
+            return arrays
         return tuple([np.moveaxis(a, at, range(-len(at), 0)) for a, at in zip(arrays, places, strict=True)])
 
     def give(found: Sequence[Any]) -> Any:
@@ -283,9 +285,12 @@ def _describe(
         result = np.asarray(found[0])
         result = result.T if fortran else result
         result = result[..., np.newaxis] if keepdims else result
-        return result if to is not None else deliver(function, np.moveaxis(result, range(-len(place), 0), place))
+        if to is not None:
+            return result
+        return deliver(function, result if axes is None else np.moveaxis(result, range(-len(place), 0), place))
 
-    return Described(_build(function, cores, take(arrays), common, fortran), take, give)
+    h = _build(function, cores, take(arrays), common, fortran)
+    return Described(h, None if axes is None else take, give)
 
 
 def _cores(function: str, ndims: Sequence[int]) -> Terms:
@@ -305,7 +310,8 @@ def _whole(function: str, axes: Any) -> Any:
         return None
     if not isinstance(axes, list):
         raise TypeError(f"{function}: axes must be a list, not {type(axes).__name__}")
-    return tuple([tuple(map(index, entry)) if isinstance(entry, tuple) else index(entry) for entry in axes])
+    name = f"{function}: axes"
+    return tuple([tuple([integer(name, n) for n in e]) if isinstance(e, tuple) else integer(name, e) for e in axes])
 
 
 def _places(
@@ -317,7 +323,7 @@ def _places(
     if axes is None:
         return tuple(tuple(range(-count, 0)) for count in counts)
     if len(axes) == 2 and kept == keepdims:
-        axes = [*axes, axes[0] if keepdims else ()]
+        axes = [*axes, -1 if keepdims else ()]  # as NumPy: the axis that is kept is the last one
     if len(axes) != 3:
         raise ValueError(f"{function}: axes has {len(axes)} entries, one for each operand and the result is needed")
     stacked = max(ndim - len(core) for ndim, core in zip(ndims, cores, strict=True))

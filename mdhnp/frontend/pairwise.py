@@ -75,8 +75,10 @@ def _stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 def hashable(optimize: Any) -> Any:
     """Make what to find a path by hashable; an explicit path loses NumPy's mark."""
-    if not isinstance(optimize, tuple | list):
+    if optimize is None or isinstance(optimize, bool | str):
         return optimize
+    if not isinstance(optimize, tuple | list):
+        raise TypeError(f"einsum: optimize is True, False, a method's name or a path, not {optimize!r}")
     steps = optimize[1:] if optimize and isinstance(optimize[0], str) and optimize[0] == "einsum_path" else optimize
     return tuple(tuple(step) if isinstance(step, list) else step for step in steps)
 

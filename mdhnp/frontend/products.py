@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import check_casts, deliver, output
+from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import contraction
 from mdhnp.mdh import MdHom
@@ -231,7 +231,7 @@ def trace(
     6
     """
     target = output("trace", out)
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = exact_type(dtype)
     places = [integer(f"trace: {name}", n) for name, n in (("offset", offset), ("axis1", axis1), ("axis2", axis2))]
     what = (_TRACE, *places, wanted)
     if target is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -153,7 +154,8 @@ def _dim_names(rank: int, letters: str) -> tuple[str, ...]:
 
 def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
     """Make a call with weights: at once if they are of the array's type, and that needs no conversion."""
-    if type(a) is np.ndarray and type(weights) is np.ndarray and a.dtype is weights.dtype and a.dtype.char in "fd":
+    alike = type(a) is np.ndarray and type(weights) is np.ndarray and a.dtype is weights.dtype
+    if alike and a.dtype.char in "fd" and a.ndim:
         array, result = a, a.dtype
     else:
         array, weights = _array(a), np.asarray(weights)
@@ -273,26 +275,35 @@ def _reduction(
 
 
 @dataclass(frozen=True)
-class _Neighbourhood:
-    """A function of neighbours; two are equal if they compute the same."""
+class _Known:
+    """A function of neighbours whose code and numbers fix what it computes: two of the same identity are equal.
+
+    The function is held weakly, since entries outlive it.
+    """
 
     identity: Hashable
-    function: Callable[..., Any] = field(compare=False)
+    function: "ref[Callable[..., Any]]" = field(compare=False)
 
 
 def _of_function(array: npt.NDArray[Any], function: Callable[..., Any], mode: str, cval: float) -> Any:
     if mode == "constant" and not _holds(array.dtype, cval):
         raise ValueError(f"cval: {cval} is no {array.dtype}; convert the array first")
-    known = identity(function) or trace_neighbours(function, array.dtype, array.ndim)
-    return call((_FUNCTION, _Neighbourhood(known, function), mode, _fill(array, mode, cval)), (array,))
+    known = identity(function)
+    # What else a function refers to may change: what it computes now is traced at each call.
+    traced = trace_neighbours(function, array.dtype, array.ndim) if known is None else None
+    computed = traced or _Known(known, ref(function))
+    return call((_FUNCTION, computed, mode, _fill(array, mode, cval)), (array,))
 
 
 def _describe_function(
-    arrays: Sequence[npt.NDArray[Any]], neighbourhood: _Neighbourhood, mode: str, fill: str
+    arrays: Sequence[npt.NDArray[Any]], computed: _Known | tuple[tuple[Offset, ...], Function], mode: str, fill: str
 ) -> Described:
     (array,) = arrays
-    traced = trace_neighbours(neighbourhood.function, array.dtype, array.ndim)
-    return Described(_points(array, *traced, mode, fill), None, results)
+    if isinstance(computed, _Known):
+        function = computed.function()
+        assert function is not None  # it is being called
+        computed = trace_neighbours(function, array.dtype, array.ndim)
+    return Described(_points(array, *computed, mode, fill), None, results)
 
 
 _WEIGHTS = Routine("stencil", _describe_few)

@@ -62,10 +62,8 @@ def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
             fold = _reduce if combine.kind == "pw" else _scan
             values = fold(values, dim, combine.operator)
     if h.finish is not None:
-        kept = [
-            g[tuple(slice(0, 1) if h.combine[d].kind == "pw" else slice(None) for d in range(h.rank))] for g in grid
-        ]
         final = tuple(n if c.kind != "pw" else 1 for n, c in zip(h.extents, h.combine, strict=True))
+        kept = np.meshgrid(*(np.arange(n) for n in final), indexing="ij", sparse=True) if h.rank else []
         values = _apply(h, h.finish, values, final, given, kept)
     stored = [_store(h, view, value) for view, value in zip(h.outputs, values, strict=True)]
     return stored[0] if len(stored) == 1 else tuple(stored)
@@ -77,7 +75,11 @@ def _apply(
     """Apply a function to `first` and all accesses at every point; where there is none, only types matter."""
     if 0 in shape:
         return [np.empty(shape, t) for t in function.dtypes]
-    loaded = [_load(h.inputs[n], h.inputs[n].accesses[a], given[n], grid) for n, a in h.accesses]
+    used = function.used_parameters()
+    loaded = [
+        _load(h.inputs[n], h.inputs[n].accesses[a], given[n], grid) if p in used else None
+        for p, (n, a) in enumerate(h.accesses, start=len(first))
+    ]
     return [np.broadcast_to(v, shape).copy() for v in function.evaluate([*first, *loaded], grid)]
 
 

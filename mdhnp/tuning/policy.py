@@ -2,7 +2,6 @@
 
 import os
 import threading
-import warnings
 from collections.abc import Sequence
 
 from mdhnp.mdh import MdHom
@@ -10,6 +9,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.settings import config
 from mdhnp.tuning.lookup import tuned_for
 from mdhnp.tuning.search.session import tune_stage
+from mdhnp.warning import warn
 
 __all__ = ["search"]
 
@@ -46,7 +46,7 @@ def search(untuned: Sequence[MdHom], device: Device, evaluations: int | None, *,
     try:
         return _search(untuned, device, evaluations)
     except Exception as error:  # whatever keeps a call from being tuned must not keep it from running
-        warnings.warn(f"a call could not be tuned: {error}", RuntimeWarning, stacklevel=5)
+        warn(f"a call could not be tuned: {error}")
         return True
     finally:
         _searcher = None
