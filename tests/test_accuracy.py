@@ -32,6 +32,9 @@ def error(result, exact) -> float:
         ("ij,jk->ik", [(60, 1797), (1797, 64)]),
         ("ij,j->i", [(4, 500_009), (500_009,)]),
         ("ji,j->i", [(70_001, 40), (70_001,)]),
+        ("ab,ecb->a", [(30, 301), (40, 50, 301)]),
+        ("eab,ed->a", [(300, 20, 101), (300, 1003)]),
+        ("d,cab->", [(10_007,), (30, 40, 50)]),
     ],
 )
 def test_sums_are_as_accurate_as_numpy(device: Device, subscripts: str, shapes, data: str):

@@ -7,6 +7,6 @@ seen before; `observe.py` lets others look on.
 """
 
 from mdhnp.calls.call import call
-from mdhnp.calls.request import Described, Routine, Step
+from mdhnp.calls.request import Described, Routine
 
-__all__ = ["Described", "Routine", "Step", "call"]
+__all__ = ["Described", "Routine", "call"]

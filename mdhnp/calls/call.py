@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdhnp.calls.operands import fallback, left_to_numpy, unsupported
-from mdhnp.calls.request import Described, Request, Routine, Step, array
+from mdhnp.calls.request import Described, Request, Routine
 from mdhnp.calls.store import entries, find, key_of, store
+from mdhnp.mdh import Step, least_work
 from mdhnp.settings import Mode, config
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -91,24 +92,32 @@ def _first(
 
 def _made(what: tuple[Any, ...], arrays: tuple[Any, ...], device: "Device", mode: Mode) -> "tuple[Entry, bool]":
     """Describe and plan a call."""
-    from mdhnp.calls.entry import Entry, InSteps, Made
+    from mdhnp.calls.entry import Entry
 
     routine: Routine = what[0]
     described = routine.describe(arrays, *what[1:])
     if not isinstance(described, Described):
         described = Described(described)
-    if isinstance(described.mdhom, tuple):
-        made = [_planned(routine, step, device, mode) for step in described.mdhom]
-        plan = InSteps([(s.positions, Entry(m, None, array)) for s, m in zip(described.mdhom, made, strict=True)])
-        whole = Made(plan, kept=all(m.kept for m in made))
-    else:
-        inputs = arrays if described.take is None else described.take(arrays)
-        whole = _planned(routine, Step((), described.mdhom, tuple(inputs)), device, mode)
-    return Entry(whole, described.take, described.give), whole.kept
+    inputs = arrays if described.take is None else tuple(described.take(arrays))
+    whole = described.mdhom
+    steps = whole if isinstance(whole, tuple) else (Step(whole, tuple(range(len(inputs)))),)
+    made = _planned(routine, least_work(steps, len(inputs)), inputs, device, mode)
+    return Entry(made, described.take, described.give), made.kept
 
 
-def _planned(routine: Routine, step: Step, device: "Device", mode: Mode) -> "Made":
+def _planned(routine: Routine, steps: Sequence[Step], arrays: tuple[Any, ...], device: "Device", mode: Mode) -> "Made":
+    """Make the plans of all steps."""
+    from mdhnp.calls.entry import Entry, InSteps, Made
     from mdhnp.calls.make import make
     from mdhnp.runtime.memory import Layout
 
-    return make(Request(routine.name, step.mdhom, tuple(map(Layout.of, step.arrays)), device, mode))
+    layouts = [Layout.of(a) for a in arrays]
+    found = []
+    for step in steps:
+        view = step.mdhom.outputs[0]
+        found.append(make(Request(routine.name, step.mdhom, tuple(layouts[p] for p in step.inputs), device, mode)))
+        layouts.append(Layout(view.shape, tuple(view.dtype.itemsize * s for s in view.strides), view.dtype.itemsize))
+    if len(found) == 1:
+        return found[0]
+    entries = [(step.inputs, Entry(made, None, tuple)) for step, made in zip(steps, found, strict=True)]
+    return Made(InSteps(entries, len(arrays)), kept=all(made.kept for made in found))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy.typing as npt
 
 from mdhnp.calls.plans import Plan
+from mdhnp.calls.request import array
 from mdhnp.warning import warn
 
 __all__ = ["Entry", "InSteps", "Made", "Watcher"]
@@ -110,15 +111,29 @@ class Entry:
 
 
 class InSteps:
-    """Several computations one after the other, on operands and on what earlier ones gave."""
+    """Several computations one after the other, on arrays and on what earlier ones gave.
 
-    def __init__(self, steps: Sequence[tuple[tuple[int, ...], Entry]]) -> None:
-        self._steps = tuple(steps)
+    Parameters
+    ----------
+    steps : sequence of (tuple of int, Entry)
+        Where the inputs of each are among the arrays, which the first results of those before it follow; and what
+        gives all of its results.
+    arrays : int
+        Number of arrays.
+    """
+
+    def __init__(self, steps: Sequence[tuple[tuple[int, ...], Entry]], arrays: int) -> None:
+        last = {p: n for n, (positions, _) in enumerate(steps) for p in positions if p >= arrays}
+        done = [tuple(p for p, at in last.items() if at == n) for n in range(len(steps))]
+        self._steps = tuple((*step, used) for step, used in zip(steps, done, strict=True))
 
     def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
-        """Compute all of them; each takes its inputs out of the list, and appends its result."""
-        left = list(arrays)
-        for positions, entry in self._steps:
-            chosen = [left.pop(p) for p in positions]
-            left.append(entry.run(tuple(chosen[::-1])))
-        return tuple(left)
+        """Compute all of them; a temporary goes when it was read for the last time."""
+        values: list[Any] = list(arrays)
+        found: tuple[Any, ...] = ()
+        for positions, entry, used in self._steps:
+            found = entry.run(tuple(values[p] for p in positions))
+            for p in used:
+                values[p] = None
+            values.append(array(found))
+        return found

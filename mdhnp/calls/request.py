@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls.operands import addressable
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import MdHom, Step
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.devices import Device
     from mdhnp.runtime.memory import Layout
 
-__all__ = ["Described", "Routine", "Request", "Step", "array", "results"]
+__all__ = ["Described", "Routine", "Request", "array", "results"]
 
 Array = npt.NDArray[Any]
 
@@ -28,25 +28,6 @@ def array(found: Sequence[Any]) -> Any:
 def results(found: Sequence[Any]) -> Any:
     """Give the only result as an array, or a tuple of several."""
     return array(found) if len(found) == 1 else tuple(found)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One of several MDHs that a call computes one after the other.
-
-    Attributes
-    ----------
-    positions : tuple of int
-        Of its inputs, in the list of arrays that remain: taken out from the last to the first; its result is appended.
-    mdhom : MdHom
-        What it computes, of one result.
-    arrays : tuple of ndarray
-        Arrays of its inputs' layouts.
-    """
-
-    positions: tuple[int, ...]
-    mdhom: MdHom
-    arrays: tuple[Array, ...]
 
 
 @dataclass(frozen=True)

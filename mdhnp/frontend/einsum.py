@@ -52,8 +52,9 @@ def einsum(
         Which conversions to `dtype` and to `out` are allowed.
     optimize : bool, str, or path
         In which order more than two operands are contracted: "auto" and True let opt_einsum choose, a name or a path as
-        in ``numpy.einsum`` is handed to it, False computes all operands in one kernel without temporaries. As in
-        NumPy, an `out` without axes takes results of any type if `optimize` is given and not False.
+        in ``numpy.einsum`` is handed to it, False multiplies all of them at once. However that is, an axis that one
+        operand has alone is summed first where that saves time, into an array no larger than the operand. As in NumPy,
+        an `out` without axes takes results of any type if `optimize` is given and not False.
 
     Returns
     -------

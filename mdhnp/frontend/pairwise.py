@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls import Step
 from mdhnp.frontend.contraction import Terms, contraction, extents
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import MdHom, Step
 
 __all__ = ["contracted", "hashable", "keep_order"]
 
 Array = npt.NDArray[Any]
 
-#: What to take out of the list that results are appended to (last first), its terms, and the result's labels.
+#: Where a contraction's operands are among all, which the results of those before it follow; its terms, its labels.
 _Positions = tuple[tuple[int, ...], Terms, str]
 
 
@@ -54,16 +53,15 @@ def contracted(
     """
     if len(arrays) < 3 or optimize is False or optimize is None:
         return contraction(terms, output, arrays, dtype)
-    left = list(arrays)
+    values = list(arrays)
     # Temporaries of float16 operands are float32, as all of it would be in one kernel.
     computed = np.dtype(np.float32) if dtype == np.float16 else dtype
     steps = []
     for positions, now, kept in _steps(terms, output, tuple(a.shape for a in arrays), optimize):
-        chosen = tuple(left.pop(p) for p in positions)[::-1]
-        h = contraction(now, kept, chosen, computed)
-        steps.append(Step(positions, h, chosen))
+        h = contraction(now, kept, [values[p] for p in positions], computed)
+        steps.append(Step(h, positions))
         (view,) = h.outputs
-        left.append(_stand_in(view.shape, view.dtype))
+        values.append(_stand_in(view.shape, view.dtype))
     return tuple(steps)
 
 
@@ -93,19 +91,24 @@ def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], metho
         path = method
     else:
         name, limit = method if isinstance(method, tuple) else (method, None)
-        equation = f"{','.join(terms)}->{output}"
-        path, _ = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=name, memory_limit=limit)
-    left = list(terms)
-    steps = []
+        # Axes that one operand has alone are summed before any product (mdhnp/mdh/least_work.py): they cost none.
+        pairs = [list(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
+        shared = [[(c, n) for c, n in own if c in output or sum(c in t for t in terms) > 1] for own in pairs]
+        equation = f"{','.join(''.join(c for c, _ in own) for own in shared)}->{output}"
+        rest = [tuple(n for _, n in own) for own in shared]
+        path, _ = opt_einsum.contract_path(equation, *rest, shapes=True, optimize=name, memory_limit=limit)
+    left = list(enumerate(terms))
+    steps: list[_Positions] = []
     for positions in path:
-        order = tuple(sorted(positions, reverse=True))
-        if not order or order[0] >= len(left) or order[-1] < 0 or len(set(order)) < len(order):
+        order = sorted(positions)
+        if not order or order[-1] >= len(left) or order[0] < 0 or len(set(order)) < len(order):
             raise ValueError(f"einsum: step {positions} of the path does not fit {len(left)} operands")
-        now = tuple(left.pop(p) for p in order)[::-1]
-        needed = output + "".join(left)
-        kept = output if not left else "".join(dict.fromkeys(c for c in "".join(now) if c in needed))
-        steps.append((order, now, kept))
-        left.append(kept)
+        now = [left[p] for p in order]
+        left = [operand for p, operand in enumerate(left) if p not in order]
+        needed = output + "".join(term for _, term in left)
+        kept = output if not left else "".join(dict.fromkeys(c for _, term in now for c in term if c in needed))
+        left.append((len(terms) + len(steps), kept))
+        steps.append((tuple(place for place, _ in now), tuple(term for _, term in now), kept))
     if len(left) != 1:
         raise RuntimeError(f"einsum: the path leaves {len(left)} operands uncontracted")
     return tuple(steps)

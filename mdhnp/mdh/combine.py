@@ -46,9 +46,14 @@ class Operator:
         _require_line(self.name)
 
     @cached_property
+    def ufuncs(self) -> tuple[str, ...]:
+        """For each result, NumPy's function that it is of the left one and the right one; empty where it is another."""
+        return _ufuncs(self.function)
+
+    @cached_property
     def adds(self) -> tuple[bool, ...]:
         """For each result, whether the left one and the right one are added."""
-        return tuple(ufunc == "add" for ufunc in _ufuncs(self.function))
+        return tuple(ufunc == "add" for ufunc in self.ufuncs)
 
 
 @dataclass(frozen=True)

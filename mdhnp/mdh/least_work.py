@@ -1,0 +1,367 @@
+"""Least work: what only one factor of a product moves with is combined before the product, not inside of it.
+
+An MDH applies its scalar function at every point of all its dimensions. Where that is a product of factors which
+distributes over the combine operator, a reduced dimension of one factor alone can be combined first, into a temporary:
+
+    ⊕ᵢ ⊕ⱼ f(x[i,j]) ⊗ g(y[i])  =  ⊕ᵢ (⊕ⱼ f(x[i,j])) ⊗ g(y[i])
+
+If y has a dimension of its own, too, ``I * J * K`` applications become ``I * J + I * K + I``. `LAWS` are the pairs of ⊗
+and ⊕ for which that holds. It must not know devices.
+
+Source: Aji & McEliece, "The generalized distributive law", IEEE Transactions on Information Theory 46(2), 2000.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mdhnp.mdh.canonical import select_dims
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.mdhom import MdHom, contiguous
+from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import Access, View
+
+__all__ = ["LAWS", "Law", "Step", "least_work"]
+
+#: Applications of a scalar function that take about as long as one more call of kernels does, some 20 µs.
+LAUNCH = 1 << 18
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of several MDHs that are computed one after the other.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        What it computes; only the last one may have several results.
+    inputs : tuple of int
+        Where its inputs are among the arrays given, which the results of the steps before it follow.
+    """
+
+    mdhom: MdHom
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A product that may be taken out of a reduction.
+
+    Attributes
+    ----------
+    name : str
+        The equation.
+    product, total : str
+        NumPy's functions that the scalar function and the combine operator are; of booleans, see `_OF_BOOLEANS`.
+    condition : callable
+        From the scalar function and its factors (positions in its body) to whether the equation holds for its type;
+        false where that is not known.
+    """
+
+    name: str
+    product: str
+    total: str
+    condition: Callable[[Function, Sequence[int]], bool]
+
+
+def _always(scalar: Function, factors: Sequence[int]) -> bool:
+    return True
+
+
+def _rounds_as_often(scalar: Function, factors: Sequence[int]) -> bool:
+    """Sums of float16 are kept in float32 until they are complete; a temporary in float16 would be rounded before."""
+    return scalar.dtypes[0] != np.float16
+
+
+def _never_wraps(scalar: Function, factors: Sequence[int]) -> bool:
+    """Rounding keeps floats in order, wrapping around does not: integers must be too small for it by their types."""
+    dtype = scalar.dtypes[0]
+    if dtype.kind == "f":
+        return True
+    ranges = [_range(scalar, scalar.body[n]) for n in factors]
+    info = np.iinfo(dtype)
+    return info.min <= sum(low for low, _ in ranges) and sum(high for _, high in ranges) <= info.max
+
+
+def _range(scalar: Function, step: Instruction) -> tuple[int, int]:
+    """Bounds of an integer: its type's, or those of the type that it was converted from."""
+    source = scalar.body[step.args[0]].dtype if step.op == "cast" else step.dtype
+    if source == np.bool_:
+        return 0, 1
+    info = np.iinfo(source if source.kind in "iu" and np.can_cast(source, step.dtype) else step.dtype)
+    return int(info.min), int(info.max)
+
+
+#: Laws of semirings and lattices, then of operators that give back what they are given twice.
+LAWS = (
+    Law("(a + b) * c = a * c + b * c", "multiply", "add", _rounds_as_often),
+    Law("min(a, b) + c = min(a + c, b + c)", "add", "minimum", _never_wraps),
+    Law("max(a, b) + c = max(a + c, b + c)", "add", "maximum", _never_wraps),
+    Law("min(max(a, b), c) = max(min(a, c), min(b, c))", "minimum", "maximum", _always),
+    Law("max(min(a, b), c) = min(max(a, c), max(b, c))", "maximum", "minimum", _always),
+    Law("(a or b) and c = (a and c) or (b and c)", "logical_and", "logical_or", _always),
+    Law("(a and b) or c = (a or c) and (b or c)", "logical_or", "logical_and", _always),
+    Law("(a | b) & c = (a & c) | (b & c)", "bitwise_and", "bitwise_or", _always),
+    Law("(a & b) | c = (a | c) & (b | c)", "bitwise_or", "bitwise_and", _always),
+    Law("min(min(a, b), c) = min(min(a, c), min(b, c))", "minimum", "minimum", _always),
+    Law("max(max(a, b), c) = max(max(a, c), max(b, c))", "maximum", "maximum", _always),
+    Law("(a and b) and c = (a and c) and (b and c)", "logical_and", "logical_and", _always),
+    Law("(a or b) or c = (a or c) or (b or c)", "logical_or", "logical_or", _always),
+)
+
+#: What functions do with booleans.
+_OF_BOOLEANS = {
+    "multiply": "logical_and", "minimum": "logical_and", "bitwise_and": "logical_and",
+    "add": "logical_or", "maximum": "logical_or", "bitwise_or": "logical_or",
+}  # fmt: skip
+
+
+def _meaning(function: str, dtype: np.dtype[Any]) -> str:
+    return _OF_BOOLEANS.get(function, function) if dtype == np.bool_ else function
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """What of a product moves with the same dimensions.
+
+    Attributes
+    ----------
+    leaves : tuple of int
+        Positions in the scalar function's body, whose product it is.
+    accesses : frozenset of int
+        Parameters of the scalar function that it depends on.
+    dims : frozenset of int
+        Dimensions that it moves with, of more than one point.
+    own : frozenset of int
+        Those of them that are reduced, and that no other factor moves with.
+    """
+
+    leaves: tuple[int, ...]
+    accesses: frozenset[int]
+    dims: frozenset[int]
+    own: frozenset[int]
+
+
+def least_work(steps: Sequence[Step], given: int) -> tuple[Step, ...]:
+    """Give steps that compute the same with fewer applications of scalar functions, where that pays.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        What is computed.
+    given : int
+        Number of arrays given.
+
+    Returns
+    -------
+    tuple of Step
+        Those same steps; in place of one whose factors have dimensions of their own several, the last of which
+        multiplies. That is done where at least half of a step's points go, and `LAUNCH` of them for each further step,
+        in temporaries no larger than the largest array.
+
+    Notes
+    -----
+    Floats are rounded elsewhere, as NumPy's are when it sums before it multiplies. A sum of factors may overflow where
+    no product does, and what products of infinities and zeros become is added up in another order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.ones((100, 100)), np.ones((100, 100, 100))
+    >>> h = md_hom(np.multiply, {"a": cc, "b": pw("add"), "c": pw("add"), "e": pw("add")}, "A[a,b], B[e,c,b] -> C[a]")
+    >>> for step in least_work([Step(h.bind(a, b), (0, 1))], 2):
+    ...     print(step.mdhom, step.inputs)
+    md_hom(id, (++, +, +)) ∘ (B[e,c,b]) -> T0[b] (1,)
+    md_hom(*, (++, +)) ∘ (A[a,b], T0[b]) -> C[a] (0, 2)
+    """
+    found: list[Step] = []
+    place = list(range(given))
+    for step in steps:
+        here = [place[p] for p in step.inputs]
+        for part in _parts(step.mdhom):
+            found.append(Step(part.mdhom, tuple(here[p] for p in part.inputs)))
+            here.append(given + len(found) - 1)
+        place.append(here[-1])
+    return tuple(found)
+
+
+def _parts(h: MdHom) -> tuple[Step, ...]:
+    """The steps that compute an MDH with the least work, a launch counted as so much of it."""
+    factors = _factors(h) if h.points > LAUNCH else ()
+    own = sorted((f for f in factors if f.own and _small(h, f)), key=lambda f: -_points(h, f.own))
+    best = min((own[:n] for n in range(len(own) + 1)), key=lambda chosen: _work(h, chosen) + len(chosen) * LAUNCH)
+    if not best or 2 * _work(h, best) > h.points:
+        return (Step(h, tuple(range(len(h.inputs)))),)
+    return _combined_before(h, factors, best)
+
+
+def _points(h: MdHom, dims: frozenset[int]) -> int:
+    return prod(h.extents[d] for d in dims)
+
+
+def _work(h: MdHom, chosen: Sequence[_Factor]) -> int:
+    """Applications of scalar functions if these factors are combined before."""
+    return sum(_points(h, f.dims) for f in chosen) + h.points // prod(_points(h, f.own) for f in chosen)
+
+
+def _small(h: MdHom, factor: _Factor) -> bool:
+    """Whether the temporary is no larger than the largest array."""
+    return _points(h, factor.dims - factor.own) <= max(prod(v.shape) for v in (*h.inputs, *h.outputs))
+
+
+def _factors(h: MdHom) -> tuple[_Factor, ...]:
+    """The factors of the product that an MDH combines; none where no law is known to hold."""
+    if not _combines_in_any_order(h):
+        return ()
+    product, total = _names(h)
+    laws = [law for law in LAWS if (law.product, law.total) == (product, total)]
+    leaves = _leaves(h.scalar, product) if laws else []
+    if not any(law.condition(h.scalar, leaves) for law in laws):
+        return ()
+    together: dict[frozenset[int], list[int]] = {}
+    for n in leaves:
+        together.setdefault(_dims(h, n), []).append(n)
+    return tuple(_factor(h, parts, dims, _union(other for other in together if other != dims))
+                 for dims, parts in together.items())  # fmt: skip
+
+
+def _factor(h: MdHom, leaves: Sequence[int], dims: frozenset[int], others: frozenset[int]) -> _Factor:
+    accesses = replace(h.scalar, results=tuple(leaves)).used_parameters()
+    # Without an access there is nothing to read: it is a number, or made of indices.
+    own = dims.intersection(h.dims("pw")) - others if accesses else frozenset[int]()
+    return _Factor(tuple(leaves), accesses, dims, own)
+
+
+def _combines_in_any_order(h: MdHom) -> bool:
+    """Whether one result is reduced in any order, from indices inside of arrays, over all dimensions not kept."""
+    op = h.operator
+    return (
+        op is not None
+        and op.commutative
+        and len(h.scalar.results) == 1
+        and not h.nested
+        and not h.dims("ps")
+        and 0 not in h.extents
+        and all(v.boundary is None for v in h.inputs)
+    )
+
+
+def _names(h: MdHom) -> tuple[str, str]:
+    """NumPy's functions that the scalar function's last operation and the combine operator are."""
+    last = h.scalar.body[h.scalar.results[0]]
+    assert h.operator is not None
+    return _meaning(last.op, last.dtype), _meaning(h.operator.ufuncs[0], last.dtype)
+
+
+def _leaves(scalar: Function, product: str) -> list[int]:
+    """The operands of a product of products, left to right; a product that is used several times is one of them."""
+    uses = Counter(a for n in scalar.live() for a in scalar.body[n].args)
+    found, pending = [], [scalar.results[0]]
+    while pending:
+        n = pending.pop()
+        step = scalar.body[n]
+        if _meaning(step.op, step.dtype) == product and uses[n] < 2:
+            pending.extend(reversed(step.args))
+        else:
+            found.append(n)
+    return found
+
+
+def _dims(h: MdHom, leaf: int) -> frozenset[int]:
+    """Dimensions of more than one point that a part of the scalar function moves with."""
+    part = replace(h.scalar, results=(leaf,))
+    moved = set(part.used_indices())
+    for n, a in (h.accesses[p] for p in part.used_parameters()):
+        moved.update(d for index in h.inputs[n].accesses[a] for d in index.dims())
+    return frozenset(d for d in moved if h.extents[d] > 1)
+
+
+def _combined_before(h: MdHom, factors: Sequence[_Factor], chosen: Sequence[_Factor]) -> tuple[Step, ...]:
+    """Combine each of the chosen factors over its own dimensions, then multiply."""
+    temporaries = [_temporary(h, f, f"T{n}") for n, f in enumerate(chosen)]
+    before = [_before(h, f, view) for f, view in zip(chosen, temporaries, strict=True)]
+    return (*before, _after(h, [f for f in factors if f not in chosen], temporaries, _union(f.own for f in chosen)))
+
+
+def _temporary(h: MdHom, factor: _Factor, name: str) -> View:
+    """What a factor gives, its axes in the order in which its first array has them in memory."""
+    accesses = [(h.inputs[n], h.inputs[n].accesses[a]) for n, a in (h.accesses[p] for p in sorted(factor.accesses))]
+    steps = next((view.linear(access).coefficients for view, access in accesses if access), (0,) * h.rank)
+    kept = sorted(factor.dims - factor.own, key=lambda d: (-abs(steps[d]), d))
+    return contiguous(name, h.scalar.dtypes[0], h.extents, tuple(kept))
+
+
+def _before(h: MdHom, factor: _Factor, result: View) -> Step:
+    """One factor, combined over its own dimensions."""
+    inputs = _inputs(h, factor.accesses)
+    extents = tuple(n if d in factor.dims else 1 for d, n in enumerate(h.extents))
+    combine = tuple(c if d in factor.own else CC for d, c in enumerate(h.combine))
+    place, types = _renumbered(factor.accesses, inputs)
+    scalar = _product(h.scalar, factor.leaves, place, types)
+    mdhom = MdHom(extents, combine, scalar, tuple(inputs.values()), (result,), None, h.names)
+    return Step(select_dims(mdhom, sorted(factor.dims)), tuple(inputs))
+
+
+def _after(h: MdHom, factors: Sequence[_Factor], temporaries: Sequence[View], done: frozenset[int]) -> Step:
+    """The product of the other factors and the temporaries, and what is done with it."""
+    asked = h.finish.used_parameters() if h.finish is not None else frozenset[int]()
+    accesses = _union(f.accesses for f in factors) | {p - 1 for p in asked if p}
+    inputs = _inputs(h, accesses) | dict(enumerate(temporaries, len(h.inputs)))
+    extents = tuple(1 if d in done else n for d, n in enumerate(h.extents))
+    place, types = _renumbered(accesses, inputs)
+    scalar = _product(h.scalar, [n for f in factors for n in f.leaves], place, types)
+    finish = None if h.finish is None else _finish(h.finish, place, types)
+    mdhom = MdHom(extents, h.combine, scalar, tuple(inputs.values()), h.outputs, finish, h.names)
+    return Step(select_dims(mdhom, [d for d in range(h.rank) if d not in done]), tuple(inputs))
+
+
+def _inputs(h: MdHom, accesses: frozenset[int]) -> dict[int, View]:
+    """The views of some accesses, by the inputs' positions."""
+    kept: dict[int, list[Access]] = {}
+    for p in sorted(accesses):
+        n, a = h.accesses[p]
+        kept.setdefault(n, []).append(h.inputs[n].accesses[a])
+    return {n: replace(h.inputs[n], accesses=tuple(some)) for n, some in kept.items()}
+
+
+def _renumbered(accesses: frozenset[int], inputs: Mapping[int, View]) -> tuple[dict[int, int], list[np.dtype[Any]]]:
+    """Which parameters the accesses become, and the types of all parameters."""
+    return {p: n for n, p in enumerate(sorted(accesses))}, [v.dtype for v in inputs.values() for _ in v.accesses]
+
+
+def _product(scalar: Function, leaves: Sequence[int], place: Mapping[int, int], types: list[np.dtype[Any]]) -> Function:
+    """Multiply parts of a scalar function, then all parameters that are none of its accesses."""
+    recorder = Recorder()
+    given = [recorder.add(Instruction("param", (), t, n)).number for n, t in enumerate(types)]
+    factors = [_copied(recorder, scalar, n, place) for n in leaves] + given[len(place) :]
+    last = scalar.body[scalar.results[0]]
+    result = reduce(lambda a, b: recorder.add(replace(last, args=(a, b))).number, factors)
+    return Function(tuple(types), tuple(recorder.body), (result,), None, scalar.contract)
+
+
+def _finish(finish: Function, place: Mapping[int, int], types: list[np.dtype[Any]]) -> Function:
+    """`finish` for renumbered accesses; they follow the combined result."""
+    recorder = Recorder()
+    moved = {0: 0} | {p + 1: n + 1 for p, n in place.items()}
+    results = tuple(_copied(recorder, finish, n, moved) for n in finish.results)
+    return Function((finish.parameters[0], *types), tuple(recorder.body), results, None, finish.contract)
+
+
+def _copied(recorder: Recorder, f: Function, n: int, place: Mapping[int, int]) -> int:
+    """Record an instruction and all that it depends on, parameters at their new places."""
+    copied: dict[int, int] = {}
+    for m in replace(f, results=(n,)).live():
+        step = f.body[m]
+        position = place[step.position] if step.op == "param" else step.position
+        copied[m] = recorder.add(replace(step, args=tuple(copied[a] for a in step.args), position=position)).number
+    return copied[n]
+
+
+def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    return frozenset[int]().union(*sets)
