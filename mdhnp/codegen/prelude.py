@@ -24,8 +24,7 @@ _BOUNDARY = {
 }
 
 
-# Not counted in T: of 16 bits, NVIDIA's compiler (580) leaves such a loop before its first round.
-_POWER = "U r = 1, x = a; for (U n = b; n != 0; n >>= 1) { if (n & 1) r *= x; x *= x; } return (T)r;"
+_POWER = "U r = 1, x = a; while (b > 0) { if (b & 1) r *= x; x *= x; b >>= 1; } return (T)r;"
 #: NumPy refuses negative powers of integers; these are rounded toward 0.
 _INVERSE_POWER = "if (b < 0) return a == 1 || (a == -1 && !(b & 1)) ? 1 : a == -1 ? -1 : 0; "
 _FLOAT_MOD = "const T r = fmod(a, b); return r == 0 ? copysign((T)0, b) : (r < 0) != (b < 0) ? r + b : r;"
