@@ -274,7 +274,9 @@ class Helpers:
         letters = "ab"[:count]
 
         def head(t: str) -> str:
-            return f"static inline {t} {short}_{t}({', '.join(f'{t} {x}' for x in letters)})"
+            # Amid other code NVIDIA's compiler (580) takes powers of max(x, 0), of 16 bits, for powers of 0.
+            inline = "__attribute__((noinline))" if op == "power" and t == name else "inline"
+            return f"static {inline} {t} {short}_{t}({', '.join(f'{t} {x}' for x in letters)})"
 
         unsigned = "ulong" if name.endswith("long") else "uint"
         text = body.replace("T", name).replace("U", unsigned)

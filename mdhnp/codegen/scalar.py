@@ -151,7 +151,7 @@ def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Va
         return special(dtype, wide, lanes)
     if dtype.kind != "f":
         if op in ("fmax", "fmin"):
-            return _extremum(op[1:])(dtype, wide, lanes)
+            return _extremum(op[1:], ">")(dtype, wide, lanes)
         return args[0]  # floor, ceil, trunc and rint
     return Value(f"{_CALLS[op]}({', '.join(a.text for a in wide)})", dtype, lanes)
 
@@ -254,27 +254,21 @@ def _call_text(function: Function, n: int, args: Sequence[Value], writer: Writer
     return Value(writer.returned[step.position], step.dtype)
 
 
-def _extremum(name: str) -> Build:
-    sign = ">" if name == "max" else "<"
-
+def _extremum(name: str, sign: str) -> Build:
     def build(t: DType, a: Sequence[Value], lanes: int) -> Value:
-        x, y = a[0].atom, a[1].atom
-        if t.kind != "f" and t.itemsize == 2:
-            # NVIDIA's compiler (580) takes max(x, 0) for 0 where a loop counts it down.
-            return select(test(f"{x} {sign} {y}", t, lanes), a[0], a[1])
         if t.kind != "f":
             small = t.itemsize < 4 and lanes == 1
             texts = [f"({value_type(t)}){v.atom}" if small and not v.text.isidentifier() else v.text for v in a]
             return Value(f"{name}({', '.join(texts)})", t, lanes)
 
+        def test(text: str) -> Value:
+            return Value(text, _BOOL) if lanes == 1 else mask(text, t, lanes)
+
         # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join
         # both to tests that need more of them.
+        x, y = a[0].atom, a[1].atom
         nan = as_vector(Value(constant("nan", t), t), lanes)
-        larger = select(test(f"{x} {sign} {y}", t, lanes), a[0], a[1])
-        return select(test(f"{x} != {x}", t, lanes), nan, larger)
-
-    def test(text: str, t: DType, lanes: int) -> Value:
-        return Value(text, _BOOL) if lanes == 1 else mask(text, t, lanes)
+        return select(test(f"{x} != {x}"), nan, select(test(f"{x} {sign} {y}"), a[0], a[1]))
 
     return build
 
@@ -305,8 +299,8 @@ def _sign(t: DType, a: Sequence[Value], lanes: int) -> Value:
 
 _SPECIAL: dict[str, Build] = {
     "divide": lambda t, a, n: Value(f"{a[0].atom} / {a[1].atom}", t, n),
-    "maximum": _extremum("max"),
-    "minimum": _extremum("min"),
+    "maximum": _extremum("max", ">"),
+    "minimum": _extremum("min", "<"),
     "power": lambda t, a, n: Value(f"pow({a[0].text}, {a[1].text})", t, n),
     "sign": _sign,
     "negative": lambda t, a, n: _arithmetic("-", a, t, n),
