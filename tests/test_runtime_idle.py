@@ -78,7 +78,6 @@ def test_the_states_used_last_are_kept(
 def test_a_state_that_alone_is_too_much_costs_no_other(
     device: Device, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launches, "memory_for", HostBuffers)
     if device.kind == "gpu":
         pytest.skip("all of its plans hold buffers, of the same size")
     small = make_plan(device)
