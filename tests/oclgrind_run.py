@@ -19,7 +19,9 @@ from strategies import Array, case
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.program import Argument, Kernel
 from mdhnp.mdh import MdHom, canonical, interpret, stages
-from mdhnp.runtime import Layout, build, find_device
+from mdhnp.runtime.devices import find_device
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.programs import build
 
 LOG = Path(os.environ["OCLGRIND_LOG"])
 

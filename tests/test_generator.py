@@ -24,13 +24,14 @@ from strategies import Array, Case, case
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import MdHom, Stage, canonical, cc, index, interpret, md_hom, ps, pw, stages
-from mdhnp.runtime import Executable, Layout
+from mdhnp.runtime.executable import Executable
+from mdhnp.runtime.layout import Layout
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
-    from mdhnp.runtime import Device
+    from mdhnp.runtime.devices import Device
 
 pytestmark = pytest.mark.usefixtures("garbage_in_temporaries")
 

@@ -24,7 +24,7 @@ from mdhnp.schedule.default import default
 from mdhnp.schedule.general import fitted, form, general_schedule
 
 if TYPE_CHECKING:
-    from mdhnp.runtime import Device
+    from mdhnp.runtime.devices import Device
 
 POINTS = 1 << 20
 CASES = 150

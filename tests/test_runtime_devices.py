@@ -187,7 +187,9 @@ def test_a_simulator_named_by_the_user_is_found_but_never_preferred(tmp_path: Pa
 def test_a_forked_child_is_refused_or_works(device: Device) -> None:
     code = f"""
 import os, sys, numpy as np
-from mdhnp.runtime import *
+from mdhnp.runtime.devices import *
+from mdhnp.runtime.executable import *
+from mdhnp.runtime.layout import *
 from mdhnp.runtime.devices import devices
 from mdhnp.codegen.program import *
 d = devices()[{devices().index(device)}]

@@ -22,7 +22,8 @@ from mdhnp.runtime import executable as executables
 from mdhnp.runtime import launches
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.executable import Executable, LaunchError
-from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, Layout, SystemMemory
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, SystemMemory
 from mdhnp.runtime.programs import BuildError
 
 Array = NDArray[np.float32]
@@ -305,7 +306,9 @@ def test_ctrl_c_leaves_the_plan_usable(device: Device) -> None:
 def test_ctrl_c_does_not_wait_for_a_long_kernel(device: Device) -> None:
     code = f"""
 import gc, signal, threading, time, numpy as np
-from mdhnp.runtime import *
+from mdhnp.runtime.devices import *
+from mdhnp.runtime.executable import *
+from mdhnp.runtime.layout import *
 from mdhnp.runtime.devices import devices
 from mdhnp.codegen.program import *
 d = devices()[{devices().index(device)}]
@@ -373,7 +376,9 @@ def test_the_simulator_sees_nothing_wrong(tmp_path: Path) -> None:
     (tmp_path / "oclgrind.icd").write_text("/usr/lib/oclgrind/liboclgrind-rt-icd.so\n")
     code = (
         "import numpy as np, tests.test_runtime_executable as t\n"
-        "from mdhnp.runtime import *\n"
+        "from mdhnp.runtime.devices import *\n"
+        "from mdhnp.runtime.executable import *\n"
+        "from mdhnp.runtime.layout import *\n"
         "d = find_device('oclgrind')\n"
         "a, b = np.random.default_rng(0).random((2, 8), dtype=np.float32)\n"
         "out = np.empty_like(a)\n"

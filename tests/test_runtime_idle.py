@@ -14,7 +14,8 @@ from mdhnp.runtime import idle, launches
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.idle import Account
-from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, Layout, SystemMemory
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.memory import DeviceBuffers, HostBuffers, SystemMemory
 
 N = 64
 LAYOUT = Layout((N,), (4,), 4)

@@ -21,7 +21,7 @@ from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.runtime import results
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
-from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.results import LARGE, Blocks, maker
 
 N = LARGE // 4 + 1000

@@ -9,16 +9,20 @@ import hashlib
 import os
 import threading
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from mdhnp.runtime.locks import file_lock
 from mdhnp.runtime.paths import cache_folder
 from mdhnp.runtime.private import UnsafeError, opened, read, write
 
-__all__ = ["load", "store"]
+__all__ = ["alone", "has", "load", "store"]
 
 _MAGIC = b"mdhnp-binary-1\n"
 _DIGEST = hashlib.sha256().digest_size
+#: Seconds to wait for another process that compiles the same.
+_PATIENCE = 60.0
 _LIMIT = 256 * 1024**2  # bytes of all files together, checked once a process
 
 _once = threading.Lock()
@@ -95,6 +99,34 @@ def store(key: str, payload: bytes) -> None:
                 _prune(folder)
     except OSError as error:
         _warn(error)
+
+
+def has(key: str) -> bool:
+    """Tell whether something is stored under `key`, which may turn out to be damaged.
+
+    Examples
+    --------
+    >>> has("0000")
+    False
+    """
+    return (_folder() / f"{key}.bin").exists()
+
+
+@contextmanager
+def alone(key: str) -> Iterator[None]:
+    """Keep other processes from making what is stored under `key` while the block runs.
+
+    Where none can be kept out, or one takes too long, the block runs all the same.
+    """
+    path = _folder() / f"{key}.lock"
+    with ExitStack() as block:
+        try:
+            with opened(_folder(), missing_ok=True):
+                block.enter_context(file_lock(path, _PATIENCE))
+            block.callback(path.unlink, missing_ok=True)
+        except OSError:
+            pass
+        yield
 
 
 def _folder() -> Path:

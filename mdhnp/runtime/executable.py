@@ -27,7 +27,7 @@ from mdhnp.runtime import idle
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.idle import account
 from mdhnp.runtime.launches import Launch, LaunchError, State, lacks_memory, make_state, translated
-from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build
 
 __all__ = ["LaunchError", "Executable"]

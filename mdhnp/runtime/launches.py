@@ -16,7 +16,8 @@ from mdhnp.codegen.program import Kernel, Program
 from mdhnp.native import Launcher
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.memory import Layout, Memory, SystemMemory, memory_for
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.memory import Memory, SystemMemory, memory_for
 
 __all__ = ["Launch", "LaunchError", "State", "lacks_memory", "make_state", "translated"]
 

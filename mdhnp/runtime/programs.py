@@ -26,7 +26,7 @@ from mdhnp.runtime.handle import Device
 from mdhnp.runtime.paths import cache_folder
 from mdhnp.runtime.private import opened, write
 
-__all__ = ["BuildError", "build", "build_options", "load"]
+__all__ = ["BuildError", "build", "build_options", "compiled", "is_ready", "load"]
 
 _FORMAT = "1"  # to be raised when keys or what is stored under them change meaning
 _LOG_LINES = 30
@@ -34,6 +34,7 @@ _LOG_LINES = 30
 _built: WeakValueDictionary[str, cl.Program] = WeakValueDictionary()
 _locks: "WeakValueDictionary[str, _Lock]" = WeakValueDictionary()
 _registry = threading.RLock()  # reentrant, as those of the texts, for finalizers that make a call
+_compilations = 0
 
 
 class _Lock:
@@ -79,8 +80,8 @@ def build_options(device: Device) -> tuple[str, ...]:
 def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     """Compile `source` for `device`, or find it compiled.
 
-    Safe to call from many threads and processes; the same text is compiled once, by the thread that comes first,
-    while different texts are compiled side by side. Nothing cuts a compiler short: Ctrl-C is seen when it is done.
+    Safe to call from many threads and processes; the same text is compiled once, by the one that comes first, while
+    different texts are compiled side by side. Nothing cuts a compiler short: Ctrl-C is seen when it is done.
 
     Parameters
     ----------
@@ -113,17 +114,34 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
         program = _built.get(key)
         if program is None:
             # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
-            on_disk = keep and device.runtime != "oclgrind"
-            with unforked():
-                binary = binaries.load(key) if on_disk else None
-                program = None if binary is None else _from_binary(device, binary, options)
+            if keep and device.runtime != "oclgrind":
+                program = _from_disk(device, key, options)
                 if program is None:
-                    program = _from_source(device, source, options, key)
-                    if on_disk:
+                    with binaries.alone(key):  # another process may be compiling the same
+                        program = _from_disk(device, key, options) or _compiled(device, source, options, key)
                         with suppress(cl.Error):  # the driver gives none
                             binaries.store(key, program.binaries[0])
+            else:
+                program = _compiled(device, source, options, key)
             program = _built.setdefault(key, _named(program, source))  # a finalizer may have been faster
         return program
+
+
+def is_ready(device: Device, source: str) -> bool:
+    """Tell whether :func:`build` has nothing to compile: somebody has done so before."""
+    key = _key(device, source, " ".join(build_options(device)))
+    return key in _built or binaries.has(key)
+
+
+def compiled() -> int:
+    """Give the number of texts that this process has compiled.
+
+    Examples
+    --------
+    >>> compiled() >= 0
+    True
+    """
+    return _compilations
 
 
 def load(device: Device, source: str, binary: bytes) -> cl.Program | None:
@@ -160,6 +178,19 @@ def _from_binary(device: Device, binary: bytes, options: str) -> cl.Program | No
     except cl.Error:  # the driver changed its mind about its own binary: build again, and store that
         return None
     return cl.Program(program)
+
+
+def _from_disk(device: Device, key: str, options: str) -> cl.Program | None:
+    with unforked():
+        binary = binaries.load(key)
+        return None if binary is None else _from_binary(device, binary, options)
+
+
+def _compiled(device: Device, source: str, options: str, key: str) -> cl.Program:
+    global _compilations  # noqa: PLW0603
+    _compilations += 1
+    with unforked():
+        return _from_source(device, source, options, key)
 
 
 def _from_source(device: Device, source: str, options: str, key: str) -> cl.Program:

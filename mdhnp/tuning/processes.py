@@ -1,19 +1,16 @@
-"""Other processes: which are still there, how to keep them out of a file, how to start one that serves this one."""
+"""Other processes: which are still there, how to start one that serves this one."""
 
 import os
 import platform
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, NamedTuple
 
-__all__ = ["Process", "file_lock", "start"]
+__all__ = ["Process", "start"]
 
 #: Finds modules where the parent does, then runs a function on the pipe's end.
 _START = """
@@ -63,54 +60,6 @@ class Process(NamedTuple):
         except OSError:  # alive, and another user's
             pass
         return self.started != _started(self.pid)
-
-
-@contextmanager
-def file_lock(path: Path, patience: float, *, shared: bool = False) -> Iterator[None]:
-    """Keep other threads and processes out while the block runs; when a process ends, so do its locks.
-
-    Parameters
-    ----------
-    path : Path
-        File to lock, made if it is missing.
-    patience : float
-        Seconds to wait for another one.
-    shared : bool
-        Whether others that share it may be in their blocks meanwhile.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be made, or another one holds it for too long.
-    """
-    try:
-        import fcntl
-    except ImportError:  # not POSIX
-        yield
-        return
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    with _opened(path) as file:
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(file, kind | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough where a forked child has the file open, too
-
-
-def _opened(path: Path) -> IO[bytes]:
-    """Open a file to lock: for reading, too, without which network file systems give no shared locks."""
-    try:
-        return open(path, "a+b")
-    except PermissionError:  # another user's file, which can be locked all the same
-        return open(path, "rb")
 
 
 @lru_cache(maxsize=1)

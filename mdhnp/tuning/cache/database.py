@@ -21,9 +21,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from mdhnp.runtime.locks import file_lock
 from mdhnp.runtime.private import make
 from mdhnp.tuning.cache import schema
-from mdhnp.tuning.processes import file_lock
 
 __all__ = ["Database"]
 
