@@ -8,8 +8,10 @@ from typing import Literal, get_args
 
 from mdhnp.schedule import Schedule
 
-__all__ = ["Entry", "Key", "Measurement", "Source", "Status", "read_schedule"]
+__all__ = ["Entry", "Key", "Measurement", "Source", "Status", "Times", "read_schedule"]
 
+#: Seconds of a whole call, by the name of the plan that makes it.
+Times = dict[str, float]
 Source = Literal["tuned", "imported", "shipped"]
 Status = Literal["ok", "slow", "build", "wrong", "hang", "crash", "illegal"]
 

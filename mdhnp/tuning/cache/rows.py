@@ -16,7 +16,9 @@ __all__ = [
     "number_of",
     "select_entries",
     "select_measurements",
+    "select_times",
     "set_entry",
+    "set_time",
     "to_entry",
     "to_key",
     "to_measurement",
@@ -77,6 +79,17 @@ def append(db: sqlite3.Connection, number: int, measurement: Measurement) -> Non
     )
 
 
+def select_times(db: sqlite3.Connection, condition: str, values: Row) -> list[Row]:
+    """Give rows of a key and, from column 5 on, a plan's name and its seconds."""
+    query = f"SELECT {_KEY}, plan, seconds FROM keys JOIN times ON key = keys.id WHERE {condition} ORDER BY keys.id"
+    return db.execute(query, values).fetchall()
+
+
+def set_time(db: sqlite3.Connection, number: int, plan: str, seconds: float) -> None:
+    """Make this the time of a plan for key `number`."""
+    db.execute("INSERT OR REPLACE INTO times VALUES (?, ?, ?)", (number, plan, float(seconds)))
+
+
 def to_pair(row: Row) -> tuple[Key, Entry] | None:
     """Read a row of :func:`select_entries`."""
     key, entry = to_key(row), to_entry(row)
@@ -84,7 +97,7 @@ def to_pair(row: Row) -> tuple[Key, Entry] | None:
 
 
 def to_key(row: Row) -> Key | None:
-    """Read the key in a row of either."""
+    """Read the key in a row of any of these."""
     try:
         return Key(row[0], tuple(map(int, json.loads(row[1]))), *row[2:5])
     except (TypeError, ValueError):

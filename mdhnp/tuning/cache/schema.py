@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 __all__ = ["VERSION", "NotOurs", "check_stamp", "copy_tables", "create", "in_memory", "is_damage", "transaction"]
 
 APPLICATION = 0x6D64686E  # "mdhn"
-VERSION = 2
+VERSION = 3
 
 _SCHEMA = (
     """CREATE TABLE keys (
@@ -28,11 +28,14 @@ _SCHEMA = (
     """CREATE TABLE claims (
         key INTEGER PRIMARY KEY REFERENCES keys ON DELETE CASCADE, owner TEXT NOT NULL, host TEXT NOT NULL,
         pid INTEGER NOT NULL, started TEXT NOT NULL, heartbeat REAL NOT NULL)""",
+    """CREATE TABLE times (
+        key INTEGER NOT NULL REFERENCES keys ON DELETE CASCADE, plan TEXT NOT NULL, seconds REAL NOT NULL,
+        PRIMARY KEY (key, plan))""",
     "CREATE TABLE hosts (device TEXT NOT NULL, numpy TEXT NOT NULL, costs TEXT NOT NULL, PRIMARY KEY (device, numpy))",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
-_TABLES = ("keys", "entries", "measurements", "claims", "hosts")
+_TABLES = ("keys", "entries", "measurements", "claims", "times", "hosts")
 
 
 class NotOurs(sqlite3.DatabaseError):

@@ -1,4 +1,4 @@
-"""The tuning cache: for every computation, extents and device the best schedule known, and all that was measured.
+"""The tuning cache: for every computation, extents and device the best schedule, calls' times, and all measurements.
 
 Takes and gives the records of `records.py`; it must not know how schedules are found or used. All is in
 one SQLite file in :func:`mdhnp.runtime.paths.data_folder`, by Python's own ``sqlite3``: many processes may use it at
@@ -19,10 +19,10 @@ import numpy as np
 from mdhnp.runtime.paths import data_folder
 from mdhnp.tuning.cache import claims, rows, schema
 from mdhnp.tuning.cache.database import Database
-from mdhnp.tuning.cache.records import Entry, Key, Measurement
+from mdhnp.tuning.cache.records import Entry, Key, Measurement, Times
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
 
-__all__ = ["Entry", "Key", "Measurement", "TuningCache", "cache"]
+__all__ = ["Entry", "Key", "Measurement", "Times", "TuningCache", "cache"]
 
 _FILE = f"tuning-{schema.VERSION}.sqlite"
 
@@ -180,6 +180,7 @@ class TuningCache:
             chosen = f"key IN (SELECT id FROM keys WHERE {condition})"
             count = db.execute(f"DELETE FROM entries WHERE {chosen}", values).rowcount
             db.execute(f"DELETE FROM measurements WHERE {chosen}", values)
+            db.execute(f"DELETE FROM times WHERE {chosen}", values)
             if key is None:
                 db.execute("DELETE FROM hosts WHERE ? IN (device, '')", (device or "",))
             # A key that is being tuned stays, for its claim.
@@ -251,8 +252,28 @@ class TuningCache:
         values = device, np.__version__, costs
         self._database.write(lambda db: db.execute("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?)", values))
 
+    def times(self, device: str | None = None) -> dict[Key, Times]:
+        """Give the seconds that whole calls were measured to take, by plan: of one device, or all."""
+        found: dict[Key, Times] = {}
+        condition = "device = ifnull(?, device)"
+        for row in self._database.read(lambda db: rows.select_times(db, condition, (device,))) or ():
+            key, (plan, seconds) = rows.to_key(row), row[5:]
+            if key is not None and isinstance(plan, str) and isinstance(seconds, float) and seconds > 0:
+                found.setdefault(key, {})[plan] = seconds
+        return found
+
+    def set_times(self, key: Key, times: Times) -> None:
+        """Keep the seconds that whole calls take by these plans."""
+
+        def work(db: sqlite3.Connection) -> None:
+            number = rows.number_of(db, key)
+            for plan, seconds in times.items():
+                rows.set_time(db, number, plan, seconds)
+
+        self._database.write(work)
+
     def export(self, path: str | os.PathLike[str], device: str | None = None) -> int:
-        """Write the user's own entries to a JSON file, those of one device or all; give how many.
+        """Write the user's own entries and calls' times to a JSON file, of one device or all; give how many entries.
 
         Raises
         ------
@@ -260,11 +281,13 @@ class TuningCache:
             If the file cannot be written.
         """
         chosen = self.entries(device)
-        write_wisdom(path, chosen)
+        write_wisdom(path, chosen, self.times(device))
         return len(chosen)
 
     def import_(self, path: str | os.PathLike[str]) -> int:
-        """Add the entries of a file that :meth:`export` wrote, except where the user's own is as fast.
+        """Add what a file holds that :meth:`export` wrote, except where the user's own entry is as fast.
+
+        Times of calls are added where none was measured here.
 
         Returns
         -------
@@ -278,7 +301,7 @@ class TuningCache:
         OSError
             If the file cannot be read.
         """
-        found = read_wisdom(Path(path).read_bytes().decode("utf-8", "replace"), str(path))
+        found, times = read_wisdom(Path(path).read_bytes().decode("utf-8", "replace"), str(path))
 
         def work(db: sqlite3.Connection) -> int:
             added = 0
@@ -288,6 +311,11 @@ class TuningCache:
                 if old is None or entry.seconds < old.seconds:
                     rows.set_entry(db, number, entry, "imported")
                     added += 1
+            for key, plans in times.items():
+                number = rows.number_of(db, key)
+                if not rows.select_times(db, "keys.id = ?", (number,)):
+                    for plan, seconds in plans.items():
+                        rows.set_time(db, number, plan, seconds)
             return added
 
         return self._database.write(work)

@@ -1,7 +1,8 @@
-"""Tuned entries as JSON files that travel: from machine to machine, and with the package. "Wisdom", as FFTW calls it.
+"""Tuned entries and calls' times as JSON files that travel, between machines and with the package: FFTW's "wisdom".
 
-A file is ``{"format": "mdhnp wisdom", "version": 1, "entries": [...]}``; an entry holds the fields of :class:`Key`
-under "key", and those of :class:`Entry`. It must not know the database.
+A file is ``{"format": …, "version": 1, "entries": […], "times": […]}``; an entry holds the fields of
+:class:`Key` under "key", and those of :class:`Entry`; of "times" each has a "key", too, and "seconds" by plan. It must
+not know the database.
 """
 
 import importlib.resources
@@ -9,24 +10,34 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
-from mdhnp.tuning.cache.records import Entry, Key, read_schedule
+from mdhnp.tuning.cache.records import Entry, Key, Times, read_schedule
 
 __all__ = ["read_wisdom", "shipped_entries", "write_wisdom"]
+
+T = TypeVar("T")
+
+_NONE: Mapping[Key, Times] = MappingProxyType({})
 
 _FORMAT = "mdhnp wisdom"
 _VERSION = 1
 _SAID = 5  # problems in an error's message
 
 
-def write_wisdom(path: str | os.PathLike[str], entries: Iterable[tuple[Key, Entry]]) -> None:
-    """Write entries to a file, whole or not at all; equal entries give equal files.
+def write_wisdom(
+    path: str | os.PathLike[str],
+    entries: Iterable[tuple[Key, Entry]],
+    times: Mapping[Key, Times] = _NONE,
+) -> None:
+    """Write entries and times to a file, whole or not at all; equal ones give equal files.
 
     Raises
     ------
@@ -35,8 +46,11 @@ def write_wisdom(path: str | os.PathLike[str], entries: Iterable[tuple[Key, Entr
     """
     path = Path(path)
     listed = [_to_json(key, entry) for key, entry in entries]
-    listed.sort(key=lambda fields: json.dumps(fields["key"]))
-    text = json.dumps({"format": _FORMAT, "version": _VERSION, "entries": listed}, indent=1, ensure_ascii=False)
+    timed = [{"key": asdict(key), "seconds": dict(sorted(each.items()))} for key, each in times.items()]
+    for found in (listed, timed):
+        found.sort(key=lambda fields: json.dumps(fields["key"]))
+    content = {"format": _FORMAT, "version": _VERSION, "entries": listed, "times": timed}
+    text = json.dumps(content, indent=1, ensure_ascii=False)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
@@ -49,7 +63,7 @@ def write_wisdom(path: str | os.PathLike[str], entries: Iterable[tuple[Key, Entr
         raise
 
 
-def read_wisdom(text: str, name: str) -> list[tuple[Key, Entry]]:
+def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, Entry]], dict[Key, Times]]:
     """Read the text of a file.
 
     Parameters
@@ -66,8 +80,8 @@ def read_wisdom(text: str, name: str) -> list[tuple[Key, Entry]]:
 
     Examples
     --------
-    >>> read_wisdom('{"format": "mdhnp wisdom", "version": 1, "entries": []}', "empty.json")
-    []
+    >>> read_wisdom('{"format": "mdhnp wisdom", "version": 1, "entries": [], "times": []}', "empty.json")
+    ([], {})
     """
     try:
         content = json.loads(text)
@@ -77,18 +91,24 @@ def read_wisdom(text: str, name: str) -> list[tuple[Key, Entry]]:
         raise ValueError(f'{name}: not a file of tuned entries: "format" is not "{_FORMAT}"')
     if content.get("version") != _VERSION:
         raise ValueError(f"{name}: version {content.get('version')!r}; this mdhnp reads version {_VERSION}")
-    if not isinstance(content.get("entries"), list):
-        raise ValueError(f'{name}: "entries" is not a list')
-    found, problems = [], []
-    for number, fields in enumerate(content["entries"]):
-        try:
-            found.append(_from_json(fields))
-        except ValueError as error:
-            problems.append(f"entry {number}: {error}")
+    problems: list[str] = []
+
+    def read(part: str, what: str, from_json: Callable[[Any], T]) -> list[T]:
+        if not isinstance(content.get(part), list):
+            raise ValueError(f'{name}: "{part}" is not a list')
+        found = []
+        for number, fields in enumerate(content[part]):
+            try:
+                found.append(from_json(fields))
+            except ValueError as error:
+                problems.append(f"{what} {number}: {error}")
+        return found
+
+    entries, times = read("entries", "entry", _from_json), read("times", "time", _times_from_json)
     if problems:
         more = f"; and {len(problems) - _SAID} more" if len(problems) > _SAID else ""
         raise ValueError(f"{name}: {'; '.join(problems[:_SAID])}{more}")
-    return found
+    return entries, dict(times)
 
 
 @cache
@@ -101,7 +121,7 @@ def shipped_entries() -> dict[Key, Entry]:
         if not file.name.endswith(".json"):
             continue
         try:
-            found = read_wisdom(file.read_text(encoding="utf-8"), file.name)
+            found, _ = read_wisdom(file.read_text(encoding="utf-8"), file.name)
         except (OSError, ValueError) as error:
             warnings.warn(f"tuned entries of this installation cannot be read: {error}", RuntimeWarning, stacklevel=2)
             continue
@@ -130,19 +150,35 @@ def _from_json(fields: Any) -> tuple[Key, Entry]:
     if type(fields.get("seconds")) is int:
         fields["seconds"] = float(fields["seconds"])
     _expect(fields.get("seconds"), float, "seconds")
-    key = fields["key"]
+    key = _key_from_json(fields["key"])
+    schedule = read_schedule(json.dumps(fields.get("schedule")))
+    if len(schedule.num_wg) != len(key.extents):
+        raise ValueError(f"schedule: for {len(schedule.num_wg)} dimensions, the key has {len(key.extents)}")
+    return (
+        key,
+        Entry(schedule, fields["seconds"], fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"]),
+    )
+
+
+def _times_from_json(fields: Any) -> tuple[Key, Times]:
+    _expect(fields, dict, "it")
+    _expect(fields.get("seconds"), dict, "seconds")
+    seconds = {plan: float(each) if type(each) is int else each for plan, each in fields["seconds"].items()}
+    for plan, each in seconds.items():
+        _expect(each, float, f"seconds: {plan}")
+        if not (isfinite(each) and each > 0):
+            raise ValueError(f"seconds: {plan}: {each} is no time")
+    return _key_from_json(fields.get("key")), seconds
+
+
+def _key_from_json(key: Any) -> Key:
+    _expect(key, dict, "key")
     for name in ("family", "exact", "device", "generator"):
         _expect(key.get(name), str, f"key: {name}")
     _expect(key.get("extents"), list, "key: extents")
     if not all(type(n) is int and n >= 1 for n in key["extents"]):
         raise ValueError("key: extents: not all are integers of at least 1")
-    schedule = read_schedule(json.dumps(fields.get("schedule")))
-    if len(schedule.num_wg) != len(key["extents"]):
-        raise ValueError(f"schedule: for {len(schedule.num_wg)} dimensions, the key has {len(key['extents'])}")
-    return (
-        Key(key["family"], tuple(key["extents"]), key["exact"], key["device"], key["generator"]),
-        Entry(schedule, fields["seconds"], fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"]),
-    )
+    return Key(key["family"], tuple(key["extents"]), key["exact"], key["device"], key["generator"])
 
 
 def _expect(value: Any, kind: type, name: str) -> None:

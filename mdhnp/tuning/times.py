@@ -1,0 +1,67 @@
+"""What calls were measured to take: by NumPy's function, and by kernels on a device.
+
+Takes MDHs and devices, gives seconds by plan. The cache's file is read once a device and process; what this process
+measures is known at once, and written for others.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from mdhnp.mdh import MdHom
+from mdhnp.runtime.devices import Device
+from mdhnp.tuning.cache import TuningCache, cache
+from mdhnp.tuning.cache.records import Key, Times
+from mdhnp.tuning.lookup import key_of
+
+__all__ = ["KERNELS", "NUMPY", "measured", "remember"]
+
+#: Names of plans. NumPy's times are those of a version.
+KERNELS, NUMPY = "kernels", f"numpy {np.__version__}"
+
+_NONE: Times = {}
+
+
+class _Known:
+    """The times of one device."""
+
+    def __init__(self, times: dict[Key, Times]) -> None:
+        self.times = times
+        # No key is made, which takes longer than many a call, where nothing has as many points.
+        self.points = {int(np.prod(key.extents, dtype=object)) for key in times}
+
+
+_devices: dict[tuple[TuningCache, str], _Known] = {}
+
+
+def measured(h: MdHom, device: Device) -> Mapping[str, float]:
+    """Give the seconds of whole calls by plan, of those plans that were measured.
+
+    Parameters
+    ----------
+    h : MdHom
+        What calls compute, without extents of 0.
+    device : Device
+        Where kernels run.
+    """
+    known = _known(device)
+    if h.points not in known.points:
+        return _NONE
+    return MappingProxyType(known.times.get(key_of(h, device), _NONE))
+
+
+def remember(h: MdHom, device: Device, times: Times) -> None:
+    """Keep what was measured, in place of what was known of the same plans."""
+    known, key = _known(device), key_of(h, device)
+    known.times[key] = {**known.times.get(key, _NONE), **times}
+    known.points.add(h.points)
+    cache().set_times(key, times)
+
+
+def _known(device: Device) -> _Known:
+    name = cache(), device.identity
+    found = _devices.get(name)
+    if found is None:
+        found = _devices.setdefault(name, _Known(cache().times(device.identity)))
+    return found
