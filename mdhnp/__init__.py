@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mdhnp.runtime.executable import LaunchError
     from mdhnp.runtime.programs import BuildError
     from mdhnp.schedule import IllegalSchedule, Schedule
+    from mdhnp.tuning.prepare import Prepared, prepare
     from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"
@@ -74,6 +75,8 @@ __all__ = [
     "patch",
     "pw",
     "ps",
+    "prepare",
+    "Prepared",
     "prl",
     "stencil",
     "tensordot",
@@ -99,6 +102,8 @@ _LATER = {
     "devices": "mdhnp.runtime.devices",
     "explain": "mdhnp.explanation",
     "host_counts": "mdhnp.calls.plans",
+    "prepare": "mdhnp.tuning.prepare",
+    "Prepared": "mdhnp.tuning.prepare",
     "tune": "mdhnp.tuning.tune",
 }
 

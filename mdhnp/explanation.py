@@ -43,9 +43,8 @@ class Explanation:
         for plan, seconds in zip(self.launches, self.kernel_seconds, strict=True):
             lines.append(f"mdh       {plan.mdhom}")
             lines.append(f"extents   {dict(zip(plan.mdhom.names, plan.mdhom.extents, strict=True))}")
-            lines.append(f"device    {plan.device.name} ({plan.device.platform})")
-            if len(plan.choice.candidates) > 1:
-                lines.append(f"fastest   {_candidates(plan)} (see mdhnp.config.host)")
+            lines.append(f"device    {' or '.join(f'{d.name} ({d.platform})' for d in plan.devices)}")
+            lines.append(f"because   {plan.why}")
             if isinstance(plan, ByNumpy):
                 lines.append(f"computed  by NumPy: {plan.function.name}")
             elif isinstance(plan, Kernels):
@@ -103,8 +102,3 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         else:
             kernels.append(())
     return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels))
-
-
-def _candidates(plan: Leaf) -> str:
-    times = [f"{c.name} takes about {c.seconds * 1e6:.1f} µs" for c in plan.choice.candidates if c.seconds is not None]
-    return ", ".join(times)

@@ -4,13 +4,14 @@ Takes what is called with which arguments, and the operands as the user gave the
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdhnp.calls.operands import fallback, left_to_numpy, unsupported
-from mdhnp.calls.request import Described, Request, Routine
+from mdhnp.calls.operands import fallback, unsupported
+from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
 from mdhnp.calls.store import entries, find, key_of, store
 from mdhnp.mdh import Step, least_work
 from mdhnp.settings import Mode, config
@@ -49,20 +50,23 @@ def call(
     -------
     What the user gets: new arrays, or scalars.
     """
-    found = find(entries, what, _device(), config.mode, operands)
+    found = find(entries, what, _devices(), config.mode, operands)
     return _first(what, operands, dtypes, numpy, owner) if found is None else found.run(operands)
 
 
-def _load() -> "Device":
-    """Give the device of calls, from now on without a detour: OpenCL is loaded by the first call."""
-    global _device  # noqa: PLW0603
-    from mdhnp.runtime.devices import default_device
+def _before() -> "tuple[Device, ...]":
+    """Give the devices of calls, without a detour as soon as OpenCL is loaded."""
+    global _devices  # noqa: PLW0603
+    from mdhnp.calls.before import devices
 
-    _device = default_device
-    return default_device()
+    if found := devices():
+        from mdhnp.runtime.devices import candidates
+
+        _devices = candidates
+    return found
 
 
-_device: "Callable[[], Device]" = _load
+_devices: "Callable[[], tuple[Device, ...]]" = _before
 
 
 def _first(
@@ -75,22 +79,29 @@ def _first(
     """Make a call that was not found by its operands as they are."""
     routine: Routine = what[0]
     arrays = routine.convert(operands)
-    if routine.numpy is None:
-        if reason := unsupported(arrays):
+    by_numpy = numpy or (None if routine.numpy is None else partial(routine.numpy, *operands, *what[1:]))
+    if reason := unsupported(arrays, *dtypes):
+        if by_numpy is None:
             raise TypeError(f"{routine.name}: {reason}, which OpenCL kernels do not compute; convert it")
-    elif reason := left_to_numpy(arrays, *dtypes):
-        return fallback(routine.name, reason, numpy or partial(routine.numpy, *operands, *what[1:]))
-    device, mode = _device(), config.mode
-    key = key_of(what, device, mode, arrays)
+        return fallback(routine.name, reason, by_numpy)
+    devices, mode = _devices(), config.mode
+    key = key_of(what, devices, mode, arrays)
     entry, epoch = store.recall(key)
     if entry is None:
-        entry, kept = _made(what, arrays, device, mode)
+        try:
+            entry, kept = _made(what, arrays, devices, mode)
+        except NoDoublePrecision as error:
+            if by_numpy is None:
+                raise
+            return fallback(routine.name, str(error), by_numpy)
         if not kept:
             return entry.run(arrays)
     return store.keep(key, entry, epoch, owner).run(arrays)
 
 
-def _made(what: tuple[Any, ...], arrays: tuple[Any, ...], device: "Device", mode: Mode) -> "tuple[Entry, bool]":
+def _made(
+    what: tuple[Any, ...], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
+) -> "tuple[Entry, bool]":
     """Describe and plan a call."""
     from mdhnp.calls.entry import Entry
 
@@ -101,21 +112,29 @@ def _made(what: tuple[Any, ...], arrays: tuple[Any, ...], device: "Device", mode
     inputs = arrays if described.take is None else tuple(described.take(arrays))
     whole = described.mdhom
     steps = whole if isinstance(whole, tuple) else (Step(whole, tuple(range(len(inputs)))),)
-    made = _planned(routine, least_work(steps, len(inputs)), inputs, device, mode)
+    made = _planned(routine, least_work(steps, len(inputs)), inputs, devices, mode)
     return Entry(made, described.take, described.give), made.kept
 
 
-def _planned(routine: Routine, steps: Sequence[Step], arrays: tuple[Any, ...], device: "Device", mode: Mode) -> "Made":
+def _planned(
+    routine: Routine, steps: Sequence[Step], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
+) -> "Made":
     """Make the plans of all steps."""
+    from mdhnp.calls.before import before, load
     from mdhnp.calls.entry import Entry, InSteps, Made
-    from mdhnp.calls.make import make
-    from mdhnp.runtime.memory import Layout
+    from mdhnp.runtime.layout import Layout
 
     layouts = [Layout.of(a) for a in arrays]
     found = []
     for step in steps:
         view = step.mdhom.outputs[0]
-        found.append(make(Request(routine.name, step.mdhom, tuple(layouts[p] for p in step.inputs), device, mode)))
+        request = Request(routine.name, step.mdhom, tuple(layouts[p] for p in step.inputs), devices, mode)
+        made = None if devices else before(request)
+        if made is None:
+            from mdhnp.calls.make import make
+
+            made = make(replace(request, devices=devices or load()))
+        found.append(made)
         layouts.append(Layout(view.shape, tuple(view.dtype.itemsize * s for s in view.strides), view.dtype.itemsize))
     if len(found) == 1:
         return found[0]

@@ -1,17 +1,21 @@
-"""What ``config.debug`` shows of a plan that was made, on standard error."""
+"""What ``config.debug`` shows of a plan that is put in place, on standard error."""
 
 import sys
 from collections.abc import Iterator
 
 from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Nothing, Plan
 from mdhnp.calls.request import Request
+from mdhnp.placement.choice import choose
+from mdhnp.settings import config
 
 __all__ = ["lines", "show"]
 
 
-def show(request: Request, plan: Plan, seconds: float, level: int) -> None:
-    """Write what there is to know about a plan that took so long to make."""
-    print("\n".join(f"mdhnp: {line}" for line in lines(request, plan, seconds, level)), file=sys.stderr, flush=True)
+def show(request: Request, plan: Plan, seconds: float) -> None:
+    """Write what there is to know about a plan that took so long to make, as far as the settings say."""
+    if config.debug:
+        said = lines(request, plan, seconds, config.debug)
+        print("\n".join(f"mdhnp: {line}" for line in said), file=sys.stderr, flush=True)
 
 
 def lines(request: Request, plan: Plan, seconds: float, level: int) -> Iterator[str]:
@@ -19,14 +23,15 @@ def lines(request: Request, plan: Plan, seconds: float, level: int) -> Iterator[
     h = request.mdhom
     leaves = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
     extents = ", ".join(f"{name}={n}" for name, n in zip(h.names, h.extents, strict=True))
-    made = f"made in {seconds * 1e3:.1f} ms"
-    yield f"{request.function}: {_kind(plan)}: {h}, {extents or 'one point'}, on {request.device.name}, {made}"
+    first = next(iter(leaves))
+    assert isinstance(first, Leaf)
+    where = " or ".join(device.name for device in first.devices) or "no device yet"
+    made = f"on {where}, made in {seconds * 1e3:.1f} ms"
+    yield f"{request.function}: {_kind(plan)} ({first.why}): {h}, {extents or 'one point'}, {made}"
+    if level > 1 and 0 not in h.extents and request.devices:
+        for candidate in choose(h, request.devices).candidates:
+            yield f"  candidate {candidate.name}: about {candidate.seconds * 1e6:.1f} µs"
     for leaf in leaves:
-        assert isinstance(leaf, Leaf)
-        if level > 1:
-            for candidate in leaf.choice.candidates:
-                time = "not estimated" if candidate.seconds is None else f"about {candidate.seconds * 1e6:.1f} µs"
-                yield f"  candidate {candidate.name}: {time}"
         if isinstance(leaf, Kernels):
             if level > 2:
                 yield from (f"  schedule {o}: {s}" for s, o in zip(leaf.schedules, leaf.origins, strict=True))

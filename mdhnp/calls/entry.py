@@ -1,9 +1,11 @@
 """What a repeat call finds: the plan of a call, which gives way to better ones while it is in use."""
 
+import threading
 import time
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
@@ -16,20 +18,27 @@ __all__ = ["Entry", "InSteps", "Made", "Watcher"]
 Array = npt.NDArray[Any]
 
 
-class Watcher(Protocol):
-    """Follows what the calls of one entry cost, and finds a better plan when that pays."""
+class Watcher(ABC):
+    """Follows what the calls of one entry cost, and sees to it that there will be a better plan when that pays."""
 
-    def is_due(self, seconds: float) -> bool:
-        """Tell whether, after a call that took so long, it pays."""
+    def __init__(self) -> None:
+        self._seeing = threading.Lock()
 
-    def better(self, entry: "Entry") -> "Made | None":
-        """Find it: the plan and the watcher to go on with, None where the entry is to stay as it is.
+    def saw(self, entry: "Entry", plan: Plan, seconds: float) -> None:
+        """Take note of a call that a plan has made in so many seconds. The call has its result, come what may."""
+        # Who finds the lock taken does not wait: it may be a signal handler's call amid one of its own thread.
+        if not self._seeing.acquire(blocking=False):
+            return
+        try:
+            self.see(entry, plan, seconds)
+        except Exception as error:
+            warn(f"a call keeps the plan it has, since a better one could not be made: {error}")
+        finally:
+            self._seeing.release()
 
-        An exception leaves the entry the plan that it has.
-        """
-
-    def anew(self) -> Self:
-        """Give one that has seen no calls."""
+    @abstractmethod
+    def see(self, entry: "Entry", plan: Plan, seconds: float) -> None:
+        """Take note of a call; may put another plan into the entry. One thread at a time."""
 
 
 class Made(NamedTuple):
@@ -52,13 +61,11 @@ class Entry:
 
     Attributes
     ----------
-    plan : Plan
-        The one in use.
     owner : weakref.ref or None
         Drops the entry when the object dies that alone makes this call.
     """
 
-    __slots__ = ("_give", "_take", "_watching", "owner", "plan")
+    __slots__ = ("_give", "_now", "_take", "owner")
 
     def __init__(
         self,
@@ -68,46 +75,31 @@ class Entry:
     ) -> None:
         self._take, self._give = take, give
         self.owner: weakref.ref[Any] | None = None
-        self.put(made)
+        self.put(made.plan, made.watcher)
 
-    def put(self, made: Made) -> None:
-        """Use another plan from now on."""
-        # In this order: a call in another thread may measure the old plan for the new watcher, but misses no watcher.
-        self.plan = made.plan
-        self._watching = [] if made.watcher is None else [made.watcher]
+    @property
+    def plan(self) -> Plan:
+        """The one in use."""
+        return self._now[0]
+
+    def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
+        """Use a plan from now on, and have its calls followed."""
+        self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
 
     def run(self, operands: Sequence[Array]) -> Any:
         """Make the call again, with operands of the same layouts."""
         arrays = operands if self._take is None else self._take(operands)
-        watching = self._watching
-        if not watching:
-            found = self.plan.run(arrays)
+        plan, watcher = self._now
+        if watcher is None:
+            found = plan.run(arrays)
         else:
             begin = time.perf_counter()
-            found = self.plan.run(arrays)
-            self._watch(watching, time.perf_counter() - begin)
+            found = plan.run(arrays)
+            watcher.saw(self, plan, time.perf_counter() - begin)
         if self._give is not None:
             return self._give(found)
         only = found[0]
         return only if only.ndim else only[()]
-
-    def _watch(self, watching: list[Watcher], seconds: float) -> None:
-        """Tell the watcher, and put a better plan in place when that pays. The call has its result, come what may."""
-        try:
-            watcher = watching[0]
-            if not watcher.is_due(seconds):
-                return
-            watching.pop()  # whoever takes the watcher improves; calls of other threads go on meanwhile
-        except IndexError:  # another thread took it
-            return
-        try:
-            if (made := watcher.better(self)) is not None:
-                self.put(made)
-        except Exception as error:
-            warn(f"a call keeps the kernels it has, since better ones could not be made: {error}")
-        except BaseException:  # Ctrl-C: at another time
-            self._watching = [watcher.anew()]
-            raise
 
 
 class InSteps:

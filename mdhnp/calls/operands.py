@@ -25,7 +25,6 @@ __all__ = [
     "fallback_counts",
     "fits",
     "foreign",
-    "left_to_numpy",
     "output",
     "routing",
     "unsupported",
@@ -116,18 +115,6 @@ def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str |
         if a.dtype not in SUPPORTED:
             return f"operand {n} has dtype {a.dtype}"
     return next((f"the result has dtype {t}" for t in dtypes if t is not None and t not in SUPPORTED), None)
-
-
-def left_to_numpy(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str | None:
-    """Say why the current device cannot compute with such arrays and types, or give None if it can."""
-    if reason := unsupported(arrays, *dtypes):
-        return reason
-    from mdhnp.runtime.devices import default_device  # loads OpenCL
-
-    if default_device().caps.fp64:
-        return None
-    common = np.result_type(*(a.dtype for a in arrays), *(t for t in dtypes if t is not None))
-    return f"the common type is {common}" if common.char in "dD" else None
 
 
 def exact_type(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:

@@ -8,21 +8,23 @@ that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the other
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import observe
 from mdhnp.calls.counts import Count, Counts
-from mdhnp.codegen.program import Program
+from mdhnp.calls.request import Request
 from mdhnp.mdh import MdHom, Part, interpret
-from mdhnp.placement.choice import Choice
-from mdhnp.placement.numpys import NumpyFunction
-from mdhnp.runtime.devices import Device
-from mdhnp.runtime.executable import Executable
-from mdhnp.schedule import Schedule
-from mdhnp.tuning.lookup import Origin
+
+if TYPE_CHECKING:  # some of which load OpenCL
+    from mdhnp.codegen.program import Program
+    from mdhnp.placement.numpys import NumpyFunction
+    from mdhnp.runtime.devices import Device
+    from mdhnp.runtime.executable import Executable
+    from mdhnp.schedule import Schedule
+    from mdhnp.tuning.lookup import Origin
 
 __all__ = ["ByNumpy", "InParts", "Kernels", "Leaf", "Nothing", "Plan", "host_counts"]
 
@@ -45,15 +47,15 @@ class Leaf(ABC):
     ----------
     mdhom : MdHom
         What is computed.
-    device : Device
-        Where it is, or would be if there were something to do.
-    choice : Choice
-        The candidates for that.
+    devices : tuple of Device
+        Where it is, or could be: several where the user has not decided.
+    why : str
+        Why it is this plan that computes, for people.
     """
 
     mdhom: MdHom
-    device: Device
-    choice: Choice
+    devices: "tuple[Device, ...]"
+    why: str
 
     @abstractmethod
     def run(self, arrays: Sequence[Array]) -> Results:
@@ -76,7 +78,7 @@ _counts = Counts()
 
 
 def host_counts() -> dict[str, int]:
-    """Give the number of calls in this process that were too small for a device, so that NumPy computed them.
+    """Give the number of calls in this process that NumPy computed, since kernels were not faster, or not there yet.
 
     By function; see ``config.host``. A call of more than two operands counts once for each pair.
 
@@ -104,13 +106,13 @@ class ByNumpy(Leaf):
         Of the calls that it has computed.
     """
 
-    function: NumpyFunction
+    function: "NumpyFunction"
     count: Count = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, name: str, mdhom: MdHom, device: Device, choice: Choice, function: NumpyFunction) -> "ByNumpy":
-        """Make the plan; calls are counted under the name of the public function."""
-        return cls(mdhom, device, choice, function, _counts.of(name))
+    def of(cls, request: Request, why: str, function: "NumpyFunction") -> "ByNumpy":
+        """Make the plan of a request; calls are counted under the name of the public function."""
+        return cls(request.mdhom, request.devices, why, function, _counts.of(request.function))
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Let NumPy compute."""
@@ -138,19 +140,28 @@ class Kernels(Leaf):
         Allocates the results.
     """
 
-    schedules: tuple[Schedule, ...]
-    origins: tuple[Origin, ...]
-    program: Program
-    executable: Executable = field(repr=False, compare=False)
+    schedules: "tuple[Schedule, ...]"
+    origins: "tuple[Origin, ...]"
+    program: "Program"
+    executable: "Executable" = field(repr=False, compare=False)
     make: Callable[[], Results] = field(repr=False, compare=False)
+
+    @property
+    def device(self) -> "Device":
+        """Where they run."""
+        return self.devices[0]
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Launch the kernels and wait."""
         if observe.blocks:
             observe.note(self, arrays)
         results = self.make()
-        self.executable(arrays, results)
+        self.compute(arrays, results)
         return results
+
+    def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        """Launch the kernels on arrays for the results."""
+        self.executable(arrays, results)
 
 
 @dataclass(frozen=True)
@@ -163,9 +174,13 @@ class InParts:
     def run(self, arrays: Sequence[Array]) -> Results:
         """Compute one part after the other."""
         results = self.make()
+        self.compute(arrays, results)
+        return results
+
+    def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        """Launch the kernels of each part on slices of arrays for the results."""
         for plan, part in self.parts:
             inputs = [a[where] for a, where in zip(arrays, part.inputs, strict=True)]
             if observe.blocks:
                 observe.note(plan, inputs)
-            plan.executable(inputs, [r[where] for r, where in zip(results, part.outputs, strict=True)])
-        return results
+            plan.compute(inputs, [r[where] for r, where in zip(results, part.outputs, strict=True)])

@@ -13,11 +13,15 @@ from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.devices import Device
-    from mdhnp.runtime.memory import Layout
+    from mdhnp.runtime.layout import Layout
 
-__all__ = ["Described", "Routine", "Request", "array", "results"]
+__all__ = ["Described", "NoDoublePrecision", "Routine", "Request", "array", "results"]
 
 Array = npt.NDArray[Any]
+
+
+class NoDoublePrecision(TypeError):
+    """A computation in float64 or complex128 on a device that has neither."""
 
 
 def array(found: Sequence[Any]) -> Any:
@@ -85,8 +89,8 @@ class Request:
         What is computed.
     layouts : tuple of Layout
         Of its inputs.
-    device : Device
-        Where kernels would run.
+    devices : tuple of Device
+        Where kernels may run; several where the user has not decided.
     mode : Mode
         The settings.
     """
@@ -94,5 +98,10 @@ class Request:
     function: str
     mdhom: MdHom
     layouts: "tuple[Layout, ...]"
-    device: "Device"
+    devices: "tuple[Device, ...]"
     mode: Mode
+
+    @property
+    def device(self) -> "Device":
+        """The only device, or what stands for all of them."""
+        return self.devices[0]

@@ -16,7 +16,7 @@ from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.placement.numpys import dot, einsum
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
-from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.layout import Layout
 from mdhnp.tuning.cache import cache
 
 __all__ = ["Costs", "costs_of"]

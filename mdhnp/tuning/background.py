@@ -1,91 +1,126 @@
-"""Tunes while the program goes on: one job after the other, in a process that the end of this one ends.
+"""Has work done while the program goes on: one job after the other, in a helper process that ends with this one.
 
-The search has a process of its own, not only its measurements: it would take the interpreter from the program. Here a
-thread waits for it, keeps what it found, and says that there is something new.
+Compiling and searching would take the interpreter from the program, and compilers hold locks. So a process of low
+priority does both; here a thread hands it the jobs, those first that calls wait for, and passes its answers on. It must
+not know what the jobs do.
 """
 
 import atexit
+import multiprocessing
 import os
+import signal
 import subprocess
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
-from mdhnp.mdh import MdHom
-from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import Entry, Key
-from mdhnp.tuning.lookup import tuned_for
 from mdhnp.tuning.processes import start
-from mdhnp.tuning.search.session import tune_stage
 
-__all__ = ["Job", "serve", "submit", "wait"]
+__all__ = ["Job", "complain", "later", "serve", "submit", "wait"]
 
-#: Seconds that the end of the program waits for the thread, which may be compiling.
+#: Seconds that the end of the program waits for the thread, which may be loading a kernel.
 _PATIENCE = 10.0
 
-#: Seconds after which it is asked again whether another process has tuned the same.
-_PAUSE = 1.0
+#: Seconds without a job after which the process ends.
+_IDLE = 30.0
+
+#: How often the process looks whether its parent is still there, in seconds.
+_LOOK = 0.2
 
 
-@dataclass(frozen=True)
-class Job:
-    """Kernels to tune on one device: stages in canonical form and their keys, seconds and evaluations for each."""
+class Job(Protocol):
+    """What the process is to do; a picklable object.
 
-    stages: tuple[MdHom, ...]
-    keys: tuple[Key, ...]
-    budget: float
-    evaluations: int
+    Attributes
+    ----------
+    urgent : bool
+        Whether it comes before jobs that are not.
+    limit : float
+        Seconds after which the process counts as hanging, and is ended.
+    """
+
+    @property
+    def urgent(self) -> bool: ...  # noqa: D102
+
+    @property
+    def limit(self) -> float: ...  # noqa: D102
+
+    def run(self) -> Any:
+        """Do it, and give a picklable answer."""
 
 
-def submit(job: Job, then: Callable[[], Any]) -> None:
-    """Tune a job when those before it are done, and call `then` in another thread if anything was found."""
-    _tuner.submit(job, then)
+#: A job, what to do with its answer, and what with the reason why there is none. No job: there is nothing to ask.
+_Task = tuple[Job | None, Callable[[Any], object], Callable[[str], object]]
+
+
+def submit(job: Job, then: Callable[[Any], object], failed: Callable[[str], object]) -> bool:
+    """Have a job done, and then, in another thread, one of two functions called: with the answer, or with the reason.
+
+    Returns
+    -------
+    bool
+        False where nobody can do it: the program ends, this is a daemonic process of multiprocessing, which may have no
+        children, or the system allows no more threads. (Where it allows no more processes, `failed` is told.)
+    """
+    return not multiprocessing.current_process().daemon and _helper.submit((job, then, failed))
+
+
+def later(work: Callable[[], object]) -> None:
+    """Have something done in another thread; at once where there can be none."""
+    if not _helper.submit((None, lambda _: work(), lambda _: None)):
+        work()
 
 
 def wait() -> None:
-    """Wait until all jobs are done."""
-    _tuner.wait()
+    """Wait until all is done."""
+    _helper.wait()
 
 
-class _Tuner:
-    """The jobs of this process and the thread that sees to them, which lives as long as there are any."""
+class _Helper:
+    """The tasks of this process, the thread that sees to them, and the process; both end when idle for long."""
 
     #: Module and name of the function that the process runs.
     serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.background", "serve")
 
     def __init__(self) -> None:
-        self._jobs: deque[tuple[Job, Callable[[], Any]]] = deque()
+        self._tasks: list[_Task] = []
+        self._at_work = False
+        # Its lock is reentrant, for finalizers that make a call.
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
         self._ending = False
 
-    def submit(self, job: Job, then: Callable[[], Any]) -> None:
+    def submit(self, task: _Task) -> bool:
         with self._changed:
             if self._ending:
-                return
-            self._jobs.append((job, then))
+                return False
             if self._thread is None:
-                thread = threading.Thread(target=self._work, name="mdhnp-tuning", daemon=True)
-                with suppress(RuntimeError):  # the process may have no more threads; the next job tries again
+                thread = threading.Thread(target=self._work, name="mdhnp-helper", daemon=True)
+                try:
                     thread.start()
-                    self._thread = thread
+                except RuntimeError:  # the process may have no more threads
+                    return False
+                self._thread = thread
+            self._tasks.append(task)
+            self._changed.notify_all()
+            return True
 
     def wait(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._thread is None)
+            self._changed.wait_for(lambda: not self._tasks and not self._at_work)
 
     def end(self) -> None:
         """Stop, at the end of the program."""
         with self._changed:
             self._ending = True
-            self._jobs.clear()
+            self._tasks.clear()
+            self._changed.notify_all()
             thread, process = self._thread, self._process
             if process is not None:
                 process.kill()
@@ -93,83 +128,110 @@ class _Tuner:
             thread.join(_PATIENCE)
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                if not self._jobs:
-                    self._thread = None
-                    self._changed.notify_all()
-                    return
-                job, then = self._jobs.popleft()
+        while (task := self._next()) is not None:
+            job, then, failed = task
             try:
-                if self._tune(job) and not self._ending:
-                    then()
+                then(None if job is None else self._answer(job))
             except Exception as error:  # the program runs as well without
-                with suppress(RuntimeWarning):  # an error under -W error, which must not end this thread
-                    warnings.warn(f"a call could not be tuned in the background: {error}", RuntimeWarning, stacklevel=1)
+                if not self._ending:
+                    with suppress(RuntimeWarning):  # an error under -W error, which must not end this thread
+                        failed(str(error))
+        self._close()
 
-    def _tune(self, job: Job) -> bool:
+    def _next(self) -> _Task | None:
+        """Wait for a task; None when there was none for long, or the program ends."""
+        with self._changed:
+            self._at_work = False
+            self._changed.notify_all()
+            if self._ending or not self._changed.wait_for(lambda: self._tasks or self._ending, _IDLE) or self._ending:
+                self._thread = None
+                return None
+            urgent = (n for n, (job, _, _) in enumerate(self._tasks) if job is None or job.urgent)
+            self._at_work = True
+            return self._tasks.pop(next(urgent, 0))
+
+    def _answer(self, job: Job) -> Any:
+        if self._pipe is None:
+            self._start()
+        pipe = self._pipe
+        assert pipe is not None
+        answer, error = None, f"no answer within {job.limit:.0f} s"
+        try:
+            pipe.send(job)
+            if pipe.poll(job.limit):
+                answer, error = pipe.recv()
+                if not error:
+                    return answer
+            else:
+                self._close()
+        except (EOFError, OSError):
+            self._close()
+            error = "the helper process ended"
+        raise RuntimeError(error)
+
+    def _start(self) -> None:
         with self._changed:
             if self._ending:
-                return False
-            process, pipe = start(*self.serve, None)
-            self._process = process
-        try:
-            with pipe:
-                pipe.send(job)
-                found: list[tuple[Key, Entry]] | str = pipe.recv()
-        except (EOFError, OSError):
-            if self._ending:
-                return False
-            found = "the process ended"
-        finally:
-            with self._changed:
-                self._process = None
+                raise RuntimeError("the program ends")
+            self._process, self._pipe = start(*self.serve, None)
+
+    def _close(self) -> None:
+        with self._changed:
+            process, pipe = self._process, self._pipe
+            self._process = self._pipe = None
+        if process is not None:
             process.kill()
             process.wait()
-        if isinstance(found, str):
-            raise RuntimeError(found)
-        for key, entry in found:
-            cache().put(key, entry)  # there already, unless the file cannot be written
-        return bool(found)
+        if pipe is not None:
+            pipe.close()
 
 
 def serve(handle: int) -> None:
-    """Tune one job for the parent: it is answered with entries, or an error's text."""
-    from mdhnp.runtime.devices import devices
-
+    """Do jobs for the parent until it closes the pipe: each is answered with what it gives and an error's text."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(AttributeError, OSError):
+        os.nice(15)  # less than a twentieth of a core that others want
     with Connection(handle) as pipe:
-        job: Job = pipe.recv()
-        threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
-        found: list[tuple[Key, Entry]] | str = []
-        try:
-            device = next(d for d in devices() if d.identity == job.keys[0].device)
-            for h in job.stages:
-                while tuned_for(h, device) is None and tune_stage(h, device, job.budget, job.evaluations)[0] is None:
-                    time.sleep(_PAUSE)  # another process is tuning it: what that finds is for this one's parent, too
-            entries = ((key, cache().get(key)) for key in job.keys)
-            found = [(key, entry) for key, entry in entries if entry is not None]
-        except Exception as error:  # told to the parent, which warns
-            found = f"{type(error).__name__}: {error}"
-        pipe.send(found)
+        while True:
+            try:
+                job = pipe.recv()
+            except (EOFError, OSError):
+                return
+            answer = None
+            try:
+                answer, error = job.run(), ""
+            except Exception as reason:  # told to the parent
+                error = f"{type(reason).__name__}: {reason}"
+            try:
+                pipe.send((answer, error))
+            except OSError:
+                return
 
 
-def _end_with_parent(pipe: Connection) -> None:
-    with suppress(OSError):
-        pipe.poll(None)  # no more is sent: the end of the parent, which a signal may have killed, ends the wait
+def _end_with(parent: int) -> None:
+    # The pipe does not tell: children that the parent has forked hold its other end, too.
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
     os._exit(1)
 
 
-_tuner = _Tuner()
+def complain(text: str) -> None:
+    """Warn about what could not be done meanwhile, from a thread in which no line of the user's is at work."""
+    warnings.warn(text, RuntimeWarning, stacklevel=1)
+
+
+_helper = _Helper()
 
 
 @atexit.register
 def _end() -> None:
-    _tuner.end()
+    _helper.end()
 
 
 def _after_fork_in_child() -> None:
-    global _tuner  # noqa: PLW0603
-    _tuner = _Tuner()  # the thread is not here
+    global _helper  # noqa: PLW0603
+    _helper = _Helper()  # the thread is not here
 
 
 if hasattr(os, "register_at_fork"):

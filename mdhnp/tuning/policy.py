@@ -1,4 +1,4 @@
-"""Tuning in the way of a call: one search at a time in a process, never a call that fails because of it."""
+"""Tuning in the way of a call, for ``config.tuning = "full"``: never a call that fails because of it."""
 
 import os
 import threading
@@ -19,8 +19,8 @@ _searching = threading.Lock()
 _searcher: int | None = None
 
 
-def search(untuned: Sequence[MdHom], device: Device, evaluations: int | None, *, wait: bool) -> bool:
-    """Search schedules now, for `config.budget` seconds a stage.
+def search(untuned: Sequence[MdHom], device: Device) -> bool:
+    """Search schedules now, for `config.budget` seconds a stage, after another thread's search.
 
     Parameters
     ----------
@@ -28,23 +28,18 @@ def search(untuned: Sequence[MdHom], device: Device, evaluations: int | None, *,
         Stages in canonical form.
     device : Device
         Where they run.
-    evaluations : int or None
-        Most schedules to measure for each; None means as many as there is time for.
-    wait : bool
-        Wait for another thread's search first; else leave it to the other thread.
 
     Returns
     -------
     bool
-        Whether to look schedules up again and then leave it at that: not where another thread or process is
-        searching.
+        Whether to leave it at that: not where another process is searching, or this thread.
     """
     global _searcher  # noqa: PLW0603
-    if not _searching.acquire(blocking=wait and _searcher != threading.get_ident()):
+    if not _searching.acquire(blocking=_searcher != threading.get_ident()):
         return False
     _searcher = threading.get_ident()
     try:
-        return _search(untuned, device, evaluations)
+        return _search(untuned, device)
     except Exception as error:  # whatever keeps a call from being tuned must not keep it from running
         warn(f"a call could not be tuned: {error}")
         return True
@@ -53,11 +48,11 @@ def search(untuned: Sequence[MdHom], device: Device, evaluations: int | None, *,
         _searching.release()
 
 
-def _search(untuned: Sequence[MdHom], device: Device, evaluations: int | None) -> bool:
+def _search(untuned: Sequence[MdHom], device: Device) -> bool:
     for h in untuned:
         if tuned_for(h, device) is not None:  # since the plan was made, by another call, thread or process
             continue
-        tuned, stopped = tune_stage(h, device, config.budget, evaluations)
+        tuned, stopped = tune_stage(h, device, config.budget)
         if tuned is None and not stopped:
             return False
         if stopped:

@@ -4,15 +4,17 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from mdhnp.calls.kernels import staged
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import forget
-from mdhnp.mdh import MdHom, canonical, stages
+from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.prepare import request_of, settle
 from mdhnp.tuning.search.session import Tuned, tune_stage
 
 __all__ = ["Tuned", "tune"]
@@ -29,6 +31,8 @@ def tune(
     **kwargs: Any,
 ) -> tuple[Tuned, ...]:
     """Search a schedule for every kernel of a call; later calls, in this and other processes, use what was found.
+
+    At the end kernels are measured beside NumPy's functions, as by :func:`mdhnp.prepare`: calls begin with the faster.
 
     Parameters
     ----------
@@ -78,12 +82,11 @@ def tune(
     team = _equal(devices) if devices is not None else ()
     with config(tuning="off", host="never"), use(team[0]) if team else nullcontext(), observe() as seen:
         function(*args, **kwargs)
+    requests = dict.fromkeys(request_of(plan, arrays) for plan, arrays in seen if isinstance(plan, Kernels))
     todo: dict[Key, tuple[MdHom, Device]] = {}
-    for plan, _ in seen:
-        if isinstance(plan, Kernels):
-            for stage in stages(plan.mdhom):
-                h = canonical(stage.mdhom)
-                todo.setdefault(key_of(h, plan.device), (h, plan.device))
+    for request in requests:
+        for stage in staged(request.mdhom):
+            todo.setdefault(key_of(stage.mdhom, request.device), (stage.mdhom, request.device))
     found = []
     try:
         for h, device in todo.values():
@@ -91,6 +94,8 @@ def tune(
             found += [tuned] if tuned is not None else []
             if stopped:
                 break
+        for request in requests:
+            settle(request)
     finally:
         forget()
     return tuple(found)

@@ -22,7 +22,7 @@ from mdhnp.codegen import generate
 from mdhnp.mdh import Argument, MdHom, Stage, View, interleaved
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.executable import Executable, LaunchError
-from mdhnp.runtime.memory import Layout
+from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import BuildError, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default

@@ -1,0 +1,226 @@
+"""The helper process's part in a call: it makes kernels, checks them, and sees how they compare.
+
+Takes a computation, arrays' layouts and devices; gives what the caller's process needs to run the kernels without
+compiling anything. What it allocates is its own: no array of the caller's is touched.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.calls import kernels
+from mdhnp.calls.plans import InParts, Kernels
+from mdhnp.calls.request import Request
+from mdhnp.codegen import Program
+from mdhnp.mdh import MdHom
+from mdhnp.placement.choice import choose
+from mdhnp.placement.numpys import numpy_function
+from mdhnp.runtime.devices import devices
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.programs import build, load
+from mdhnp.settings import Mode
+from mdhnp.tuning.lookup import Found
+
+__all__ = ["Build", "Built", "Hopeless", "compare", "install", "mode_text"]
+
+Array = npt.NDArray[Any]
+
+#: Kernels that take so many times as long as NumPy here are not tried in calls. Others use the machine meanwhile.
+_HOPELESS = 3.0
+
+#: Part of the machine's memory up to which the operands of a check are allocated.
+_MEMORY = 1 / 16
+
+#: Runs of both in turn: enough to fill this time in seconds, within these counts.
+_FILL, _FEWEST, _MOST = 0.05, 2, 20
+
+
+@dataclass(frozen=True)
+class Built:
+    """Kernels that are ready, by schedules and binary.
+
+    Attributes
+    ----------
+    device : str
+        Identity of the device they are for.
+    found : tuple of Found
+        The schedule of each stage; empty for what is computed in parts, each of which has its own.
+    program : Program or None
+        Their program; None for what is computed in parts.
+    binaries : tuple of (str, bytes)
+        Text and binary of all programs.
+    seconds, usual : float or None
+        Of a call by these kernels, and by NumPy, here; None where it was not measured.
+    price : float
+        Seconds of a processor that it took to compile them.
+    """
+
+    device: str
+    found: tuple[Found, ...]
+    program: Program | None
+    binaries: tuple[tuple[str, bytes], ...]
+    seconds: float | None
+    usual: float | None
+    price: float
+
+    @property
+    def ratio(self) -> float:
+        """The kernels' time relative to NumPy's; 1 where that is unknown."""
+        return self.seconds / self.usual if self.seconds is not None and self.usual else 1.0
+
+
+@dataclass(frozen=True)
+class Hopeless:
+    """Kernels are not to be tried; `why` says why, for people."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Build:
+    """A job: make kernels for a computation on the best of some devices.
+
+    Attributes
+    ----------
+    request : Request
+        Its device stands for the first candidate, and is found anew in the other process.
+    devices : tuple of str
+        Identities of the candidates.
+    mode : tuple of str
+        The settings.
+    usual : float or None
+        Seconds that calls take by NumPy; None where kernels are made whatever NumPy takes.
+    """
+
+    mdhom: MdHom
+    layouts: tuple[Layout, ...]
+    devices: tuple[str, ...]
+    mode: tuple[str, ...]
+    usual: float | None
+
+    urgent = True
+    limit = 300.0
+
+    def run(self) -> Built | Hopeless:
+        """Choose the device, compile, check on operands and results of its own, and time by turns with NumPy."""
+        candidates = [d for identity in self.devices for d in devices() if d.identity == identity]
+        if not candidates:
+            raise RuntimeError(f"no device {self.devices[0]} in a process started by this one")
+        choice = choose(self.mdhom, candidates)
+        best = next((c for c in choice.candidates if c.device is not None), None)
+        if best is None or best.device is None:
+            return Hopeless("no device can compute it")
+        if self.usual is not None and best.floor is not None and best.floor >= self.usual:
+            return Hopeless(f"NumPy takes {self.usual * 1e6:.1f} µs, no kernel less than {best.floor * 1e6:.1f} µs")
+        begin = time.process_time()
+        request = Request("", self.mdhom, self.layouts, (best.device,), Mode(*self.mode))  # type: ignore[arg-type]
+        plan = kernels.own(request, "")
+        price = time.process_time() - begin
+        seconds = usual = None
+        if self.usual is not None:
+            compared = compare(plan, request)
+            if compared is None:
+                pass
+            elif isinstance(compared, str):
+                return Hopeless(compared)
+            else:
+                seconds, usual = compared
+                if seconds > _HOPELESS * usual:
+                    return Hopeless(f"kernels take {seconds / usual:.1f} times as long as NumPy")
+        each = {id(k): k for k, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
+        texts = {k.program.source for k in each}
+        binaries = tuple((text, bytes(build(best.device, text).binaries[0])) for text in sorted(texts))
+        if isinstance(plan, InParts):
+            return Built(best.device.identity, (), None, binaries, seconds, usual, price)
+        found = tuple(map(Found, plan.schedules, plan.origins))
+        return Built(best.device.identity, found, plan.program, binaries, seconds, usual, price)
+
+
+def install(request: Request, built: Built, why: str) -> Kernels | InParts:
+    """Make the plan of what the helper has built for the request's device; compiles nothing."""
+    # As long as they are held they are found again by their texts.
+    held = [load(request.device, text, binary) for text, binary in built.binaries]
+    plan = (
+        kernels.own(request, why) if built.program is None else kernels.fixed(request, built.found, why, built.program)
+    )
+    del held
+    return plan
+
+
+def compare(plan: Kernels | InParts, request: Request) -> tuple[float, float] | str | None:
+    """Check kernels beside NumPy's function, and time both by turns.
+
+    Returns
+    -------
+    (float, float), str or None
+        Seconds of a call by the kernels and by NumPy; why the kernels are not to be used; or None where the operands
+        would take too much memory.
+    """
+    function = numpy_function(request.mdhom)
+    views = (*request.mdhom.inputs, *request.mdhom.outputs)
+    if function is None or 2 * sum(v.elements() * v.dtype.itemsize for v in views) > _MEMORY * _memory():
+        return None
+    rng = np.random.default_rng(0)
+    try:
+        arrays = [
+            _filled(layout, v.dtype, rng) for layout, v in zip(request.layouts, request.mdhom.inputs, strict=True)
+        ]
+        right = np.asarray(function.compute(*arrays))
+        results = plan.make()
+        for result in results:  # what is not written must not look right
+            result.view(np.uint8).fill(0xA5)
+        plan.compute(arrays, results)
+        if not _close(results[0], right):
+            return "the kernels' result differs from NumPy's"
+        ours, numpys = partial(plan.run, arrays), partial(function.compute, *arrays)
+        first = max(_seconds(ours), _seconds(numpys))
+        runs = min(max(math.ceil(_FILL / first), _FEWEST), _MOST)
+        pairs = [(_seconds(ours), _seconds(numpys)) for _ in range(runs)]
+    except MemoryError:
+        return None
+    # The least of all: whatever else the machine does only adds to it.
+    return min(p[0] for p in pairs), min(p[1] for p in pairs)
+
+
+def mode_text(mode: Mode) -> tuple[str, ...]:
+    """Give the settings as another process can take them."""
+    return mode.host, mode.tuning, mode.specialise
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def _memory() -> float:
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return float(1 << 32)
+
+
+def _filled(layout: Layout, dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
+    """Give random elements in an array of a layout; large ones repeat some, because drawing takes long."""
+    span = sum((n - 1) * abs(s) for n, s in zip(layout.shape, layout.strides, strict=True))
+    count = span // dtype.itemsize + 1
+    drawn = rng.integers(0, 7, min(count, 1_000_003)) - 3 * (dtype.kind in "fci")
+    flat = np.resize((drawn / 4 if dtype.kind in "fc" else drawn).astype(dtype), count)
+    lowest = sum((n - 1) * -s for n, s in zip(layout.shape, layout.strides, strict=True) if s < 0)
+    return np.ndarray(layout.shape, dtype, flat.data, lowest, layout.strides)
+
+
+def _close(a: Array, right: Array) -> bool:
+    """Whether two results differ by no more than another order of summation may bring."""
+    if right.dtype.kind not in "fc":
+        return bool(np.array_equal(a, right))
+    size = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
+    tolerance = size * {"e": 1e-2, "f": 1e-3, "F": 1e-3, "d": 1e-10, "D": 1e-10}[right.dtype.char]
+    return bool(np.allclose(a, right, rtol=0.0, atol=tolerance, equal_nan=True))

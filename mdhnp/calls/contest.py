@@ -1,0 +1,176 @@
+"""Which of several plans is the fastest, found out in the caller's own calls.
+
+Each plan computes what the caller asked for, so no call is made for the sake of measuring; what is lost is the time
+that a slower plan takes longer. That is spent from a surplus: at every moment at most `_SHARE` of all that the
+computation has cost. What candidates gain is not counted in (conservative bandits, see docs/tuning.md).
+
+The plans take turns, in rounds of more and more samples; those that are clearly slower are left out of the next. The
+first sample after a change counts for nothing, nor do those for which threads of the plan before may still spin. The
+plan in use stays unless another one is faster by a margin: else noise would pick plans, and with them the last bits.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+from mdhnp.calls.entry import Entry, Watcher
+from mdhnp.calls.plans import Plan
+from mdhnp.calls.spending import Spent
+from mdhnp.warning import warn
+
+__all__ = ["Contest"]
+
+#: Part of all time spent that slower plans may have cost.
+_SHARE = 0.05
+
+#: Samples of each plan, round by round, and how many times the fastest one's time a plan may take to stay in.
+_ROUNDS = ((1, 1.5), (3, 1.15), (10, 1.05))
+
+#: How much faster a plan must be to take another one's place.
+_MARGIN = 1.03
+
+#: What a plan is taken to lose while threads of another one take a core from it: half of the time.
+_DISTURBED = 0.5
+
+
+class _Guarded:
+    """A candidate, in whose place the plan in use computes where it fails."""
+
+    def __init__(self, plan: Plan, instead: Plan) -> None:
+        self._plan, self._instead = plan, instead
+        self.error: Exception | None = None
+
+    def run(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        if self.error is None:
+            try:
+                return self._plan.run(arrays)
+            except Exception as error:
+                self.error = error
+        return self._instead.run(arrays)
+
+
+class _Arm:
+    """A plan, how long its calls took, and its time relative to the plan in use as far as is known."""
+
+    def __init__(self, plan: Plan, runs: Plan, ratio: float) -> None:
+        self.plan, self.runs, self.ratio = plan, runs, ratio
+        self.times: list[float] = []
+
+    @property
+    def seconds(self) -> float:
+        return median(self.times)
+
+
+class Contest(Watcher):
+    """Tries candidates beside the plan in use.
+
+    Parameters
+    ----------
+    used : Plan
+        The plan in use.
+    candidates : sequence of (Plan, float)
+        Others, each with its time relative to the plan in use as far as is known.
+    spent : Spent
+        What calls have cost so far.
+    rest : float
+        Seconds for which calls of the plan in use disturb those after them.
+    settle : callable
+        Takes the entry, the plan that is to go on, and the seconds of each plan that was in at the end.
+    """
+
+    def __init__(
+        self,
+        used: Plan,
+        candidates: Sequence[tuple[Plan, float]],
+        spent: Spent,
+        rest: float,
+        settle: Callable[[Entry, Plan, Sequence[tuple[Plan, float]]], None],
+    ) -> None:
+        super().__init__()
+        self._used = _Arm(used, used, 1.0)
+        self._others = [_Arm(plan, _Guarded(plan, used), ratio) for plan, ratio in candidates]
+        self._spent, self._rest, self._settle = spent, rest, settle
+        self._lost, self._round = 0.0, 0
+        self._due = [self._used, *self._others]  # in this round
+        self._arm, self._samples, self._first, self._since = self._used, list[float](), True, time.perf_counter()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan whose turn it is."""
+        return self._arm.runs
+
+    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        """Count a call, and say who makes the next one."""
+        arm = self._arm
+        self._spent.add(seconds)
+        if plan is not arm.runs:  # the call began before the turn did
+            return
+        if arm is not self._used:
+            self._lost += max(seconds - self._usual, 0.0)
+        if isinstance(arm.runs, _Guarded) and arm.runs.error is not None:
+            self._leave_out(arm)
+            warn(f"a kernel failed, and is not used: {arm.runs.error}")
+        elif arm in self._due:
+            if self._counts():
+                self._samples.append(seconds)
+            if len(self._samples) == _ROUNDS[self._round][0]:
+                arm.times = self._samples
+                arm.ratio = arm.seconds / self._usual
+                self._due.remove(arm)
+            elif arm is self._used or self._lost <= _SHARE * self._spent.seconds:
+                return
+            else:  # the surplus is gone: next time all of the turn must fit into it
+                arm.ratio = max(arm.ratio, seconds / self._usual)
+                if arm.ratio > _ROUNDS[0][1] and not self._rest:
+                    self._leave_out(arm)
+        self._next(entry)
+
+    @property
+    def _usual(self) -> float:
+        """Seconds of the plan in use."""
+        return self._used.seconds if self._used.times else self._spent.mean
+
+    def _counts(self) -> bool:
+        """Whether a sample does: not the first one after a change, nor those that the plan in use disturbs."""
+        first, self._first = self._first, False
+        rested = self._arm is self._used or time.perf_counter() - self._since >= self._rest
+        return rested and not first
+
+    def _turn(self, arm: _Arm) -> None:
+        self._arm, self._samples, self._first, self._since = arm, list[float](), True, time.perf_counter()
+
+    def _next(self, entry: Entry) -> None:
+        """Choose who makes the next call: the next plan of the round, or that in use until there is time to lose."""
+        if not self._due and self._ends():
+            best = min((self._used, *self._others), key=lambda arm: arm.seconds)
+            won = best if self._used.seconds > _MARGIN * best.seconds else self._used
+            self._settle(entry, won.plan, [(arm.plan, arm.seconds) for arm in (self._used, *self._others)])
+            return
+        arm = self._due[0] if self._can_pay(self._due[0]) else self._used
+        if arm is not self._arm:
+            self._turn(arm)
+        entry.put(self.plan, self)
+
+    def _can_pay(self, arm: _Arm) -> bool:
+        slower = (_ROUNDS[self._round][0] + 1) * max(arm.ratio - 1.0, 0.0) * self._usual
+        price = 0.0 if arm is self._used else slower + _DISTURBED * self._rest
+        return self._lost + price <= _SHARE * self._spent.seconds
+
+    def _leave_out(self, arm: _Arm) -> None:
+        self._others.remove(arm)
+        self._due = [each for each in self._due if each is not arm]
+
+    def _ends(self) -> bool:
+        """Leave out who is clearly slower than another plan; tell whether that leaves one, or was the last round."""
+        limit = _ROUNDS[self._round][1]
+        best = min(arm.seconds for arm in (self._used, *self._others))
+        for arm in list(self._others):
+            if arm.seconds > limit * best:
+                self._leave_out(arm)
+        self._round += 1
+        beaten = self._round > 1 and self._used.seconds > limit * best and len(self._others) == 1
+        if self._round == len(_ROUNDS) or not self._others or beaten:
+            return True
+        self._due = [self._used, *self._others]
+        return False

@@ -1,0 +1,135 @@
+"""How a call gets a better plan: kernels in place of NumPy's function, kernels of its own, tuned ones.
+
+What `config.specialise` and `config.tuning` mean. All that takes long is done by the helper process, once the calls
+have cost as much; what it finds is tried in the caller's calls, and what is fastest there stays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from mdhnp.calls import kernels
+from mdhnp.calls.build import Build, Built, Hopeless, install, mode_text
+from mdhnp.calls.contest import Contest
+from mdhnp.calls.debug import show
+from mdhnp.calls.entry import Entry
+from mdhnp.calls.plans import ByNumpy, Kernels, Leaf, Plan
+from mdhnp.calls.request import Request
+from mdhnp.calls.search import Found, Search
+from mdhnp.calls.spending import Spending, Spent
+from mdhnp.settings import config
+from mdhnp.spinning import spinning
+from mdhnp.tuning import background
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.records import Entry as Tuned
+from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.times import KERNELS, NUMPY, remember
+
+__all__ = ["builder", "price", "tuner"]
+
+#: Seconds that making kernels takes, where none have been made yet.
+_COMPILING = 0.3
+
+_prices: dict[str, float] = {}
+
+
+def price(request: Request) -> float:
+    """Give the seconds that making kernels for a request is expected to take: as the last ones did."""
+    return _prices.get(request.device.identity, _COMPILING)
+
+
+def builder(request: Request, cost: float) -> Spending:
+    """Give what sees to it that kernels are made for a request once its calls have cost that much."""
+    return Spending(cost, partial(_build, request))
+
+
+def tuner(request: Request) -> Spending | None:
+    """Give what sees to it that schedules are searched for a request; None where nothing does."""
+    mode = request.mode.tuning
+    if mode not in ("auto", "background") or not kernels.untuned(request):
+        return None
+    return Spending(config.budget if mode == "auto" else 0.0, partial(_search, request))
+
+
+def _build(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
+    usual = spent.mean if isinstance(plan, ByNumpy) else None
+    identities = tuple(d.identity for d in request.devices)
+    job = Build(request.mdhom, request.layouts, identities, mode_text(request.mode), usual)
+    then = partial(_built, request, entry, plan, spent)
+    if not background.submit(job, then, partial(_failed, request, entry, plan)):
+        then(job.run())
+
+
+def _built(request: Request, entry: Entry, plan: Plan, spent: Spent, made: Built | Hopeless) -> None:
+    if isinstance(made, Hopeless):
+        _put(request, entry, plan, made.why)
+        return
+    device = next(d for d in request.devices if d.identity == made.device)
+    _prices[device.identity] = made.price
+    one = replace(request, devices=(device,))
+    candidate = install(one, made, "measured to be faster")
+    _try(one, entry, plan, [(candidate, made.ratio)], spent)
+
+
+def _search(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
+    job = Search(request.mdhom, request.layouts, request.device.identity, config.budget, config.evaluations)
+    then = partial(_searched, request, entry, plan, spent)
+    background.submit(job, then, partial(_failed, request, entry, plan))
+
+
+def _searched(request: Request, entry: Entry, plan: Plan, spent: Spent, found: Found) -> None:
+    for key, tuned in found.entries:
+        cache().put(key, tuned)  # there already, unless the file cannot be written
+    used = plan.schedules if isinstance(plan, Kernels) else None
+    new = [made for made in found.candidates if tuple(f.schedule for f in made.found) != used]
+    candidates = [(install(request, made, "tuned"), made.ratio) for made in new]
+    _try(request, entry, plan, candidates, spent)
+
+
+def _try(request: Request, entry: Entry, plan: Plan, candidates: Sequence[tuple[Plan, float]], spent: Spent) -> None:
+    if not candidates:
+        return
+    rest = spinning() if isinstance(plan, ByNumpy) and plan.function.product else 0.0
+    contest = Contest(plan, candidates, spent, rest, partial(_settle, request))
+    entry.put(contest.plan, contest)
+
+
+def _settle(request: Request, entry: Entry, won: Plan, times: Sequence[tuple[Plan, float]]) -> None:
+    """Put the winner in place, and keep what was measured."""
+    said = ", ".join(f"{_name(plan)} {seconds * 1e6:.1f} µs" for plan, seconds in times)
+    entry.put(won)
+    _put(request, entry, won, f"measured: {said}")
+    seconds = {NUMPY if isinstance(p, ByNumpy) else KERNELS: s for p, s in sorted(times, key=lambda each: -each[1])}
+    background.later(partial(_keep, request, won, seconds))
+    entry.put(entry.plan, tuner(request))
+
+
+def _keep(request: Request, won: Plan, seconds: dict[str, float]) -> None:
+    h, device = request.mdhom, request.device
+    remember(h, device, seconds)
+    if not isinstance(won, Kernels) or len(won.schedules) > 1:
+        return
+    (stage,) = kernels.staged(h)
+    key, schedule = key_of(stage.mdhom, device), won.schedules[0]
+    known = cache().get(key)
+    if known is not None and known.schedule != schedule:
+        now = datetime.now(UTC).isoformat()
+        cache().put(key, Tuned(schedule, seconds[KERNELS], known.evaluations, now, known.mdh), replace=True)
+
+
+def _failed(request: Request, entry: Entry, plan: Plan, reason: str) -> None:
+    _put(request, entry, plan, f"no better kernels: {reason}")
+    background.complain(f"a call keeps the plan it has, since a better one could not be made: {reason}")
+
+
+def _put(request: Request, entry: Entry, plan: Plan, why: str) -> None:
+    """Put a plan in place, and the reason for it."""
+    if isinstance(plan, Leaf):
+        plan = replace(plan, why=why)
+    entry.put(plan)
+    show(request, plan, 0.0)
+
+
+def _name(plan: Plan) -> str:
+    return "NumPy" if isinstance(plan, ByNumpy) else "kernels"

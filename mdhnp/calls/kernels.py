@@ -1,0 +1,167 @@
+"""Kernels for a request, straight down: its stages, their schedules, a program, compiled kernels.
+
+Takes a request, gives a plan. Each function asks one folder. It must not know whether kernels are what is best.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from mdhnp.calls.general import general_program
+from mdhnp.calls.plans import InParts, Kernels
+from mdhnp.calls.request import NoDoublePrecision, Request
+from mdhnp.codegen import Program, generate
+from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.executable import Executable, LaunchError
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.memory import largest_array
+from mdhnp.runtime.programs import BuildError, is_ready
+from mdhnp.runtime.results import maker
+from mdhnp.schedule import IllegalSchedule
+from mdhnp.schedule.default import default
+from mdhnp.tuning.lookup import Found, tuned_for, untuned_for
+from mdhnp.warning import warn
+
+__all__ = ["fixed", "general", "own", "ready", "staged", "untuned"]
+
+_default = lru_cache(maxsize=4096)(default)
+
+
+def own(request: Request, why: str) -> Kernels | InParts:
+    """Make kernels for these very sizes, with the best schedules known now.
+
+    Parameters
+    ----------
+    request : Request
+        Without extents of 0.
+    why : str
+        Why kernels compute it, for people.
+
+    Raises
+    ------
+    NoDoublePrecision
+        If the MDH computes in float64 or complex128, and the device cannot.
+    BuildError
+        If the runtime refuses the generated text.
+    """
+    h, device = request.mdhom, request.device
+    if not device.caps.fp64 and (double := [t for t in h.dtypes if t.char in "dD"]):
+        raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
+    largest = largest_array(device)
+    if largest is not None and _is_too_large(request):
+        return InParts(_parts(request, why, largest), maker(_outputs(h)))
+    return _best(request, why)
+
+
+def general(request: Request, why: str) -> Kernels | None:
+    """Make kernels that serve other sizes, too; None where there are none, or tuned ones are known."""
+    h, device = request.mdhom, request.device
+    raw = stages(h)
+    if len(raw) > 1 or _is_too_large(request):
+        return None
+    stage = _canonical(raw[0])
+    if tuned_for(stage.mdhom, device) is not None:
+        return None
+    found = general_program(stage, raw[0].mdhom, device.caps)
+    return None if found is None else _plan(request, [Found(found[1], "general")], found[0], why)
+
+
+def fixed(request: Request, found: Sequence[Found], why: str, program: Program | None = None) -> Kernels:
+    """Make kernels with one schedule for each stage; their program need not be generated where it is known."""
+    return _plan(request, found, program or _program(request, found), why)
+
+
+def ready(request: Request, why: str) -> Kernels | None:
+    """Make kernels as :func:`own` does if there is nothing to compile; None for what is computed in parts."""
+    if _is_too_large(request):
+        return None
+    found = _found_now(staged(request.mdhom), request.device)
+    program = _program(request, found)
+    return _plan(request, found, program, why) if is_ready(request.device, program.source) else None
+
+
+def _program(request: Request, found: Sequence[Found]) -> Program:
+    return generate(staged(request.mdhom), [f.schedule for f in found], request.device.caps, _default)
+
+
+def _found_now(each: Sequence[Stage], device: Device) -> list[Found]:
+    """Give the best schedules known now."""
+    return [
+        untuned_for(s.mdhom, device) if (known := tuned_for(s.mdhom, device)) is None else Found(known, "tuned")
+        for s in each
+    ]
+
+
+def untuned(request: Request) -> list[MdHom]:
+    """Give the stages without a tuned schedule, in canonical form; none of what is computed in parts."""
+    if _is_too_large(request):
+        return []
+    return [s.mdhom for s in staged(request.mdhom) if tuned_for(s.mdhom, request.device) is None]
+
+
+def _best(request: Request, why: str) -> Kernels:
+    """Make kernels with the best schedules known now, or the default ones where those cannot be used."""
+    each, device = staged(request.mdhom), request.device
+    found = _found_now(each, device)
+    try:
+        return fixed(request, found, why)
+    except (IllegalSchedule, BuildError, LaunchError) as error:
+        # A remembered schedule may fit its stage, but not the kernel that follows a split reduction, nor the compiler.
+        safe = [Found(_default(s.mdhom, device.caps), "default") for s in each]
+        if [f.schedule for f in safe] == [f.schedule for f in found]:
+            raise
+        if not isinstance(error, IllegalSchedule):
+            warn(f"tuned kernels could not be used: {error}")
+        return fixed(request, safe, why)
+
+
+def _parts(request: Request, why: str, largest: int) -> tuple[tuple[Kernels, Part], ...]:
+    """Cut a computation whose arrays are too large for the device; parts of the same sizes share a plan."""
+    found: dict[MdHom, Kernels] = {}
+    parts = cut(request.mdhom, largest)
+    for part in parts:
+        if part.mdhom not in found:
+            sliced = tuple(
+                replace(layout, shape=tuple(s.stop - s.start for s in where))
+                for layout, where in zip(request.layouts, part.inputs, strict=True)
+            )
+            found[part.mdhom] = _best(replace(request, mdhom=part.mdhom, layouts=sliced), why)
+    return tuple((found[part.mdhom], part) for part in parts)
+
+
+def _is_too_large(request: Request) -> bool:
+    largest, h = largest_array(request.device), request.mdhom
+    return largest is not None and any(v.elements() * v.dtype.itemsize > largest for v in (*h.inputs, *h.outputs))
+
+
+def _plan(request: Request, found: Sequence[Found], program: Program, why: str) -> Kernels:
+    """Compile."""
+    h, device = request.mdhom, request.device
+    layouts = [Layout.of(np.empty(shape, dtype)) for shape, dtype in _outputs(h)]
+    return Kernels(
+        h,
+        (device,),
+        why,
+        tuple(f.schedule for f in found),
+        tuple(f.origin for f in found),
+        program,
+        Executable(device, program, request.layouts, layouts),
+        maker(_outputs(h)),
+    )
+
+
+def staged(h: MdHom) -> tuple[Stage, ...]:
+    """Give the stages, in canonical form."""
+    return tuple(map(_canonical, stages(h)))
+
+
+def _canonical(stage: Stage) -> Stage:
+    return replace(stage, mdhom=canonical(stage.mdhom))
+
+
+def _outputs(h: MdHom) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
+    return tuple((v.shape, v.dtype) for v in h.outputs)

@@ -1,0 +1,98 @@
+"""The helper process's part in tuning: it searches schedules, and makes kernels of the best for the caller to try."""
+
+import time
+from dataclasses import dataclass
+
+from mdhnp.calls import kernels
+from mdhnp.calls.build import Built
+from mdhnp.calls.request import Request
+from mdhnp.mdh import MdHom
+from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.programs import build
+from mdhnp.schedule import Schedule
+from mdhnp.settings import config
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.records import Entry, Key
+from mdhnp.tuning.lookup import Found as Looked
+from mdhnp.tuning.lookup import key_of, tuned_for
+from mdhnp.tuning.search.session import Tuned, tune_stage
+
+__all__ = ["Found", "Search"]
+
+#: Seconds after which it is asked again whether another process has tuned the same.
+_PAUSE = 1.0
+
+#: Schedules that the caller tries, and how many times the best one's time they took here.
+_TRIED, _NEAR = 3, 1.15
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search brought: entries of the tuning cache, and kernels to try."""
+
+    entries: tuple[tuple[Key, Entry], ...]
+    candidates: tuple[Built, ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """A job: search schedules for the stages of a computation that have none.
+
+    Attributes
+    ----------
+    mdhom, layouts
+        As in :class:`mdhnp.calls.request.Request`.
+    device : str
+        Identity.
+    budget, evaluations
+        Seconds and measurements for each stage.
+    """
+
+    mdhom: MdHom
+    layouts: tuple[Layout, ...]
+    device: str
+    budget: float
+    evaluations: int
+
+    urgent = False
+
+    @property
+    def limit(self) -> float:
+        """Seconds; another process may be at the same, and each stage has its budget."""
+        return 600.0 + 20 * self.budget
+
+    def run(self) -> Found:
+        """Search, and compile what is to be tried."""
+        device = next(d for d in devices() if d.identity == self.device)
+        request = Request("", self.mdhom, self.layouts, (device,), config.mode)
+        stages = [s.mdhom for s in kernels.staged(self.mdhom)]
+        tuned = [self._tuned(h, device) for h in stages]
+        best = [tuned_for(h, device) for h in stages]
+        tried = [best] if len(stages) > 1 or tuned[0] is None else [[s] for s in _near(tuned[0], best[0])]
+        candidates = tuple(
+            self._built(request, [s for s in each if s is not None]) for each in tried if None not in each
+        )
+        entries = ((key, cache().get(key)) for key in (key_of(h, device) for h in stages))
+        return Found(tuple((key, entry) for key, entry in entries if entry is not None), candidates)
+
+    def _tuned(self, h: MdHom, device: Device) -> Tuned | None:
+        while tuned_for(h, device) is None:
+            found, _ = tune_stage(h, device, self.budget, self.evaluations)
+            if found is not None:
+                return found
+            time.sleep(_PAUSE)  # another process is tuning it: what that finds is for this one's parent, too
+        return None
+
+    def _built(self, request: Request, schedules: list[Schedule]) -> Built:
+        looked = tuple(Looked(s, "tuned") for s in schedules)
+        plan = kernels.fixed(request, looked, "")
+        binary = bytes(build(request.device, plan.program.source).binaries[0])
+        return Built(self.device, looked, plan.program, ((plan.program.source, binary),), None, None, 0.0)
+
+
+def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
+    """The winner, then the others that were about as fast."""
+    ranked = sorted((m for m in tuned.measurements if m.seconds is not None), key=lambda m: m.seconds or 0.0)
+    near = [m.schedule for m in ranked if m.schedule != best and (m.seconds or 0.0) <= _NEAR * tuned.seconds]
+    return [best, *near[: _TRIED - 1]]

@@ -1,0 +1,68 @@
+"""When it pays to look for a better plan: once calls have cost as much as that does.
+
+Whoever knows no more of the future loses no more than half of the time that way.
+"""
+
+from collections.abc import Callable
+
+from mdhnp.calls.entry import Entry, Watcher
+from mdhnp.calls.plans import Plan
+
+__all__ = ["Spending", "Spent"]
+
+
+class Spent:
+    """What the calls of an entry have cost.
+
+    Attributes
+    ----------
+    seconds : float
+        All of them.
+    calls : int
+        Their number.
+    """
+
+    def __init__(self) -> None:
+        self.seconds, self.calls = 0.0, 0
+
+    def add(self, seconds: float) -> None:
+        """Count one more."""
+        self.seconds += seconds
+        self.calls += 1
+
+    @property
+    def mean(self) -> float:
+        """Seconds of one call."""
+        return self.seconds / max(self.calls, 1)
+
+
+class Spending(Watcher):
+    """Adds up what calls cost, and does something in the call in which that reaches a price.
+
+    Parameters
+    ----------
+    price : float
+        In seconds.
+    act : callable
+        Takes the entry, the plan in use and what was spent, from :func:`Spending` on. The entry is without a watcher
+        then.
+    """
+
+    def __init__(self, price: float, act: Callable[[Entry, Plan, Spent], None]) -> None:
+        super().__init__()
+        self._price, self._act = price, act
+        self._spent = Spent()
+
+    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        """Count a call."""
+        self._spent.add(seconds)
+        if self._spent.seconds < self._price:
+            return
+        entry.put(plan)
+        try:
+            self._act(entry, plan, self._spent)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: at another time
+            entry.put(plan, Spending(self._price, self._act))
+            raise

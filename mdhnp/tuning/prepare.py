@@ -1,0 +1,102 @@
+"""Makes calls ready ahead of time: their kernels compiled, and measured beside NumPy's functions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from mdhnp.calls import kernels
+from mdhnp.calls.build import compare
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Kernels, Leaf
+from mdhnp.calls.request import Request
+from mdhnp.calls.store import forget
+from mdhnp.mdh import MdHom
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.layout import Layout
+from mdhnp.settings import config
+from mdhnp.tuning.cache.records import Times
+from mdhnp.tuning.times import KERNELS, NUMPY, remember
+
+__all__ = ["Prepared", "prepare", "request_of", "settle"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was made ready.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        What is computed.
+    device : Device
+        Where its kernels run.
+    seconds : float or None
+        Of a call by kernels; None where NumPy has no function to compare with, or memory for both is short.
+    numpy_seconds : float or None
+        Of a call by NumPy.
+    """
+
+    mdhom: MdHom
+    device: Device
+    seconds: float | None
+    numpy_seconds: float | None
+
+    def __str__(self) -> str:
+        if self.seconds is None or self.numpy_seconds is None:
+            return f"{self.mdhom}: kernels on {self.device.name}"
+        faster = "kernels" if self.seconds < self.numpy_seconds else "NumPy"
+        times = f"kernels {self.seconds * 1e6:.1f} µs, NumPy {self.numpy_seconds * 1e6:.1f} µs"
+        return f"{self.mdhom}: {times}: {faster} on {self.device.name}"
+
+
+def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Prepared, ...]:
+    """Compile a call's kernels and measure them beside NumPy; later calls, in all processes, begin with the faster.
+
+    Parameters
+    ----------
+    function : callable
+        Any of this package's functions, or one that calls them.
+    *args, **kwargs
+        Its arguments. The call itself runs once, by kernels: with ``out=`` it writes there.
+
+    Returns
+    -------
+    tuple of Prepared
+        One for each computation of the call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> a = np.ones((300, 300), np.float32)
+    >>> (ready,) = mdhnp.prepare(mdhnp.matmul, a, a)
+    >>> print(ready.mdhom)
+    md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
+    """
+    with config(tuning="off", host="never", specialise="always"), observe() as seen:
+        function(*args, **kwargs)
+    try:
+        requests = dict.fromkeys(request_of(plan, arrays) for plan, arrays in seen if isinstance(plan, Kernels))
+        return tuple(map(settle, requests))
+    finally:
+        forget()
+
+
+def request_of(plan: Leaf, arrays: Sequence[npt.NDArray[Any]]) -> Request:
+    """Give what a plan was asked for that ran on arrays."""
+    with config(tuning="off", specialise="always"):
+        return Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, config.mode)
+
+
+def settle(request: Request) -> Prepared:
+    """Measure the kernels of a request beside NumPy's function, and keep their times."""
+    measured = compare(kernels.own(request, ""), request)
+    if isinstance(measured, str):
+        raise RuntimeError(f"prepare: {request.mdhom}: {measured}")
+    if measured is not None:
+        ours, numpys = measured
+        times: Times = {KERNELS: ours, NUMPY: numpys}
+        remember(request.mdhom, request.device, times)
+    return Prepared(request.mdhom, request.device, *(measured or (None, None)))
