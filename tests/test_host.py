@@ -194,8 +194,8 @@ def test_explain_says_so() -> None:
     text = str(mdhnp.explain(mdhnp.matmul, np.ones((3, 3)), np.ones((3, 3))))
     assert "fastest   numpy.dot takes about 1.0 µs, " in text
     assert " takes about 1003.0 µs (see mdhnp.config.host)\ncomputed  by NumPy: numpy.dot\n" in text
-    text = str(mdhnp.explain(mdhnp.einsum, "ij,ij->", np.ones((3, 3)), np.ones((3, 3))))
-    assert 'numpy.einsum("ab,ab->")' in text
+    text = str(mdhnp.explain(mdhnp.einsum, "ij->", np.ones((3, 3))))
+    assert 'numpy.einsum("ab->")' in text
 
 
 def test_tune_tunes_kernels() -> None:

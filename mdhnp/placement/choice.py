@@ -76,10 +76,10 @@ def choose(h: MdHom, device: Device) -> Choice:
 
 def _numpys(function: NumpyFunction, h: MdHom, costs: Costs) -> float:
     result = h.outputs[0].dtype.name
-    if not function.product:
-        return costs.call + h.points * costs.slow.get(result, costs.einsum)
-    point, element, turned = costs.product[result]
-    return costs.call + h.points * point + function.elements * element + function.turned * turned
+    walked = function.walked * costs.slow.get(result, costs.einsum)
+    point, element, turned = costs.product.get(result, costs.product["float32"])
+    multiplied = function.multiplied * point + function.elements * element if function.multiplied else 0.0
+    return costs.call + walked + multiplied + function.copied * element + function.turned * turned
 
 
 def _kernels(h: MdHom, device: Device, costs: Costs) -> float:
