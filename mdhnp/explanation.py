@@ -7,6 +7,7 @@ from typing import Any
 
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
+from mdhnp.placement import Candidate
 
 __all__ = ["Explanation", "explain"]
 
@@ -44,8 +45,7 @@ class Explanation:
             lines.append(f"mdh       {plan.mdhom}")
             lines.append(f"extents   {dict(zip(plan.mdhom.names, plan.mdhom.extents, strict=True))}")
             lines.append(f"device    {plan.device.name} ({plan.device.platform})")
-            if len(plan.choice.candidates) > 1:
-                lines.append(f"fastest   {_candidates(plan)} (see mdhnp.config.host)")
+            lines.extend(f"candidate {_estimate(c)}" for c in plan.choice.candidates if c.seconds is not None)
             if isinstance(plan, ByNumpy):
                 lines.append(f"computed  by NumPy: {plan.function.name}")
             elif isinstance(plan, Kernels):
@@ -105,6 +105,6 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels))
 
 
-def _candidates(plan: Leaf) -> str:
-    times = [f"{c.name} takes about {c.seconds * 1e6:.1f} µs" for c in plan.choice.candidates if c.seconds is not None]
-    return ", ".join(times)
+def _estimate(candidate: Candidate) -> str:
+    seconds, floor = candidate.seconds or 0.0, candidate.floor or 0.0
+    return f"{candidate.name}: about {seconds * 1e6:.1f} µs, at least {floor * 1e6:.1f} µs"

@@ -47,7 +47,7 @@ def bound(text: str, *arrays: Any) -> MdHom:
 def operands(text: str, dtype: np.dtype[Any], scale: int) -> list[Any]:
     extents = {n: size if size == 1 else size * scale for n, size in EXTENTS.items()}
     shapes = [[extents[n] for n in term] for term in text[: text.index("->")].split(",")]
-    most = 2 if dtype.char == "e" else 4  # sums of small integers are exact in all types
+    most = 2 if dtype.char == "e" else 4
     return [np.asarray(RNG.integers(0, most, shape)).astype(dtype) for shape in shapes]
 
 
@@ -63,7 +63,7 @@ def layouts(a: Any) -> list[Any]:
 @pytest.mark.parametrize("text", TEXTS)
 def test_same_as_einsum(text: str) -> None:
     for dtype in DTYPES:
-        for scale in (1, 2):
+        for scale in (1,) if dtype.char == "e" else (1, 2):  # sums of few terms, exact in all types
             arrays = operands(text, dtype, scale)
             expected = np.einsum(text, *arrays)
             for others in zip(*map(layouts, arrays), strict=True):

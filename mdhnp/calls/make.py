@@ -34,6 +34,9 @@ from mdhnp.warning import warn
 
 __all__ = ["NoDoublePrecision", "make"]
 
+#: Of more points than this NumPy is not asked: what small calls differ in no longer counts.
+_SMALL = 2**22
+
 #: The tuned schedule of each stage.
 _Tuned = list[Schedule | None]
 
@@ -70,7 +73,7 @@ def _make(request: Request) -> Made:
     h, device = request.mdhom, request.device
     if 0 in h.extents:
         return Made(Nothing(h, device, only(device)))
-    choice = choose(h, device) if request.mode.host == "auto" else only(device)
+    choice = choose(h, (device,)) if request.mode.host == "auto" and h.points <= _SMALL else only(device)
     if choice.host is not None:
         return Made(ByNumpy.of(request.function, h, device, choice, choice.host))
     if not device.caps.fp64 and any(t.char in "dD" for t in h.dtypes):

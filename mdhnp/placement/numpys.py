@@ -11,6 +11,7 @@ that is copied then.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from os import cpu_count
 from typing import Any, Literal
 
 import numpy as np
@@ -19,13 +20,19 @@ from mdhnp.mdh import MdHom, View
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.placement.products import Layout, Product, dot, matrix_product
 
-__all__ = ["NumpyFunction", "dot", "einsum", "numpy_function"]
+__all__ = ["NumpyFunction", "dot", "einsum", "numpy_function", "roughly"]
 
 # `np.einsum` itself takes as long to call this as this takes for small arrays.
 einsum: Callable[..., Any] = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
 
 #: Types that BLAS multiplies, and how many multiply-adds of float32 one of theirs takes as long as.
 _BLAS = {"f": 1, "d": 2, "F": 4, "D": 8, "e": 1}
+#: Seconds of a call, of one multiply-add in float32 by a core's BLAS, of a point that is walked through, of an element
+#: that is copied, and of a byte that is read or written; types that are walked through more slowly.
+_CALL, _MULTIPLY, _POINT, _COPIED, _BYTE = 1.5e-6, 1.7e-11, 4e-10, 1e-9, 5e-11
+_SLOW = {"e": 8, "F": 4, "D": 4}
+#: Cores that OpenBLAS uses where it has multiply-adds enough.
+_CORES, _THREADED = max(cpu_count() or 1, 1), 1 << 20
 #: Points of an einsum's inner loop from which on starting it costs little.
 _LOOP = 16
 #: Bytes of a result from which on another array of that size takes longer than a slow walk.
@@ -88,6 +95,28 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     if len(terms) == 2 and 0 not in h.extents:
         return _pair(h, text, terms, output, elements)
     return NumpyFunction(f'numpy.einsum("{text}")', _einsum(text, len(terms)), walked=h.points, elements=elements)
+
+
+def roughly(function: NumpyFunction, h: MdHom) -> float:
+    """Give the seconds that a function takes on a usual machine, within a factor of 3 or so; measures nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> a = np.ones((512, 512), np.float32)
+    >>> product = mdhnp.md_hom(
+    ...     np.multiply, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("add")}, "A[i,k], B[k,j] -> C[i,j]"
+    ... ).bind(a, a)
+    >>> 1e-4 < roughly(numpy_function(product), product) < 1e-2
+    True
+    """
+    result = h.outputs[0].dtype
+    multiplied = function.multiplied * _BLAS.get(result.char, 1)
+    cores = _CORES if multiplied > _THREADED else 1
+    read = sum(prod(v.shape) * v.dtype.itemsize for v in (*h.inputs, *h.outputs))
+    points = function.walked * _POINT * _SLOW.get(result.char, 1) + function.copied * _COPIED
+    return _CALL + max(multiplied * _MULTIPLY / cores, read * _BYTE) + points
 
 
 def _einsum(text: str, operands: int) -> Callable[..., Any]:
