@@ -135,6 +135,16 @@ def test_rates_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
     assert costs.kept(device, "host") is not None
 
 
+def test_what_gpus_are_asked_runs(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "kind", "gpu")
+    monkeypatch.setattr(large, "_COPIED", {"gpu": 1 << 22})
+    found = large._measure_device(device)
+    assert found.bandwidth > 0
+    assert {"float32"} <= {*found.peak}
+    assert found.sending[1] > 0
+    assert found.receiving[1] > 0
+
+
 def test_candidates_are_all_gpus_and_one_cpu_unless_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     for chosen in listing.devices():
         with mdhnp.device(chosen):

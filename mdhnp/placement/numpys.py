@@ -29,7 +29,7 @@ einsum: Callable[..., Any] = getattr(np._core.multiarray, "c_einsum", np.einsum)
 _BLAS = {"f": 1, "d": 2, "F": 4, "D": 8, "e": 1}
 #: Seconds of a call, of one multiply-add in float32 by a core's BLAS, of a point that is walked through, of an element
 #: that is copied, and of a byte that is read or written; types that are walked through more slowly.
-_CALL, _MULTIPLY, _POINT, _COPIED, _BYTE = 1.5e-6, 1.7e-11, 4e-10, 1e-9, 5e-11
+_CALL, _MULTIPLY, _POINT, _COPIED, _BYTE = 1.5e-6, 1.7e-11, 4e-10, 1e-9, 3e-11
 _SLOW = {"e": 8, "F": 4, "D": 4}
 #: Cores that OpenBLAS uses where it has multiply-adds enough.
 _CORES, _THREADED = max(cpu_count() or 1, 1), 1 << 20
@@ -56,7 +56,7 @@ class NumpyFunction:
     multiplied : int
         Multiply-adds that BLAS does.
     walked : int
-        Points of all loops that do not call BLAS.
+        Points of all loops that do not call BLAS; a sixth of them where these walk along rows of real numbers.
     elements : int
         Of operands and results, of all steps.
     copied : int
@@ -94,7 +94,15 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     elements = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
     if len(terms) == 2 and 0 not in h.extents:
         return _pair(h, text, terms, output, elements)
-    return NumpyFunction(f'numpy.einsum("{text}")', _einsum(text, len(terms)), walked=h.points, elements=elements)
+    walked = h.points
+    if len(terms) == 1 and 0 not in h.extents and len(set(terms[0])) == len(terms[0]):
+        extents = dict(zip(terms[0], h.inputs[0].shape, strict=True))
+        walked = _walked(h.points, [Layout(terms[0], h.inputs[0].strides)], output, extents, h.outputs[0].dtype.char)
+    return NumpyFunction(f'numpy.einsum("{text}")', _einsum(text, len(terms)), walked=walked, elements=elements)
+
+
+def _walked(points: int, layouts: Sequence[Layout], output: str, extents: dict[str, int], char: str) -> int:
+    return points // 6 if char not in "eFD" and _walks_in_rows(layouts, output, extents) else points
 
 
 def roughly(function: NumpyFunction, h: MdHom) -> float:
@@ -144,24 +152,27 @@ def _pair(h: MdHom, text: str, terms: Sequence[str], output: str, elements: int)
             return NumpyFunction(f'numpy.einsum("{text}")', _einsum(text, 2), walked=h.points, elements=elements)
     sums = [n for n in kept[0] if n in kept[1] and n not in output]
     points = prod([extents[n] for n in {*kept[0], *kept[1]}])
+    layouts = [_layout(v, t, k, extents) for v, t, k in zip(h.inputs, terms, kept, strict=True)]
+    summed = sum(alone) // 2
     if not sums:
         large = prod(h.outputs[0].shape) * result.itemsize > _LARGE and h.outputs[0].shape[-1] >= _LOOP
         compute, name = _multiply(kept, output, "C" if large else "K"), "numpy.multiply"
-        found = NumpyFunction(name, compute, walked=points + sum(alone), elements=elements)
+        walked = _walked(points, layouts, output, extents, result.char) + summed
+        found = NumpyFunction(name, compute, walked=walked, elements=elements)
     else:
-        layouts = [_layout(v, t, k, extents) for v, t, k in zip(h.inputs, terms, kept, strict=True)]
         product = matrix_product(layouts[0], layouts[1], output, extents)
         if not _is_faster(product, result.char, layouts, output, extents):
             short = f"{kept[0]},{kept[1]}->{output}"
             name = f'numpy.einsum("{short}")'
-            found = NumpyFunction(name, _einsum(short, 2), walked=points + sum(alone), elements=elements)
+            walked = _walked(points, layouts, output, extents, result.char) + summed
+            found = NumpyFunction(name, _einsum(short, 2), walked=walked, elements=elements)
         else:
             compute = _converting(product.compute, [v.dtype for v in h.inputs], result)
             blas = result.char in _BLAS
             converted = sum([prod(v.shape) for v in h.inputs if v.dtype != result or result.char == "e"])
             found = NumpyFunction(
                 "numpy.dot" if product.count == 1 else "numpy.matmul", compute, points if blas else 0,
-                sum(alone) + (0 if blas else points), elements, product.copied + converted, product.turned,
+                summed + (0 if blas else points), elements, product.copied + converted, product.turned,
             )  # fmt: skip
     before = [None if t == k else f"{t}->{k}" for t, k in zip(terms, kept, strict=True)]
     return found if before == [None, None] else _after(found, before, result)
@@ -195,6 +206,8 @@ def _is_faster(p: Product, char: str, layouts: Sequence[Layout], output: str, ex
     if char in "eFD?" or (char in _BLAS and p.rows > 1 and p.columns > 1):
         return True
     if char not in _BLAS:
+        if p.rows == 1 or p.columns == 1:
+            return max(p.rows, p.columns, p.terms) <= _SMALL
         return max(p.rows, p.columns, p.terms) <= _SMALL or not _walks_in_rows(layouts, output, extents)
     # With a vector each element of the matrix is used once, so that copying it does not pay.
     each = p.rows * p.columns * p.terms
