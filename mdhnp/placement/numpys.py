@@ -206,14 +206,17 @@ def _is_faster(p: Product, char: str, layouts: Sequence[Layout], output: str, ex
     if char in "eFD?" or (char in _BLAS and p.rows > 1 and p.columns > 1):
         return True
     if char not in _BLAS:
-        if p.rows == 1 or p.columns == 1:
-            return max(p.rows, p.columns, p.terms) <= _SMALL
-        return max(p.rows, p.columns, p.terms) <= _SMALL or not _walks_in_rows(layouts, output, extents)
-    # With a vector each element of the matrix is used once, so that copying it does not pay.
+        if max(p.rows, p.columns, p.terms) <= _SMALL:
+            return True
+        matrices = p.rows > 1 and p.columns > 1
+        return (matrices or not p.copied) and not _walks_in_rows(layouts, output, extents)
+    if p.rows == p.columns == 1:
+        return p.count == 1 and not p.copied
+    # With a vector each element of a matrix is used once, so that copying many of them does not pay.
     each = p.rows * p.columns * p.terms
     if 2 * p.copied < p.count * each and (p.count == 1 or each >= _MATRIX):
         return True
-    return not _walks_in_rows(layouts, output, extents)
+    return (p.count == 1 or 2 * p.copied < p.count * each) and not _walks_in_rows(layouts, output, extents)
 
 
 def _walks_in_rows(layouts: Sequence[Layout], output: str, extents: dict[str, int]) -> bool:

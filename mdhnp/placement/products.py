@@ -109,6 +109,8 @@ def _product(
                 if best[1] is None or copied < best[0]:
                     best = (copied, (r, c, s, left > 0, right > 0))
     r, c, s, copy_a, copy_b = best[1]
+    if not _placed(r, c, long):
+        batch = sorted(batch, key=lambda n: -in_a[n])
     left_of = _operand(a, in_a, batch, r, s, extents, copy_a)
     right_of = _operand(b, in_b, batch, s, c, extents, copy_b)
     compute = _multiplied(left_of, right_of, batch, r, c, long, tuple([extents[n] for n in output]), extents)
@@ -117,13 +119,13 @@ def _product(
 
 
 def _orders(labels: _Labels, *layouts: _Strides) -> list[_Labels]:
-    """Give the labels as they stand, and as they lie in each operand, from far apart to near."""
-    found = [labels]
-    if len(labels) > 1:
-        for strides in layouts:
-            order = sorted(labels, key=lambda n: -strides[n])
-            if order not in found:
-                found.append(order)
+    """Give the labels as they lie in each operand, from far apart to near, and as they stand."""
+    if len(labels) < 2:
+        return [labels]
+    found: list[_Labels] = []
+    for order in (*(sorted(labels, key=lambda n: -strides[n]) for strides in layouts), labels):
+        if order not in found:
+            found.append(order)
     return found
 
 
