@@ -214,9 +214,8 @@ def _is_faster(p: Product, char: str, layouts: Sequence[Layout], output: str, ex
         return p.count == 1 and not p.copied
     # With a vector each element of a matrix is used once, so that copying many of them does not pay.
     each = p.rows * p.columns * p.terms
-    if 2 * p.copied < p.count * each and (p.count == 1 or each >= _MATRIX):
-        return True
-    return (p.count == 1 or 2 * p.copied < p.count * each) and not _walks_in_rows(layouts, output, extents)
+    few, large = 2 * p.copied < p.count * each, p.count == 1 or each >= _MATRIX
+    return (few and large) or ((few or large) and not _walks_in_rows(layouts, output, extents))
 
 
 def _walks_in_rows(layouts: Sequence[Layout], output: str, extents: dict[str, int]) -> bool:
