@@ -124,11 +124,11 @@ def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRate
         multiplying = multiplied * point + touched
         seconds = multiplying + function.copied * element + function.turned * turned
         return costs.call + walked + seconds, costs.call
-    few = min(multiplied, _THREADED)
-    multiplying = few * point + (multiplied - few) * min(rates.product[one], point)
+    few, large = min(multiplied, _THREADED), min(rates.product[one], point)
+    multiplying = few * point + (multiplied - few) * large
     reading = moved * rates.byte
     copying = function.copied * result.itemsize * rates.copied
-    floor = costs.call + max(multiplied * rates.product[one], reading)
+    floor = costs.call + max(multiplied * large, reading)
     return costs.call + max(multiplying + walked, reading) + copying, floor
 
 
