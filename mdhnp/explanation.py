@@ -1,12 +1,17 @@
 """Shows how a call is computed: its MDH, schedules, OpenCL C text and times."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from mdhnp.calls.before import load
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
+from mdhnp.placement.choice import choose
+from mdhnp.runtime.devices import NoDeviceError
+from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
 __all__ = ["Explanation", "explain"]
 
@@ -44,6 +49,7 @@ class Explanation:
             lines.append(f"mdh       {plan.mdhom}")
             lines.append(f"extents   {dict(zip(plan.mdhom.names, plan.mdhom.extents, strict=True))}")
             lines.append(f"device    {' or '.join(f'{d.name} ({d.platform})' for d in plan.devices)}")
+            lines.extend(f"candidate {text}" for text in _candidates(plan))
             lines.append(f"because   {plan.why}")
             if isinstance(plan, ByNumpy):
                 lines.append(f"computed  by NumPy: {plan.function.name}")
@@ -90,6 +96,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     >>> print(explanation.launches[0].mdhom)
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
+    with suppress(NoDeviceError):
+        load()
     with observe() as seen:
         function(*args, **kwargs)
     begin = time.perf_counter()
@@ -102,3 +110,14 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         else:
             kernels.append(())
     return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels))
+
+
+def _candidates(plan: Leaf) -> Iterator[str]:
+    """Say of NumPy and each device what a call takes: by estimate, at least, and as it was measured."""
+    if 0 in plan.mdhom.extents or not plan.devices:
+        return
+    for one in choose(plan.mdhom, plan.devices).candidates:
+        times = measured(plan.mdhom, one.device or plan.devices[0])
+        known = times.get(NUMPY if one.device is None else KERNELS)
+        said = "" if known is None else f", measured {known * 1e6:.1f} µs"
+        yield f"{one.name}: about {one.seconds * 1e6:.1f} µs, at least {one.floor * 1e6:.1f} µs{said}"

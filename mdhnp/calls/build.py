@@ -117,7 +117,7 @@ class Build:
         best = next((c for c in choice.candidates if c.device is not None), None)
         if best is None or best.device is None:
             return Hopeless("no device can compute it")
-        if self.usual is not None and best.floor is not None and best.floor >= self.usual:
+        if self.usual is not None and best.floor >= self.usual:
             return Hopeless(f"NumPy takes {self.usual * 1e6:.1f} µs, no kernel less than {best.floor * 1e6:.1f} µs")
         begin = time.process_time()
         request = Request("", self.mdhom, self.layouts, (best.device,), Mode(*self.mode))  # type: ignore[arg-type]

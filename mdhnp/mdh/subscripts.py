@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.mdh.combine import cc, pw
+from mdhnp.mdh.combine import Combine, cc, pw
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.trace import trace
@@ -32,8 +32,7 @@ def subscripts(h: MdHom) -> str | None:
     result, dtypes = h.outputs[0].dtype, tuple(v.dtype for v in h.inputs)
     if np.result_type(*dtypes) != result or h.scalar != _product(dtypes, result):
         return None
-    add = pw("or" if result == np.bool_ else "add").resolve([result])
-    if any(c not in (add, cc.resolve([result])) for c in h.combine):
+    if any(c not in _combine(result) for c in h.combine):
         return None
     *terms, output = [_term(v, h) for v in (*h.inputs, *h.outputs)]
     if None in terms or output is None or len(set("".join(map(str, terms)))) < h.rank:
@@ -52,6 +51,12 @@ def _term(view: View, h: MdHom) -> str | None:
             return None
         term += string.ascii_letters[dims[0]]
     return term
+
+
+@lru_cache(maxsize=64)
+def _combine(result: np.dtype[Any]) -> tuple[Combine, Combine]:
+    """Give the operators of dimensions that are summed and of those that are kept."""
+    return pw("or" if result == np.bool_ else "add").resolve([result]), cc.resolve([result])
 
 
 @lru_cache(maxsize=256)

@@ -1,89 +1,165 @@
-"""The choice between NumPy and kernels on a device: the candidates with their estimated times, and the faster one.
+"""The choice between NumPy and kernels on devices: all candidates with their estimated times, the fastest first.
 
-Takes an MDH and a device. It must not know how calls are found again, nor how a plan is made.
+Takes an MDH and devices. It must not know how calls are found again, nor how a plan is made.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import MdHom, View, canonical, stages
 from mdhnp.placement.costs import Costs, costs_of
-from mdhnp.placement.numpys import NumpyFunction, numpy_function
+from mdhnp.placement.large import DeviceRates, HostRates, device_rates, host_rates, usual_rates
+from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
 from mdhnp.runtime.devices import Device
+from mdhnp.schedule import DeviceCaps
+from mdhnp.schedule.choices import Facts, rows
+from mdhnp.schedule.cost import cpu_seconds
+from mdhnp.schedule.default import default
+from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
 
-__all__ = ["Candidate", "Choice", "choose", "only"]
+__all__ = ["Candidate", "Choice", "choose", "kernel_times", "numpy_times"]
 
-#: Of more points than this nothing is asked: what small calls differ in no longer counts.
-_SMALL = 2**22
+#: Seconds that a call of kernels takes beside the launch, for its plan and its result.
+_OURS = 3e-6
 
-#: Seconds that a call of kernels takes beside the launch, for its plan and its result; and to wake the other cores.
-_OURS, _WAKE = 3e-6, 5e-6
+#: Seconds of a call by NumPy's, roughly, up to which it is small: rates of large ones are not measured for it.
+_SMALL = 1e-4
+
+#: Multiply-adds up to which NumPy's product takes as long for each as for matrices of 64 x 64: beyond it uses threads.
+_THREADED = 1 << 20
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Who could compute a call, and in how many seconds by estimate; None where nothing was estimated."""
+    """Who could compute a call.
+
+    Attributes
+    ----------
+    name : str
+        For people.
+    seconds : float
+        The whole call by estimate, with default schedules.
+    floor : float
+        What the hardware takes for it at least, whatever the schedule.
+    device : Device or None
+        Where kernels would run; None for NumPy.
+    function : NumpyFunction or None
+        NumPy's; None for kernels.
+    """
 
     name: str
-    seconds: float | None = None
+    seconds: float
+    floor: float
+    device: Device | None = None
+    function: NumpyFunction | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates, and the function of NumPy's where that is the fastest.
+    """The candidates, the fastest by estimate first.
 
     Attributes
     ----------
     candidates : tuple of Candidate
-        The one chosen first.
-    host : NumpyFunction or None
-        None where kernels compute.
+        Empty if the MDH is in double precision, no device has it, and NumPy has no function.
     """
 
     candidates: tuple[Candidate, ...]
-    host: NumpyFunction | None = None
 
-
-def only(device: Device) -> Choice:
-    """Choose the device, there being nothing else."""
-    return Choice((Candidate(_name(device)),))
+    @property
+    def host(self) -> NumpyFunction | None:
+        """The function of NumPy's where that is the fastest."""
+        return self.candidates[0].function if self.candidates else None
 
 
 def _name(device: Device) -> str:
     return f"{device.name} ({device.runtime})"
 
 
-def choose(h: MdHom, device: Device) -> Choice:
-    """Compare NumPy with kernels on the device.
+def choose(h: MdHom, devices: Sequence[Device]) -> Choice:
+    """Compare NumPy with kernels on devices; takes some milliseconds, and the first time of all what measuring takes.
 
     Parameters
     ----------
     h : MdHom
         What is computed, without extents of 0.
-    device : Device
-        Where kernels would run.
+    devices : sequence of Device
+        Where kernels could run, at least one.
     """
-    function = numpy_function(h) if h.points <= _SMALL else None
-    if function is None:
-        return only(device)
-    costs = costs_of(device)
-    host = Candidate(function.name, _numpys(function, h, costs))
-    kernels = Candidate(_name(device), _kernels(h, device, costs))
-    assert host.seconds is not None and kernels.seconds is not None
-    if host.seconds >= kernels.seconds:
-        return Choice((kernels, host))
-    return Choice((host, kernels), function)
+    function = numpy_function(h)
+    small = function is not None and roughly(function, h) <= _SMALL
+    found = []
+    if function is not None:
+        rates = None if small else host_rates(devices[0])
+        found.append(
+            Candidate(function.name, *numpy_times(function, h, costs_of(devices[0]), rates), function=function)
+        )
+    double = any(t.char in "dD" for t in h.dtypes)
+    for device in devices:
+        if device.caps.fp64 or not double:
+            known = usual_rates(device.caps) if small else device_rates(device)
+            times = kernel_times(h, device.caps, costs_of(device), known)
+            found.append(Candidate(_name(device), *times, device=device))
+    return Choice(tuple(sorted(found, key=lambda c: (c.seconds, c.device is None))))
 
 
-def _numpys(function: NumpyFunction, h: MdHom, costs: Costs) -> float:
-    result = h.outputs[0].dtype.name
-    if not function.product:
-        return costs.call + h.points * costs.slow.get(result, costs.einsum)
-    point, element, turned = costs.product[result]
-    return costs.call + h.points * point + function.elements * element + function.turned * turned
+def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRates | None) -> tuple[float, float]:
+    """Give the seconds that a function of NumPy's takes by estimate, and at least; `rates` for large calls."""
+    result = h.outputs[0].dtype
+    one = "float64" if result.char in "dD" else "float32"
+    parts = 4 if result.char in "FD" else 1  # multiply-adds of real numbers in one of complex ones
+    point, element, turned = costs.product[one]
+    walked = function.walked * costs.slow.get(result.name, costs.einsum)
+    multiplied = parts * function.multiplied
+    moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
+    touched = function.elements * element if multiplied else 0.0
+    if rates is None:
+        multiplying = multiplied * point + touched
+        seconds = multiplying + function.copied * element + function.turned * turned
+        return costs.call + walked + seconds, costs.call
+    few, large = min(multiplied, _THREADED), min(rates.product[one], point)
+    multiplying = few * point + (multiplied - few) * large
+    reading = moved * rates.byte
+    copying = function.copied * result.itemsize * rates.copied
+    floor = costs.call + max(multiplied * large, reading)
+    return costs.call + max(multiplying + walked, reading) + copying, floor
 
 
-def _kernels(h: MdHom, device: Device, costs: Costs) -> float:
-    """One core computes about as fast as NumPy's matrix product."""
-    point, _, _ = costs.product.get(h.outputs[0].dtype.name, costs.product["float32"])
-    alone = h.points * point
-    return costs.launch + _OURS + min(alone, _WAKE + alone / device.caps.compute_units)
+def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -> tuple[float, float]:
+    """Give the seconds that a call of kernels takes by estimate, and that the device takes for it at least."""
+    copies = _copies(h.inputs, rates.sending) + _copies(h.outputs, rates.receiving)
+    moving = sum(map(_nbytes, (*h.inputs, *h.outputs))) / rates.bandwidth
+    model, computing = 0.0, 0.0
+    for stage in stages(h):
+        own = canonical(stage.mdhom)
+        model += _model(own, caps)
+        dtype = "float64" if any(t.char == "d" for t in own.dtypes) else "float32"
+        computing += own.points * _instructions(own) / rates.peak.get(dtype, rates.peak["float32"])
+    floor = costs.launch + copies + max(moving, computing)
+    return max(costs.launch + _OURS + copies + max(model, moving), floor), floor
+
+
+@lru_cache(maxsize=1024)
+def _model(h: MdHom, caps: DeviceCaps) -> float:
+    """Give the time of a stage with its default schedule."""
+    seconds = gpu_seconds if caps.kind == "gpu" else scan_seconds if h.dims("ps") else cpu_seconds
+    return float(seconds(Facts(h), rows([default(h, caps)]), caps)[0])
+
+
+def _instructions(h: MdHom) -> float:
+    """Instructions of one point at least: a multiplication and an addition are one."""
+    free = ("param", "const", "index", "cast")
+    count = sum(h.scalar.body[n].op not in free for n in h.scalar.live()) + (h.operator is not None)
+    return max(count / 2, 1.0)
+
+
+def _copies(views: Sequence[View], copying: tuple[float, float]) -> float:
+    """Seconds of copies of all arrays; the first one's fixed part is in the smallest call."""
+    fixed, byte = copying
+    return max(len(views) - 1, 0) * fixed + sum(map(_nbytes, views)) * byte
+
+
+def _nbytes(view: View) -> int:
+    return prod(view.shape) * view.dtype.itemsize

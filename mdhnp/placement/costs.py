@@ -1,6 +1,7 @@
 """What small calls cost: a launch on a device, and NumPy's own functions.
 
-A few constants, measured once for each device and kept in the tuning cache, so that every process decides alike.
+A few constants, measured once for each device and kept in the tuning cache, so that every process decides alike. What
+large calls need besides is in `large.py`.
 """
 
 import json
@@ -19,7 +20,7 @@ from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
 from mdhnp.tuning.cache import cache
 
-__all__ = ["Costs", "costs_of"]
+__all__ = ["Costs", "costs_of", "keep", "kept", "least"]
 
 #: Types that BLAS multiplies matrices of.
 _PRODUCTS = ("float32", "float64")
@@ -68,22 +69,38 @@ def costs_of(device: Device) -> Costs:
     key = device.identity
     found = _known.get(key)
     if found is None:
-        kept = cache().costs(key)
-        found = None if kept is None else _read(kept)
+        found = _read(kept(device, "small"))
         if found is None:
             found = _measure(device)
-            cache().set_costs(key, json.dumps(asdict(found)))
+            keep(device, "small", asdict(found))
         _known[key] = found
     return found
 
 
-def _read(text: str) -> Costs | None:
-    """Read what :func:`costs_of` wrote; None if it is damaged."""
+def kept(device: Device, part: str) -> Any:
+    """Give a part of what the tuning cache holds about a device's costs; None where it is missing or damaged."""
+    return _parts(device).get(part)
+
+
+def keep(device: Device, part: str, values: dict[str, Any]) -> None:
+    """Keep a part of a device's costs beside the others."""
+    cache().set_costs(device.identity, json.dumps({**_parts(device), part: values}))
+
+
+def _parts(device: Device) -> dict[str, Any]:
     try:
-        read = json.loads(text)
-        product = {name: (float(a), float(b), float(c)) for name in _PRODUCTS for a, b, c in [read["product"][name]]}
-        slow = {str(dtype): float(seconds) for dtype, seconds in read["slow"].items()}
-        return Costs(float(read["launch"]), float(read["call"]), float(read["einsum"]), product, slow)
+        read = json.loads(cache().costs(device.identity) or "{}")
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _read(values: Any) -> Costs | None:
+    """Read what :func:`costs_of` kept; None if it is damaged."""
+    try:
+        product = {name: (float(a), float(b), float(c)) for name in _PRODUCTS for a, b, c in [values["product"][name]]}
+        slow = {str(dtype): float(seconds) for dtype, seconds in values["slow"].items()}
+        return Costs(float(values["launch"]), float(values["call"]), float(values["einsum"]), product, slow)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -92,25 +109,25 @@ def _measure(device: Device) -> Costs:
     x, y = np.zeros(1, np.float32), np.zeros(1, np.float32)
     trivial = Executable(device, _TRIVIAL, [Layout.of(x)], [Layout.of(y)])
     tiny, ones = np.ones((4, 4), np.float32), np.ones((32, 32), np.float64)
-    launch, call = _seconds(partial(trivial, [x], [y])), _seconds(partial(dot, tiny, tiny))
-    addition = (_seconds(partial(einsum, "ij,jk->ik", ones, ones)) - call) / 32**3
+    launch, call = least(partial(trivial, [x], [y])), least(partial(dot, tiny, tiny))
+    addition = (least(partial(einsum, "ij,jk->ik", ones, ones)) - call) / 32**3
     product = {}
     for name in _PRODUCTS:
         square, wide = np.ones((64, 64), name), np.ones((256, 256), name)
-        point = max(_seconds(partial(dot, square, square)) - call, 0.0) / 64**3
-        element = max(_seconds(partial(dot, wide, wide[0])) - call - 256**2 * point, 0.0) / 256**2
+        point = max(least(partial(dot, square, square)) - call, 0.0) / 64**3
+        element = max(least(partial(dot, wide, wide[0])) - call - 256**2 * point, 0.0) / 256**2
         few, right = np.ones((16, 64), name), np.ones((256, 64), name)
-        straight = _seconds(partial(dot, few, right.reshape(64, 256)))
-        turned = max(_seconds(partial(dot, few, right.T)) - straight, 0.0) / right.size
+        straight = least(partial(dot, few, right.reshape(64, 256)))
+        turned = max(least(partial(dot, few, right.T)) - straight, 0.0) / right.size
         product[name] = (point, element, turned)
     slow = {}
     for name in _SLOW:
         few = np.ones((16, 16), name)
-        slow[name] = max(_seconds(partial(einsum, "ij,jk->ik", few, few)) - call, 0.0) / 16**3
+        slow[name] = max(least(partial(einsum, "ij,jk->ik", few, few)) - call, 0.0) / 16**3
     return Costs(launch, call, max(addition, 0.0), product, slow)
 
 
-def _seconds(work: Callable[[], Any], runs: int = 20) -> float:
+def least(work: Callable[[], Any], runs: int = 20) -> float:
     """Give the time that three quarters of all runs take at least."""
     work()
     times = []

@@ -18,7 +18,7 @@ from mdhnp.runtime import discovery
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
-__all__ = ["Device", "NoDeviceError", "default_device", "device", "devices", "find_device"]
+__all__ = ["Device", "NoDeviceError", "candidates", "default_device", "device", "devices", "find_device"]
 
 _RUNTIMES: tuple[Runtime, ...] = ("nvidia", "intel", "pocl", "other", "oclgrind")  # best first
 
@@ -143,6 +143,36 @@ def default_device() -> Device:
     'cpu'
     """
     return _chosen.get() or _first_choice()
+
+
+@cache
+def _undecided() -> tuple[Device, ...]:
+    if os.environ.get("MDHNP_DEVICE", "").strip():
+        return (_first_choice(),)
+    real = [d for d in devices() if d.runtime != "oclgrind"]
+    cpus = [d for d in real if d.kind == "cpu"]
+    return tuple(d for d in real if d.kind == "gpu" or d is cpus[0]) or (_first_choice(),)
+
+
+def candidates() -> tuple[Device, ...]:
+    """Give the devices that a call may choose from: one where the user has decided, else the best CPU and all GPUs.
+
+    A :func:`device` block decides, and ``MDHNP_DEVICE`` (read at the first call). Of several runtimes for the same CPU
+    the best is a candidate only.
+
+    Raises
+    ------
+    NoDeviceError
+        As :func:`default_device`, which gives the first of the candidates.
+
+    Examples
+    --------
+    >>> with device("pocl"):  # doctest: +SKIP
+    ...     [d.runtime for d in candidates()]
+    ['pocl']
+    """
+    chosen = _chosen.get()
+    return _undecided() if chosen is None else (chosen,)
 
 
 @contextmanager

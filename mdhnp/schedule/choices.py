@@ -17,7 +17,7 @@ from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.schedule.accuracy import LONGEST
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["PRIVATE", "RESULTS", "Choices", "Facts", "complete", "fallback", "global_order", "packed_layout"]
+__all__ = ["PRIVATE", "RESULTS", "Choices", "Facts", "complete", "fallback", "global_order", "packed_layout", "rows"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -156,6 +156,16 @@ class Choices:
     def join(cls, batches: Sequence["Choices"]) -> "Choices":
         """One batch of all rows."""
         return cls(*(np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(cls)))
+
+
+def rows(schedules: Sequence[Schedule]) -> Choices:
+    """A batch of the given schedules."""
+    sizes = np.array([(s.num_wg, s.num_wi, s.local_tile, s.private_tile) for s in schedules], np.int64)
+    others = np.array([(s.vector_dim, s.vector_width, RESULTS.index(s.results)) for s in schedules], np.int64)
+    copies = np.array([[c is not None for c in s.local_copies] for s in schedules], bool)
+    num_wg, num_wi, local, private = np.moveaxis(sizes, 1, 0)
+    vector, width, results = others.T
+    return Choices(num_wg, num_wi, local, private, vector, width, copies.reshape(len(schedules), -1), results)
 
 
 def _coefficients(view: View, rank: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
-from mdhnp.schedule.choices import GLOBAL, PRIVATE, RESULTS, Choices, Facts, complete, packed_layout
+from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, packed_layout, rows
 from mdhnp.schedule.cpu import fitting, vector_choices
 from mdhnp.schedule.gpu import gpu_complete
 
@@ -113,16 +113,6 @@ def neighbours(facts: Facts, parents: Choices, caps: DeviceCaps, count: int, rng
     ]
     largest = float(np.max(np.prod(parents.private_tile, axis=1) / parents.vector_width))
     return _possible(facts, Choices.join(moved), caps, largest)
-
-
-def rows(schedules: Sequence[Schedule]) -> Choices:
-    """A batch of the given schedules."""
-    sizes = np.array([(s.num_wg, s.num_wi, s.local_tile, s.private_tile) for s in schedules], np.int64)
-    others = np.array([(s.vector_dim, s.vector_width, RESULTS.index(s.results)) for s in schedules], np.int64)
-    copies = np.array([[c is not None for c in s.local_copies] for s in schedules], bool)
-    num_wg, num_wi, local, private = np.moveaxis(sizes, 1, 0)
-    vector, width, results = others.T
-    return Choices(num_wg, num_wi, local, private, vector, width, copies.reshape(len(schedules), -1), results)
 
 
 def schedule(facts: Facts, choices: Choices, row: int, caps: DeviceCaps) -> Schedule:
