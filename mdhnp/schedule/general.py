@@ -29,7 +29,7 @@ _WORTH = 1 << 17
 #: Work-groups a compute unit that keep a device busy, and applications that are worth a part of a reduction: a second
 #: kernel is launched then, and compiled once for the form.
 _ENOUGH = {"cpu": 1, "gpu": 4}
-_PART = {"cpu": 1 << 20, "gpu": 1 << 16}
+_PART = {"cpu": 1 << 22, "gpu": 1 << 16}
 
 
 def form(h: MdHom) -> MdHom | None:
