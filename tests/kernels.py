@@ -17,8 +17,9 @@ from mdhnp.codegen import Program, generate, generate_general, resized
 from mdhnp.mdh import MdHom, Pattern, Stage, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
-from mdhnp.schedule.general import for_all_sizes, form
+from mdhnp.schedule.general import any_sizes, for_all_sizes, form
 from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.split import split, splits
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,15 @@ class Named:
         assert typical is not None
         schedule = for_all_sizes(typical, replace(plain(typical, caps), **self.changes), caps)
         assert schedule is not None
-        program = generate_general(replace(stage, mdhom=typical), schedule, caps)
-        return resized(program, stage.mdhom, replace(schedule, num_wg=self.changes["num_wg"]))
+        schedule = replace(schedule, num_wg=self.changes["num_wg"])
+        if splits(stage.mdhom, schedule):
+            second = form(split(stage.mdhom, schedule)[1])
+            assert second is not None
+            tile, order = (3, *(1 for _ in second.extents[1:])), (*range(1, second.rank), 0)
+            rows = replace(plain(second, caps), results="private", local_tile=tile, global_order=order)
+            schedule = replace(schedule, second=for_all_sizes(second, rows, caps))
+        program = generate_general(replace(stage, mdhom=typical), any_sizes(schedule), caps)
+        return resized(program, stage.mdhom, schedule)
 
 
 def plain(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -208,6 +216,17 @@ KERNELS: dict[str, Named] = {
         num_wg=(2, 1), local_tile=(4, 8), private_tile=(4, 4), vector_dim=1, vector_width=4, results="private",
         combine_on="local",
     ), general=True),
+    "general_gemv_split": Named(GEMV, ((7, 13), (13,), (7,)), dict(
+        num_wg=(2, 2), local_tile=(4, 8), private_tile=(4, 4), vector_dim=1, vector_width=4, results="private",
+        combine_on="local",
+    ), general=True),
+    "general_first_split": Named(FIRST, ((37,),), dict(
+        num_wg=(3,), num_wi=(3,), local_tile=(12,), private_tile=(4,), results="private", combine_on="local",
+    ), "i4", general=True),
+    "general_range_split": Named(RANGE, ((19, 7),), dict(
+        num_wg=(2, 2), num_wi=(2, 2), local_tile=(4, 6), private_tile=(2, 3), results="local",
+        combine_on="local",
+    ), "i4", general=True),
     "general_star": Named(
         md_hom(_star, {"i": cc, "j": cc}, "x[i,j+1], x[i+1,j], x[i+1,j+1], x[i+1,j+2], x[i+2,j+1] -> y[i,j]"),
         ((9, 19),), dict(num_wg=(2, 2), local_tile=(4, 16), private_tile=(2, 8), vector_dim=1, vector_width=8),

@@ -12,7 +12,9 @@ from strategies import shuffled
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.general import for_all_sizes, form, stretched
 from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.split import split, splits
 
 #: A device whose limits the CPU runtimes and Oclgrind all meet.
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True, False, 1 << 30)
@@ -31,6 +33,28 @@ def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -
     simple = replace(Schedule.plain(h.extents, len(h.inputs)), results="private", local_tile=tile)
     check(h, simple, caps)
     return simple
+
+
+def for_any_sizes(p: Picker, h: MdHom, parts: bool = True) -> Schedule | None:
+    """A random schedule of a general kernel, drawn without the sizes of `h`, with random work-groups for these.
+
+    None where there is no such kernel. The reduction may be split, unless no `parts` are wanted.
+    """
+    typical = form(h)
+    if typical is None:
+        return None
+    example = stretched(typical, tuple(p.integer(2, 20) for _ in typical.extents))
+    assert example is not None
+    general = for_all_sizes(typical, schedule(p, example), CAPS)
+    if general is None:
+        return None
+    tiles = [-(-n // t) for n, t in zip(h.extents, general.local_tile, strict=True)]
+    wanted = [p.integer(1, n if parts or c.kind == "cc" else 1) for n, c in zip(tiles, h.combine, strict=True)]
+    s = replace(general, num_wg=tuple(-(-n // -(-n // w)) for n, w in zip(tiles, wanted, strict=True)))
+    if not splits(h, s):
+        return s
+    second = for_any_sizes(p, split(h, s)[1], parts=False)
+    return None if second is None else replace(s, second=second)
 
 
 def _schedule(p: Picker, h: MdHom) -> Schedule:

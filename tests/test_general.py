@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from guards import assert_same_bits
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
+from kernels import BOTH, DOT, FIRST, GEMM, GEMV, HALF_GEMM, LARGEST, RANGE
 from random_functions import Drawn
-from schedules import CAPS, schedule
+from schedules import CAPS, for_any_sizes
 from strategies import Array, Case, case
 from test_generator import execute, expected, lowered
 
@@ -24,10 +26,30 @@ from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import forget
 from mdhnp.codegen import Program, generate_general, resized
+from mdhnp.mdh import Pattern, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import build
-from mdhnp.schedule.general import fitted, for_all_sizes, form, stretched
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule, stretched
+from mdhnp.schedule.split import splits
 from mdhnp.settings import config
+
+pytestmark = pytest.mark.usefixtures("garbage_in_temporaries")
+
+GPU = replace(CAPS, kind="gpu", compute_units=8, vector_bytes=16, registers=128)
+
+#: Patterns with few results: each operand's labels, and the type.
+SPLIT: dict[str, tuple[Pattern, tuple[str, ...], str]] = {
+    "dot": (DOT, ("k", "k"), "f4"),
+    "complex dot": (DOT, ("k", "k"), "c8"),
+    "product": (GEMM, ("ik", "kj"), "f8"),
+    "product of halves": (HALF_GEMM, ("ik", "kj"), "f2"),
+    "finished": (GEMV, ("ik", "k", "i"), "f4"),
+    "two results": (RANGE, ("ki",), "i4"),
+    "booleans": (BOTH, ("ki",), "i2"),
+    "in order, no identity": (FIRST, ("k",), "i4"),
+    "in order, two results": (LARGEST, ("ik", "k"), "f4"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -40,25 +62,18 @@ def fresh() -> Iterator[None]:
 
 @st.composite
 def programs(draw: Any) -> tuple[Case, Program]:
-    """A random MDH, and the general kernel of its form with a random schedule, generated without the MDH's sizes."""
+    """A random MDH, and the general kernels of its form with random schedules, generated without the MDH's sizes."""
     picker = Drawn(draw)
     drawn = case(picker)
     first, *more = lowered(drawn.mdhom)
     typical = None if more else form(first.mdhom)
-    assume(typical is not None)
+    s = None if more else for_any_sizes(picker, first.mdhom)
+    assume(s is not None)
     assert typical is not None
-    example = stretched(typical, tuple(picker.integer(2, 20) for _ in typical.extents))
-    assert example is not None
-    general = for_all_sizes(typical, schedule(picker, example), CAPS)
-    assume(general is not None and fitted(first.mdhom, general, CAPS) is not None)
-    assert general is not None
-    program = generate_general(replace(first, mdhom=typical), general, CAPS)
-    tiles = [-(-n // t) for n, t in zip(first.mdhom.extents, general.local_tile, strict=True)]
-    most = [n if c.kind == "cc" else 1 for n, c in zip(tiles, first.mdhom.combine, strict=True)]
-    wanted = [picker.integer(1, n) for n in most]
-    groups = tuple(-(-n // -(-n // w)) for n, w in zip(tiles, wanted, strict=True))
-    note(f"{first.mdhom}\n  extents {first.mdhom.extents}\n  {general}\n  {groups} work-groups\n{program.source}")
-    return drawn, resized(program, first.mdhom, replace(general, num_wg=groups))
+    assert s is not None
+    program = generate_general(replace(first, mdhom=typical), any_sizes(s), CAPS)
+    note(f"{first.mdhom}\n  extents {first.mdhom.extents}\n  {s}\n  then {s.second}\n{program.source}")
+    return drawn, resized(program, first.mdhom, s)
 
 
 @settings(
@@ -73,6 +88,61 @@ def test_every_general_kernel_gives_the_definition_s_result(device: Device, draw
         assert_same_bits(got, want, f"output {number}")
 
 
+@pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("name", SPLIT)
+def test_long_reductions_are_split(
+    device: Device, name: str, caps: DeviceCaps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One program for all sizes that are split: with parts of a few points each, the last of them short."""
+    monkeypatch.setattr(general, "_programs", {})
+    monkeypatch.setattr("mdhnp.schedule.general._PART", {"cpu": 2, "gpu": 2})
+    pattern, terms, dtype = SPLIT[name]
+    rng = np.random.default_rng(3)
+    sources, forms, parts = set(), set(), set()
+    for longest in (1, 2, 30, 3000, 9000) * 3:
+        extent = {"i": int(rng.integers(1, 6)), "j": int(rng.integers(1, 6)), "k": int(rng.integers(1, longest + 1))}
+        arrays = [rng.integers(-2, 3, [extent[label] for label in term]).astype(dtype) for term in terms]
+        arrays = [a * (1 + 2j) if a.dtype.kind == "c" else a for a in arrays]
+        h = pattern.bind(*arrays)
+        (stage,) = lowered(h)
+        found = general.general_program(stage, stages(h)[0].mdhom, caps)
+        if found is None:
+            assert name == "product of halves"  # they cannot wait in the output between tiles
+            continue
+        program, s = found
+        if len(program.kernels) > 1:
+            sources.add(program.source)
+            forms.add(form(stage.mdhom))
+            parts.add(prod(s.num_wg[d] for d in stage.mdhom.dims("pw")))
+        for got, want in zip(execute(device, h, arrays, program), expected(h, arrays), strict=True):
+            assert_same_bits(got, want, f"{name} {h.extents}, {s}")
+    assert len(parts) > 1
+    assert len(sources) <= len(forms)
+
+
+@pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
+def test_work_groups_follow_the_sizes(caps: DeviceCaps) -> None:
+    """Parts only where kept dimensions leave compute units idle, and the reduction is long."""
+    least = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]")
+    example = lowered(least.bind(np.ones((20, 20), np.int32), np.ones((20, 20), np.int32)))[0].mdhom
+    typical = form(example)
+    assert typical is not None
+    tiles = general_schedule(typical, caps)
+    assert tiles is not None
+    for extents, parts in (
+        ((4, 4, 1 << 20), True),
+        ((2, 3, 1 << 26), True),
+        ((4, 4, 64), False),
+        ((900, 900, 1000), False),
+    ):
+        h = stretched(typical, extents)
+        assert h is not None
+        s = fitted(h, tiles, caps)
+        assert s is not None
+        assert splits(h, s) == parts
+        assert s.work_groups <= 4 * caps.compute_units or not parts
+
+
 @pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,j->i", "i,j->ij", "bij,bjk->bik", "ijk->kji", "ijij->i"])
 def test_many_sizes(device: Device, subscripts: str) -> None:
     rng = np.random.default_rng(0)
@@ -85,7 +155,7 @@ def test_many_sizes(device: Device, subscripts: str) -> None:
 
 
 def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(general, "_known", {})
+    monkeypatch.setattr(general, "_programs", {})
     rng = np.random.default_rng(1)
     sources = set()
     with observe() as seen:
@@ -155,7 +225,7 @@ def test_forms_differ_where_the_text_does() -> None:
 
 def test_axes_of_length_1_are_taken_for_regular_ones(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their strides are: the kernel was made for longer ones, with offsets among its arguments."""
-    monkeypatch.setattr(general, "_known", {})
+    monkeypatch.setattr(general, "_programs", {})
     rng = np.random.default_rng(2)
     b = rng.integers(-3, 4, (7, 5)).astype(np.float32)
     for rows in (5, 1):

@@ -22,6 +22,7 @@ NAMES = (
     "gemm_complex",
     "gemv_finish_split",
     "general_gemm",
+    "general_gemv_split",
     "dot_vector",
     "and",
     "first_in_order",

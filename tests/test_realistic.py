@@ -21,7 +21,7 @@ from mdhnp.codegen import Program, generate, generate_general, resized
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.default import default
-from mdhnp.schedule.general import fitted, form, general_schedule
+from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -59,7 +59,7 @@ def default_program(h: MdHom, caps: DeviceCaps, special: bool) -> Program:
     suited = None if general is None else fitted(m, general, caps)
     if typical is None or general is None or suited is None:
         return generate(steps, [default(s.mdhom, caps) for s in steps], caps, default)
-    return resized(generate_general(replace(steps[0], mdhom=typical), general, caps), m, suited)
+    return resized(generate_general(replace(steps[0], mdhom=typical), any_sizes(suited), caps), m, suited)
 
 
 @pytest.mark.parametrize(

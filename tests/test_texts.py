@@ -21,11 +21,10 @@ import numpy as np
 import pytest
 from cases import DTYPES
 from random_functions import Picker, Seeded
-from schedules import CAPS, schedule
+from schedules import CAPS, for_any_sizes, schedule
 from strategies import Case, TooLarge, case
 
 from mdhnp.codegen import Program, generate, generate_general, resized
-from mdhnp.codegen.generate import second_stage
 from mdhnp.mdh import MdHom, Stage, canonical, cc, cut, family, fingerprint, md_hom, ps, pw, stages
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.subscripts import subscripts
@@ -37,10 +36,11 @@ from mdhnp.schedule.choices import RESULTS, Choices, Facts, complete, fallback
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.cpu import fitting
 from mdhnp.schedule.default import default
-from mdhnp.schedule.general import fitted, for_all_sizes, form, general_schedule, stretched
+from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule, stretched
 from mdhnp.schedule.gpu import gpu_complete
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
 from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.split import split, splits
 
 GOLDEN = Path(__file__).parent / "golden"
 RANDOM, GENERAL, SIZES = 400, 150, 60
@@ -94,8 +94,7 @@ def _estimates(h: MdHom, s: Schedule) -> str:
 def _completed(h: MdHom, s: Schedule) -> str:
     """What the tuner makes of the schedule's numbers."""
     facts, row = Facts(h), _row(s)
-    split = any(s.num_wg[d] > 1 for d in h.dims("pw"))
-    second = second_stage(h, s) if split else None
+    second = canonical(split(h, s)[1]) if splits(h, s) else None
     on_gpu = gpu_complete(facts, row, 0) if h.rank else None
     return f"{complete(facts, row, 0)!r} {on_gpu!r} {fitting(facts, row, CAPS)} {second!r} {fallback(h)!r}"
 
@@ -197,16 +196,13 @@ def _general() -> Iterator[Line]:
         typical = None if more else form(first.mdhom)
         if typical is None:
             continue
-        example = stretched(typical, tuple(p.integer(2, 20) for _ in typical.extents))
-        assert example is not None
-        general = for_all_sizes(typical, schedule(p, example), CAPS)
-        suited = None if general is None else fitted(first.mdhom, general, CAPS)
-        if general is None or suited is None:
+        s = for_any_sizes(p, first.mdhom)
+        if s is None:
             yield f"general {seed}", "none", ""
             continue
-        program = generate_general(replace(first, mdhom=typical), general, CAPS)
-        text = _whole(resized(program, first.mdhom, suited))
-        yield f"general {seed}", _short(text), f"{first.mdhom}\n{suited}\n{text}"
+        program = generate_general(replace(first, mdhom=typical), any_sizes(s), CAPS)
+        text = _whole(resized(program, first.mdhom, s))
+        yield f"general {seed}", _short(text), f"{first.mdhom}\n{s}\n{text}"
 
 
 def _changes(s: Schedule, extents: tuple[int, ...]) -> str:

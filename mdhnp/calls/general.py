@@ -8,7 +8,7 @@ from dataclasses import replace
 from mdhnp.codegen import Program, generate_general, resized
 from mdhnp.mdh import MdHom, Stage, canonical
 from mdhnp.schedule import DeviceCaps, Schedule
-from mdhnp.schedule.general import fitted, form, general_schedule
+from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule
 
 __all__ = ["general_program"]
 
@@ -20,7 +20,8 @@ _SMALL = 1 << 20
 _MOST_FORMS = 1024
 
 _Form = tuple[Stage, DeviceCaps]
-_known: dict[_Form | None, tuple[Program, Schedule] | None] = {}
+#: Those of a form: one kernel, or several that split its reductions.
+_programs: dict[_Form, dict[Schedule, Program]] = {}
 
 
 def general_program(stage: Stage, raw: MdHom, caps: DeviceCaps) -> tuple[Program, Schedule] | None:
@@ -38,33 +39,30 @@ def general_program(stage: Stage, raw: MdHom, caps: DeviceCaps) -> tuple[Program
     h = stage.mdhom
     if h.points > _LARGE or (key := _form(stage, caps)) is None:
         return None
-    if key not in _known and 1 in raw.extents and h.points <= _SMALL:
+    if key not in _programs and 1 in raw.extents and h.points <= _SMALL:
         # A form with more dimensions may have its kernel already: this is less than it costs to compile another.
         longer = canonical(raw, ones=True)
-        served = _sized(_known.get(_form(replace(stage, mdhom=longer), caps)), longer, caps)
-        if served is not None:
+        other = _form(replace(stage, mdhom=longer), caps)
+        if other is not None and other in _programs and (served := _sized(other, longer)) is not None:
             return served
-    return _sized(_kernel(key), h, caps)
-
-
-def _sized(kernel: tuple[Program, Schedule] | None, h: MdHom, caps: DeviceCaps) -> tuple[Program, Schedule] | None:
-    """Set a general kernel to the sizes of an MDH of its form; None where there is none, or it does not suit them."""
-    if kernel is None or (suited := fitted(h, kernel[1], caps)) is None:
-        return None
-    return resized(kernel[0], h, suited), suited
+    return _sized(key, h)
 
 
 def _form(stage: Stage, caps: DeviceCaps) -> _Form | None:
-    """What the general kernel of a stage depends on; None where there is none."""
+    """What the general kernels of a stage depend on; None where there are none."""
     typical = form(stage.mdhom)
     return None if typical is None else (replace(stage, mdhom=typical), caps)
 
 
-def _kernel(key: _Form) -> tuple[Program, Schedule] | None:
-    if key not in _known:
-        if len(_known) >= _MOST_FORMS:
-            _known.clear()
-        stage, caps = key
-        schedule = general_schedule(stage.mdhom, caps)
-        _known[key] = None if schedule is None else (generate_general(stage, schedule, caps), schedule)
-    return _known.get(key)
+def _sized(key: _Form, h: MdHom) -> tuple[Program, Schedule] | None:
+    """Set general kernels to the sizes of an MDH of their form; None where there are none, or they do not suit them."""
+    stage, caps = key
+    schedule = general_schedule(stage.mdhom, caps)
+    if schedule is None or (suited := fitted(h, schedule, caps)) is None:
+        return None
+    if key not in _programs and len(_programs) >= _MOST_FORMS:
+        _programs.clear()
+    programs, text = _programs.setdefault(key, {}), any_sizes(suited)
+    if text not in programs:
+        programs[text] = generate_general(stage, text, caps)
+    return resized(programs[text], h, suited), suited

@@ -4,7 +4,7 @@ Takes canonical MDHs, schedules and device sizes, gives a :class:`Program`. Pure
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.kernel import emit_kernel
@@ -13,15 +13,14 @@ from mdhnp.codegen.prelude import Helpers, helper_text
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.scan import emit_scan
 from mdhnp.codegen.writer import Writer
-from mdhnp.mdh import Affine, Combine, MdHom, Stage, View, canonical, finish_inputs, renumber_finish
-from mdhnp.mdh.combine import CC
-from mdhnp.mdh.function import identity_function
+from mdhnp.mdh import Combine, MdHom, Stage, View, canonical, finish_inputs
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.split import split, splits
 
-__all__ = ["generate", "generate_general", "resized", "second_stage"]
+__all__ = ["generate", "generate_general", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
@@ -37,10 +36,11 @@ class _Build:
     kernels: list[Kernel]
     temporaries: list[int]
     helpers: dict[str, str]
-    sizes: tuple[int, ...] = ()
+    general: bool = False
+    sizes: list[int] = field(default_factory=list)
 
     def temporary(self, view: View) -> Argument:
-        self.temporaries.append(max(view.elements(), 1) * view.dtype.itemsize)
+        self.temporaries.append(_nbytes(view))
         return Argument("temporary", len(self.temporaries) - 1)
 
     def add(
@@ -53,12 +53,11 @@ class _Build:
         scan: bool = False,
         carry: Sequence[Argument] = (),
         partial: bool = False,
-        general: bool = False,
     ) -> None:
         """Write one kernel."""
-        nest = Nest(h, s, general)
+        nest = Nest(h, s, self.general)
         # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
-        helpers = Helpers(self.helpers, nest.index_type, inline=bool(nest.combined) and not general)
+        helpers = Helpers(self.helpers, nest.index_type, inline=bool(nest.combined) and not self.general)
         context = Context(nest, Writer(barrier_first=self.caps.kind == "cpu"), helpers)
         name = f"mdh_{len(self.kernels)}"
         if partial:
@@ -68,9 +67,8 @@ class _Build:
         else:
             emit_kernel(context, name)
         self.texts.append(context.writer.text())
-        if general:
-            self.sizes = tuple(nest.sizes.values())
-        sizes = [Argument("size", n) for n in range(len(self.sizes))]
+        sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(nest.sizes))]
+        self.sizes += nest.sizes.values()
         # The imaginary parts of a complex array come with the real ones.
         arguments = (*inputs, *carry, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired), *sizes)
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
@@ -103,34 +101,58 @@ def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: Devic
 
 
 def generate_general(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> Program:
-    """Generate a general kernel: all MDHs of the stage's form can be run with it, after :func:`resized`.
+    """Generate general kernels: all MDHs of the stage's form can be run with them, after :func:`resized`.
 
     Parameters
     ----------
     stage : Stage
         Its MDH in canonical form, without scans and boundaries.
     schedule : Schedule
-        One that is legal for all sizes (see :func:`mdhnp.schedule.general.general_schedule`).
+        One that is legal for all sizes (see :func:`mdhnp.schedule.general.general_schedule`). If it splits the
+        reduction, into however many parts, it has a second one, which is so, too.
     caps : DeviceCaps
         Sizes and limits of the device.
     """
-    build = _Build(caps, lambda *_: schedule, [], [], [], {})  # no other kernel will ask
-    build.add(stage.mdhom, schedule, stage.inputs, stage.outputs, general=True)
+    build = _Build(caps, lambda *_: schedule, [], [], [], {}, general=True)  # no other kernel will ask
+    _stage(build, stage.mdhom, schedule, stage.inputs, stage.outputs)
     return _program(build)
 
 
 def resized(program: Program, h: MdHom, schedule: Schedule) -> Program:
-    """Set a general kernel to the sizes of an MDH of its form, and to the schedule's work-groups."""
-    (kernel,) = program.kernels
-    kernel = replace(kernel, global_size=schedule.work_groups * schedule.work_items)
-    return replace(program, kernels=(kernel,), sizes=tuple(sizes(h, schedule).values()))
+    """Set general kernels to the sizes of an MDH of their form, and to the schedules' work-groups."""
+    steps = _launched(h, schedule)
+    kernels = (
+        replace(kernel, global_size=s.work_groups * s.work_items)
+        for kernel, (_, s) in zip(program.kernels, steps, strict=True)
+    )
+    temporaries = (_nbytes(v) for m, _ in steps[1:] for v in _parts(m))
+    numbers = (n for m, s in steps for n in sizes(m, s).values())
+    return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries), sizes=tuple(numbers))
+
+
+def _launched(h: MdHom, s: Schedule) -> list[tuple[MdHom, Schedule]]:
+    """What each kernel of a general program computes, in order."""
+    if not splits(h, s):
+        return [(h, s)]
+    part, second = split(h, s)
+    assert s.second is not None
+    return [(part, s), *_launched(second, s.second)]
+
+
+def _parts(second: MdHom) -> tuple[View, ...]:
+    """The arrays between the two kernels of a split reduction."""
+    return second.inputs[: len(second.scalar.dtypes)]
+
+
+def _nbytes(view: View) -> int:
+    return max(view.elements(), 1) * view.dtype.itemsize
 
 
 def _program(build: _Build) -> Program:
     types = helper_text(build.helpers)
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if build.caps.fp64 else ""
     source = extension + ("\n" + types if types else "") + "\n" + "\n".join(build.texts)
-    return Program(source, tuple(build.kernels), tuple(build.temporaries), build.sizes)
+    return Program(source, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
 
 
 def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
@@ -138,64 +160,30 @@ def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], out
     if scanned:
         _scan(build, h, s, scanned[0], inputs, outputs)
         return
-    nest = Nest(h, s)
-    if nest.reduced_groups == 1:
+    if not splits(h, s):
         build.add(h, s, inputs, outputs)
         return
     part, second = split(h, s)
-    temporaries = [build.temporary(v) for v in second.inputs[: len(h.scalar.dtypes)]]
+    if not build.general:
+        second = canonical(second)
+    temporaries = [build.temporary(v) for v in _parts(second)]
     build.add(part, replace(s, second=None), inputs, temporaries, partial=True)
     extra = [inputs[n] for n in finish_inputs(h)]
     after = s.second or build.default(second, build.caps)
-    check(second, after, build.caps)
+    if not build.general:
+        check(second, after, build.caps)
     _stage(build, second, after, [*temporaries, *extra], outputs)
-
-
-def second_stage(h: MdHom, s: Schedule) -> MdHom:
-    """The MDH of the second kernel of a reduction that `s` splits over work-groups."""
-    return split(h, s)[1]
-
-
-def split(h: MdHom, s: Schedule) -> tuple[MdHom, MdHom]:
-    """A reduction split over work-groups: the first kernel's MDH and the one that combines the groups' results."""
-    groups = Nest(h, s).reduced_groups
-    kept = h.dims("cc")
-    parts = tuple(contiguous(f"P{n}", t, h.extents, kept) for n, t in enumerate(h.scalar.dtypes))
-    part = replace(h, outputs=parts, finish=None)
-    # Dimension 0 of the second MDH runs over the work-groups, the others are the kept ones in order.
-    rank = len(kept) + 1
-    full = (groups, *(h.extents[d] for d in kept))
-    reads = tuple(contiguous(f"P{n}", t, full, tuple(range(rank))) for n, t in enumerate(h.scalar.dtypes))
-    position = {d: p + 1 for p, d in enumerate(kept)}
-
-    def move(v: View) -> View:
-        accesses = tuple(
-            tuple(Affine(tuple(i.coefficients[kept[p - 1]] if p else 0 for p in range(rank)), i.constant) for i in a)
-            for a in v.accesses
-        )
-        return replace(v, accesses=accesses)
-
-    extra = tuple(move(h.inputs[n]) for n in finish_inputs(h))
-    inputs = (*reads, *extra)
-    parameters = tuple(v.dtype for v in inputs for _ in v.accesses)
-    scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
-    finish = renumber_finish(h, h.scalar.dtypes, position)
-    combine = (Combine("pw", h.operator), *(CC for _ in kept))
-    names = ("g_", *(h.names[d] for d in kept))
-    second = MdHom(full, combine, scalar, inputs, tuple(move(v) for v in h.outputs), finish, names)
-    return part, canonical(second)
 
 
 def _group_offset(nest: Nest) -> Linear:
     """Where the work-group's part begins: its row-major number among the groups of the reduction, times the results."""
-    size = 1
+    total, size = Linear(), Linear((), 1)
     for d in nest.kept:
-        size *= nest.h.extents[d]
-    total = Linear()
+        size = size * nest.extent(d)
     for d in reversed(nest.combined_in_order):
-        if nest.s.num_wg[d] > 1:
-            total = total + Linear(((f"{nest.name(d)}_g", size),))
-        size *= nest.s.num_wg[d]
+        if nest.grouped(d):
+            total = total + Linear(((f"{nest.name(d)}_g", 1),)) * size
+        size = size * nest.groups(d)
     return total
 
 
@@ -208,7 +196,8 @@ def _scan(
         build.add(h, s, inputs, outputs, scan=True)
         return
     part, second = split(_totals(h), s)
-    totals = [build.temporary(v) for v in second.inputs[: len(h.scalar.dtypes)]]
+    second = canonical(second)
+    totals = [build.temporary(v) for v in _parts(second)]
     ordered = replace(s, combine_on="local") if s.num_wi[d] > 1 else s
     build.add(part, ordered, inputs, totals, partial=True)
     combine = tuple(Combine("ps", h.operator) if c.kind == "pw" else c for c in second.combine)

@@ -18,6 +18,7 @@ import numpy as np
 from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
 from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.split import splits
 
 __all__ = ["Linear", "Nest", "sizes"]
 
@@ -76,12 +77,13 @@ def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
     """Give the arguments by which a general kernel learns its sizes, in order, and what they are for this MDH.
 
     For dimension ``i``: ``i_e`` is its extent, ``i_wg`` the work-groups along it, ``i_c`` the points of each. For view
-    ``A``: ``A_s0`` is the stride of axis 0, ``A_o`` the offset. Short strides and offsets of 0 are none of them.
+    ``A``: ``A_s0`` is the stride of axis 0, ``A_o`` the offset. Short strides and offsets of 0 are none of them, nor
+    the one work-group along a reduced dimension of a kernel that splits none.
     """
-    found = {}
+    found, split = {}, splits(h, s)
     for d, extent in enumerate(h.extents):
         found[f"{h.names[d]}_e"] = extent
-        if h.combine[d].kind == "cc":
+        if split or h.combine[d].kind == "cc":
             found[f"{h.names[d]}_wg"] = s.num_wg[d]
             found[f"{h.names[d]}_c"] = -(-extent // (s.local_tile[d] * s.num_wg[d])) * s.local_tile[d]
     for view in (*h.inputs, *h.outputs):
@@ -265,14 +267,6 @@ class Nest:
         count = 1
         for d in self.combined:
             count *= self.s.num_wi[d]
-        return count
-
-    @cached_property
-    def reduced_groups(self) -> int:
-        """Work-groups that work on the same results."""
-        count = 1
-        for d in self.combined:
-            count *= self.s.num_wg[d]
         return count
 
     @cached_property

@@ -1,10 +1,13 @@
 """Schedules for general kernels, which take extents, strides and work-groups as arguments and serve all sizes.
 
 MDHs that differ in sizes only have one form. Tiles are chosen for the form, as the default for typical extents, and
-only work-groups follow the sizes of a call.
+only work-groups follow the sizes of a call. Where kept dimensions have too few of them, a reduction is split; the
+kernel that combines the parts is a general one, too.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from mdhnp.mdh import MdHom, View
@@ -13,8 +16,9 @@ from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.split import split, splits
 
-__all__ = ["fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
+__all__ = ["any_sizes", "fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
 
 #: Points of a form, its longest and shortest extent.
 _POINTS, _LONGEST, _SHORTEST = 1 << 20, 1000, 7
@@ -22,6 +26,10 @@ _POINTS, _LONGEST, _SHORTEST = 1 << 20, 1000, 7
 _VECTORS = 2
 #: Applications of the scalar function that are worth a work-group, on a CPU.
 _WORTH = 1 << 17
+#: Work-groups a compute unit that keep a device busy, and applications that are worth a part of a reduction: a second
+#: kernel is launched then, and compiled once for the form.
+_ENOUGH = {"cpu": 1, "gpu": 4}
+_PART = {"cpu": 1 << 22, "gpu": 1 << 16}
 
 
 def form(h: MdHom) -> MdHom | None:
@@ -56,6 +64,7 @@ def form(h: MdHom) -> MdHom | None:
     return stretched(h, (extent,) * h.rank)
 
 
+@lru_cache(maxsize=1024)
 def general_schedule(typical: MdHom, caps: DeviceCaps) -> Schedule | None:
     """Choose tiles for all MDHs of a form; None where no schedule is legal for all of them."""
     s = default(typical, caps)
@@ -76,21 +85,47 @@ def for_all_sizes(typical: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | N
 def fitted(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
     """Give a general schedule as many work-groups as the extents of `h` are worth; None if its sums are too long.
 
-    On a GPU every local tile gets one. On a CPU they are few, along the kept dimensions with most tiles.
+    On a GPU every local tile of kept dimensions gets one. On a CPU they are few. Where they leave compute units idle,
+    a long reduction is split.
     """
-    if not chain_is_short(h, s):
-        return None
     tiles = [-(-n // t) for n, t in zip(h.extents, s.local_tile, strict=True)]
-    kept = h.dims("cc")
-    if caps.kind == "gpu":
-        return replace(s, num_wg=tuple(tiles[d] if d in kept else 1 for d in range(h.rank)))
-    groups = [1] * h.rank
-    left = min(4 * caps.compute_units, prod(h.extents) // _WORTH)
-    for d in sorted(kept, key=lambda d: -tiles[d]):
-        if left > 1:
-            groups[d] = -(-tiles[d] // -(-tiles[d] // min(left, tiles[d])))
-            left //= groups[d]
-    return replace(s, num_wg=tuple(groups))
+    kept, most = h.dims("cc"), 4 * caps.compute_units
+    wanted = prod(tiles[d] for d in kept) if caps.kind == "gpu" else min(most, h.points // _WORTH)
+    groups = _groups(tiles, kept, wanted)
+    alone = prod(groups)
+    if alone < _ENOUGH[caps.kind] * caps.compute_units:
+        parts = _groups(tiles, h.dims("pw"), min(most // alone, h.points // alone // _PART[caps.kind]))
+        cut = replace(s, num_wg=tuple(map(max, groups, parts)))
+        if splits(h, cut) and (found := _followed(h, cut, caps)) is not None:
+            return found
+    s = replace(s, num_wg=tuple(groups))
+    return s if chain_is_short(h, s) else None
+
+
+def _followed(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
+    """Add the schedule of the kernel that combines the parts; None where that has no general one."""
+    second = split(h, s)[1]
+    typical = form(second)
+    after = None if typical is None else general_schedule(typical, caps)
+    suited = None if after is None else fitted(second, after, caps)
+    return None if suited is None or not chain_is_short(h, s) else replace(s, second=suited)
+
+
+def _groups(tiles: Sequence[int], dims: Sequence[int], wanted: int) -> list[int]:
+    """Cut some dimensions into `wanted` work-groups or less, those with most tiles first."""
+    groups = [1] * len(tiles)
+    for d in sorted(dims, key=lambda d: -tiles[d]):
+        if wanted > 1:
+            groups[d] = -(-tiles[d] // -(-tiles[d] // min(wanted, tiles[d])))
+            wanted //= groups[d]
+    return groups
+
+
+def any_sizes(s: Schedule) -> Schedule:
+    """Give what the text of general kernels depends on: a fitted schedule with work-groups of no particular number."""
+    if s.second is None:
+        return replace(s, num_wg=(1,) * len(s.num_wg))
+    return replace(s, num_wg=(2,) * len(s.num_wg), second=any_sizes(s.second))
 
 
 def stretched(h: MdHom, extents: tuple[int, ...]) -> MdHom | None:
