@@ -5,15 +5,13 @@ cache may know kernels that are faster. A program that makes few calls never loa
 that loads OpenCL.
 """
 
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from mdhnp.calls.entry import Entry, Made, Watcher
 from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.calls.request import Request
 from mdhnp.placement.numpys import numpy_function, roughly
-from mdhnp.runtime.paths import data_folder
-from mdhnp.tuning import background
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -33,14 +31,21 @@ class _Loading(Watcher):
     def __init__(self) -> None:
         super().__init__()
         self._spent, self._begun = 0.0, False
-        self._price = 0.0 if any(data_folder().glob("tuning-*.sqlite")) else _LOADING
 
     def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
         """Count a call; have OpenCL loaded when that pays."""
         self._spent += seconds
         if not self._begun and self._spent >= self._price:
             self._begun = True
+            from mdhnp.tuning import background
+
             background.later(_load_or_complain)
+
+    @cached_property
+    def _price(self) -> float:
+        from mdhnp.runtime.paths import data_folder
+
+        return 0.0 if any(data_folder().glob("tuning-*.sqlite")) else _LOADING
 
 
 def before(request: Request) -> Made | None:
@@ -84,6 +89,8 @@ def _load_or_complain() -> None:
     try:
         load()[0].queue  # noqa: B018 (which makes it)
     except Exception as error:
+        from mdhnp.tuning import background
+
         background.complain(f"NumPy computes all calls that it can, since there is no device for kernels: {error}")
 
 

@@ -4,7 +4,6 @@ Takes a computation, arrays' layouts and devices; gives what the caller's proces
 compiling anything. What it allocates is its own: no array of the caller's is touched.
 """
 
-import math
 import os
 import time
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from mdhnp.runtime.devices import devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build, load
 from mdhnp.settings import Mode
+from mdhnp.spinning import spinning
 from mdhnp.tuning.lookup import Found
 
 __all__ = ["Build", "Built", "Hopeless", "compare", "install", "mode_text"]
@@ -38,8 +38,8 @@ _HOPELESS = 3.0
 #: Part of the machine's memory up to which the operands of a check are allocated.
 _MEMORY = 1 / 16
 
-#: Runs of both in turn: enough to fill this time in seconds, within these counts.
-_FILL, _FEWEST, _MOST = 0.05, 2, 20
+#: Runs of one in a row: enough to fill this time in seconds, within these counts.
+_FILL, _FEWEST, _MOST = 0.02, 2, 20
 
 
 @dataclass(frozen=True)
@@ -175,18 +175,15 @@ def compare(plan: Kernels | InParts, request: Request) -> tuple[float, float] | 
         right = np.asarray(function.compute(*arrays))
         results = plan.make()
         for result in results:  # what is not written must not look right
-            result.view(np.uint8).fill(0xA5)
+            result.reshape(-1).view(np.uint8).fill(0xA5)
         plan.compute(arrays, results)
         if not _close(results[0], right):
             return "the kernels' result differs from NumPy's"
-        ours, numpys = partial(plan.run, arrays), partial(function.compute, *arrays)
-        first = max(_seconds(ours), _seconds(numpys))
-        runs = min(max(math.ceil(_FILL / first), _FEWEST), _MOST)
-        pairs = [(_seconds(ours), _seconds(numpys)) for _ in range(runs)]
+        rest = spinning() if function.multiplied else 0.0
+        rounds = [(_least(partial(plan.run, arrays)), _least(partial(function.compute, *arrays), rest)) for _ in "123"]
     except MemoryError:
         return None
-    # The least of all: whatever else the machine does only adds to it.
-    return min(p[0] for p in pairs), min(p[1] for p in pairs)
+    return min(ours for ours, _ in rounds), min(numpys for _, numpys in rounds)
 
 
 def mode_text(mode: Mode) -> tuple[str, ...]:
@@ -194,10 +191,16 @@ def mode_text(mode: Mode) -> tuple[str, ...]:
     return mode.host, mode.tuning, mode.specialise
 
 
-def _seconds(work: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
+def _least(work: Callable[[], Any], rest: float = 0.0) -> float:
+    """Give the least time of several runs, since whatever else the machine does adds to it; then let threads rest."""
+    times: list[float] = []
+    end = time.perf_counter() + _FILL
+    while len(times) < _FEWEST or (len(times) < _MOST and time.perf_counter() < end):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    time.sleep(rest)
+    return min(times)
 
 
 def _memory() -> float:

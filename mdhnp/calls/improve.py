@@ -90,7 +90,7 @@ def _searched(request: Request, entry: Entry, plan: Plan, spent: Spent, found: F
 def _try(request: Request, entry: Entry, plan: Plan, candidates: Sequence[tuple[Plan, float]], spent: Spent) -> None:
     if not candidates:
         return
-    rest = spinning() if isinstance(plan, ByNumpy) and plan.function.product else 0.0
+    rest = spinning() if isinstance(plan, ByNumpy) and plan.function.multiplied else 0.0
     contest = Contest(plan, candidates, spent, rest, partial(_settle, request))
     entry.put(contest.plan, contest)
 
