@@ -24,7 +24,8 @@ __all__ = ["FIRST", "STEADY", "Einsum", "draw", "first", "steady"]
 
 FIRST = (
     "45 random einsums (seed 1), 20 calls of each, in a new process with default settings: NumPy's total time over "
-    "ours. A stall is what a call takes longer than NumPy's"
+    "ours. Small ones have 2^14 to 2^25 points, large ones 2^20 to 2^28. A stall is what a call takes longer than "
+    "NumPy's"
 )
 STEADY = (
     "200 random einsums (seed 2) after 0.5 s of calls each, default settings: NumPy's time over ours, medians of 9 "
@@ -32,7 +33,7 @@ STEADY = (
 )
 
 #: Points of a product, at least and at most, and elements of an operand or of a result, at most.
-_POINTS, _ELEMENTS = (2**14, 2**25), 2**21
+_SIZES = {"small": (2**14, 2**25, 2**21), "large": (2**20, 2**28, 2**23)}
 _TYPES = ("f4",) * 5 + ("f8",) * 3 + ("c8", "i4")
 _ROUNDS, _CALLS = 9, 20
 
@@ -61,8 +62,9 @@ class Einsum:
         return [(rng.random(shape) * 4).astype(self.dtype) for shape in self.shapes]
 
 
-def draw(count: int, seed: int) -> list[Einsum]:
+def draw(count: int, seed: int, size: str = "small") -> list[Einsum]:
     """Give random einsums of one to three operands, no two alike."""
+    fewest, most, longest = _SIZES[size]
     rng = np.random.default_rng(seed)
     found: dict[Einsum, None] = {}
     while len(found) < count:
@@ -74,7 +76,7 @@ def draw(count: int, seed: int) -> list[Einsum]:
         output = "".join(rng.permutation([label for label in used if rng.random() < 0.5]))
         shapes = tuple(tuple(sizes[label] for label in term) for term in terms)
         elements = max(map(prod, (*shapes, [sizes[label] for label in output])))
-        if _POINTS[0] <= prod(sizes[label] for label in used) <= _POINTS[1] and elements <= _ELEMENTS:
+        if fewest <= prod(sizes[label] for label in used) <= most and elements <= longest:
             found[Einsum(f"{','.join(terms)}->{output}", shapes, str(rng.choice(_TYPES)))] = None
     return list(found)
 
@@ -85,10 +87,10 @@ import numpy as np
 import mdhnp
 from benchmarks.einsums import draw
 
-count, calls, seed = map(int, sys.argv[1:])
+count, calls, seed = map(int, sys.argv[1:4])
 mdhnp.devices()
 found = []
-for one in draw(count, seed):
+for one in draw(count, seed, sys.argv[4]):
     arrays = one.operands()
     times = [[], []]
     for n, function in enumerate((lambda: np.ascontiguousarray(np.einsum(one.subscripts, *arrays, optimize=True)),
@@ -109,11 +111,12 @@ def first(specs: Sequence[str], count: int = 45, seed: int = 1) -> tuple[list[st
     for spec in specs:
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "MDHNP_DEVICE": spec, "MDHNP_CACHE_DIR": folder, "POCL_CACHE_DIR": folder}
-            command = [sys.executable, "-c", _CODE, str(count), str(_CALLS), str(seed)]
-            for caches in ("empty", "warm"):
-                done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-                lines.append([spec, caches, *_totals(json.loads(done.stdout))])
-    return ["", "caches", "NumPy", "ours", "ratio", "longest stall", "below 0.95"], lines
+            for size in _SIZES:
+                command = [sys.executable, "-c", _CODE, str(count), str(_CALLS), str(seed), size]
+                for caches in ("empty", "warm"):
+                    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+                    lines.append([spec, size, caches, *_totals(json.loads(done.stdout))])
+    return ["", "einsums", "caches", "NumPy", "ours", "ratio", "longest stall", "below 0.95"], lines
 
 
 def _totals(found: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[str]:
