@@ -42,6 +42,11 @@ class Explanation:
         return "\n".join(plan.program.source for plan in self.launches if isinstance(plan, Kernels))
 
     @property
+    def candidates(self) -> tuple[str, ...]:
+        """A line for NumPy and each device: what a call takes by estimate, at least, and as it was measured."""
+        return tuple(line for plan in self.launches for line in _candidates(plan))
+
+    @property
     def summary(self) -> str:
         """All but the OpenCL C text."""
         lines = []

@@ -60,6 +60,8 @@ def tune(
     click.echo(f"{problem.calls.text}, {problem.data}, on {device.name} ({device.runtime})")
     for tuned in found:
         _print(tuned)
+    for line in mdhnp.explain(problem.run).candidates if found and not pressed else ():
+        click.echo(line)
     if plot is not None and found:
         with writing(plot):
             draw(plot, [(_title(tuned), tuned.measurements) for tuned in found])

@@ -31,6 +31,10 @@ _SMALL = 1e-4
 _THREADED = 1 << 20
 
 
+#: Bytes of arrays that a CPU's last cache may hold already: to read them takes less than memory's bandwidth says.
+_CACHED = 64 << 20
+
+
 @dataclass(frozen=True)
 class Candidate:
     """Who could compute a call.
@@ -123,22 +127,23 @@ def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRate
     multiplying = few * point + (multiplied - few) * large
     reading = moved * rates.byte
     copying = function.copied * result.itemsize * rates.copied
-    floor = costs.call + max(multiplied * large, reading)
+    floor = costs.call + max(multiplied * large, max(moved - _CACHED, 0) * rates.byte)
     return costs.call + max(multiplying + walked, reading) + copying, floor
 
 
 def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -> tuple[float, float]:
     """Give the seconds that a call of kernels takes by estimate, and that the device takes for it at least."""
     copies = _copies(h.inputs, rates.sending) + _copies(h.outputs, rates.receiving)
-    moving = sum(map(_nbytes, (*h.inputs, *h.outputs))) / rates.bandwidth
+    moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
+    least = (max(moved - _CACHED, 0) if caps.kind == "cpu" else moved) / rates.bandwidth
     model, computing = 0.0, 0.0
     for stage in stages(h):
         own = canonical(stage.mdhom)
         model += _model(own, caps)
         dtype = "float64" if any(t.char == "d" for t in own.dtypes) else "float32"
         computing += own.points * _instructions(own) / rates.peak.get(dtype, rates.peak["float32"])
-    floor = costs.launch + copies + max(moving, computing)
-    return max(costs.launch + _OURS + copies + max(model, moving), floor), floor
+    floor = costs.launch + copies + max(least, computing)
+    return max(costs.launch + _OURS + copies + max(model, moved / rates.bandwidth), floor), floor
 
 
 @lru_cache(maxsize=1024)
