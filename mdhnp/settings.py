@@ -86,23 +86,23 @@ class Config:
     Attributes
     ----------
     tuning : {"auto", "background", "full", "off"}
-        What happens to calls that have no tuned schedule. "off": they run at
-        first with a general kernel (see `specialise`), then with that of similar extents or the default.
-        "auto": so do they, until their calls have taken long enough that tuning pays; then one call waits for it.
-        "background": they are tuned in another process while they run. "full": they are tuned before they run. The
-        environment variable ``MDHNP_TUNING`` gives the first value.
+        What happens to calls that have no tuned schedule. "off": they run with that of similar extents or the
+        default. "auto": so do they, until their calls have taken long enough that tuning pays; then another process
+        searches, and what it finds is tried in later calls. "background": the same, from the first call on. "full":
+        they are tuned before they run. The environment variable ``MDHNP_TUNING`` gives the first value.
     budget : float
         Seconds that tuning one kernel may take under these policies.
     evaluations : int
         Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
     host : {"auto", "never"}
-        "auto": NumPy computes calls that it is done with before kernels are. "never": kernels compute them.
+        "auto": NumPy computes calls until kernels were built and measured to be faster. "never": kernels compute them.
         The environment variable ``MDHNP_HOST`` gives the first value.
     fallback : {"numpy", "error"}
         What happens to calls that kernels cannot compute (objects, dates, …): NumPy computes them, or TypeError.
     specialise : {"auto", "always"}
         When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
-        to compile one; before, calls that differ in sizes only share one general kernel. "always": at once.
+        to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless NumPy is
+        estimated to be faster.
     debug : {0, 1, 2, 3, 4}
         What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
         estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable ``MDHNP_DEBUG``
