@@ -106,16 +106,19 @@ def _settle(request: Request, entry: Entry, won: Plan, times: Sequence[tuple[Pla
 
 
 def _keep(request: Request, won: Plan, seconds: dict[str, float]) -> None:
-    h, device = request.mdhom, request.device
-    remember(h, device, seconds)
-    if not isinstance(won, Kernels) or len(won.schedules) > 1:
+    """Keep what was measured, and the winner: for other processes, and later calls of this one."""
+    remember(request.mdhom, request.device, seconds)
+    if not isinstance(won, Kernels) or won.origins == ("general",):
         return
-    (stage,) = kernels.staged(h)
-    key, schedule = key_of(stage.mdhom, device), won.schedules[0]
-    known = cache().get(key)
-    if known is not None and known.schedule != schedule:
-        now = datetime.now(UTC).isoformat()
-        cache().put(key, Tuned(schedule, seconds[KERNELS], known.evaluations, now, known.mdh), replace=True)
+    stages = kernels.staged(request.mdhom)
+    if len(stages) == 1:
+        key, schedule = key_of(stages[0].mdhom, request.device), won.schedules[0]
+        known = cache().get(key)
+        if known is not None and known.schedule != schedule:
+            now = datetime.now(UTC).isoformat()
+            cache().put(key, Tuned(schedule, seconds[KERNELS], known.evaluations, now, known.mdh), replace=True)
+            won = replace(won, origins=("tuned",))
+    kernels.keep(won)
 
 
 def _failed(request: Request, entry: Entry, plan: Plan, reason: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mdhnp.calls import recorded
 from mdhnp.calls.general import general_program
 from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import NoDoublePrecision, Request
@@ -23,10 +24,10 @@ from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.lookup import Found, tuned_for, untuned_for
+from mdhnp.tuning.lookup import Found, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
 
-__all__ = ["fixed", "general", "own", "ready", "staged", "untuned"]
+__all__ = ["fixed", "general", "keep", "own", "ready", "staged", "untuned"]
 
 _default = lru_cache(maxsize=4096)(default)
 
@@ -76,12 +77,16 @@ def fixed(request: Request, found: Sequence[Found], why: str, program: Program |
 
 
 def ready(request: Request, why: str) -> Kernels | None:
-    """Make kernels as :func:`own` does if there is nothing to compile; None for what is computed in parts."""
-    if _is_too_large(request):
+    """Make kernels that were generated and compiled before, which takes some milliseconds; None where none were."""
+    known = recorded.read(request.mdhom, request.device)
+    if known is None or not is_ready(request.device, known[1].source):
         return None
-    found = _found_now(staged(request.mdhom), request.device)
-    program = _program(request, found)
-    return _plan(request, found, program, why) if is_ready(request.device, program.source) else None
+    return _plan(request, *known, why)
+
+
+def keep(plan: Kernels) -> None:
+    """Have :func:`ready` find these kernels."""
+    recorded.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan.mdhom)])
 
 
 def _program(request: Request, found: Sequence[Found]) -> Program:

@@ -92,11 +92,14 @@ def request_of(plan: Leaf, arrays: Sequence[npt.NDArray[Any]]) -> Request:
 
 def settle(request: Request) -> Prepared:
     """Measure the kernels of a request beside NumPy's function, and keep their times."""
-    measured = compare(kernels.own(request, ""), request)
+    plan = kernels.own(request, "")
+    measured = compare(plan, request)
     if isinstance(measured, str):
         raise RuntimeError(f"prepare: {request.mdhom}: {measured}")
     if measured is not None:
         ours, numpys = measured
         times: Times = {KERNELS: ours, NUMPY: numpys}
         remember(request.mdhom, request.device, times)
+        if isinstance(plan, Kernels):
+            kernels.keep(plan)
     return Prepared(request.mdhom, request.device, *(measured or (None, None)))

@@ -1,0 +1,77 @@
+"""Programs on disk, beside their binaries: what was generated once for a call need not be generated again.
+
+Choosing a schedule and generating its text takes longer than loading the binary. A record holds for the very sources of
+this package, and as long as no other schedule was tuned.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+import mdhnp
+from mdhnp.calls.plans import Kernels
+from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.mdh.canonical import fingerprint
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.runtime import binaries
+from mdhnp.runtime.devices import Device
+from mdhnp.tuning.cache import cache as tuning_cache
+from mdhnp.tuning.cache.records import Key, read_schedule
+from mdhnp.tuning.lookup import Found
+
+__all__ = ["read", "write"]
+
+#: Folders whose sources decide what a program is.
+_SOURCES = ("mdh", "schedule", "codegen")
+
+
+def write(plan: Kernels, keys: list[Key]) -> None:
+    """Keep a plan's schedules and program; `keys` are those of its stages in the tuning cache."""
+    text = json.dumps(
+        {
+            "found": [(s.to_json(), origin) for s, origin in zip(plan.schedules, plan.origins, strict=True)],
+            "keys": [asdict(key) for key in keys],
+            "program": asdict(plan.program),
+        }
+    )
+    binaries.store(_name(plan.mdhom, plan.device), text.encode())
+
+
+def read(h: MdHom, device: Device) -> tuple[list[Found], Program] | None:
+    """Give what was kept for a computation; None where nothing was, or where it is out of date."""
+    text = binaries.load(_name(h, device))
+    if text is None:
+        return None
+    try:
+        record = json.loads(text)
+        found = [Found(read_schedule(schedule), origin) for schedule, origin in record["found"]]
+        keys = [Key(**{**key, "extents": tuple(key["extents"])}) for key in record["keys"]]
+        program = _program(record["program"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    tuned = [tuning_cache().get(key) for key in keys]
+    current = [f.schedule if f.origin == "tuned" else None for f in found]
+    return (found, program) if [entry and entry.schedule for entry in tuned] == current else None
+
+
+def _program(fields: dict[str, list[dict[str, object]]]) -> Program:
+    kernels = tuple(
+        Kernel(k["name"], k["global_size"], k["local_size"], tuple(Argument(**a) for a in k["arguments"]))  # type: ignore[arg-type, attr-defined]
+        for k in fields["kernels"]
+    )
+    return Program(fields["source"], kernels, tuple(fields["temporaries"]), tuple(fields["sizes"]))  # type: ignore[arg-type]
+
+
+def _name(h: MdHom, device: Device) -> str:
+    return hashlib.sha256("\0".join(("program", _stamp(), device.identity, fingerprint(h))).encode()).hexdigest()
+
+
+@cache
+def _stamp() -> str:
+    """Tell the sources of this package from those of others."""
+    root = Path(mdhnp.__file__).parent
+    files = sorted(file for folder in _SOURCES for file in (root / folder).glob("*.py"))
+    states = [(str(file), (status := file.stat()).st_mtime_ns, status.st_size) for file in files]
+    return hashlib.sha256(repr(states).encode()).hexdigest()
