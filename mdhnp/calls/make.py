@@ -4,6 +4,7 @@ From a request to its plan. It must not know how plans are found again.
 """
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 from mdhnp.calls import kernels
@@ -14,6 +15,7 @@ from mdhnp.calls.plans import ByNumpy, Nothing
 from mdhnp.calls.request import Request
 from mdhnp.placement.choice import Choice, choose
 from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
+from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.tuning.policy import search
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
@@ -57,8 +59,9 @@ def _by_kernels(request: Request, why: str) -> Made:
     """Make kernels now: those that serve other sizes, too, or for these very sizes, tuned if the settings say so."""
     mode, kept = request.mode, True
     if mode.specialise == "auto" and mode.tuning in ("auto", "off"):
-        plan = kernels.general(request, why)
-        if plan is not None:
+        if (plan := kernels.ready(request, why)) is not None:
+            return Made(plan, tuner(request))
+        if (plan := kernels.general(request, why)) is not None:
             return Made(plan, builder(request, price(request)))
     if mode.tuning == "full" and (untuned := kernels.untuned(request)):
         kept = search(untuned, request.device)  # else the next call tries again
@@ -86,8 +89,9 @@ def _numpy_first(request: Request, function: NumpyFunction) -> Made:
             why = f"measured: kernels take {ours * 1e6:.1f} µs, NumPy {numpys * 1e6:.1f} µs"
             if numpys <= ours:
                 return Made(ByNumpy.of(one, why, function), tuner(one))
-            if (plan := kernels.ready(one, why)) is not None:
-                return Made(plan, tuner(one))
+            with suppress(NoDeviceError):  # a runtime that did not survive a fork
+                if (plan := kernels.ready(one, why)) is not None:
+                    return Made(plan, tuner(one))
             cost = 0.0  # it is known to pay
     elif roughly(function, h) > _HEAVY * cost:
         choice = choose(h, request.devices)

@@ -85,15 +85,11 @@ class Measured:
 
 
 def measure(case: Case, count: int | None = None) -> Measured:
-    """Warm up, check, and time a case and its peer by turns: `count` pairs, or as many as are worth the time.
+    """Prepare, check, and time a case and its peer by turns: `count` pairs, or as many as are worth the time.
 
-    Every call has kernels of its own, as it would have if it were made often.
+    Prepared, every call has the plan that it would have if it were made often.
     """
-    with mdhnp.config(specialise="always"):
-        return _measured(case, count)
-
-
-def _measured(case: Case, count: int | None) -> Measured:
+    mdhnp.prepare(case.ours)
     kept: list[Any] = []
     launches = mdhnp.explain(lambda: kept.append(case.ours())).launches
     result = kept[0]

@@ -64,7 +64,7 @@ def submit(job: Job, then: Callable[[Any], object], failed: Callable[[str], obje
     -------
     bool
         False where nobody can do it: the program ends, this is a daemonic process of multiprocessing, which may have no
-        children, or the system allows no more threads. (Where it allows no more processes, `failed` is told.)
+        children, or the system allows no more threads. Where it allows no more processes the thread does the job.
     """
     return not multiprocessing.current_process().daemon and _helper.submit((job, then, failed))
 
@@ -152,7 +152,10 @@ class _Helper:
 
     def _answer(self, job: Job) -> Any:
         if self._pipe is None:
-            self._start()
+            try:
+                self._start()
+            except OSError:  # there can be no more processes
+                return job.run()
         pipe = self._pipe
         assert pipe is not None
         answer, error = None, f"no answer within {job.limit:.0f} s"

@@ -100,6 +100,6 @@ def settle(request: Request) -> Prepared:
         ours, numpys = measured
         times: Times = {KERNELS: ours, NUMPY: numpys}
         remember(request.mdhom, request.device, times)
-        if isinstance(plan, Kernels):
-            kernels.keep(plan)
+    if isinstance(plan, Kernels):
+        kernels.keep(plan)
     return Prepared(request.mdhom, request.device, *(measured or (None, None)))
