@@ -14,7 +14,7 @@ from mdhnp.calls.build import Build, Built, Hopeless, install, mode_text
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Entry
-from mdhnp.calls.plans import ByNumpy, Kernels, Leaf, Plan
+from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.search import Found, Search
 from mdhnp.calls.spending import Spending, Spent
@@ -44,10 +44,11 @@ def builder(request: Request, cost: float) -> Spending:
     return Spending(cost, partial(_build, request))
 
 
-def tuner(request: Request) -> Spending | None:
-    """Give what sees to it that schedules are searched for a request; None where nothing does."""
+def tuner(request: Request, plan: Plan) -> Spending | None:
+    """Give what sees to it that better schedules are searched than a plan has; None where nothing does."""
     mode = request.mode.tuning
-    if mode not in ("auto", "background") or not kernels.untuned(request):
+    tuned = isinstance(plan, InParts) or (isinstance(plan, Kernels) and set(plan.origins) == {"tuned"})
+    if tuned or mode not in ("auto", "background"):
         return None
     return Spending(config.budget if mode == "auto" else 0.0, partial(_search, request))
 
@@ -73,6 +74,8 @@ def _built(request: Request, entry: Entry, plan: Plan, spent: Spent, made: Built
 
 
 def _search(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
+    if not kernels.untuned(request):
+        return
     job = Search(request.mdhom, request.layouts, request.device.identity, config.budget, config.evaluations)
     then = partial(_searched, request, entry, plan, spent)
     background.submit(job, then, partial(_failed, request, entry, plan))
@@ -102,7 +105,7 @@ def _settle(request: Request, entry: Entry, won: Plan, times: Sequence[tuple[Pla
     _put(request, entry, won, f"measured: {said}")
     seconds = {NUMPY if isinstance(p, ByNumpy) else KERNELS: s for p, s in sorted(times, key=lambda each: -each[1])}
     background.later(partial(_keep, request, won, seconds))
-    entry.put(entry.plan, tuner(request))
+    entry.put(entry.plan, tuner(request, won))
 
 
 def _keep(request: Request, won: Plan, seconds: dict[str, float]) -> None:

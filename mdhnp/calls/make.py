@@ -4,6 +4,7 @@ From a request to its plan. It must not know how plans are found again.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,11 +12,11 @@ from mdhnp.calls import kernels
 from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Made
 from mdhnp.calls.improve import builder, price, tuner
-from mdhnp.calls.plans import ByNumpy, Nothing
+from mdhnp.calls.plans import ByNumpy, Nothing, Plan
 from mdhnp.calls.request import Request
 from mdhnp.placement.choice import Choice, choose
 from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
-from mdhnp.runtime.devices import NoDeviceError
+from mdhnp.runtime.devices import Device, NoDeviceError
 from mdhnp.tuning.policy import search
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
@@ -58,14 +59,15 @@ def _make(request: Request) -> Made:
 def _by_kernels(request: Request, why: str) -> Made:
     """Make kernels now: those that serve other sizes, too, or for these very sizes, tuned if the settings say so."""
     mode, kept = request.mode, True
+    plan: Plan | None = None
     if mode.specialise == "auto" and mode.tuning in ("auto", "off"):
-        if (plan := kernels.ready(request, why)) is not None:
-            return Made(plan, tuner(request))
-        if (plan := kernels.general(request, why)) is not None:
+        plan = kernels.ready(request, why)
+        if plan is None and (plan := kernels.general(request, why)) is not None:
             return Made(plan, builder(request, price(request)))
-    if mode.tuning == "full" and (untuned := kernels.untuned(request)):
+    elif mode.tuning == "full" and (untuned := kernels.untuned(request)):
         kept = search(untuned, request.device)  # else the next call tries again
-    return Made(kernels.own(request, why), tuner(request), kept)
+    plan = plan or kernels.own(request, why)
+    return Made(plan, tuner(request, plan), kept)
 
 
 def _by_estimate(request: Request, function: NumpyFunction, choice: Choice) -> Made:
@@ -80,26 +82,31 @@ def _by_estimate(request: Request, function: NumpyFunction, choice: Choice) -> M
 def _numpy_first(request: Request, function: NumpyFunction) -> Made:
     """Let NumPy compute, unless kernels are known to be faster, or NumPy alone takes longer than making them, too."""
     h, cost = request.mdhom, price(request)
-    times = {device: known for device in request.devices if (known := measured(h, device))}
+    times = {device: known for device in request.devices if {KERNELS, NUMPY} <= (known := measured(h, device)).keys()}
     if times:
-        fastest = min(times, key=lambda device: times[device].get(KERNELS, float("inf")))
-        one = replace(request, devices=(fastest,))
-        numpys, ours = times[fastest].get(NUMPY), times[fastest].get(KERNELS)
-        if numpys is not None and ours is not None:
-            why = f"measured: kernels take {ours * 1e6:.1f} µs, NumPy {numpys * 1e6:.1f} µs"
-            if numpys <= ours:
-                return Made(ByNumpy.of(one, why, function), tuner(one))
-            with suppress(NoDeviceError):  # a runtime that did not survive a fork
-                if (plan := kernels.ready(one, why)) is not None:
-                    return Made(plan, tuner(one))
-            cost = 0.0  # it is known to pay
-    elif roughly(function, h) > _HEAVY * cost:
+        return _as_measured(request, function, times)
+    if roughly(function, h) > _HEAVY * cost:
         choice = choose(h, request.devices)
-        host, best = (next((c for c in choice.candidates if (c.device is None) == f), None) for f in (True, False))
-        if host and best and best.device and host.seconds > cost + best.seconds:
+        host = next(c for c in choice.candidates if c.device is None)
+        best = next((c for c in choice.candidates if c.device is not None), None)
+        if best and best.device and host.seconds > cost + best.seconds:
             why = f"NumPy would take about {host.seconds:.2g} s, longer than compiling kernels"
             return _by_kernels(replace(request, devices=(best.device,)), why)
     return Made(ByNumpy.of(request, "no kernel was built for it yet", function), builder(request, cost))
+
+
+def _as_measured(request: Request, function: NumpyFunction, times: dict[Device, Mapping[str, float]]) -> Made:
+    """Choose by what was measured on some of the devices."""
+    device = min(times, key=lambda each: times[each][KERNELS])
+    one, ours, numpys = replace(request, devices=(device,)), times[device][KERNELS], times[device][NUMPY]
+    why = f"measured: NumPy {numpys * 1e6:.1f} µs, kernels {ours * 1e6:.1f} µs"
+    host = ByNumpy.of(one, why, function)
+    if numpys <= ours:
+        return Made(host, tuner(one, host))
+    with suppress(NoDeviceError):  # a runtime that did not survive a fork
+        if (plan := kernels.ready(one, why)) is not None:
+            return Made(plan, tuner(one, plan))
+    return Made(host, builder(one, 0.0))  # they were compiled once, and are known to pay
 
 
 def _placed(request: Request) -> Request:
