@@ -21,14 +21,14 @@ from mdhnp.codegen import Program
 from mdhnp.mdh import MdHom
 from mdhnp.placement.choice import choose
 from mdhnp.placement.numpys import numpy_function
-from mdhnp.runtime.devices import devices
+from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build, load
-from mdhnp.settings import Mode
+from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning.lookup import Found
 
-__all__ = ["Build", "Built", "Hopeless", "compare", "install", "mode_text"]
+__all__ = ["Build", "Built", "Hopeless", "compare", "install", "pack"]
 
 Array = npt.NDArray[Any]
 
@@ -56,8 +56,8 @@ class Built:
         Their program; None for what is computed in parts.
     binaries : tuple of (str, bytes)
         Text and binary of all programs.
-    seconds, usual : float or None
-        Of a call by these kernels, and by NumPy, here; None where it was not measured.
+    ratio : float
+        Their time relative to that of the plan in use, as far as is known; 1 where it is not.
     price : float
         Seconds of a processor that it took to compile them.
     """
@@ -66,14 +66,8 @@ class Built:
     found: tuple[Found, ...]
     program: Program | None
     binaries: tuple[tuple[str, bytes], ...]
-    seconds: float | None
-    usual: float | None
+    ratio: float
     price: float
-
-    @property
-    def ratio(self) -> float:
-        """The kernels' time relative to NumPy's; 1 where that is unknown."""
-        return self.seconds / self.usual if self.seconds is not None and self.usual else 1.0
 
 
 @dataclass(frozen=True)
@@ -89,12 +83,10 @@ class Build:
 
     Attributes
     ----------
-    request : Request
-        Its device stands for the first candidate, and is found anew in the other process.
+    mdhom, layouts
+        As in :class:`mdhnp.calls.request.Request`.
     devices : tuple of str
         Identities of the candidates.
-    mode : tuple of str
-        The settings.
     usual : float or None
         Seconds that calls take by NumPy; None where kernels are made whatever NumPy takes.
     """
@@ -102,7 +94,6 @@ class Build:
     mdhom: MdHom
     layouts: tuple[Layout, ...]
     devices: tuple[str, ...]
-    mode: tuple[str, ...]
     usual: float | None
 
     urgent = True
@@ -110,46 +101,51 @@ class Build:
 
     def run(self) -> Built | Hopeless:
         """Choose the device, compile, check on operands and results of its own, and time by turns with NumPy."""
+        best = self._best()
+        if isinstance(best, Hopeless):
+            return best
+        request = Request("", self.mdhom, self.layouts, (best,), config.mode)
+        begin = time.process_time()
+        plan = kernels.own(request, "")
+        price = time.process_time() - begin
+        compared = None if self.usual is None else compare(plan, request)
+        if isinstance(compared, str):
+            return Hopeless(compared)
+        if compared is not None and compared[0] > _HOPELESS * compared[1]:
+            return Hopeless(f"kernels take {compared[0] / compared[1]:.1f} times as long as NumPy")
+        return pack(plan, best, 1.0 if compared is None else compared[0] / compared[1], price)
+
+    def _best(self) -> Device | Hopeless:
         candidates = [d for identity in self.devices for d in devices() if d.identity == identity]
         if not candidates:
             raise RuntimeError(f"no device {self.devices[0]} in a process started by this one")
-        choice = choose(self.mdhom, candidates)
-        best = next((c for c in choice.candidates if c.device is not None), None)
+        best = next((c for c in choose(self.mdhom, candidates).candidates if c.device is not None), None)
         if best is None or best.device is None:
             return Hopeless("no device can compute it")
         if self.usual is not None and best.floor >= self.usual:
             return Hopeless(f"NumPy takes {self.usual * 1e6:.1f} µs, no kernel less than {best.floor * 1e6:.1f} µs")
-        begin = time.process_time()
-        request = Request("", self.mdhom, self.layouts, (best.device,), Mode(*self.mode))  # type: ignore[arg-type]
-        plan = kernels.own(request, "")
-        price = time.process_time() - begin
-        seconds = usual = None
-        if self.usual is not None:
-            compared = compare(plan, request)
-            if compared is None:
-                pass
-            elif isinstance(compared, str):
-                return Hopeless(compared)
-            else:
-                seconds, usual = compared
-                if seconds > _HOPELESS * usual:
-                    return Hopeless(f"kernels take {seconds / usual:.1f} times as long as NumPy")
-        each = {id(k): k for k, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
-        texts = {k.program.source for k in each}
-        binaries = tuple((text, bytes(build(best.device, text).binaries[0])) for text in sorted(texts))
-        if isinstance(plan, InParts):
-            return Built(best.device.identity, (), None, binaries, seconds, usual, price)
-        found = tuple(map(Found, plan.schedules, plan.origins))
-        return Built(best.device.identity, found, plan.program, binaries, seconds, usual, price)
+        return best.device
 
 
-def install(request: Request, built: Built, why: str) -> Kernels | InParts:
+def pack(plan: Kernels | InParts, device: Device, ratio: float, price: float = 0.0) -> Built:
+    """Give what another process needs to run these kernels."""
+    each = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
+    texts = sorted({one.program.source for one in each})
+    binaries = tuple((text, bytes(build(device, text).binaries[0])) for text in texts)
+    if isinstance(plan, InParts):
+        return Built(device.identity, (), None, binaries, ratio, price)
+    return Built(device.identity, tuple(map(Found, plan.schedules, plan.origins)), plan.program, binaries, ratio, price)
+
+
+def install(request: Request, built: Built) -> Kernels | InParts:
     """Make the plan of what the helper has built for the request's device; compiles nothing."""
+    why = "is tried beside the plan before"
     # As long as they are held they are found again by their texts.
     held = [load(request.device, text, binary) for text, binary in built.binaries]
-    plan = (
-        kernels.own(request, why) if built.program is None else kernels.fixed(request, built.found, why, built.program)
-    )
+    if built.program is None:
+        plan: Kernels | InParts = kernels.own(request, why)
+    else:
+        plan = kernels.fixed(request, built.found, why, built.program)
     del held
     return plan
 
@@ -184,11 +180,6 @@ def compare(plan: Kernels | InParts, request: Request) -> tuple[float, float] | 
     except MemoryError:
         return None
     return min(ours for ours, _ in rounds), min(numpys for _, numpys in rounds)
-
-
-def mode_text(mode: Mode) -> tuple[str, ...]:
-    """Give the settings as another process can take them."""
-    return mode.host, mode.tuning, mode.specialise
 
 
 def _least(work: Callable[[], Any], rest: float = 0.0) -> float:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from functools import partial
 
 from mdhnp.calls import kernels
-from mdhnp.calls.build import Build, Built, Hopeless, install, mode_text
+from mdhnp.calls.build import Build, Built, Hopeless, install
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.debug import show
-from mdhnp.calls.entry import Entry
+from mdhnp.calls.entry import Entry, Watcher
 from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.search import Found, Search
@@ -56,7 +56,7 @@ def tuner(request: Request, plan: Plan) -> Spending | None:
 def _build(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
     usual = spent.mean if isinstance(plan, ByNumpy) else None
     identities = tuple(d.identity for d in request.devices)
-    job = Build(request.mdhom, request.layouts, identities, mode_text(request.mode), usual)
+    job = Build(request.mdhom, request.layouts, identities, usual)
     then = partial(_built, request, entry, plan, spent)
     if not background.submit(job, then, partial(_failed, request, entry, plan)):
         then(job.run())
@@ -69,8 +69,7 @@ def _built(request: Request, entry: Entry, plan: Plan, spent: Spent, made: Built
     device = next(d for d in request.devices if d.identity == made.device)
     _prices[device.identity] = made.price
     one = replace(request, devices=(device,))
-    candidate = install(one, made, "measured to be faster")
-    _try(one, entry, plan, [(candidate, made.ratio)], spent)
+    _try(one, entry, plan, [(install(one, made), made.ratio)], spent)
 
 
 def _search(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
@@ -86,7 +85,7 @@ def _searched(request: Request, entry: Entry, plan: Plan, spent: Spent, found: F
         cache().put(key, tuned)  # there already, unless the file cannot be written
     used = plan.schedules if isinstance(plan, Kernels) else None
     new = [made for made in found.candidates if tuple(f.schedule for f in made.found) != used]
-    candidates = [(install(request, made, "tuned"), made.ratio) for made in new]
+    candidates = [(install(request, made), made.ratio) for made in new]
     _try(request, entry, plan, candidates, spent)
 
 
@@ -101,11 +100,9 @@ def _try(request: Request, entry: Entry, plan: Plan, candidates: Sequence[tuple[
 def _settle(request: Request, entry: Entry, won: Plan, times: Sequence[tuple[Plan, float]]) -> None:
     """Put the winner in place, and keep what was measured."""
     said = ", ".join(f"{_name(plan)} {seconds * 1e6:.1f} µs" for plan, seconds in times)
-    entry.put(won)
-    _put(request, entry, won, f"measured: {said}")
+    _put(request, entry, won, f"measured: {said}", tuner(request, won))
     seconds = {NUMPY if isinstance(p, ByNumpy) else KERNELS: s for p, s in sorted(times, key=lambda each: -each[1])}
     background.later(partial(_keep, request, won, seconds))
-    entry.put(entry.plan, tuner(request, won))
 
 
 def _keep(request: Request, won: Plan, seconds: dict[str, float]) -> None:
@@ -129,11 +126,11 @@ def _failed(request: Request, entry: Entry, plan: Plan, reason: str) -> None:
     background.complain(f"a call keeps the plan it has, since a better one could not be made: {reason}")
 
 
-def _put(request: Request, entry: Entry, plan: Plan, why: str) -> None:
-    """Put a plan in place, and the reason for it."""
+def _put(request: Request, entry: Entry, plan: Plan, why: str, watcher: Watcher | None = None) -> None:
+    """Put a plan in place, with the reason for it."""
     if isinstance(plan, Leaf):
         plan = replace(plan, why=why)
-    entry.put(plan)
+    entry.put(plan, watcher)
     show(request, plan, 0.0)
 
 

@@ -4,12 +4,11 @@ import time
 from dataclasses import dataclass
 
 from mdhnp.calls import kernels
-from mdhnp.calls.build import Built
+from mdhnp.calls.build import Built, pack
 from mdhnp.calls.request import Request
 from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.programs import build
 from mdhnp.schedule import Schedule
 from mdhnp.settings import config
 from mdhnp.tuning.cache import cache
@@ -85,10 +84,7 @@ class Search:
         return None
 
     def _built(self, request: Request, schedules: list[Schedule]) -> Built:
-        looked = tuple(Looked(s, "tuned") for s in schedules)
-        plan = kernels.fixed(request, looked, "")
-        binary = bytes(build(request.device, plan.program.source).binaries[0])
-        return Built(self.device, looked, plan.program, ((plan.program.source, binary),), None, None, 0.0)
+        return pack(kernels.fixed(request, [Looked(s, "tuned") for s in schedules], ""), request.device, 1.0)
 
 
 def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
