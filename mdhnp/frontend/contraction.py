@@ -158,23 +158,22 @@ def contraction(
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
     sizes = extents(terms, [a.shape for a in arrays])
-    labels = output + "".join(label for label in sizes if label not in output)
+    labels = (*output, *[label for label in sizes if label not in output])
     rank = len(labels)
-
-    def index(label: str, size: int) -> Affine:
-        return Affine.of(labels.index(label), rank) if size == sizes[label] else Affine((0,) * rank)
-
+    indices = {label: Affine.of(d, rank) for d, label in enumerate(labels)}
+    first = Affine((0,) * rank)
     names = string.ascii_uppercase if len(arrays) < 26 else [f"A{n}" for n in range(len(arrays) + 1)]
-    inputs = tuple(
-        array_view(name, a, (tuple(map(index, term, a.shape)),))
-        for name, term, a in zip(names, terms, arrays, strict=False)
-    )
-    result = np.dtype(dtype) if dtype is not None else np.result_type(*(a.dtype for a in arrays))
-    scalar, kept, added, finish = _functions(tuple(a.dtype for a in arrays), result, conjugate)
+    inputs = []
+    for name, term, a in zip(names, terms, arrays, strict=False):
+        access = [indices[n] if size == sizes[n] else first for n, size in zip(term, a.shape, strict=True)]
+        inputs.append(array_view(name, a, (tuple(access),)))
+    types = tuple([a.dtype for a in arrays])
+    result = np.dtype(dtype) if dtype is not None else np.result_type(*types)
+    scalar, kept, added, finish = _functions(types, result, conjugate)
     combine = (kept,) * len(output) + (added,) * (rank - len(output))
-    shape = tuple(sizes[label] for label in labels)
+    shape = tuple([sizes[label] for label in labels])
     out = contiguous(names[len(arrays)], result, shape, tuple(range(len(output))))
-    return MdHom(shape, combine, scalar, inputs, (out,), finish, names=tuple(labels))
+    return MdHom.unchecked(shape, combine, scalar, tuple(inputs), (out,), finish, labels)
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ the results are known. It must not know views or devices.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -108,7 +108,8 @@ class CombineSpec:
             return CC
         if callable(self.function):
             return Combine(self.kind, _custom(self, self.function, source or Source(identity_function(dtypes))))
-        return Combine(self.kind, _named(self.function, dtypes))
+        names = self.function if isinstance(self.function, str) else tuple(self.function)
+        return _named(self.kind, names, tuple(dtypes))
 
 
 #: Concatenation: the results of the parts stand beside each other (a parallel, independent dimension).
@@ -181,7 +182,8 @@ _NAMED = {
 _NAME_OF = {ufunc.__name__: name for name, (ufunc, _) in _NAMED.items()}
 
 
-def _named(function: str | tuple[str, ...], dtypes: Sequence[np.dtype[Any]]) -> Operator:
+@lru_cache(maxsize=256)
+def _named(kind: Kind, function: str | tuple[str, ...], dtypes: tuple[np.dtype[Any], ...]) -> Combine:
     """The operator that is named for all results, or for each."""
     count = len(dtypes)
     names = (function,) * count if isinstance(function, str) else function
@@ -201,7 +203,7 @@ def _named(function: str | tuple[str, ...], dtypes: Sequence[np.dtype[Any]]) -> 
     printed = [_NAMED[n][1] for n in names]
     shown = printed[0] if len(set(names)) == 1 else f"({', '.join(printed)})"
     traced = trace(apply, [*dtypes, *dtypes], dtypes, "combine operator", count)
-    return Operator(shown, traced, _identities(names, dtypes), True)
+    return Combine(kind, Operator(shown, traced, _identities(names, dtypes), True))
 
 
 def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> Operator:

@@ -89,15 +89,20 @@ class Function:
     @property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
         """Types of the results."""
-        return tuple(self.body[r].dtype for r in self.results)
+        return tuple([self.body[r].dtype for r in self.results])
 
     def used_parameters(self) -> frozenset[int]:
         """Positions of the parameters that some result depends on."""
-        return frozenset(self.body[n].position for n in self.live() if self.body[n].op == "param")
+        return self._used("param")
 
     def used_indices(self) -> frozenset[int]:
         """Dimensions whose index some result depends on."""
-        return frozenset(self.body[n].position for n in self.live() if self.body[n].op == "index")
+        return self._used("index")
+
+    def _used(self, op: str) -> frozenset[int]:
+        if all([step.op != op for step in self.body]):
+            return frozenset()
+        return frozenset([self.body[n].position for n in self.live() if self.body[n].op == op])
 
     def live(self) -> tuple[int, ...]:
         """Positions of the instructions that some result depends on, in order."""

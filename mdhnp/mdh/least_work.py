@@ -14,9 +14,9 @@ Source: Aji & McEliece, "The generalized distributive law", IEEE Transactions on
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,6 +126,14 @@ def _meaning(function: str, dtype: np.dtype[Any]) -> str:
     return _OF_BOOLEANS.get(function, function) if dtype == np.bool_ else function
 
 
+class _Leaf(NamedTuple):
+    """An operand of the product: its position in the scalar function's body, the parameters and indices it needs."""
+
+    position: int
+    accesses: frozenset[int]
+    indices: frozenset[int]
+
+
 @dataclass(frozen=True)
 class _Factor:
     """What of a product moves with the same dimensions.
@@ -185,7 +193,7 @@ def least_work(steps: Sequence[Step], given: int) -> tuple[Step, ...]:
     for step in steps:
         here = [place[p] for p in step.inputs]
         for part in _parts(step.mdhom):
-            found.append(Step(part.mdhom, tuple(here[p] for p in part.inputs)))
+            found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
             here.append(given + len(found) - 1)
         place.append(here[-1])
     return tuple(found)
@@ -194,48 +202,53 @@ def least_work(steps: Sequence[Step], given: int) -> tuple[Step, ...]:
 def _parts(h: MdHom) -> tuple[Step, ...]:
     """The steps that compute an MDH with the least work, a launch counted as so much of it."""
     factors = _factors(h) if h.points > LAUNCH else ()
-    own = sorted((f for f in factors if f.own and _small(h, f)), key=lambda f: -_points(h, f.own))
-    best = min((own[:n] for n in range(len(own) + 1)), key=lambda chosen: _work(h, chosen) + len(chosen) * LAUNCH)
-    if not best or 2 * _work(h, best) > h.points:
-        return (Step(h, tuple(range(len(h.inputs)))),)
-    return _combined_before(h, factors, best)
+    own = sorted([f for f in factors if f.own and _small(h, f)], key=lambda f: -_points(h, f.own))
+    if own:
+        best = min([own[:n] for n in range(len(own) + 1)], key=lambda chosen: _work(h, chosen) + len(chosen) * LAUNCH)
+        if best and 2 * _work(h, best) <= h.points:
+            return _combined_before(h, factors, best)
+    return (Step(h, tuple(range(len(h.inputs)))),)
 
 
 def _points(h: MdHom, dims: frozenset[int]) -> int:
-    return prod(h.extents[d] for d in dims)
+    return prod([h.extents[d] for d in dims])
 
 
 def _work(h: MdHom, chosen: Sequence[_Factor]) -> int:
     """Applications of scalar functions if these factors are combined before."""
-    return sum(_points(h, f.dims) for f in chosen) + h.points // prod(_points(h, f.own) for f in chosen)
+    return sum([_points(h, f.dims) for f in chosen]) + h.points // prod([_points(h, f.own) for f in chosen])
 
 
 def _small(h: MdHom, factor: _Factor) -> bool:
     """Whether the temporary is no larger than the largest array."""
-    return _points(h, factor.dims - factor.own) <= max(prod(v.shape) for v in (*h.inputs, *h.outputs))
+    return _points(h, factor.dims - factor.own) <= max([prod(v.shape) for v in (*h.inputs, *h.outputs)])
 
 
 def _factors(h: MdHom) -> tuple[_Factor, ...]:
     """The factors of the product that an MDH combines; none where no law is known to hold."""
     if not _combines_in_any_order(h):
         return ()
-    product, total = _names(h)
-    laws = [law for law in LAWS if (law.product, law.total) == (product, total)]
-    leaves = _leaves(h.scalar, product) if laws else []
-    if not any(law.condition(h.scalar, leaves) for law in laws):
-        return ()
-    together: dict[frozenset[int], list[int]] = {}
-    for n in leaves:
-        together.setdefault(_dims(h, n), []).append(n)
-    return tuple(_factor(h, parts, dims, _union(other for other in together if other != dims))
-                 for dims, parts in together.items())  # fmt: skip
+    assert h.operator is not None
+    together: dict[frozenset[int], list[_Leaf]] = {}
+    moved = [_moved(h.inputs[n].accesses[a]) for n, a in h.accesses]
+    long = {d for d, n in enumerate(h.extents) if n > 1}
+    for leaf in _leaves(h.scalar, h.operator.ufuncs[0]):
+        dims = leaf.indices.union(*[moved[p] for p in leaf.accesses]) & long
+        together.setdefault(dims, []).append(leaf)
+    reduced = frozenset(h.dims("pw"))
+    return tuple([_factor(leaves, dims, reduced - _union([other for other in together if other != dims]))
+                  for dims, leaves in together.items()])  # fmt: skip
 
 
-def _factor(h: MdHom, leaves: Sequence[int], dims: frozenset[int], others: frozenset[int]) -> _Factor:
-    accesses = replace(h.scalar, results=tuple(leaves)).used_parameters()
+def _factor(leaves: Sequence[_Leaf], dims: frozenset[int], alone: frozenset[int]) -> _Factor:
+    accesses = _union([leaf.accesses for leaf in leaves])
     # Without an access there is nothing to read: it is a number, or made of indices.
-    own = dims.intersection(h.dims("pw")) - others if accesses else frozenset[int]()
-    return _Factor(tuple(leaves), accesses, dims, own)
+    return _Factor(tuple([n.position for n in leaves]), accesses, dims, dims & alone if accesses else frozenset())
+
+
+def _moved(access: Access) -> set[int]:
+    """Dimensions that an access moves with."""
+    return {d for index in access for d in index.dims()}
 
 
 def _combines_in_any_order(h: MdHom) -> bool:
@@ -248,18 +261,24 @@ def _combines_in_any_order(h: MdHom) -> bool:
         and not h.nested
         and not h.dims("ps")
         and 0 not in h.extents
-        and all(v.boundary is None for v in h.inputs)
+        and all([v.boundary is None for v in h.inputs])
     )
 
 
-def _names(h: MdHom) -> tuple[str, str]:
-    """NumPy's functions that the scalar function's last operation and the combine operator are."""
-    last = h.scalar.body[h.scalar.results[0]]
-    assert h.operator is not None
-    return _meaning(last.op, last.dtype), _meaning(h.operator.ufuncs[0], last.dtype)
+@lru_cache(maxsize=256)
+def _leaves(scalar: Function, operator: str) -> tuple[_Leaf, ...]:
+    """The operands of the product that a scalar function is; none where no law is known to hold."""
+    last = scalar.body[scalar.results[0]]
+    product, total = _meaning(last.op, last.dtype), _meaning(operator, last.dtype)
+    laws = [law for law in LAWS if (law.product, law.total) == (product, total)]
+    found = _operands(scalar, product) if laws else []
+    if not any(law.condition(scalar, found) for law in laws):
+        return ()
+    parts = [replace(scalar, results=(n,)) for n in found]
+    return tuple([_Leaf(n, p.used_parameters(), p.used_indices()) for n, p in zip(found, parts, strict=True)])
 
 
-def _leaves(scalar: Function, product: str) -> list[int]:
+def _operands(scalar: Function, product: str) -> list[int]:
     """The operands of a product of products, left to right; a product that is used several times is one of them."""
     uses = Counter(a for n in scalar.live() for a in scalar.body[n].args)
     found, pending = [], [scalar.results[0]]
@@ -273,25 +292,17 @@ def _leaves(scalar: Function, product: str) -> list[int]:
     return found
 
 
-def _dims(h: MdHom, leaf: int) -> frozenset[int]:
-    """Dimensions of more than one point that a part of the scalar function moves with."""
-    part = replace(h.scalar, results=(leaf,))
-    moved = set(part.used_indices())
-    for n, a in (h.accesses[p] for p in part.used_parameters()):
-        moved.update(d for index in h.inputs[n].accesses[a] for d in index.dims())
-    return frozenset(d for d in moved if h.extents[d] > 1)
-
-
 def _combined_before(h: MdHom, factors: Sequence[_Factor], chosen: Sequence[_Factor]) -> tuple[Step, ...]:
     """Combine each of the chosen factors over its own dimensions, then multiply."""
     temporaries = [_temporary(h, f, f"T{n}") for n, f in enumerate(chosen)]
     before = [_before(h, f, view) for f, view in zip(chosen, temporaries, strict=True)]
-    return (*before, _after(h, [f for f in factors if f not in chosen], temporaries, _union(f.own for f in chosen)))
+    return (*before, _after(h, [f for f in factors if f not in chosen], temporaries, _union([f.own for f in chosen])))
 
 
 def _temporary(h: MdHom, factor: _Factor, name: str) -> View:
     """What a factor gives, its axes in the order in which its first array has them in memory."""
-    accesses = [(h.inputs[n], h.inputs[n].accesses[a]) for n, a in (h.accesses[p] for p in sorted(factor.accesses))]
+    places = [h.accesses[p] for p in sorted(factor.accesses)]
+    accesses = [(h.inputs[n], h.inputs[n].accesses[a]) for n, a in places]
     steps = next((view.linear(access).coefficients for view, access in accesses if access), (0,) * h.rank)
     kept = sorted(factor.dims - factor.own, key=lambda d: (-abs(steps[d]), d))
     return contiguous(name, h.scalar.dtypes[0], h.extents, tuple(kept))
@@ -300,24 +311,23 @@ def _temporary(h: MdHom, factor: _Factor, name: str) -> View:
 def _before(h: MdHom, factor: _Factor, result: View) -> Step:
     """One factor, combined over its own dimensions."""
     inputs = _inputs(h, factor.accesses)
-    extents = tuple(n if d in factor.dims else 1 for d, n in enumerate(h.extents))
-    combine = tuple(c if d in factor.own else CC for d, c in enumerate(h.combine))
-    place, types = _renumbered(factor.accesses, inputs)
-    scalar = _product(h.scalar, factor.leaves, place, types)
-    mdhom = MdHom(extents, combine, scalar, tuple(inputs.values()), (result,), None, h.names)
+    extents = tuple([n if d in factor.dims else 1 for d, n in enumerate(h.extents)])
+    combine = tuple([c if d in factor.own else CC for d, c in enumerate(h.combine)])
+    scalar = _product(h.scalar, factor.leaves, factor.accesses, _types(inputs))
+    mdhom = MdHom.unchecked(extents, combine, scalar, tuple(inputs.values()), (result,), None, h.names)
     return Step(select_dims(mdhom, sorted(factor.dims)), tuple(inputs))
 
 
 def _after(h: MdHom, factors: Sequence[_Factor], temporaries: Sequence[View], done: frozenset[int]) -> Step:
     """The product of the other factors and the temporaries, and what is done with it."""
     asked = h.finish.used_parameters() if h.finish is not None else frozenset[int]()
-    accesses = _union(f.accesses for f in factors) | {p - 1 for p in asked if p}
+    accesses = _union([f.accesses for f in factors]) | {p - 1 for p in asked if p}
     inputs = _inputs(h, accesses) | dict(enumerate(temporaries, len(h.inputs)))
-    extents = tuple(1 if d in done else n for d, n in enumerate(h.extents))
-    place, types = _renumbered(accesses, inputs)
-    scalar = _product(h.scalar, [n for f in factors for n in f.leaves], place, types)
-    finish = None if h.finish is None else _finish(h.finish, place, types)
-    mdhom = MdHom(extents, h.combine, scalar, tuple(inputs.values()), h.outputs, finish, h.names)
+    extents = tuple([1 if d in done else n for d, n in enumerate(h.extents)])
+    types = _types(inputs)
+    scalar = _product(h.scalar, tuple([n for f in factors for n in f.leaves]), accesses, types)
+    finish = None if h.finish is None else _finish(h.finish, accesses, types)
+    mdhom = MdHom.unchecked(extents, h.combine, scalar, tuple(inputs.values()), h.outputs, finish, h.names)
     return Step(select_dims(mdhom, [d for d in range(h.rank) if d not in done]), tuple(inputs))
 
 
@@ -330,25 +340,34 @@ def _inputs(h: MdHom, accesses: frozenset[int]) -> dict[int, View]:
     return {n: replace(h.inputs[n], accesses=tuple(some)) for n, some in kept.items()}
 
 
-def _renumbered(accesses: frozenset[int], inputs: Mapping[int, View]) -> tuple[dict[int, int], list[np.dtype[Any]]]:
-    """Which parameters the accesses become, and the types of all parameters."""
-    return {p: n for n, p in enumerate(sorted(accesses))}, [v.dtype for v in inputs.values() for _ in v.accesses]
+def _types(inputs: Mapping[int, View]) -> tuple[np.dtype[Any], ...]:
+    """The types of all parameters."""
+    return tuple([v.dtype for v in inputs.values() for _ in v.accesses])
 
 
-def _product(scalar: Function, leaves: Sequence[int], place: Mapping[int, int], types: list[np.dtype[Any]]) -> Function:
+def _renumbered(accesses: frozenset[int]) -> dict[int, int]:
+    """Which parameters the accesses become."""
+    return {p: n for n, p in enumerate(sorted(accesses))}
+
+
+@lru_cache(maxsize=256)
+def _product(
+    scalar: Function, leaves: tuple[int, ...], accesses: frozenset[int], types: tuple[np.dtype[Any], ...]
+) -> Function:
     """Multiply parts of a scalar function, then all parameters that are none of its accesses."""
+    place = _renumbered(accesses)
     recorder = Recorder()
     given = [recorder.add(Instruction("param", (), t, n)).number for n, t in enumerate(types)]
     factors = [_copied(recorder, scalar, n, place) for n in leaves] + given[len(place) :]
     last = scalar.body[scalar.results[0]]
     result = reduce(lambda a, b: recorder.add(replace(last, args=(a, b))).number, factors)
-    return Function(tuple(types), tuple(recorder.body), (result,), None, scalar.contract)
+    return Function(types, tuple(recorder.body), (result,), None, scalar.contract)
 
 
-def _finish(finish: Function, place: Mapping[int, int], types: list[np.dtype[Any]]) -> Function:
+def _finish(finish: Function, accesses: frozenset[int], types: tuple[np.dtype[Any], ...]) -> Function:
     """`finish` for renumbered accesses; they follow the combined result."""
     recorder = Recorder()
-    moved = {0: 0} | {p + 1: n + 1 for p, n in place.items()}
+    moved = {0: 0} | {p + 1: n + 1 for p, n in _renumbered(accesses).items()}
     results = tuple(_copied(recorder, finish, n, moved) for n in finish.results)
     return Function((finish.parameters[0], *types), tuple(recorder.body), results, None, finish.contract)
 

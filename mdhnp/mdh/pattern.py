@@ -175,8 +175,9 @@ def array_view(
     name: str, array: npt.NDArray[Any], accesses: tuple[Access, ...], boundary: str | None = None, fill: str = "0"
 ) -> View:
     """Describe an array as it lies in memory; its strides must be whole elements."""
-    strides = tuple(s // max(array.itemsize, 1) for s in array.strides)
-    offset = sum(-s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s < 0 and n > 0)
+    size = max(array.itemsize, 1)
+    strides = tuple([s // size for s in array.strides])
+    offset = sum([-s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s < 0 and n > 0])
     return View(name, array.dtype, array.shape, strides, offset, accesses, boundary, fill)
 
 

@@ -30,26 +30,33 @@ def subscripts(h: MdHom) -> str | None:
     if len(h.outputs) != 1 or h.finish is not None or h.rank > len(string.ascii_letters):
         return None
     result, dtypes = h.outputs[0].dtype, tuple(v.dtype for v in h.inputs)
-    if np.result_type(*dtypes) != result or h.scalar != _product(dtypes, result):
+    if h.scalar != _product(dtypes, result):
         return None
-    if any(c not in _combine(result) for c in h.combine):
+    operators = _combine(result)
+    if not all([c in operators for c in h.combine]):
         return None
-    *terms, output = [_term(v, h) for v in (*h.inputs, *h.outputs)]
-    if None in terms or output is None or len(set("".join(map(str, terms)))) < h.rank:
+    terms = []
+    for view in (*h.inputs, *h.outputs):
+        term = _term(view, h.extents)
+        if term is None:
+            return None
+        terms.append(term)
+    output = terms.pop()
+    if len(set("".join(terms))) < h.rank:
         return None
-    return f"{','.join(map(str, terms))}->{output}"
+    return f"{','.join(terms)}->{output}"
 
 
-def _term(view: View, h: MdHom) -> str | None:
+def _term(view: View, extents: tuple[int, ...]) -> str | None:
     """Label a view's axes by the dimensions that walk along the whole of them."""
     if len(view.accesses) != 1:
         return None
     term = ""
     for index, size in zip(view.accesses[0], view.shape, strict=True):
-        dims = index.dims()
-        if len(dims) != 1 or index != type(index).of(dims[0], h.rank) or h.extents[dims[0]] != size:
+        dim = index.dim()
+        if dim is None or extents[dim] != size:
             return None
-        term += string.ascii_letters[dims[0]]
+        term += string.ascii_letters[dim]
     return term
 
 
@@ -60,6 +67,8 @@ def _combine(result: np.dtype[Any]) -> tuple[Combine, Combine]:
 
 
 @lru_cache(maxsize=256)
-def _product(dtypes: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> Function:
+def _product(dtypes: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> Function | None:
+    if np.result_type(*dtypes) != result:
+        return None
     multiply = np.logical_and if result == np.bool_ else np.multiply
     return trace(lambda *x: reduce(multiply, [v.astype(result) for v in x]), dtypes)

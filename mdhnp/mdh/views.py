@@ -8,6 +8,7 @@ leave the array name a boundary mode, in scipy.ndimage's terms.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,16 @@ class Affine:
     @staticmethod
     def of(dim: int, rank: int, constant: int = 0) -> "Affine":
         """The index of one dimension, shifted by `constant`."""
-        return Affine(tuple(int(d == dim) for d in range(rank)), constant)
+        return _of(dim, rank, constant)
 
     def dims(self) -> tuple[int, ...]:
         """Dimensions it depends on."""
-        return tuple(d for d, c in enumerate(self.coefficients) if c)
+        return _dims(self.coefficients)
+
+    def dim(self) -> int | None:
+        """The dimension whose index it is, neither scaled nor shifted; None where it is no such index."""
+        dims = _dims(self.coefficients)
+        return dims[0] if len(dims) == 1 and self.coefficients[dims[0]] == 1 and not self.constant else None
 
     def span(self, extents: Sequence[int]) -> tuple[int, int]:
         """Smallest and largest value over the given extents."""
@@ -48,6 +54,16 @@ class Affine:
         if self.constant or not text:
             text += f"{self.constant:+d}" if text else str(self.constant)
         return text
+
+
+@lru_cache(maxsize=1024)
+def _of(dim: int, rank: int, constant: int) -> Affine:
+    return Affine((0,) * dim + (1,) + (0,) * (rank - dim - 1), constant)
+
+
+@lru_cache(maxsize=1024)
+def _dims(coefficients: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([d for d, c in enumerate(coefficients) if c])
 
 
 #: One affine index for each axis of the buffer.
