@@ -14,19 +14,23 @@ from weakref import ref
 
 import numpy as np
 import pytest
+from tiers import own_helper
 
 import mdhnp
-from mdhnp.calls import Described, Routine, call, improve
+from mdhnp.calls import Described, Routine, call, improve, kernels
 from mdhnp.calls import make as making
 from mdhnp.calls import observe as observing
 from mdhnp.calls import store as storing
 from mdhnp.calls.entry import Entry, Made
 from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import Plan
 from mdhnp.calls.request import Request
+from mdhnp.calls.spending import Spending
 from mdhnp.calls.store import entries, forget, store
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError
 from mdhnp.schedule import IllegalSchedule, Schedule
+from mdhnp.tuning import background
 
 
 @pytest.fixture(autouse=True)
@@ -160,11 +164,11 @@ def test_a_plan_begun_before_forget_is_not_kept(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("error", [IllegalSchedule("second"), BuildError("no", "", None)])
 def test_a_tuned_schedule_that_cannot_be_used_gives_way(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     a = np.ones((4, 4), np.float32)
-    generate = making.generate
+    generate = kernels.generate
     bad: list[Schedule] = []
 
     def tuned(h: Any, device: Device) -> Schedule:
-        s = making.untuned_for(h, device).schedule
+        s = kernels.untuned_for(h, device).schedule
         bad.append(replace(s, second=s))
         return bad[-1]
 
@@ -173,8 +177,8 @@ def test_a_tuned_schedule_that_cannot_be_used_gives_way(error: Exception, monkey
             raise error
         return generate(stages, schedules, *rest)
 
-    monkeypatch.setattr(making, "tuned_for", tuned)
-    monkeypatch.setattr(making, "generate", refusing)
+    monkeypatch.setattr(kernels, "tuned_for", tuned)
+    monkeypatch.setattr(kernels, "generate", refusing)
     said = [] if isinstance(error, IllegalSchedule) else ["tuned kernels could not be used: no"]
     with mdhnp.config(specialise="always"):
         with observe() as seen, warnings.catch_warnings(record=True) as caught:
@@ -182,49 +186,67 @@ def test_a_tuned_schedule_that_cannot_be_used_gives_way(error: Exception, monkey
             np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
         assert [str(w.message) for w in caught] == said
         assert seen[0][0].schedules[0].second is None
-        monkeypatch.setattr(making, "tuned_for", lambda *_: None)
-        monkeypatch.setattr(making, "generate", lambda *_: (_ for _ in ()).throw(IllegalSchedule("always")))
+        monkeypatch.setattr(kernels, "tuned_for", lambda *_: None)
+        monkeypatch.setattr(kernels, "generate", lambda *_: (_ for _ in ()).throw(IllegalSchedule("always")))
         with pytest.raises(IllegalSchedule, match="always"):
             mdhnp.matmul(a[:3], a)
 
 
+@pytest.fixture
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have better plans made in the first call already."""
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(making, "price", lambda request: 0.0)
+    yield from own_helper(monkeypatch)
+
+
+def fail(*_: Any) -> Any:
+    raise RuntimeError("no")
+
+
 @pytest.mark.parametrize("error", [BuildError("no", "", None), MemoryError("no"), RuntimeError("no")])
 def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
-    device: Device, error: Exception, monkeypatch: pytest.MonkeyPatch
+    device: Device, error: Exception, at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its general kernel has computed the result: that is given, and later calls go on with it."""
-    monkeypatch.setattr(improve, "_COMPILING", 0.0)
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     made: list[Any] = []
 
-    def fail(*arguments: Any) -> Any:
+    def failing(*arguments: Any) -> Any:
         made.append(arguments)
         raise error
 
-    monkeypatch.setattr(making, "_for_its_sizes", fail)
+    monkeypatch.setattr(improve, "install", failing)
     with mdhnp.config(specialise="auto", tuning="off"), observe() as seen:
-        with pytest.warns(RuntimeWarning, match="keeps the kernels it has, since better ones could not be made: no"):
+        said = "keeps the plan it has, since a better one could not be made: no"
+        with pytest.warns(RuntimeWarning, match=said) as caught:
             np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
+            background.wait()
+        assert len(caught) == 1
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for _ in range(3):
                 np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
     assert len(made) == 1
     assert [plan.origins for plan, _ in seen] == [("general",)] * 4
+    assert seen[-1][0].why == "no better kernels: no"
 
 
-def test_warnings_as_errors_do_not_take_a_call_s_result(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(improve, "_COMPILING", 0.0)
-    monkeypatch.setattr(making, "_for_its_sizes", lambda *_: (_ for _ in ()).throw(RuntimeError("no")))
+@pytest.mark.parametrize("where", ["submit", "install"])
+def test_warnings_as_errors_do_not_take_a_call_s_result(
+    device: Device, where: str, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor end the thread in which they are issued."""
+    monkeypatch.setattr(*((background, "submit") if where == "submit" else (improve, "install")), fail)
     a = np.ones((3, 4), np.float32)
     with mdhnp.config(specialise="auto", tuning="off"), warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(mdhnp.matmul(a, a.T), 4)
+        background.wait()
 
 
-def test_warnings_are_about_the_user_s_line(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(improve, "_COMPILING", 0.0)
-    monkeypatch.setattr(making, "_for_its_sizes", lambda *_: (_ for _ in ()).throw(RuntimeError("no")))
+def test_warnings_are_about_the_user_s_line(device: Device, at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "submit", fail)
     a = np.ones((3, 4), np.float32)
     for call_it in (lambda: mdhnp.matmul(a, a.T), lambda: mdhnp.einsum("ij,jk,kl", a[:2], a.T, a)):
         with mdhnp.config(specialise="auto", tuning="off"), pytest.warns(RuntimeWarning) as caught:
@@ -242,42 +264,39 @@ def test_one_caller_improves_while_others_go_on() -> None:
         def run(self, arrays: Any) -> Any:
             return self.results
 
-    class Watcher:
-        asked = 0
+    asked: list[Plan] = []
 
-        def is_due(self, seconds: float) -> bool:
-            return True
+    def better(entry: Entry, plan: Plan, _: Any) -> None:
+        asked.append(plan)
+        assert [entry.run(()).tolist() for _ in range(3)] == [[1, 1]] * 3
+        entry.put(Constant(2))
 
-        def better(self, entry: Entry) -> Made:
-            Watcher.asked += 1
-            assert [entry.run(()).tolist() for _ in range(3)] == [[1, 1]] * 3
-            return Made(Constant(2))
-
-        def anew(self) -> Any:
-            return self
-
-    entry = Entry(Made(Constant(1), Watcher()), None, None)
+    entry = Entry(Made(Constant(1), Spending(0.0, better)), None, None)
     assert [entry.run(()).tolist() for _ in range(3)] == [[1, 1], [2, 2], [2, 2]]
-    assert Watcher.asked == 1
+    assert len(asked) == 1
 
 
-def test_ctrl_c_amid_a_better_kernel_s_compilation_puts_it_off(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(improve, "_COMPILING", 0.0)
-    a, original = np.ones((3, 4), np.float32), making._for_its_sizes
-    interrupts = [KeyboardInterrupt()]
+def test_ctrl_c_while_better_kernels_are_ordered_puts_it_off(
+    device: Device, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, original = np.ones((3, 4), np.float32), background.submit
+    interrupts, ordered = [KeyboardInterrupt()], []
 
     def interrupted(*arguments: Any) -> Any:
         if interrupts:
             raise interrupts.pop()
+        ordered.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(making, "_for_its_sizes", interrupted)
+    monkeypatch.setattr(background, "submit", interrupted)
     with mdhnp.config(specialise="auto", tuning="off"), observe() as seen:
         with pytest.raises(KeyboardInterrupt):
             mdhnp.matmul(a, a.T)
         for _ in range(3):
             np.testing.assert_array_equal(mdhnp.matmul(a, a.T), 4)
-    assert [plan.origins[0] for plan, _ in seen] == ["general", "general", "default", "default"]
+            background.wait()
+    assert [plan.origins[0] for plan, _ in seen][:2] == ["general", "general"]
+    assert (len(seen), len(ordered)) == (4, 1)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

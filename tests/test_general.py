@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,10 @@ from random_functions import Drawn
 from schedules import CAPS, for_any_sizes
 from strategies import Array, Case, case
 from test_generator import execute, expected, lowered
+from tiers import First, Kept, decide, own_helper
 
 import mdhnp
-from mdhnp.calls import general, improve
-from mdhnp.calls.improve import Specialise
+from mdhnp.calls import general
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import forget
@@ -33,6 +33,7 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule, stretched
 from mdhnp.schedule.split import splits
 from mdhnp.settings import config
+from mdhnp.tuning import background
 
 pytestmark = pytest.mark.usefixtures("garbage_in_temporaries")
 
@@ -58,6 +59,12 @@ def fresh() -> Iterator[None]:
     with config(specialise="auto", tuning="off"):
         yield
     forget()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    yield from own_helper(monkeypatch)
 
 
 @st.composite
@@ -177,20 +184,18 @@ def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPa
     assert build(device, source) is build(device, source)  # compiled once, for all of them
 
 
-def test_calls_get_a_kernel_of_their_own_when_they_have_cost_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Specialise, "is_due", lambda self, seconds: len(seen) == 3)
+@pytest.mark.parametrize(("contest", "later"), [(First, "default"), (Kept, "general")])
+def test_calls_get_a_kernel_of_their_own_if_it_is_faster(
+    device: Device, contest: Any, later: str, own_cache: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide(monkeypatch, contest=contest)
     a = np.ones((5, 6), np.float32)
     with observe() as seen:
-        for _ in range(5):
-            mdhnp.matmul(a, a.T)
-    assert [p.origins[0] for p, _ in seen] == ["general"] * 3 + ["default"] * 2
-
-
-def test_a_kernel_of_its_own_pays_when_calls_have_taken_as_long() -> None:
-    watcher = Specialise(lambda: pytest.fail("not asked for"))
-    assert not watcher.is_due(100.0)  # with a compilation
-    found = [watcher.is_due(0.04) for _ in range(30)]
-    assert found.index(True) == math.ceil(improve._COMPILING / 0.04) - 1
+        for _ in range(4):
+            np.testing.assert_array_equal(mdhnp.matmul(a, a.T), 6)
+            background.wait()
+    assert [p.origins[0] for p, _ in seen] == ["general"] * 2 + [later] * 2
+    assert "measured: kernels" in seen[-1][0].why
 
 
 def test_every_call_has_its_own_kernel_where_that_is_wanted() -> None:

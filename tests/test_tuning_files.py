@@ -335,9 +335,11 @@ def test_one_bad_entry_keeps_a_file_out(
         ("[" * 100_000, "not JSON"),
         ("[]", "not a file of tuned entries"),
         ('{"version": 1, "entries": []}', "not a file of tuned entries"),
-        ('{"format": "mdhnp wisdom", "version": 2, "entries": []}', "version 2"),
-        ('{"format": "mdhnp wisdom", "version": 1, "entries": {}}', "not a list"),
-        ('{"format": "mdhnp wisdom", "version": 1, "entries": [3]}', "entry 0: it: not an object"),
+        ('{"format": "mdhnp wisdom", "version": 2, "entries": [], "times": []}', "version 2"),
+        ('{"format": "mdhnp wisdom", "version": 1, "entries": {}, "times": []}', '"entries" is not a list'),
+        ('{"format": "mdhnp wisdom", "version": 1, "entries": []}', '"times" is not a list'),
+        ('{"format": "mdhnp wisdom", "version": 1, "entries": [3], "times": []}', "entry 0: it: not an object"),
+        ('{"format": "mdhnp wisdom", "version": 1, "entries": [], "times": [3]}', "time 0: it: not an object"),
     ],
 )
 def test_a_file_that_is_no_wisdom_says_why(text: str, complaint: str) -> None:

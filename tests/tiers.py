@@ -1,0 +1,98 @@
+"""Better plans without chance: jobs and contests whose times are made up, so that no test depends on the machine's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mdhnp.calls import build, improve
+from mdhnp.calls import make as making
+from mdhnp.calls.before import load
+from mdhnp.calls.build import Build, Built, Hopeless
+from mdhnp.calls.contest import Contest
+from mdhnp.calls.entry import Entry
+from mdhnp.calls.plans import Plan
+from mdhnp.calls.request import Request
+from mdhnp.tuning import background
+
+#: Seconds of a call that are said to have been measured.
+FAST, SLOW = 1e-6, 2e-6
+
+
+@dataclass(frozen=True)
+class Promising(Build):
+    """A job whose kernels are checked as always, and then said to be fast."""
+
+    def run(self) -> Built | Hopeless:
+        original = build.compare
+        build.compare = lambda *arguments: self.compared(original(*arguments))
+        try:
+            return super().run()
+        finally:
+            build.compare = original
+
+    def compared(self, real: Any) -> Any:
+        """What the comparison is to give."""
+        return real if isinstance(real, str) else (FAST, SLOW)
+
+
+class Slower(Promising):
+    def compared(self, real: Any) -> Any:
+        return real if isinstance(real, str) else (10 * SLOW, SLOW)
+
+
+class Differing(Promising):
+    """One whose kernels compute something else."""
+
+    def run(self) -> Built | Hopeless:
+        original = build._close
+        build._close = lambda *_: False
+        try:
+            return super().run()
+        finally:
+            build._close = original
+
+
+class Failing(Build):
+    def run(self) -> Built | Hopeless:
+        raise RuntimeError("the compiler has had enough")
+
+
+class First(Contest):
+    """A contest that the first candidate wins as soon as there was a call."""
+
+    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        first = self._others[0].plan
+        self._settle(entry, first, [(self._used.plan, SLOW), (first, FAST)])
+
+
+class Kept(Contest):
+    """One in which the plan in use stays."""
+
+    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        others: Sequence[tuple[Plan, float]] = [(arm.plan, SLOW) for arm in self._others]
+        self._settle(entry, self._used.plan, [(self._used.plan, FAST), *others])
+
+
+def own_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have jobs done by a process that is started for them, which sees this test's environment; OpenCL is loaded."""
+    load()
+    helper = background._Helper()
+    monkeypatch.setattr(background, "_helper", helper)
+    yield
+    background.wait()
+    helper.end()
+
+
+def decide(monkeypatch: pytest.MonkeyPatch, job: type[Build] = Promising, contest: type[Contest] = First) -> None:
+    """Have kernels built by such jobs, after the first call, and contests end so."""
+
+    def free(request: Request) -> float:
+        return 0.0
+
+    monkeypatch.setattr(making, "price", free)
+    monkeypatch.setattr(improve, "Build", job)
+    monkeypatch.setattr(improve, "Contest", contest)
