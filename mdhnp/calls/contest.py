@@ -91,9 +91,11 @@ class Contest(Watcher):
         self._used = _Arm(used, used, 1.0)
         self._others = [_Arm(plan, _Guarded(plan, used), ratio) for plan, ratio in candidates]
         self._spent, self._rest, self._settle = spent, rest, settle
+        # With a pause before every turn there is one long one.
+        self._rounds = _ROUNDS[-1:] if rest else _ROUNDS
         self._lost, self._round = 0.0, 0
         self._due = [self._used, *self._others]  # in this round
-        self._arm, self._samples, self._first, self._since = self._used, list[float](), True, time.perf_counter()
+        self._arm, self._all, self._samples, self._since = self._used, list[float](), list[float](), time.perf_counter()
 
     @property
     def plan(self) -> Plan:
@@ -114,15 +116,16 @@ class Contest(Watcher):
         elif arm in self._due:
             if self._counts():
                 self._samples.append(seconds)
-            if len(self._samples) == _ROUNDS[self._round][0]:
+            self._all.append(seconds)
+            if len(self._samples) == self._rounds[self._round][0]:
                 arm.times = self._samples
                 arm.ratio = arm.seconds / self._usual
                 self._due.remove(arm)
             elif arm is self._used or self._lost <= _SHARE * self._spent.seconds:
                 return
             else:  # the surplus is gone: next time all of the turn must fit into it
-                arm.ratio = max(arm.ratio, seconds / self._usual)
-                if arm.ratio > _ROUNDS[0][1] and not self._rest:
+                arm.ratio = max(arm.ratio, median(self._all) / self._usual)
+                if arm.ratio > _ROUNDS[0][1] / (1 - _DISTURBED * bool(self._rest)):
                     self._leave_out(arm)
         self._next(entry)
 
@@ -133,12 +136,11 @@ class Contest(Watcher):
 
     def _counts(self) -> bool:
         """Whether a sample does: not the first one after a change, nor those that the plan in use disturbs."""
-        first, self._first = self._first, False
         rested = self._arm is self._used or time.perf_counter() - self._since >= self._rest
-        return rested and not first
+        return rested and bool(self._all)
 
     def _turn(self, arm: _Arm) -> None:
-        self._arm, self._samples, self._first, self._since = arm, list[float](), True, time.perf_counter()
+        self._arm, self._all, self._samples, self._since = arm, [], [], time.perf_counter()
 
     def _next(self, entry: Entry) -> None:
         """Choose who makes the next call: the next plan of the round, or that in use until there is time to lose."""
@@ -153,7 +155,7 @@ class Contest(Watcher):
         entry.put(self.plan, self)
 
     def _can_pay(self, arm: _Arm) -> bool:
-        slower = (_ROUNDS[self._round][0] + 1) * max(arm.ratio - 1.0, 0.0) * self._usual
+        slower = (self._rounds[self._round][0] + 1) * max(arm.ratio - 1.0, 0.0) * self._usual
         price = 0.0 if arm is self._used else slower + _DISTURBED * self._rest
         return self._lost + price <= _SHARE * self._spent.seconds
 
@@ -163,14 +165,14 @@ class Contest(Watcher):
 
     def _ends(self) -> bool:
         """Leave out who is clearly slower than another plan; tell whether that leaves one, or was the last round."""
-        limit = _ROUNDS[self._round][1]
+        limit = self._rounds[self._round][1]
         best = min(arm.seconds for arm in (self._used, *self._others))
         for arm in list(self._others):
             if arm.seconds > limit * best:
                 self._leave_out(arm)
         self._round += 1
         beaten = self._round > 1 and self._used.seconds > limit * best and len(self._others) == 1
-        if self._round == len(_ROUNDS) or not self._others or beaten:
+        if self._round == len(self._rounds) or not self._others or beaten:
             return True
         self._due = [self._used, *self._others]
         return False

@@ -92,7 +92,8 @@ def _searched(request: Request, entry: Entry, plan: Plan, spent: Spent, found: F
 def _try(request: Request, entry: Entry, plan: Plan, candidates: Sequence[tuple[Plan, float]], spent: Spent) -> None:
     if not candidates:
         return
-    rest = spinning() if isinstance(plan, ByNumpy) and plan.function.multiplied else 0.0
+    spins = isinstance(plan, ByNumpy) and plan.function.multiplied and request.device.kind == "cpu"
+    rest = spinning() if spins else 0.0
     contest = Contest(plan, candidates, spent, rest, partial(_settle, request))
     entry.put(contest.plan, contest)
 

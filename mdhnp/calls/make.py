@@ -110,9 +110,8 @@ def _as_measured(request: Request, function: NumpyFunction, times: dict[Device, 
 
 
 def _placed(request: Request) -> Request:
-    """Choose a device where NumPy cannot help."""
+    """Choose a device for kernels."""
     if len(request.devices) == 1:
         return request
-    best = choose(request.mdhom, request.devices).candidates[0]
-    assert best.device is not None
-    return replace(request, devices=(best.device,))
+    able = (c.device for c in choose(request.mdhom, request.devices).candidates if c.device is not None)
+    return replace(request, devices=(next(able, request.device),))
