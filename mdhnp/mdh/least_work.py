@@ -334,7 +334,8 @@ def _inputs(h: MdHom, accesses: frozenset[int]) -> dict[int, View]:
     for p in sorted(accesses):
         n, a = h.accesses[p]
         kept.setdefault(n, []).append(h.inputs[n].accesses[a])
-    return {n: replace(h.inputs[n], accesses=tuple(some)) for n, some in kept.items()}
+    views = {n: (h.inputs[n], tuple(some)) for n, some in kept.items()}
+    return {n: v if v.accesses == some else replace(v, accesses=some) for n, (v, some) in views.items()}
 
 
 def _types(inputs: Mapping[int, View]) -> tuple[np.dtype[Any], ...]:
