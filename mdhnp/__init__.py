@@ -16,21 +16,21 @@ from numpy import einsum_path
 
 from mdhnp import linalg
 from mdhnp.calls.operands import fallback_counts
+from mdhnp.calls.plans import host_counts
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
-from mdhnp.frontend.prl import Links, prl
 from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
-from mdhnp.frontend.stencil import stencil
 from mdhnp.frontend.tensordot import tensordot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
 from mdhnp.patching import patch
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
-    from mdhnp.calls.plans import host_counts
     from mdhnp.explanation import Explanation, explain
+    from mdhnp.frontend.prl import Links, prl
+    from mdhnp.frontend.stencil import stencil
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
     from mdhnp.runtime.executable import LaunchError
     from mdhnp.runtime.programs import BuildError
@@ -95,15 +95,17 @@ _LATER = {
     "Explanation": "mdhnp.explanation",
     "IllegalSchedule": "mdhnp.schedule",
     "LaunchError": "mdhnp.runtime.executable",
+    "Links": "mdhnp.frontend.prl",
     "NoDeviceError": "mdhnp.runtime.devices",
     "Schedule": "mdhnp.schedule",
     "Tuned": "mdhnp.tuning.tune",
     "device": "mdhnp.runtime.devices",
     "devices": "mdhnp.runtime.devices",
     "explain": "mdhnp.explanation",
-    "host_counts": "mdhnp.calls.plans",
     "prepare": "mdhnp.tuning.prepare",
     "Prepared": "mdhnp.tuning.prepare",
+    "prl": "mdhnp.frontend.prl",
+    "stencil": "mdhnp.frontend.stencil",
     "tune": "mdhnp.tuning.tune",
 }
 

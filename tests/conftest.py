@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -77,6 +77,23 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
     with use(request.param):
         yield request.param
+
+
+@pytest.fixture(autouse=True, scope="session")
+def checked() -> Iterator[None]:
+    """What is made without checks, since its parts fit by construction, is checked in all tests."""
+    from mdhnp.mdh import MdHom
+
+    make = MdHom.unchecked
+
+    def check(*parts: Any) -> MdHom:
+        h = make(*parts)
+        h.__post_init__()
+        return h
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MdHom, "unchecked", check)
+        yield
 
 
 @pytest.fixture

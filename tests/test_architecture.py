@@ -68,7 +68,8 @@ def test_importing_the_package_loads_no_opencl() -> None:
 import sys
 import mdhnp
 late = {"pyopencl", "opt_einsum", "platformdirs", "sqlite3", "rich", "click", "hashlib", "subprocess",
-        "mdhnp.schedule", "mdhnp.codegen", "mdhnp.runtime", "mdhnp.tuning", "mdhnp.placement"}
+        "mdhnp.schedule", "mdhnp.codegen", "mdhnp.runtime.devices", "mdhnp.tuning", "mdhnp.placement.choice",
+        "mdhnp.frontend.prl", "mdhnp.frontend.stencil"}
 assert not late & (set(sys.modules) - before), late & set(sys.modules)
 assert set(mdhnp.__all__) <= set(dir(mdhnp))
 for name in mdhnp.__all__:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdhnp.calls import before
+from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
 from mdhnp.calls.store import entries, find, key_of, store
 from mdhnp.mdh import Step, least_work
+from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
 
-if TYPE_CHECKING:  # which load OpenCL
-    from mdhnp.calls.entry import Entry, Made
+if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.devices import Device
 
 __all__ = ["call"]
@@ -54,19 +56,17 @@ def call(
     return _first(what, operands, dtypes, numpy, owner) if found is None else found.run(operands)
 
 
-def _before() -> "tuple[Device, ...]":
+def _until_loaded() -> "tuple[Device, ...]":
     """Give the devices of calls, without a detour as soon as OpenCL is loaded."""
     global _devices  # noqa: PLW0603
-    from mdhnp.calls.before import devices
-
-    if found := devices():
+    if found := before.devices():
         from mdhnp.runtime.devices import candidates
 
         _devices = candidates
     return found
 
 
-_devices: "Callable[[], tuple[Device, ...]]" = _before
+_devices: "Callable[[], tuple[Device, ...]]" = _until_loaded
 
 
 def _first(
@@ -101,10 +101,8 @@ def _first(
 
 def _made(
     what: tuple[Any, ...], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
-) -> "tuple[Entry, bool]":
+) -> tuple[Entry, bool]:
     """Describe and plan a call."""
-    from mdhnp.calls.entry import Entry
-
     routine: Routine = what[0]
     described = routine.describe(arrays, *what[1:])
     if not isinstance(described, Described):
@@ -118,22 +116,18 @@ def _made(
 
 def _planned(
     routine: Routine, steps: Sequence[Step], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
-) -> "Made":
+) -> Made:
     """Make the plans of all steps."""
-    from mdhnp.calls.before import before, load
-    from mdhnp.calls.entry import Entry, InSteps, Made
-    from mdhnp.runtime.layout import Layout
-
     layouts = [Layout.of(a) for a in arrays]
     found = []
     for step in steps:
         view = step.mdhom.outputs[0]
         request = Request(routine.name, step.mdhom, tuple(layouts[p] for p in step.inputs), devices, mode)
-        made = None if devices else before(request)
+        made = None if devices else before.before(request)
         if made is None:
             from mdhnp.calls.make import make
 
-            made = make(replace(request, devices=devices or load()))
+            made = make(replace(request, devices=devices or before.load()))
         found.append(made)
         layouts.append(Layout(view.shape, tuple(view.dtype.itemsize * s for s in view.strides), view.dtype.itemsize))
     if len(found) == 1:

@@ -134,7 +134,8 @@ def check_order(order: str | None, arrays: Iterable[Array]) -> Literal["C", "F",
     ValueError
         If it is none of "C", "F", "A" and "K".
     """
-    np.zeros(()).copy(order=cast(Any, order))
+    if order not in ("K", "C", "F", "A"):
+        np.zeros(()).copy(order=cast(Any, order))  # NumPy knows what else there is, and its errors
     letter = "K" if order is None else order.upper()
     if letter == "A":
         letter = "F" if all(a.flags.f_contiguous for a in arrays) else "C"

@@ -62,7 +62,6 @@ class Leaf(ABC):
         """Compute."""
 
 
-@dataclass(frozen=True)
 class Nothing(Leaf):
     """Nothing to launch, since an extent is 0: results are empty, or the operator's identity."""
 

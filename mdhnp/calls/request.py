@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,7 @@ def results(found: Sequence[Any]) -> Any:
     return array(found) if len(found) == 1 else tuple(found)
 
 
-@dataclass(frozen=True)
-class Described:
+class Described(NamedTuple):
     """What a call computes.
 
     Attributes

@@ -3,7 +3,7 @@
 Take array-likes, give ndarrays, by the one way of every call (`mdhnp.calls`). `contraction.py` turns labelled axes into
 an MDH, `pairwise.py` into several. The calls made of them are in `einsum.py`, `gufuncs.py` (matmul and its like),
 `products.py` and `tensordot.py` (dot and its like), `linalg.py` and `blas.py`; the others in `stencil.py`, `prl.py` and
-`computation.py` (users' own MDHs).
+`computation.py` (users' own MDHs). Importing this package loads all but `stencil.py` and `prl.py`.
 """
 
 from mdhnp.frontend.blas import gemm, gemv
@@ -11,9 +11,7 @@ from mdhnp.frontend.computation import md_hom
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.linalg import multi_dot
-from mdhnp.frontend.prl import prl
 from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
-from mdhnp.frontend.stencil import stencil
 from mdhnp.frontend.tensordot import tensordot
 
 __all__ = [
@@ -28,8 +26,6 @@ __all__ = [
     "md_hom",
     "multi_dot",
     "outer",
-    "prl",
-    "stencil",
     "tensordot",
     "trace",
     "vdot",

@@ -26,6 +26,8 @@ Terms = tuple[str, ...]
 #: Labels of the axes that an ellipsis stands for, outermost first: Greek letters and what follows them.
 ELLIPSIS = "".join(chr(ord("α") + n) for n in range(64))
 
+_LETTERS = frozenset(string.ascii_letters)
+
 
 @lru_cache(maxsize=1024)
 def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
@@ -89,11 +91,12 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
 
 
 def _check_term(term: str, where: str, subscripts: str) -> None:
-    for character in term.replace("...", "", 1):
-        if character not in string.ascii_letters:
-            raise ValueError(
-                f"einsum: {character!r} in {where} of {subscripts!r}; letters, ',', '->' and one '...' a term are read"
-            )
+    labels = term.replace("...", "", 1)
+    if not _LETTERS.issuperset(labels):
+        character = next(c for c in labels if c not in _LETTERS)
+        raise ValueError(
+            f"einsum: {character!r} in {where} of {subscripts!r}; letters, ',', '->' and one '...' a term are read"
+        )
 
 
 def extents(terms: Terms, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:

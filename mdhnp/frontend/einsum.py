@@ -112,7 +112,7 @@ def _describe(
     if to is not None and to[0] != len(kept):
         raise ValueError(f"einsum: out has {to[0]} axes, the result has {len(kept)}")
     letter = check_order(order, arrays)
-    common = wanted or np.result_type(*(a.dtype for a in arrays), *([] if to is None else [to[1]]))
+    common = wanted or np.result_type(*[a.dtype for a in arrays], *([] if to is None else [to[1]]))
     unchecked = to is not None and to[0] == 0 and optimize not in (False, "auto")
     check_casts("einsum", arrays, common, None if to is None or unchecked else to[1], casting)
     # Another memory order: the result's labels in that order, seen transposed.
@@ -130,7 +130,7 @@ def _describe(
 
 def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:
     """Convert operands; NumPy's einsum reads subclasses as plain arrays."""
-    return addressable(a if foreign(a) else np.asarray(a) for a in operands)
+    return addressable([a if type(a) is np.ndarray or foreign(a) else np.asarray(a) for a in operands])
 
 
 def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:

@@ -5,8 +5,7 @@ records. Knows nothing of weights or MDHs.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,7 @@ _KINDS = {"U": "text", "T": "text", "S": "bytes", "M": "dates", "m": "durations"
 _MISSING = 0
 
 
-@dataclass(frozen=True)
-class Fields:
+class Fields(NamedTuple):
     """Encoded records.
 
     Attributes

@@ -7,8 +7,8 @@ stages, schedules or OpenCL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _Parts = tuple[Symbol, ...]
 _Slots = tuple[tuple[int, np.dtype[Any]], ...]
 
 
-@dataclass(frozen=True)
-class Lowered:
+class Lowered(NamedTuple):
     """An MDH in kernels' types, and the input or output of the original behind each of its views."""
 
     mdhom: MdHom

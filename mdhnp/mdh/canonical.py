@@ -87,12 +87,16 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
     """Keep the dimensions in `order`; those left out must have extent 1 or be used nowhere."""
 
     def pick(index: Affine) -> Affine:
-        return Affine(tuple(index.coefficients[d] for d in order), index.constant)
+        return Affine(tuple([index.coefficients[d] for d in order]), index.constant)
 
     def pick_view(v: View) -> View:
-        return replace(v, accesses=tuple(tuple(pick(i) for i in access) for access in v.accesses))
+        accesses = tuple([tuple([pick(i) for i in access]) for access in v.accesses])
+        return View(v.name, v.dtype, v.shape, v.strides, v.offset, accesses, v.boundary, v.fill)
 
     def pick_function(f: Function) -> Function:
+        if all([s.op != "index" for s in f.body]):
+            return f
+
         def step(s: Instruction) -> Instruction:
             if s.op != "index":
                 return s
@@ -102,14 +106,14 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
 
         return replace(f, body=tuple(step(s) for s in f.body))
 
-    return MdHom(
-        tuple(h.extents[d] for d in order),
-        tuple(h.combine[d] for d in order),
+    return MdHom.unchecked(
+        tuple([h.extents[d] for d in order]),
+        tuple([h.combine[d] for d in order]),
         pick_function(h.scalar),
-        tuple(map(pick_view, h.inputs)),
-        tuple(map(pick_view, h.outputs)),
+        tuple([pick_view(v) for v in h.inputs]),
+        tuple([pick_view(v) for v in h.outputs]),
         None if h.finish is None else pick_function(h.finish),
-        tuple(h.names[d] for d in order),
+        tuple([h.names[d] for d in order]),
         h.nested,
     )
 

@@ -5,7 +5,7 @@ is a name, parameters in parentheses and a body in braces, outside of all other 
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Definition", "last_definition"]
 
@@ -18,8 +18,7 @@ _ATTRIBUTE = re.compile(rf"\b(?:__attribute__|__attribute)\s*\(\({_INSIDE}\)\)")
 _DEFINITION = re.compile(rf"([A-Za-z_][\w\s]*?[\s*]+)([A-Za-z_]\w*)\s*\(({_INSIDE})\)\s*\{{\}}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """A function that text defines: its name, how many parameters it takes, whether it returns something."""
 
     name: str

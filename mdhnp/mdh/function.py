@@ -8,7 +8,7 @@ is emitted or evaluated by one loop. It must not know OpenCL or views.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,8 +54,7 @@ class Instruction:
     literal: str = ""
 
 
-@dataclass(frozen=True)
-class CText:
+class CText(NamedTuple):
     """A scalar function given as OpenCL C: its name, its text, and optionally the same in Python for interpreting."""
 
     name: str

@@ -6,9 +6,9 @@ only where all of them are finite. It must not know views or devices.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,7 @@ _TOLERANCE = 1e-6
 _WIDE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Where the values come from that an operator combines.
 
     Attributes
@@ -49,8 +48,7 @@ class Source:
     before: tuple[Function, ...] = ()
 
 
-@dataclass(frozen=True)
-class Laws:
+class Laws(NamedTuple):
     """A counterexample to each law, as text; empty where none was found."""
 
     associativity: str

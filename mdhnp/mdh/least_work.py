@@ -13,7 +13,7 @@ Source: Aji & McEliece, "The generalized distributive law", IEEE Transactions on
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, reduce
 from math import prod
 from typing import Any, NamedTuple
@@ -33,8 +33,7 @@ __all__ = ["LAWS", "Law", "Step", "least_work"]
 LAUNCH = 1 << 18
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One of several MDHs that are computed one after the other.
 
     Attributes
@@ -49,8 +48,7 @@ class Step:
     inputs: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Law:
+class Law(NamedTuple):
     """A product that may be taken out of a reduction.
 
     Attributes
@@ -134,8 +132,7 @@ class _Leaf(NamedTuple):
     indices: frozenset[int]
 
 
-@dataclass(frozen=True)
-class _Factor:
+class _Factor(NamedTuple):
     """What of a product moves with the same dimensions.
 
     Attributes
@@ -337,7 +334,8 @@ def _inputs(h: MdHom, accesses: frozenset[int]) -> dict[int, View]:
     for p in sorted(accesses):
         n, a = h.accesses[p]
         kept.setdefault(n, []).append(h.inputs[n].accesses[a])
-    return {n: replace(h.inputs[n], accesses=tuple(some)) for n, some in kept.items()}
+    views = {n: (h.inputs[n], tuple(some)) for n, some in kept.items()}
+    return {n: v if v.accesses == some else replace(v, accesses=some) for n, (v, some) in views.items()}
 
 
 def _types(inputs: Mapping[int, View]) -> tuple[np.dtype[Any], ...]:

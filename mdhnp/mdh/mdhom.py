@@ -81,12 +81,16 @@ class MdHom:
         outputs: tuple[View, ...],
         finish: Function | None,
         names: tuple[str, ...],
+        nested: bool = False,
     ) -> Self:
-        """Make one whose parts fit by construction: the checks take as long as all else that describes an einsum."""
+        """Make one whose parts fit by construction: the checks take as long as all else that describes an einsum.
+
+        The tests check them all the same.
+        """
         h = object.__new__(cls)
         h.__dict__.update(
             extents=extents, combine=combine, scalar=scalar, inputs=inputs, outputs=outputs, finish=finish, names=names,
-            nested=False,
+            nested=nested,
         )  # fmt: skip
         return h
 

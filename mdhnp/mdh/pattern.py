@@ -7,7 +7,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ __all__ = ["Pattern", "array_view", "md_hom", "whole_extents"]
 _Traced = tuple[Function, tuple[Combine, ...], Function | None]
 
 
-@dataclass(frozen=True)
-class _Buffer:
+class _Buffer(NamedTuple):
     name: str
     accesses: tuple[Access, ...]
 

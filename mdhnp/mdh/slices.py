@@ -1,6 +1,7 @@
 """Cut an MDH along a concatenated dimension into MDHs on slices of its arrays."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.views import Affine, View
@@ -8,8 +9,7 @@ from mdhnp.mdh.views import Affine, View
 __all__ = ["Part", "cut", "part"]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Some neighbouring points of one dimension.
 
     Attributes

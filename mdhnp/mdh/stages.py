@@ -8,7 +8,7 @@ an argument twice.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from mdhnp.mdh.views import View
 __all__ = ["Argument", "Stage", "finish_inputs", "renumber_finish", "stages"]
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """What a stage or kernel works on: the `position`-th input, output or temporary, or size of the program."""
 
     role: Literal["input", "output", "temporary", "size"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ _Extents = Mapping[str, int]
 _ROW = 64
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """An operand: the label of each axis, none twice, and the elements between neighbours along it."""
 
     labels: str

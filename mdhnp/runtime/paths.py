@@ -1,11 +1,9 @@
 """Where files that outlive a process are kept. Knows the user's folders, not what is put there."""
 
 import os
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-
-import platformdirs
+from typing import Literal
 
 __all__ = ["cache_folder", "data_folder"]
 
@@ -25,7 +23,7 @@ def cache_folder() -> Path:
     >>> cache_folder().is_absolute()
     True
     """
-    return _chosen() or _users(platformdirs.user_cache_dir)
+    return _chosen() or _users("cache")
 
 
 def data_folder() -> Path:
@@ -42,7 +40,7 @@ def data_folder() -> Path:
     >>> data_folder().is_absolute()
     True
     """
-    return _chosen() or _users(platformdirs.user_data_dir)
+    return _chosen() or _users("data")
 
 
 def _chosen() -> Path | None:
@@ -50,7 +48,10 @@ def _chosen() -> Path | None:
     return _absolute(chosen) if chosen else None
 
 
-def _users(folder: Callable[..., str]) -> Path:
+def _users(kind: Literal["cache", "data"]) -> Path:
+    import platformdirs  # only here: it takes 2 ms
+
+    folder = platformdirs.user_cache_dir if kind == "cache" else platformdirs.user_data_dir
     try:
         path = folder("mdhnp", appauthor=False)
     except RuntimeError:  # this user has no home folder
