@@ -120,7 +120,7 @@ def _best(request: Request, why: str) -> Kernels:
 
 
 def _parts(request: Request, why: str, largest: int) -> tuple[tuple[Kernels, Part], ...]:
-    """Cut a computation whose arrays are too large for the device, if that can be; parts of equal sizes share a plan."""
+    """Cut a computation whose arrays are too large for the device, if it can be; parts of equal sizes share a plan."""
     found: dict[MdHom, Kernels] = {}
     parts = cut(request.mdhom, largest)
     for part in parts:
