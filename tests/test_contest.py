@@ -97,7 +97,7 @@ def test_the_loss_is_bounded_at_every_moment_and_the_winner_good(
     """Lost so far is at most 5 % of the time spent, and one sample's excess: that of the one which used the rest up.
 
     This holds exactly for what the contest reckons, relative to the median of the plan in use; relative to that plan's
-    least time within a tenth and a few of its calls, since what is usual is not known better than the samples are.
+    least time within a tenth, a few of its calls, and half a rest: what is usual is not known better than samples are.
     """
     near = []
     for seed, seconds in enumerate(cases(150, usual)):
@@ -109,7 +109,7 @@ def test_the_loss_is_bounded_at_every_moment_and_the_winner_good(
             most = max(most, excess)
             allowed = SHARE * it.spent + most + 1e-12
             assert it.contest._lost <= allowed
-            assert it.lost <= 1.1 * allowed + 10 * it.plans[0].seconds
+            assert it.lost <= 1.1 * allowed + 10 * it.plans[0].seconds + it.rest / 2
 
         simulated.run(check)
         near.append(simulated.won.seconds / min(seconds))
