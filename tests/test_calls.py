@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 import pytest
-from tiers import own_helper
+from tiers import decide, own_helper
 
 import mdhnp
 from mdhnp.calls import Described, Routine, call, improve, kernels
@@ -196,7 +196,7 @@ def test_a_tuned_schedule_that_cannot_be_used_gives_way(error: Exception, monkey
 def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have better plans made in the first call already."""
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(making, "price", lambda request: 0.0)
+    decide(monkeypatch)
     yield from own_helper(monkeypatch)
 
 

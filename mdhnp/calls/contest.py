@@ -30,7 +30,8 @@ _ROUNDS = ((1, 1.5), (3, 1.15), (10, 1.05))
 #: How much faster a plan must be to take another one's place.
 _MARGIN = 1.03
 
-#: What a plan is taken to lose while threads of another one take a core from it: half of the time.
+#: What a plan is taken to lose while threads of another one take a core from it: half of the time, or what it was seen
+#: to lose: else the turns of a slow one would never end.
 _DISTURBED = 0.5
 
 
@@ -114,7 +115,7 @@ class Contest(Watcher):
             self._leave_out(arm)
             warn(f"a kernel failed, and is not used: {arm.runs.error}")
         elif arm in self._due:
-            if self._counts():
+            if self._counts(seconds):
                 self._samples.append(seconds)
             self._all.append(seconds)
             if len(self._samples) == self._rounds[self._round][0]:
@@ -134,9 +135,9 @@ class Contest(Watcher):
         """Seconds of the plan in use."""
         return self._used.seconds if self._used.times else self._spent.mean
 
-    def _counts(self) -> bool:
+    def _counts(self, seconds: float) -> bool:
         """Whether a sample does: not the first one after a change, nor those that the plan in use disturbs."""
-        rested = self._arm is self._used or time.perf_counter() - self._since >= self._rest
+        rested = self._arm is self._used or time.perf_counter() - seconds - self._since >= self._rest
         return rested and bool(self._all)
 
     def _turn(self, arm: _Arm) -> None:
@@ -156,7 +157,8 @@ class Contest(Watcher):
 
     def _can_pay(self, arm: _Arm) -> bool:
         slower = (self._rounds[self._round][0] + 1) * max(arm.ratio - 1.0, 0.0) * self._usual
-        price = 0.0 if arm is self._used else slower + _DISTURBED * self._rest
+        disturbed = max(_DISTURBED, 1.0 - 1.0 / arm.ratio) * self._rest
+        price = 0.0 if arm is self._used else slower + disturbed
         return self._lost + price <= _SHARE * self._spent.seconds
 
     def _leave_out(self, arm: _Arm) -> None:

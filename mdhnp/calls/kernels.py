@@ -53,9 +53,9 @@ def own(request: Request, why: str) -> Kernels | InParts:
     if not device.caps.fp64 and (double := [t for t in h.dtypes if t.char in "dD"]):
         raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
     largest = largest_array(device)
-    if largest is not None and _is_too_large(request):
-        return InParts(_parts(request, why, largest), maker(_outputs(h)))
-    return _best(request, why)
+    if largest is not None and _is_too_large(request) and (parts := _parts(request, why, largest)):
+        return InParts(parts, maker(_outputs(h)))
+    return _best(request, why)  # where nothing can be cut, an error will say what is too large
 
 
 def general(request: Request, why: str) -> Kernels | None:
@@ -125,7 +125,7 @@ def _best(request: Request, why: str) -> Kernels:
 
 
 def _parts(request: Request, why: str, largest: int) -> tuple[tuple[Kernels, Part], ...]:
-    """Cut a computation whose arrays are too large for the device; parts of the same sizes share a plan."""
+    """Cut a computation whose arrays are too large for the device, if it can be; parts of equal sizes share a plan."""
     found: dict[MdHom, Kernels] = {}
     parts = cut(request.mdhom, largest)
     for part in parts:

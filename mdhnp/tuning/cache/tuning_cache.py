@@ -258,7 +258,8 @@ class TuningCache:
         condition = "device = ifnull(?, device)"
         for row in self._database.read(lambda db: rows.select_times(db, condition, (device,))) or ():
             key, (plan, seconds) = rows.to_key(row), row[5:]
-            if key is not None and isinstance(plan, str) and isinstance(seconds, float) and seconds > 0:
+            is_time = isinstance(seconds, float) and 0.0 < seconds < math.inf
+            if key is not None and isinstance(plan, str) and is_time:
                 found.setdefault(key, {})[plan] = seconds
         return found
 

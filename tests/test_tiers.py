@@ -1,0 +1,276 @@
+"""Calls from the first one on: NumPy, then kernels that the helper process has built, wherever these are faster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiers import Differing, Failing, First, Kept, Promising, Slower, compilations, decide, own_helper
+
+import mdhnp
+from mdhnp import config
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
+from mdhnp.calls.store import forget
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.devices import device as use
+from mdhnp.runtime.programs import compiled
+from mdhnp.tuning import background
+from mdhnp.tuning.times import KERNELS, NUMPY, measured
+
+HERE = Path(__file__).parent
+A = np.arange(35 * 36, dtype=np.float32).reshape(35, 36) % 7
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
+    forget()
+    with config(host="auto", tuning="off"):
+        yield from own_helper(monkeypatch)
+    forget()
+
+
+def product() -> Leaf:
+    """Multiply, check, have all done that is to be done meanwhile, and give the plan that was in use."""
+    with observe() as seen:
+        np.testing.assert_array_equal(mdhnp.matmul(A, A.T), A @ A.T)
+    background.wait()
+    return seen[0][0]  # the others, if any, are of a comparison made in place
+
+
+def kinds(count: int) -> list[type[Leaf]]:
+    return [type(product()) for _ in range(count)]
+
+
+@pytest.mark.parametrize("tuning", ["off", "auto"])
+def test_numpy_computes_until_kernels_are_there(device: Device, tuning: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled in this process; what was measured is kept."""
+    decide(monkeypatch)
+    before, hosted = compiled(), mdhnp.host_counts().get("matmul", 0)
+    with config(tuning=tuning):
+        assert kinds(5) == [ByNumpy, ByNumpy, Kernels, Kernels, Kernels]
+        assert product().why == "measured: NumPy 2.0 µs, kernels 1.0 µs"
+        forget()
+        plan = product()
+    assert isinstance(plan, Kernels)
+    assert plan.why == "measured: kernels take 1.0 µs, NumPy 2.0 µs"
+    assert compiled() == before
+    assert mdhnp.host_counts()["matmul"] == hosted + 2
+    assert dict(measured(plan.mdhom, device)) == {NUMPY: 2e-6, KERNELS: 1e-6}
+
+
+def test_where_kernels_are_asked_for_this_process_compiles(device: Device) -> None:
+    before = compiled()
+    with config(host="never"):
+        assert isinstance(product(), Kernels)
+    assert compiled() == before + 1
+
+
+STAYING = [
+    (Promising, Kept, "measured: NumPy 1.0 µs, kernels 2.0 µs", 0),
+    (Slower, First, "kernels take 10.0 times as long as NumPy", 0),
+    (Differing, First, "the kernels' result differs from NumPy's", 0),
+    (Failing, First, "no better kernels: RuntimeError: the compiler has had enough", 1),
+]
+
+
+@pytest.mark.parametrize(("job", "contest", "why", "said"), STAYING, ids=[each[0].__name__ for each in STAYING])
+def test_numpy_stays_where_kernels_are_not_better(
+    device: Device, job: Any, contest: Any, why: str, said: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide(monkeypatch, job, contest)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert kinds(5) == [ByNumpy] * 5
+    assert product().why == why
+    assert f"because   {why}\n" in mdhnp.explain(mdhnp.matmul, A, A.T).summary
+    assert [w.category for w in caught] == [RuntimeWarning] * said
+
+
+@pytest.mark.parametrize("where", ["process", "thread"])
+def test_where_there_is_no_helper(device: Device, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without processes NumPy goes on, with a warning; without threads kernels are compiled in place."""
+    decide(monkeypatch)
+
+    def none(*_: Any, **__: Any) -> Any:
+        raise OSError("no more") if where == "process" else RuntimeError("can't start new thread")
+
+    owner, name = (subprocess, "Popen") if where == "process" else (threading.Thread, "start")
+    monkeypatch.setattr(owner, name, none)
+    if where == "process":
+        with pytest.warns(RuntimeWarning, match="keeps the plan it has, since a better one could not be made: no more"):
+            assert kinds(1) == [ByNumpy]
+        assert kinds(3) == [ByNumpy] * 3
+    else:
+        before = compiled()
+        assert kinds(4) == [ByNumpy, ByNumpy, Kernels, Kernels]
+        assert compiled() > before
+
+
+def test_threads_begin_at_once(device: Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every result is right, and one text is compiled, by the helper."""
+    decide(monkeypatch)
+    before, right = compiled(), A @ A.T
+    start, wrong = threading.Barrier(8), []
+
+    def work() -> None:
+        with use(device), config(host="auto", tuning="off"):
+            start.wait()
+            wrong.extend(n for n in range(50) if not np.array_equal(mdhnp.matmul(A, A.T), right))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    background.wait()
+    product()
+    assert isinstance(product(), Kernels)
+    assert wrong == []
+    assert compiled() == before
+    assert compilations() == len(list((tmp_path / "cache" / "binaries").glob("*.bin"))) > 0
+
+
+def test_deterministic_settings_start_nothing(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    decide(monkeypatch)
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 61, 61))
+    with config(tuning="off", host="never", specialise="always"), observe() as seen:
+        found = [mdhnp.matmul(a, b).tobytes() for _ in range(30)]
+    assert len(set(found)) == 1
+    assert len({id(plan) for plan, _ in seen}) == 1
+    assert background._helper._thread is None
+    assert background._helper._process is None
+
+
+# Other processes, each with what it prints at its end
+
+PROGRAM = """
+import json, sys, warnings
+import numpy as np
+import mdhnp
+A = np.arange(35 * 36, dtype=np.float32).reshape(35, 36) % 7
+def report(**more):
+    found = {"opencl": "pyopencl" in sys.modules, "hosted": mdhnp.host_counts(), **more}
+    if found["opencl"]:
+        from mdhnp.runtime.programs import compiled
+        found["compiled"] = compiled()
+    print(json.dumps(found))
+"""
+
+
+def program(code: str, **environment: str) -> subprocess.Popen[str]:
+    """Start a program under the default settings, which finds this test's cache folder."""
+    plain = {k: v for k, v in os.environ.items() if k not in ("MDHNP_HOST", "MDHNP_TUNING")}
+    path = os.pathsep.join([str(HERE.parent), str(HERE), *filter(None, sys.path)])
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + code],
+        env={**plain, "PYTHONPATH": path, "MDHNP_TUNING": "off", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def result(running: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = running.communicate(timeout=120)
+    assert (err, running.returncode) == ("", 0)
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_another_process_begins_with_kernels_and_compiles_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide(monkeypatch)
+    assert kinds(3)[-1] is Kernels
+    code = """
+from mdhnp.calls.before import load
+load()
+right = np.array_equal(mdhnp.matmul(A, A.T), A @ A.T)
+report(right=right)
+"""
+    found = result(program(code, MDHNP_DEVICE=device.runtime))
+    assert found == {"opencl": True, "hosted": {}, "compiled": 0, "right": True}
+
+
+def test_processes_that_begin_at_once_compile_once(device: Device, tmp_path: Path) -> None:
+    code = """
+import pytest
+from tiers import decide, own_helper
+from mdhnp.tuning import background
+patch = pytest.MonkeyPatch()
+helper = own_helper(patch)
+next(helper)
+decide(patch)
+right = []
+for _ in range(4):
+    right.append(bool(np.array_equal(mdhnp.matmul(A, A.T), A @ A.T)))
+    background.wait()
+report(right=all(right))
+next(helper, None)
+"""
+    running = [program(code, MDHNP_DEVICE=device.runtime) for _ in range(3)]
+    for each in running:
+        assert result(each) == {"opencl": True, "hosted": {"matmul": 2}, "compiled": 0, "right": True}
+    assert compilations() == len(list((tmp_path / "cache" / "binaries").glob("*.bin"))) > 0
+
+
+# Before OpenCL is loaded
+
+
+def test_small_calls_do_not_load_opencl() -> None:
+    code = """
+for _ in range(100):
+    mdhnp.matmul(A[:4], A[:4].T), mdhnp.einsum("ij,kj->ik", A[:4], A[:5]), mdhnp.dot(A[0], A[1])
+report()
+"""
+    assert result(program(code)) == {"opencl": False, "hosted": {"matmul": 100, "einsum": 100, "dot": 100}}
+
+
+@pytest.mark.parametrize("what", ["mdhnp.stencil(A, np.ones((2, 2), np.float32))", "least(A)"])
+def test_what_numpy_has_no_function_for_loads_opencl_at_once(what: str) -> None:
+    code = f"""
+least = mdhnp.md_hom(lambda x: x, {{"i": mdhnp.cc, "j": mdhnp.pw("min")}}, "A[i,j] -> B[i]")
+{what}
+report()
+"""
+    assert result(program(code)) == {"opencl": True, "hosted": {}, "compiled": 1}
+
+
+def test_without_devices_numpy_computes_and_one_warning_says_so(tmp_path: Path) -> None:
+    """A tuning cache is there, so that OpenCL is looked for at once."""
+    (tmp_path / "cache").mkdir(exist_ok=True)
+    (tmp_path / "cache" / "tuning-0.sqlite").touch()
+    code = """
+from mdhnp.tuning import background
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(5):
+        right = np.array_equal(mdhnp.matmul(A, A.T), A @ A.T)
+        background.wait()
+kernels = []
+for setting in ({"host": "never"}, {"specialise": "always"}):
+    with mdhnp.config(**setting):
+        try:
+            mdhnp.matmul(A, A.T)
+            kernels.append("computed")
+        except mdhnp.NoDeviceError as error:
+            kernels.append("nonsense" in str(error))
+report(right=right, said=[str(w.message)[:40] for w in caught], kernels=kernels)
+"""
+    found = result(program(code, MDHNP_DEVICE="nonsense"))
+    assert found["right"]
+    assert found["hosted"]["matmul"] == 5
+    assert found["said"] == ["NumPy computes all calls that it can, si"]
+    assert found["kernels"][0] is True

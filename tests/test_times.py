@@ -1,0 +1,185 @@
+"""What calls were measured to take: kept, shared, shipped, and made ahead of time by `prepare`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiers import own_helper
+from tuning_entries import key, script
+
+import mdhnp
+from mdhnp import config
+from mdhnp.calls import build
+from mdhnp.calls.observe import observe
+from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
+from mdhnp.calls.store import forget
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.programs import compiled
+from mdhnp.tuning import prepare as preparing
+from mdhnp.tuning import times
+from mdhnp.tuning.cache import TuningCache, cache
+from mdhnp.tuning.times import KERNELS, NUMPY, measured, remember
+
+A = np.arange(37 * 38, dtype=np.float32).reshape(37, 38) % 5
+SUM = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> B[i]").bind(A)
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(times, "_devices", {})
+    forget()
+    with config(host="auto", tuning="off"):
+        yield from own_helper(monkeypatch)
+    forget()
+
+
+def anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Know no more than another process would."""
+    monkeypatch.setattr(times, "_devices", {})
+    forget()
+
+
+def product() -> Leaf:
+    with observe() as seen:
+        np.testing.assert_array_equal(mdhnp.matmul(A, A.T), A @ A.T)
+    return seen[0][0]
+
+
+def test_times_are_kept_and_newer_ones_take_their_place(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert dict(measured(SUM, device)) == {}
+    remember(SUM, device, {KERNELS: 1e-3, NUMPY: 2e-3})
+    remember(SUM, device, {KERNELS: 3e-3})
+    for _ in range(2):
+        assert dict(measured(SUM, device)) == {KERNELS: 3e-3, NUMPY: 2e-3}
+        anew(monkeypatch)
+
+
+def test_another_process_finds_them() -> None:
+    cache().set_times(key(1, 2, 3), {KERNELS: 1e-3, NUMPY: 2e-3})
+    cache().set_times(key(4, 5, 6, device="b"), {KERNELS: 1e-3})
+    other = script("print(sorted(cache().times(sys.argv[1]).items()))", "this device")
+    assert other.communicate(timeout=60)[0].strip() == repr([(key(1, 2, 3), {KERNELS: 1e-3, NUMPY: 2e-3})])
+
+
+def test_exported_times_come_back_but_not_in_place_of_own_ones(tmp_path: Path) -> None:
+    for n in (1, 2):
+        cache().set_times(key(n), {KERNELS: n * 1e-3, NUMPY: 5e-3})
+    cache().export(tmp_path / "w.json")
+    other = TuningCache(tmp_path / "other.sqlite")
+    other.set_times(key(1), {KERNELS: 9e-3})
+    other.import_(tmp_path / "w.json")
+    assert other.times() == {key(1): {KERNELS: 9e-3}, key(2): {KERNELS: 2e-3, NUMPY: 5e-3}}
+
+
+BAD: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (lambda time: time.pop("key"), "key: not an object: missing"),
+    (lambda time: time.update(seconds=[1.0]), "seconds: not an object"),
+    (lambda time: time["seconds"].update(kernels="fast"), "seconds: kernels: not a number"),
+    (lambda time: time["seconds"].update(kernels=True), "seconds: kernels: not a number"),
+    (lambda time: time["seconds"].update(kernels=-1.0), "seconds: kernels: -1.0 is no time"),
+    (lambda time: time["seconds"].update(kernels=float("inf")), "seconds: kernels: inf is no time"),
+]
+
+
+@pytest.mark.parametrize(("change", "complaint"), BAD)
+def test_one_bad_time_keeps_a_file_out(
+    change: Callable[[dict[str, Any]], object], complaint: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "w.json"
+    for n in (1, 2, 3):
+        cache().set_times(key(n), {KERNELS: 1e-3})
+    cache().export(file)
+    content = json.loads(file.read_text())
+    change(content["times"][1])
+    file.write_text(json.dumps(content))
+    other = TuningCache(tmp_path / "other.sqlite")
+    with pytest.raises(ValueError, match=r"w\.json: time 1: ") as caught:
+        other.import_(file)
+    assert complaint in str(caught.value)
+    assert other.times() == {}
+
+
+@pytest.mark.parametrize("damage", ["'fast'", "-1.0", "0", "9e999", "x'00'"])
+def test_damaged_rows_count_as_absent(damage: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(SUM, device, {KERNELS: 1e-3, NUMPY: 2e-3})
+    cache().close()
+    with closing(sqlite3.connect(cache().path)) as db, db:
+        db.execute("PRAGMA ignore_check_constraints = 1")
+        db.execute(f"UPDATE times SET seconds = {damage} WHERE plan = ?", (KERNELS,))
+    anew(monkeypatch)
+    assert dict(measured(SUM, device)) == {NUMPY: 2e-3}
+
+
+KNOWN: list[tuple[dict[str, float], type[Leaf], str]] = [
+    ({KERNELS: 1e-6, NUMPY: 2e-6}, Kernels, "measured: kernels take 1.0 µs, NumPy 2.0 µs"),
+    ({KERNELS: 2e-6, NUMPY: 1e-6}, ByNumpy, "measured: kernels take 2.0 µs, NumPy 1.0 µs"),
+    ({KERNELS: 1e-6, NUMPY: 1e-6}, ByNumpy, "measured: kernels take 1.0 µs, NumPy 1.0 µs"),
+    ({KERNELS: 1e-6, "numpy 0.1": 2e-6}, ByNumpy, "no kernel was built for it yet"),
+    ({KERNELS: 1e-6}, ByNumpy, "no kernel was built for it yet"),
+]
+
+
+@pytest.mark.parametrize(("known", "kind", "why"), KNOWN)
+def test_first_calls_begin_with_what_is_known_to_be_faster(
+    device: Device, known: dict[str, float], kind: type[Leaf], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "compare", lambda *_: None)
+    (ready,) = mdhnp.prepare(mdhnp.matmul, A, A.T)  # so that there is nothing to compile
+    remember(ready.mdhom, device, known)
+    anew(monkeypatch)
+    before = compiled()
+    plan = product()
+    assert (type(plan), plan.why) == (kind, why)
+    assert compiled() == before
+
+
+@pytest.mark.parametrize(
+    ("faked", "faster", "kind"), [((1e-6, 2e-6), "kernels", Kernels), ((2e-6, 1e-6), "NumPy", ByNumpy)]
+)
+def test_prepare_measures_and_later_calls_begin_with_the_faster(
+    device: Device, faked: tuple[float, float], faster: str, kind: type[Leaf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "compare", lambda *arguments: build.compare(*arguments) and faked)
+    (ready,) = mdhnp.prepare(mdhnp.matmul, A, A.T)
+    assert (ready.device, ready.seconds, ready.numpy_seconds) == (device, *faked)
+    assert str(ready).endswith(f"{faster} on {device.name}")
+    assert dict(measured(ready.mdhom, device)) == {KERNELS: faked[0], NUMPY: faked[1]}
+    anew(monkeypatch)
+    before = compiled()
+    assert type(product()) is kind
+    assert compiled() == before
+    assert f", measured {faked[0] * 1e6:.1f} µs" in mdhnp.explain(mdhnp.matmul, A, A.T).summary
+
+
+def test_prepare_where_numpy_has_no_function(device: Device) -> None:
+    least = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("min")}, "A[i,j] -> B[i]")
+    for call in ((least, A), (mdhnp.stencil, A, np.ones((2, 2), np.float32))):
+        (ready,) = mdhnp.prepare(*call)
+        assert (ready.seconds, ready.numpy_seconds) == (None, None)
+        assert str(ready).endswith(f": kernels on {device.name}")
+    assert cache().times() == {}
+    before = compiled()
+    with config(specialise="always"):
+        np.testing.assert_array_equal(least(A), A.min(1))
+    assert compiled() == before
+
+
+def test_prepare_says_where_kernels_are_wrong(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_close", lambda *_: False)
+    with pytest.raises(RuntimeError, match=r"prepare: .*the kernels' result differs from NumPy's"):
+        mdhnp.prepare(mdhnp.matmul, A, A.T)
+    assert cache().times() == {}
+
+
+def test_prepare_of_several_computations(device: Device) -> None:
+    ready = mdhnp.prepare(lambda: [mdhnp.matmul(A, A.T), mdhnp.dot(A[0], A[1]), mdhnp.matmul(A, A.T)])
+    assert len(ready) == len(cache().times()) == 2
+    assert mdhnp.prepare(mdhnp.matmul, A[:0], A.T) == ()
