@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,12 @@ FAST, SLOW = 1e-6, 2e-6
 def note_compilations() -> None:
     """Leave the number of texts that this process has compiled where tests look for it."""
     (cache_folder() / f"{os.getpid()}.compiled").write_text(str(compiled()))
+
+
+def binaries() -> list[Path]:
+    """Compiled texts on disk; beside them lie records of programs, which hold JSON."""
+    files = (cache_folder() / "binaries").glob("*.bin")
+    return [file for file in files if b'{"found": ' not in file.read_bytes()[:100]]
 
 
 def compilations() -> int:

@@ -100,13 +100,13 @@ def _as_measured(request: Request, function: NumpyFunction, times: dict[Device, 
     device = min(times, key=lambda each: times[each][KERNELS])
     one, ours, numpys = replace(request, devices=(device,)), times[device][KERNELS], times[device][NUMPY]
     why = f"measured: NumPy {numpys * 1e6:.1f} µs, kernels {ours * 1e6:.1f} µs"
+    if ours < numpys:
+        with suppress(NoDeviceError):  # a runtime that did not survive a fork
+            if (plan := kernels.ready(one, why)) is not None:
+                return Made(plan, tuner(one, plan))
     host = ByNumpy.of(one, why, function)
-    if numpys <= ours:
-        return Made(host, tuner(one, host))
-    with suppress(NoDeviceError):  # a runtime that did not survive a fork
-        if (plan := kernels.ready(one, why)) is not None:
-            return Made(plan, tuner(one, plan))
-    return Made(host, builder(one, 0.0))  # they were compiled once, and are known to pay
+    # Kernels that are known to pay are made at once where they are not on disk.
+    return Made(host, builder(one, 0.0) if ours < numpys else tuner(one, host))
 
 
 def _placed(request: Request) -> Request:

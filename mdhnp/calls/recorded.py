@@ -58,7 +58,7 @@ def read(h: MdHom, device: Device) -> tuple[list[Found], Program] | None:
 
 def _program(fields: dict[str, list[dict[str, object]]]) -> Program:
     kernels = tuple(
-        Kernel(k["name"], k["global_size"], k["local_size"], tuple(Argument(**a) for a in k["arguments"]))  # type: ignore[arg-type, attr-defined]
+        Kernel(k["name"], k["global_size"], k["local_size"], tuple(Argument(*a) for a in k["arguments"]))  # type: ignore[arg-type, attr-defined]
         for k in fields["kernels"]
     )
     return Program(fields["source"], kernels, tuple(fields["temporaries"]), tuple(fields["sizes"]))  # type: ignore[arg-type]

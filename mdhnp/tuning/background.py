@@ -136,19 +136,20 @@ class _Helper:
                 if not self._ending:
                     with suppress(RuntimeWarning):  # an error under -W error, which must not end this thread
                         failed(str(error))
-        self._close()
 
     def _next(self) -> _Task | None:
-        """Wait for a task; None when there was none for long, or the program ends."""
+        """Wait for a task; None when there was none for long, or the program ends: then the process has ended."""
         with self._changed:
             self._at_work = False
             self._changed.notify_all()
-            if self._ending or not self._changed.wait_for(lambda: self._tasks or self._ending, _IDLE) or self._ending:
-                self._thread = None
-                return None
-            urgent = (n for n, (job, _, _) in enumerate(self._tasks) if job is None or job.urgent)
-            self._at_work = True
-            return self._tasks.pop(next(urgent, 0))
+            self._changed.wait_for(lambda: self._tasks or self._ending, _IDLE)
+            if self._tasks and not self._ending:
+                urgent = (n for n, (job, _, _) in enumerate(self._tasks) if job is None or job.urgent)
+                self._at_work = True
+                return self._tasks.pop(next(urgent, 0))
+            self._close()  # before another thread begins, and starts another process
+            self._thread = None
+            return None
 
     def _answer(self, job: Job) -> Any:
         if self._pipe is None:
@@ -179,6 +180,7 @@ class _Helper:
             self._process, self._pipe = start(*self.serve, None)
 
     def _close(self) -> None:
+        """End the process, whatever it is doing."""
         with self._changed:
             process, pipe = self._process, self._pipe
             self._process = self._pipe = None
