@@ -222,7 +222,7 @@ def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
         with pytest.warns(RuntimeWarning, match=said) as caught:
             np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
             background.wait()
-        assert len(caught) == 1
+        assert sum(said in str(w.message) for w in caught) == 1  # others may be of other threads
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for _ in range(3):
