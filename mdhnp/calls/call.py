@@ -122,14 +122,15 @@ def _planned(
     found = []
     for step in steps:
         view = step.mdhom.outputs[0]
-        request = Request(routine.name, step.mdhom, tuple(layouts[p] for p in step.inputs), devices, mode)
+        request = Request(routine.name, step.mdhom, tuple([layouts[p] for p in step.inputs]), devices, mode)
         made = None if devices else before.before(request)
         if made is None:
             from mdhnp.calls.make import make
 
             made = make(replace(request, devices=devices or before.load()))
         found.append(made)
-        layouts.append(Layout(view.shape, tuple(view.dtype.itemsize * s for s in view.strides), view.dtype.itemsize))
+        size = view.dtype.itemsize
+        layouts.append(Layout(view.shape, tuple([size * s for s in view.strides]), size))
     if len(found) == 1:
         return found[0]
     entries = [(step.inputs, Entry(made, None, tuple)) for step, made in zip(steps, found, strict=True)]

@@ -122,7 +122,7 @@ def roughly(function: NumpyFunction, h: MdHom) -> float:
     result = h.outputs[0].dtype
     multiplied = function.multiplied * _BLAS.get(result.char, 1)
     cores = _CORES if multiplied > _THREADED else 1
-    read = sum(prod(v.shape) * v.dtype.itemsize for v in (*h.inputs, *h.outputs))
+    read = sum([prod(v.shape) * v.dtype.itemsize for v in (*h.inputs, *h.outputs)])
     points = function.walked * _POINT * _SLOW.get(result.char, 1) + function.copied * _COPIED
     return _CALL + max(multiplied * _MULTIPLY / cores, read * _BYTE) + points
 
@@ -143,7 +143,8 @@ def _einsum(text: str, operands: int) -> Callable[..., Any]:
 def _pair(h: MdHom, text: str, terms: Sequence[str], output: str, elements: int) -> NumpyFunction:
     """Give the function of two operands, what one of them has alone having been summed."""
     kept = [_kept(terms[0], terms[1], output), _kept(terms[1], terms[0], output)]
-    extents = {n: size for v, term in zip(h.inputs, terms, strict=True) for n, size in zip(term, v.shape, strict=True)}
+    (a, b), (first, second) = h.inputs, terms
+    extents = dict(zip(first + second, a.shape + b.shape, strict=True))
     alone = [prod(v.shape) if len(k) < len(set(t)) else 0 for v, t, k in zip(h.inputs, terms, kept, strict=True)]
     result = h.outputs[0].dtype
     if sum(alone) and result.char == "e":  # else rounded twice
@@ -180,8 +181,6 @@ def _pair(h: MdHom, text: str, terms: Sequence[str], output: str, elements: int)
 
 def _kept(term: str, other: str, output: str) -> str:
     """Give the labels of an operand that the other one or the output has, too, each once."""
-    if len(set(term)) == len(term) and all(n in output or n in other for n in term):
-        return term
     return "".join(dict.fromkeys([n for n in term if n in output or n in other]))
 
 
@@ -271,7 +270,7 @@ def _converting(
 ) -> Callable[[Any, Any], Any]:
     """Let a product compute in the result's type, or in float32 for float16."""
     inner = np.dtype(np.float32) if result.char == "e" else result
-    if all(t == inner for t in given):
+    if all([t == inner for t in given]):
         return compute
     if inner == result:
         return lambda a, b: compute(a.astype(inner, copy=False), b.astype(inner, copy=False))

@@ -175,7 +175,7 @@ def _operand(
 
 
 def _row(last: _Labels, strides: _Strides, extents: _Extents) -> int:
-    return max((min(extents[n], _ROW) * (2 if strides[n] == 1 else 1) for n in last), default=0)
+    return max([min(extents[n], _ROW) * (2 if strides[n] == 1 else 1) for n in last], default=0)
 
 
 def _chain(steps: Sequence[_Function]) -> _Function | None:
