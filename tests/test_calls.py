@@ -21,11 +21,9 @@ from mdhnp.calls import Described, Routine, call, improve, kernels
 from mdhnp.calls import make as making
 from mdhnp.calls import observe as observing
 from mdhnp.calls import store as storing
-from mdhnp.calls.entry import Entry, Made
+from mdhnp.calls.entry import Made
 from mdhnp.calls.observe import observe
-from mdhnp.calls.plans import Plan
 from mdhnp.calls.request import Request
-from mdhnp.calls.spending import Spending
 from mdhnp.calls.store import entries, forget, store
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError
@@ -252,28 +250,6 @@ def test_warnings_are_about_the_user_s_line(device: Device, at_once: None, monke
         with mdhnp.config(specialise="auto", tuning="off"), pytest.warns(RuntimeWarning) as caught:
             call_it()
         assert {w.filename for w in caught} == {__file__}
-
-
-def test_one_caller_improves_while_others_go_on() -> None:
-    """Calls that come meanwhile run the old plan, and do not look for a better one as well."""
-
-    class Constant:
-        def __init__(self, value: int) -> None:
-            self.results = (np.full(2, value),)
-
-        def run(self, arrays: Any) -> Any:
-            return self.results
-
-    asked: list[Plan] = []
-
-    def better(entry: Entry, plan: Plan, _: Any) -> None:
-        asked.append(plan)
-        assert [entry.run(()).tolist() for _ in range(3)] == [[1, 1]] * 3
-        entry.put(Constant(2))
-
-    entry = Entry(Made(Constant(1), Spending(0.0, better)), None, None)
-    assert [entry.run(()).tolist() for _ in range(3)] == [[1, 1], [2, 2], [2, 2]]
-    assert len(asked) == 1
 
 
 def test_ctrl_c_while_better_kernels_are_ordered_puts_it_off(

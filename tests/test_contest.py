@@ -188,6 +188,23 @@ def test_it_acts_once_in_the_call_in_which_the_sum_reaches_the_price(price: floa
     assert (plan, spent.calls, round(spent.seconds, 3)) == (entry.plan, calls, round(0.3 * calls, 3))
 
 
+def test_one_caller_improves_while_others_go_on() -> None:
+    """Calls that come meanwhile run the old plan, and do not look for a better one as well."""
+    first, second = Fake(1.0), Fake(1.0)
+    ran: list[Plan] = []
+
+    def better(entry: Entry, plan: Plan, _: Spent) -> None:
+        for _each in range(3):
+            entry.run(())
+            ran.append(entry.plan)
+        entry.put(second)
+
+    entry = Entry(Made(first, Spending(0.0, better)), None, None)
+    entry.run(())
+    assert ran == [first] * 3
+    assert entry.plan is second
+
+
 def test_many_threads_reach_a_price_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entering, "time", SimpleNamespace(perf_counter=iter(range(10**9)).__next__))
     acts: list[Any] = []

@@ -4,7 +4,6 @@ Takes what is called with which arguments, and the operands as the user gave the
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -89,11 +88,14 @@ def _first(
     entry, epoch = store.recall(key)
     if entry is None:
         try:
-            entry, kept = _made(what, arrays, devices, mode)
+            made = _made(what, arrays, devices, mode)
         except NoDoublePrecision as error:
             if by_numpy is None:
                 raise
             return fallback(routine.name, str(error), by_numpy)
+        if made is None:  # OpenCL is loaded now: later calls will ask for an entry with devices
+            return _first(what, operands, dtypes, numpy, owner)
+        entry, kept = made
         if not kept:
             return entry.run(arrays)
     return store.keep(key, entry, epoch, owner).run(arrays)
@@ -101,8 +103,8 @@ def _first(
 
 def _made(
     what: tuple[Any, ...], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
-) -> tuple[Entry, bool]:
-    """Describe and plan a call."""
+) -> tuple[Entry, bool] | None:
+    """Describe and plan a call; None where that takes OpenCL, which was loaded for it."""
     routine: Routine = what[0]
     described = routine.describe(arrays, *what[1:])
     if not isinstance(described, Described):
@@ -111,24 +113,29 @@ def _made(
     whole = described.mdhom
     steps = whole if isinstance(whole, tuple) else (Step(whole, tuple(range(len(inputs)))),)
     made = _planned(routine, least_work(steps, len(inputs)), inputs, devices, mode)
+    if made is None:
+        return None
     return Entry(made, described.take, described.give), made.kept
 
 
 def _planned(
     routine: Routine, steps: Sequence[Step], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
-) -> Made:
-    """Make the plans of all steps."""
+) -> Made | None:
+    """Make the plans of all steps; None where that takes OpenCL, which was loaded for it."""
     layouts = [Layout.of(a) for a in arrays]
     found = []
     for step in steps:
         view = step.mdhom.outputs[0]
         request = Request(routine.name, step.mdhom, tuple([layouts[p] for p in step.inputs]), devices, mode)
-        made = None if devices else before.before(request)
-        if made is None:
+        if devices:
             from mdhnp.calls.make import make
 
-            made = make(replace(request, devices=devices or before.load()))
-        found.append(made)
+            found.append(make(request))
+        elif (made := before.before(request)) is not None:
+            found.append(made)
+        else:
+            before.load()
+            return None
         size = view.dtype.itemsize
         layouts.append(Layout(view.shape, tuple([size * s for s in view.strides]), size))
     if len(found) == 1:
