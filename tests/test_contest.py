@@ -148,8 +148,10 @@ def test_a_candidate_that_fails_is_left_out_and_its_calls_have_results() -> None
     )
     entry = Entry(Made(contest.plan, contest), None, None)
     with pytest.warns(RuntimeWarning, match="a kernel failed, and is not used: out of resources") as caught:
-        for _ in range(500):
+        for _ in range(100_000):  # real ones, of which noise decides how many are needed
             assert entry.run(()).tolist() == [0.0]
+            if settled:
+                break
     assert len(caught) == 1
     assert len(settled) == 1
     assert settled[0] is not plans[1]

@@ -241,7 +241,9 @@ least = mdhnp.md_hom(lambda x: x, {{"i": mdhnp.cc, "j": mdhnp.pw("min")}}, "A[i,
 {what}
 report()
 """
-    assert result(program(code)) == {"opencl": True, "hosted": {}, "compiled": 1}
+    found = result(program(code))
+    assert found.pop("compiled") >= 1  # more, where several devices are compared
+    assert found == {"opencl": True, "hosted": {}}
 
 
 def test_the_call_that_loads_opencl_is_found_again() -> None:
