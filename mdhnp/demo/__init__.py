@@ -36,8 +36,8 @@ def run(save: Path | None = None) -> int:
         console = Console(width=120)
     console.print(machine(default_device()))
     rows = []
-    # A call that stops to be tuned would not be timed by turns with its peer.
-    with console.status("") as status, config(tuning="off", host="never"):
+    # A search beside them would disturb the times.
+    with console.status("") as status, config(tuning="off"):
         for case in all_cases():
             status.update(f"{case.call} on {case.data}")
             rows.append(measure(case))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import mdhnp
+from mdhnp.calls.plans import ByNumpy, Leaf
 
 __all__ = ["Case", "Measured", "largest_error", "measure"]
 
@@ -101,7 +102,11 @@ def measure(case: Case, count: int | None = None) -> Measured:
         pairs.append((_seconds(case.ours), _seconds(case.peer)))
         if count is None and len(pairs) >= _FEWEST_PAIRS and time.perf_counter() - begin > _SECONDS_A_CASE:
             break
-    return Measured(case, tuple(pairs), error, tuple(short(p.mdhom) for p in launches), result)
+    return Measured(case, tuple(pairs), error, tuple(map(_what, launches)), result)
+
+
+def _what(plan: Leaf) -> str:
+    return short(plan.mdhom) + (", by NumPy" if isinstance(plan, ByNumpy) else "")
 
 
 def _seconds(function: Callable[[], Any]) -> float:

@@ -110,9 +110,10 @@ def _product(
     r, c, s, copy_a, copy_b = best[1]
     if not _placed(r, c, long):
         batch = sorted(batch, key=lambda n: -in_a[n])
-    left_of = _operand(a, in_a, batch, r, s, extents, copy_a)
-    right_of = _operand(b, in_b, batch, s, c, extents, copy_b)
-    compute = _multiplied(left_of, right_of, batch, r, c, long, tuple([extents[n] for n in output]), extents)
+    left_of = _operand(a, in_a, batch, r, s, s, extents, copy_a)
+    right_of = _operand(b, in_b, batch, s, c, s, extents, copy_b)
+    groups = [g for g in (r, c) if g] if s and not batch else [r, c]  # a product with a vector has an axis less
+    compute = _multiplied(left_of, right_of, batch, r, c, groups, long, tuple([extents[n] for n in output]), extents)
     turned = shape[0] * shape[2] * shape[3] if s and c and in_b[s[-1]] == 1 and not copy_b else 0
     return Product(compute, shape[0], shape[1], shape[2], shape[3], best[0], turned)
 
@@ -150,17 +151,19 @@ def _placed(rows: _Labels, columns: _Labels, long: _Labels) -> bool:
 
 
 def _operand(
-    layout: Layout, strides: _Strides, batch: _Labels, first: _Labels, second: _Labels, extents: _Extents, copy: bool
-) -> _Function | None:
-    """Give what makes a stack of matrices of an operand; None where it is one."""
+    layout: Layout, strides: _Strides, batch: _Labels, first: _Labels, second: _Labels, sums: _Labels,
+    extents: _Extents, copy: bool,
+) -> _Function | None:  # fmt: skip
+    """Give what makes a stack of matrices of an operand, or a vector where it is no more; None where it is that."""
     # A copy goes fast along long rows of neighbours, whichever of the matrix's axes they are.
-    turn = copy and _row(first[-1:], strides, extents) > _row(second[-1:], strides, extents)
+    flat = not batch and bool(sums) and not (first and second)
+    turn = not flat and copy and _row(first[-1:], strides, extents) > _row(second[-1:], strides, extents)
     order = [*batch, *second, *first] if turn else [*batch, *first, *second]
     labels = layout.labels
     axes = tuple([labels.index(n) for n in order] + [i for i, n in enumerate(labels) if n not in strides])
-    groups = (second, first) if turn else (first, second)
+    groups = [[*first, *second]] if flat else [second, first] if turn else [first, second]
     wanted = (*[extents[n] for n in batch], *[prod([extents[n] for n in g]) for g in groups])
-    reshaped = len(axes) != len(wanted) or len(first) != 1
+    reshaped = len(axes) != len(wanted) or len(groups[0]) != 1
     still = axes == tuple(range(len(axes)))
     steps: list[_Function] = []
     if not still:
@@ -196,12 +199,11 @@ def _chain(steps: Sequence[_Function]) -> _Function | None:
 
 
 def _multiplied(
-    left: _Function | None, right: _Function | None, batch: _Labels, rows: _Labels, columns: _Labels, long: _Labels,
-    shape: tuple[int, ...], extents: _Extents,
+    left: _Function | None, right: _Function | None, batch: _Labels, rows: _Labels, columns: _Labels,
+    groups: Sequence[_Labels], long: _Labels, shape: tuple[int, ...], extents: _Extents,
 ) -> Callable[[Any, Any], Any]:  # fmt: skip
-    """Give the function of both operands; `shape` is the result's."""
-    stack = tuple([extents[n] for n in batch])
-    made = (*stack, *[prod([extents[n] for n in g]) for g in (rows, columns)])
+    """Give the function of both operands; `shape` is the result's, `groups` are the axes of their product."""
+    made = (*[extents[n] for n in batch], *[prod([extents[n] for n in g]) for g in groups])
     order = [*batch, *rows, *columns]
     if batch and order != long and _placed(rows, columns, long):
         return _in_place(left, right, batch, rows, columns, long, shape, made, extents)
@@ -212,11 +214,6 @@ def _multiplied(
 
         def finish(product: Any) -> Any:
             return np.ascontiguousarray(product.reshape(apart).transpose(axes)).reshape(shape)
-
-    elif not shape:
-
-        def finish(product: Any) -> Any:
-            return product[0, 0]
 
     elif shape != made:
 
