@@ -24,7 +24,8 @@ TEXTS = [
     "abc,bd->acd", "abc,bd->adc", "adc,acd->ad", "cad,a->dc", "bca,c->ab", "abc,c->ab", "abc,ab->c", "abc,ac->b",
     "ab,ab->ab", "ab,ba->ba", "abc,b->cab", "a,bcd->dabc", "abcd,db->cbad", "ab,->ab", ",->", "ab,c->a", "ab,cd->",
     "abe,cb->ac", "abd,ce->", "aab,bc->ac", "aab,bbc->", "aa,aa->a", "abb,bcc->acb", "aac,cd->da",
-    "au,ub->ab", "au,bu->ba", "u,ub->b", "au,u->a", "dau,dub->dab", "ubv,bvc->uc", "aub,bvc->avcu", "ua,av->uv", "uab,ubv->vau", "u,v->vu",
+    "au,ub->ab", "au,bu->ba", "u,ub->b", "au,u->a", "dau,dub->dab",
+    "ubv,bvc->uc", "aub,bvc->avcu", "ua,av->uv", "uab,ubv->vau", "u,v->vu",
     "abc->cab", "abc->b", "abc->ca", "aab->ba", "aa->", "abc->", "aabb->ab", "u->", "abuc->cub", "ab->ab",
 ]  # fmt: skip
 DTYPES = [np.dtype(t) for t in ("?", "i1", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16")]
