@@ -51,13 +51,19 @@ class Spending(Watcher):
     def __init__(self, price: float, act: Callable[[Entry, Plan, Spent], None]) -> None:
         super().__init__()
         self._price, self._act = price, act
-        self._spent = Spent()
+        self._spent, self._acted = Spent(), False
+
+    def saw(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        """Count a call, without a lock: of several at once one may be left out."""
+        self._spent.add(seconds)
+        if self._spent.seconds >= self._price:
+            super().saw(entry, plan, seconds)
 
     def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
-        """Count a call."""
-        self._spent.add(seconds)
-        if self._spent.seconds < self._price:
+        """Act, unless another thread's call has."""
+        if self._acted:
             return
+        self._acted = True
         entry.put(plan)
         try:
             self._act(entry, plan, self._spent)
