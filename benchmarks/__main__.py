@@ -18,8 +18,10 @@ def main() -> None:
     others = commands.add_parser("others", help="sizes, types and contractions for which no schedule ships")
     cold = commands.add_parser("cold", help="import and first call of new processes")
     first = commands.add_parser("first", help="first calls of random einsums in new processes, against NumPy")
+    incalls = commands.add_parser("incalls", help="tuning in the caller's own calls against a search apart")
     steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
+    incalls.add_argument("--case", nargs="+", metavar="NAME", required=True, help="of those of cpu")
     for command in (cpu, gpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
     for command in (cpu, gpu):
@@ -28,10 +30,11 @@ def main() -> None:
     cpu.add_argument(
         "--patience", type=float, default=20, help="seconds to wait, for each peer, while others use the machine"
     )
-    others.add_argument("--device", metavar="SPEC", default="cpu")
+    for command in (others, incalls):
+        command.add_argument("--device", metavar="SPEC", default="cpu")
     for command in (shapes, cold, first, steady):
         command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
-    for command in (shapes, cold, first, steady, others):
+    for command in (shapes, cold, first, steady, others, incalls):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
@@ -47,6 +50,10 @@ def main() -> None:
     as_they_are = {"shapes": _shapes, "cold": _cold, "first": _first, "random": _random}
     if given.command in as_they_are:
         as_they_are[given.command](given.device, given.markdown)
+        return
+
+    if given.command == "incalls":
+        _incalls(given.case, given.device, given.markdown)
         return
 
     from mdhnp import config
@@ -119,6 +126,12 @@ def _random(specs: list[str], markdown: Path | None) -> None:
     from benchmarks import einsums
 
     _show("random", einsums.STEADY, *einsums.steady(specs), markdown)
+
+
+def _incalls(names: list[str], spec: str, markdown: Path | None) -> None:
+    from benchmarks import incalls
+
+    _show("incalls", incalls.CAPTION, *incalls.table(names, spec), markdown)
 
 
 def _others(spec: str, markdown: Path | None) -> None:

@@ -5,6 +5,8 @@ cache may know kernels that are faster. A program that makes few calls never loa
 that loads OpenCL.
 """
 
+import os
+from contextlib import suppress
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from mdhnp.calls.entry import Entry, Made, Watcher
 from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.calls.request import Request
 from mdhnp.placement.numpys import numpy_function, roughly
+from mdhnp.runtime.forks import unforked
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -54,8 +57,12 @@ def before(request: Request) -> Made | None:
     if mode.host == "never" or mode.specialise == "always" or mode.tuning == "full" or 0 in request.mdhom.extents:
         return None
     function = numpy_function(request.mdhom)
-    if function is None or roughly(function, request.mdhom) > _HEAVY:
+    if function is None:
         return None
+    if roughly(function, request.mdhom) > _HEAVY:
+        with suppress(RuntimeError):  # there is no device
+            load()
+            return None
     plan = ByNumpy.of(request, "OpenCL is not loaded yet", function)
     return Made(plan, _loading())
 
@@ -77,10 +84,11 @@ def load() -> "tuple[Device, ...]":
     NoDeviceError
         If there is no device, or none that ``MDHNP_DEVICE`` names.
     """
-    from mdhnp.calls import make  # noqa: F401 (so that the next call need not)
-    from mdhnp.runtime.devices import candidates
+    with unforked():  # a child would find modules locked by a thread that it does not have
+        from mdhnp.calls import make  # noqa: F401 (so that the next call need not)
+        from mdhnp.runtime.devices import candidates
 
-    found = candidates()
+        found = candidates()
     _loaded.append(True)
     return found
 
@@ -100,3 +108,6 @@ def _loading() -> _Loading:
 
 
 _loaded: list[bool] = []
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loading.cache_clear)  # the thread that loads is not here

@@ -23,7 +23,7 @@ from mdhnp.placement.choice import choose
 from mdhnp.placement.numpys import numpy_function
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.programs import build, load
+from mdhnp.runtime.programs import build, compiled, load
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning.lookup import Found
@@ -58,8 +58,8 @@ class Built:
         Text and binary of all programs.
     ratio : float
         Their time relative to that of the plan in use, as far as is known; 1 where it is not.
-    price : float
-        Seconds of a processor that it took to compile them.
+    price : float or None
+        Seconds of a processor that it took to compile them; None where nothing was compiled.
     """
 
     device: str
@@ -67,7 +67,7 @@ class Built:
     program: Program | None
     binaries: tuple[tuple[str, bytes], ...]
     ratio: float
-    price: float
+    price: float | None
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ class Build:
         if isinstance(best, Hopeless):
             return best
         request = Request("", self.mdhom, self.layouts, (best,), config.mode)
-        begin = time.process_time()
+        begin, before = time.process_time(), compiled()
         plan = kernels.own(request, "")
-        price = time.process_time() - begin
+        price = time.process_time() - begin if compiled() > before else None  # others have compiled it
         compared = None if self.usual is None else compare(plan, request)
         if isinstance(compared, str):
             return Hopeless(compared)
@@ -127,7 +127,7 @@ class Build:
         return best.device
 
 
-def pack(plan: Kernels | InParts, device: Device, ratio: float, price: float = 0.0) -> Built:
+def pack(plan: Kernels | InParts, device: Device, ratio: float, price: float | None = None) -> Built:
     """Give what another process needs to run these kernels."""
     each = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
     texts = sorted({one.program.source for one in each})

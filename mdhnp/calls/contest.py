@@ -40,14 +40,14 @@ class _Guarded:
 
     def __init__(self, plan: Plan, instead: Plan) -> None:
         self._plan, self._instead = plan, instead
-        self.error: Exception | None = None
+        self.error = ""
 
     def run(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        if self.error is None:
+        if not self.error:
             try:
                 return self._plan.run(arrays)
-            except Exception as error:
-                self.error = error
+            except (RuntimeError, MemoryError) as error:  # not what a signal handler raises
+                self.error = str(error) or type(error).__name__  # the error itself would hold the arrays
         return self._instead.run(arrays)
 
 
@@ -77,7 +77,7 @@ class Contest(Watcher):
     rest : float
         Seconds for which calls of the plan in use disturb those after them.
     settle : callable
-        Takes the entry, the plan that is to go on, and the seconds of each plan that was in at the end.
+        Takes the entry, the plan that is to go on, and the seconds of each plan that was timed.
     """
 
     def __init__(
@@ -96,6 +96,7 @@ class Contest(Watcher):
         self._rounds = _ROUNDS[-1:] if rest else _ROUNDS
         self._lost, self._round = 0.0, 0
         self._due = [self._used, *self._others]  # in this round
+        self._out: list[_Arm] = []
         self._arm, self._all, self._samples, self._since = self._used, list[float](), list[float](), time.perf_counter()
 
     @property
@@ -111,7 +112,7 @@ class Contest(Watcher):
             return
         if arm is not self._used:
             self._lost += max(seconds - self._usual, 0.0)
-        if isinstance(arm.runs, _Guarded) and arm.runs.error is not None:
+        if isinstance(arm.runs, _Guarded) and arm.runs.error:
             self._leave_out(arm)
             warn(f"a kernel failed, and is not used: {arm.runs.error}")
         elif arm in self._due:
@@ -127,6 +128,7 @@ class Contest(Watcher):
             else:  # the surplus is gone: next time all of the turn must fit into it
                 arm.ratio = max(arm.ratio, median(self._all) / self._usual)
                 if arm.ratio > _ROUNDS[0][1] / (1 - _DISTURBED * bool(self._rest)):
+                    arm.times = self._all
                     self._leave_out(arm)
         self._next(entry)
 
@@ -148,7 +150,8 @@ class Contest(Watcher):
         if not self._due and self._ends():
             best = min((self._used, *self._others), key=lambda arm: arm.seconds)
             won = best if self._used.seconds > _MARGIN * best.seconds else self._used
-            self._settle(entry, won.plan, [(arm.plan, arm.seconds) for arm in (self._used, *self._others)])
+            timed = [arm for arm in (self._used, *self._others, *self._out) if arm.times]
+            self._settle(entry, won.plan, [(arm.plan, arm.seconds) for arm in timed])
             return
         arm = self._due[0] if self._can_pay(self._due[0]) else self._used
         if arm is not self._arm:
@@ -163,6 +166,7 @@ class Contest(Watcher):
 
     def _leave_out(self, arm: _Arm) -> None:
         self._others.remove(arm)
+        self._out.append(arm)
         self._due = [each for each in self._due if each is not arm]
 
     def _ends(self) -> bool:

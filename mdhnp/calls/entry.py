@@ -30,7 +30,8 @@ class Watcher(ABC):
         if not self._seeing.acquire(blocking=False):
             return
         try:
-            self.see(entry, plan, seconds)
+            if entry.watcher is self:  # no call of before it was replaced
+                self.see(entry, plan, seconds)
         except Exception as error:
             warn(f"a call keeps the plan it has, since a better one could not be made: {error}")
         finally:
@@ -81,6 +82,11 @@ class Entry:
     def plan(self) -> Plan:
         """The one in use."""
         return self._now[0]
+
+    @property
+    def watcher(self) -> Watcher | None:
+        """Who follows its calls."""
+        return self._now[1]
 
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
         """Use a plan from now on, and have its calls followed."""

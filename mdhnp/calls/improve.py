@@ -67,7 +67,8 @@ def _built(request: Request, entry: Entry, plan: Plan, spent: Spent, made: Built
         _put(request, entry, plan, made.why)
         return
     device = next(d for d in request.devices if d.identity == made.device)
-    _prices[device.identity] = made.price
+    if made.price is not None:
+        _prices[device.identity] = made.price
     one = replace(request, devices=(device,))
     _try(one, entry, plan, [(install(one, made), made.ratio)], spent)
 

@@ -16,7 +16,7 @@ from mdhnp.calls.plans import ByNumpy, Nothing, Plan
 from mdhnp.calls.request import Request
 from mdhnp.placement.choice import Choice, choose
 from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
-from mdhnp.runtime.devices import Device, NoDeviceError
+from mdhnp.runtime.devices import Device
 from mdhnp.tuning.policy import search
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
@@ -49,6 +49,8 @@ def _make(request: Request) -> Made:
     if mode.host == "never":
         return _by_kernels(_placed(request), "config.host is 'never'")
     function = numpy_function(h)
+    if function is not None and all(device.lost for device in request.devices):
+        return Made(ByNumpy.of(request, "the devices were lost when this process was forked", function))
     if function is None:
         return _by_kernels(_placed(request), "NumPy has no function for it")
     if mode.specialise == "always" or mode.tuning == "full":
@@ -101,7 +103,7 @@ def _as_measured(request: Request, function: NumpyFunction, times: dict[Device, 
     one, ours, numpys = replace(request, devices=(device,)), times[device][KERNELS], times[device][NUMPY]
     why = f"measured: NumPy {numpys * 1e6:.1f} µs, kernels {ours * 1e6:.1f} µs"
     if ours < numpys:
-        with suppress(NoDeviceError):  # a runtime that did not survive a fork
+        with suppress(RuntimeError, MemoryError, ValueError):  # of a binary that the driver refuses, say
             if (plan := kernels.ready(one, why)) is not None:
                 return Made(plan, tuner(one, plan))
     host = ByNumpy.of(one, why, function)

@@ -24,7 +24,7 @@ from mdhnp.tuning.lookup import Found
 __all__ = ["read", "write"]
 
 #: Folders whose sources decide what a program is.
-_SOURCES = ("mdh", "schedule", "codegen")
+_SOURCES = ("mdh", "schedule", "codegen", "runtime")
 
 
 def write(plan: Kernels, keys: list[Key]) -> None:

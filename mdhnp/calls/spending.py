@@ -51,7 +51,7 @@ class Spending(Watcher):
     def __init__(self, price: float, act: Callable[[Entry, Plan, Spent], None]) -> None:
         super().__init__()
         self._price, self._act = price, act
-        self._spent, self._acted = Spent(), False
+        self._spent = Spent()
 
     def saw(self, entry: Entry, plan: Plan, seconds: float) -> None:
         """Count a call, without a lock: of several at once one may be left out."""
@@ -60,10 +60,7 @@ class Spending(Watcher):
             super().saw(entry, plan, seconds)
 
     def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
-        """Act, unless another thread's call has."""
-        if self._acted:
-            return
-        self._acted = True
+        """Act."""
         entry.put(plan)
         try:
             self._act(entry, plan, self._spent)

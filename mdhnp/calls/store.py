@@ -54,6 +54,7 @@ class Store:
         self.young: dict[Hashable, Entry] = {}  # always the same object: `find` reads it without the lock
         self.old: dict[Hashable, Entry] = {}
         self.epoch = 0  # counts `clear`
+        self.inherited: list[tuple[dict[Hashable, Entry], dict[Hashable, Entry]]] = []
         # Reentrant, since the garbage collector may come at any line, and run a finalizer that makes a call.
         self.lock = threading.RLock()
 
@@ -96,8 +97,13 @@ class Store:
             self.epoch += 1
 
     def after_fork_in_child(self) -> None:
-        """Make the lock anew, which a thread that is not here may hold."""
+        """Begin without entries: their watchers may wait for threads that are not here, as the lock may.
+
+        The parent's are held all the same: what frees kernels calls into a runtime that may be dead.
+        """
+        self.inherited.append((dict(self.young), dict(self.old)))
         self.lock = threading.RLock()
+        self.clear()
 
 
 store = Store()

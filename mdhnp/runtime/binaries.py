@@ -22,7 +22,7 @@ __all__ = ["alone", "has", "load", "store"]
 _MAGIC = b"mdhnp-binary-1\n"
 _DIGEST = hashlib.sha256().digest_size
 #: Seconds to wait for another process that compiles the same.
-_PATIENCE = 60.0
+_PATIENCE = 5.0
 _LIMIT = 256 * 1024**2  # bytes of all files together, checked once a process
 
 _once = threading.Lock()

@@ -94,6 +94,11 @@ class Device:
         """In-order queue whose events carry times, for measuring only."""
         return self._queue(profiling=True)
 
+    @property
+    def lost(self) -> bool:
+        """Whether this process was forked, and the runtime does not survive that; see :meth:`check`."""
+        return self.forked and self.runtime not in ("intel", "oclgrind")
+
     def check(self) -> None:
         """Raise :class:`NoDeviceError` in a forked child where the runtime's threads did not survive the fork.
 
@@ -101,7 +106,7 @@ class Device:
         runtime and Oclgrind were seen to go on, except that Intel's may hang in a child forked at the very moment that
         another thread was running a kernel.
         """
-        if self.forked and self.runtime not in ("intel", "oclgrind"):
+        if self.lost:
             raise NoDeviceError(
                 f"{self.name} ({self.platform}) was found before this process was forked, and its runtime does not "
                 "survive a fork; start processes with multiprocessing's 'spawn' or 'forkserver' method"

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -18,7 +19,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, ClassVar, Protocol
 
-from mdhnp.tuning.processes import start
+from mdhnp.tuning.processes import PARENT, start
 
 __all__ = ["Job", "complain", "later", "serve", "submit", "wait"]
 
@@ -63,10 +64,12 @@ def submit(job: Job, then: Callable[[Any], object], failed: Callable[[str], obje
     Returns
     -------
     bool
-        False where nobody can do it: the program ends, this is a daemonic process of multiprocessing, which may have no
-        children, or the system allows no more threads. Where it allows no more processes the thread does the job.
+        False where nobody can do it: the program ends, there is no interpreter to start (a frozen program), this is a
+        daemonic process of multiprocessing, which may have no children, or the system allows no more threads. Where it
+        allows no more processes the thread does the job.
     """
-    return not multiprocessing.current_process().daemon and _helper.submit((job, then, failed))
+    can = bool(sys.executable) and not getattr(sys, "frozen", False) and not multiprocessing.current_process().daemon
+    return can and _helper.submit((job, then, failed))
 
 
 def later(work: Callable[[], object]) -> None:
@@ -119,6 +122,7 @@ class _Helper:
         """Stop, at the end of the program."""
         with self._changed:
             self._ending = True
+            left = [then for job, then, _ in self._tasks if job is None]
             self._tasks.clear()
             self._changed.notify_all()
             thread, process = self._thread, self._process
@@ -126,6 +130,9 @@ class _Helper:
                 process.kill()
         if thread is not None:
             thread.join(_PATIENCE)
+        for then in left:  # times to be kept
+            with suppress(Exception):
+                then(None)
 
     def _work(self) -> None:
         while (task := self._next()) is not None:
@@ -134,7 +141,7 @@ class _Helper:
                 then(None if job is None else self._answer(job))
             except Exception as error:  # the program runs as well without
                 if not self._ending:
-                    with suppress(RuntimeWarning):  # an error under -W error, which must not end this thread
+                    with suppress(Exception):  # a warning that is an error, a closed file: the thread must not end
                         failed(str(error))
 
     def _next(self) -> _Task | None:
@@ -193,7 +200,7 @@ class _Helper:
 
 def serve(handle: int) -> None:
     """Do jobs for the parent until it closes the pipe: each is answered with what it gives and an error's text."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(AttributeError, OSError):
         os.nice(15)  # less than a twentieth of a core that others want

@@ -10,7 +10,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, NamedTuple
 
-__all__ = ["Process", "start"]
+__all__ = ["PARENT", "Process", "start"]
+
+#: Environment variable that tells the process who started it, who may be gone before it can ask.
+PARENT = "MDHNP_PARENT"
 
 #: Finds modules where the parent does, then runs a function on the pipe's end.
 _START = """
@@ -110,6 +113,7 @@ def start(module: str, function: str, errors: IO[bytes] | None) -> "tuple[subpro
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors or subprocess.DEVNULL,
+                env={**os.environ, PARENT: str(os.getpid())},
                 process_group=0,
             )
         except BaseException:
