@@ -22,9 +22,9 @@ from mdhnp.tuning import background
 __all__ = ["CAPTION", "table"]
 
 CAPTION = (
-    "Tuning in calls against a search apart, each from an empty cache and for 5 s a kernel: seconds of calls until all is "
-    "settled (5 s of them before the search begins), and their number; the time of the default schedule, and those of the "
-    "search apart and of the default divided by that of the schedule found in calls (medians by turns)"
+    "Tuning in calls against a search apart, each from an empty cache and for 5 s a kernel: seconds of calls until all "
+    "is settled (5 s of them before the search begins), and their number; the time of the default schedule, and those "
+    "of the search apart and of the default divided by that of the schedule found in calls (medians by turns)"
 )
 
 _BUDGET, _PATIENCE = 5.0, 90.0
