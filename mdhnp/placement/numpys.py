@@ -18,7 +18,7 @@ import numpy as np
 
 from mdhnp.mdh import MdHom, View
 from mdhnp.mdh.subscripts import subscripts
-from mdhnp.placement.products import Layout, Product, dot, matrix_product
+from mdhnp.placement.products import Layout, Product, dot, is_large, matrix_product
 
 __all__ = ["NumpyFunction", "dot", "einsum", "numpy_function", "roughly"]
 
@@ -171,8 +171,9 @@ def _pair(h: MdHom, text: str, terms: Sequence[str], output: str, elements: int)
             compute = _converting(product.compute, [v.dtype for v in h.inputs], result)
             blas = result.char in _BLAS
             converted = sum([prod(v.shape) for v in h.inputs if v.dtype != result or result.char == "e"])
+            dots = product.count == 1 and not is_large(product.rows, product.columns)
             found = NumpyFunction(
-                "numpy.dot" if product.count == 1 else "numpy.matmul", compute, points if blas else 0,
+                "numpy.dot" if dots else "numpy.matmul", compute, points if blas else 0,
                 summed + (0 if blas else points), elements, product.copied + converted, product.turned,
             )  # fmt: skip
     before = [None if t == k else f"{t}->{k}" for t, k in zip(terms, kept, strict=True)]
