@@ -27,6 +27,7 @@ from mdhnp.runtime.programs import build, compiled, load
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning.lookup import Found
+from mdhnp.tuning.measure.bench import close, tolerance
 
 __all__ = ["Build", "Built", "Hopeless", "compare", "install", "pack"]
 
@@ -119,7 +120,7 @@ class Build:
         candidates = [d for identity in self.devices for d in devices() if d.identity == identity]
         if not candidates:
             raise RuntimeError(f"no device {self.devices[0]} in a process started by this one")
-        best = next((c for c in choose(self.mdhom, candidates).candidates if c.device is not None), None)
+        best = choose(self.mdhom, candidates).kernels
         if best is None or best.device is None:
             return Hopeless("no device can compute it")
         if self.usual is not None and best.floor >= self.usual:
@@ -203,18 +204,14 @@ def _memory() -> float:
 
 def _filled(layout: Layout, dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
     """Give random elements in an array of a layout; large ones repeat some, because drawing takes long."""
-    span = sum((n - 1) * abs(s) for n, s in zip(layout.shape, layout.strides, strict=True))
-    count = span // dtype.itemsize + 1
+    count = layout.nbytes // dtype.itemsize
     drawn = rng.integers(0, 7, min(count, 1_000_003)) - 3 * (dtype.kind in "fci")
     flat = np.resize((drawn / 4 if dtype.kind in "fc" else drawn).astype(dtype), count)
-    lowest = sum((n - 1) * -s for n, s in zip(layout.shape, layout.strides, strict=True) if s < 0)
-    return np.ndarray(layout.shape, dtype, flat.data, lowest, layout.strides)
+    return np.ndarray(layout.shape, dtype, flat.data, -layout.low, layout.strides)
 
 
 def _close(a: Array, right: Array) -> bool:
-    """Whether two results differ by no more than another order of summation may bring."""
-    if right.dtype.kind not in "fc":
-        return bool(np.array_equal(a, right))
-    size = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
-    tolerance = size * {"e": 1e-2, "f": 1e-3, "F": 1e-3, "d": 1e-10, "D": 1e-10}[right.dtype.char]
-    return bool(np.allclose(a, right, rtol=0.0, atol=tolerance, equal_nan=True))
+    """Whether two results, complex ones part by part, differ by no more than another order of summation may bring."""
+    real = np.dtype(right.dtype.char.lower()) if right.dtype.kind == "c" else right.dtype
+    parts = right.reshape(-1).view(real)
+    return close(a.reshape(-1).view(real), parts, tolerance(parts))

@@ -73,7 +73,7 @@ def general(request: Request, why: str) -> Kernels | None:
 
 def fixed(request: Request, found: Sequence[Found], why: str, program: Program | None = None) -> Kernels:
     """Make kernels with one schedule for each stage; their program need not be generated where it is known."""
-    return _plan(request, found, program or _program(request, found), why)
+    return _plan(request, found, program or _program(staged(request.mdhom), found, request.device), why)
 
 
 def ready(request: Request, why: str) -> Kernels | None:
@@ -89,8 +89,8 @@ def keep(plan: Kernels) -> None:
     recorded.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan.mdhom)])
 
 
-def _program(request: Request, found: Sequence[Found]) -> Program:
-    return generate(staged(request.mdhom), [f.schedule for f in found], request.device.caps, _default)
+def _program(each: Sequence[Stage], found: Sequence[Found], device: Device) -> Program:
+    return generate(each, [f.schedule for f in found], device.caps, _default)
 
 
 def _found_now(each: Sequence[Stage], device: Device) -> list[Found]:
@@ -113,7 +113,7 @@ def _best(request: Request, why: str) -> Kernels:
     each, device = staged(request.mdhom), request.device
     found = _found_now(each, device)
     try:
-        return fixed(request, found, why)
+        return _plan(request, found, _program(each, found, device), why)
     except (IllegalSchedule, BuildError, LaunchError) as error:
         # A remembered schedule may fit its stage, but not the kernel that follows a split reduction, nor the compiler.
         safe = [Found(_default(s.mdhom, device.caps), "default") for s in each]
@@ -121,7 +121,7 @@ def _best(request: Request, why: str) -> Kernels:
             raise
         if not isinstance(error, IllegalSchedule):
             warn(f"tuned kernels could not be used: {error}")
-        return fixed(request, safe, why)
+        return _plan(request, safe, _program(each, safe, device), why)
 
 
 def _parts(request: Request, why: str, largest: int) -> tuple[tuple[Kernels, Part], ...]:

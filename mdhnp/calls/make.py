@@ -90,7 +90,7 @@ def _numpy_first(request: Request, function: NumpyFunction) -> Made:
     if roughly(function, h) > _HEAVY * cost:
         choice = choose(h, request.devices)
         host = next(c for c in choice.candidates if c.device is None)
-        best = next((c for c in choice.candidates if c.device is not None), None)
+        best = choice.kernels
         if best and best.device and host.seconds > cost + best.seconds:
             why = f"NumPy would take about {host.seconds:.2g} s, longer than compiling kernels"
             return _by_kernels(replace(request, devices=(best.device,)), why)
@@ -115,5 +115,5 @@ def _placed(request: Request) -> Request:
     """Choose a device for kernels."""
     if len(request.devices) == 1:
         return request
-    able = (c.device for c in choose(request.mdhom, request.devices).candidates if c.device is not None)
-    return replace(request, devices=(next(able, request.device),))
+    best = choose(request.mdhom, request.devices).kernels
+    return replace(request, devices=((best and best.device) or request.device,))

@@ -73,6 +73,11 @@ class Choice:
     candidates: tuple[Candidate, ...]
 
     @property
+    def kernels(self) -> Candidate | None:
+        """The device that is the fastest; None if none can compute it."""
+        return next((c for c in self.candidates if c.device is not None), None)
+
+    @property
     def host(self) -> NumpyFunction | None:
         """The function of NumPy's where that is the fastest."""
         return self.candidates[0].function if self.candidates else None

@@ -28,7 +28,7 @@ from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
 
-__all__ = ["Bench", "Task", "find", "runs_after", "serve", "stage"]
+__all__ = ["Bench", "Task", "close", "find", "runs_after", "serve", "stage", "tolerance"]
 
 Array = npt.NDArray[Any]
 
@@ -117,7 +117,7 @@ class Bench:
         plan = self._plan(task.reference)
         plan(self.inputs, self.outputs)
         self.right = [o.copy() for o in self.outputs]
-        self._tolerances = [_tolerance(o) for o in self.right]
+        self._tolerances = [tolerance(o) for o in self.right]
         #: Schedules that are built and ran well, which need not be compared again.
         self._checked = {task.reference}
         #: What candidates take turns with, and its time.
@@ -185,7 +185,7 @@ class Bench:
             output.view(np.uint8).fill(0xA5)
         plan(self.inputs, self.outputs)
         compared = zip(self.outputs, self.right, self._tolerances, strict=True)
-        return all(_close(a, b, tolerance) for a, b, tolerance in compared)
+        return all(close(a, b, tolerance) for a, b, tolerance in compared)
 
     def _once(self, plan: Executable) -> float:
         """Seconds of one run: the whole launch where kernels work on the host's memory, else the kernels alone."""
@@ -235,7 +235,7 @@ def _filled(view: View, rng: np.random.Generator) -> Array:
     return np.resize(drawn, _reach(view))
 
 
-def _tolerance(right: Array) -> float:
+def tolerance(right: Array) -> float:
     """How far another order of summation may lead."""
     if right.dtype.kind != "f":
         return 0.0
@@ -243,7 +243,8 @@ def _tolerance(right: Array) -> float:
     return size * {2: 1e-2, 4: 1e-3, 8: 1e-10}[right.dtype.itemsize]
 
 
-def _close(a: Array, b: Array, tolerance: float) -> bool:
+def close(a: Array, b: Array, tolerance: float) -> bool:
+    """Whether two flat arrays differ by no more than that; of integers and booleans, not at all."""
     if a.dtype.kind != "f":
         return bool(np.array_equal(a, b))
     parts = (slice(n, n + _PART) for n in range(0, len(a), _PART))
