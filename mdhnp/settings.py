@@ -19,7 +19,7 @@ __all__ = ["Config", "Fallback", "Host", "Mode", "Specialise", "Tuning", "config
 
 Tuning = Literal["auto", "background", "full", "off"]
 Host = Literal["auto", "never"]
-Fallback = Literal["numpy", "error"]
+Fallback = Literal["auto", "numpy", "error"]
 Specialise = Literal["auto", "always"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -27,7 +27,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "specialise": get_args(Specialise),
 }  # fmt: skip
 _DEFAULTS: dict[str, Any] = {
-    "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "numpy",
+    "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "auto",
     "specialise": "auto", "debug": 0,
 }  # fmt: skip
 _VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "debug": "MDHNP_DEBUG"}
@@ -35,17 +35,33 @@ _VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "debug": "MDHNP_DE
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The settings that decide which plan a call gets: there is one object for each combination of them."""
+    """The settings that decide which plan a call gets: there is one object for each combination of them.
+
+    Attributes
+    ----------
+    host, tuning, specialise
+        As in :class:`Config`.
+    resident : bool
+        Whether operands are views of a device's own memory, which NumPy cannot compute with.
+    """
 
     host: Host
     tuning: Tuning
     specialise: Specialise
+    resident: bool = False
+
+    @property
+    def of_views(self) -> "Mode":
+        """The same settings for operands that are views of a device's own memory."""
+        return _mode("never", self.tuning, self.specialise, True)
 
 
 _mode = lru_cache(Mode)
-_MODE = tuple(Mode.__dataclass_fields__)
+_MODE = ("host", "tuning", "specialise")
 for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise)):
     _mode(*_each)  # now, when no two threads can make one
+for _each_tuning, _each_specialise in product(get_args(Tuning), get_args(Specialise)):
+    _mode("never", _each_tuning, _each_specialise, True)
 
 _changing = threading.RLock()  # reentrant, for finalizers and signal handlers that change settings
 
@@ -97,8 +113,10 @@ class Config:
     host : {"auto", "never"}
         "auto": NumPy computes calls until kernels were built and measured to be faster. "never": kernels compute them.
         The environment variable ``MDHNP_HOST`` gives the first value.
-    fallback : {"numpy", "error"}
-        What happens to calls that kernels cannot compute (objects, dates, …): NumPy computes them, or TypeError.
+    fallback : {"auto", "numpy", "error"}
+        What happens to calls that kernels cannot compute (objects, dates, …). "auto": NumPy computes them, but with
+        Arrays, which would have to be copied, they are TypeErrors. "numpy": NumPy computes all of them. "error":
+        TypeError.
     specialise : {"auto", "always"}
         When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
         to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless NumPy is

@@ -99,18 +99,17 @@ def checked() -> Iterator[None]:
 @pytest.fixture
 def garbage_in_temporaries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Temporaries are NaN before a call, so that what is read but was not written shows; not in buffers."""
-    import pyopencl as cl
-
     from mdhnp.runtime.memory import SystemMemory
 
-    allocate = SystemMemory.temporary
+    allocate = SystemMemory.temporaries
 
-    def temporary(self: SystemMemory, nbytes: int) -> cl.SVM:
-        memory = allocate(self, nbytes)
-        memory.mem[...] = 0xFF
+    def temporaries(self: SystemMemory) -> tuple[Any, ...]:
+        memory = allocate(self)
+        for each in memory:
+            each[...] = 0xFF
         return memory
 
-    monkeypatch.setattr(SystemMemory, "temporary", temporary)
+    monkeypatch.setattr(SystemMemory, "temporaries", temporaries)
 
 
 @cache

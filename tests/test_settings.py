@@ -23,7 +23,7 @@ def test_a_block_is_of_its_thread():
         thread = threading.Thread(target=lambda: seen.append(config.fallback))
         thread.start()
         thread.join()
-    assert seen == ["numpy"]
+    assert seen == ["auto"]
 
 
 def test_assigning_is_for_all_and_shows_after_a_block():

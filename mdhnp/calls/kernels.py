@@ -16,6 +16,7 @@ from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
+from mdhnp.runtime import resident
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
@@ -53,7 +54,8 @@ def own(request: Request, why: str) -> Kernels | InParts:
     if not device.caps.fp64 and (double := [t for t in h.dtypes if t.char in "dD"]):
         raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
     largest = largest_array(device)
-    if largest is not None and _is_too_large(request) and (parts := _parts(request, why, largest)):
+    cuttable = largest is not None and not request.mode.resident and _is_too_large(request)
+    if cuttable and (parts := _parts(request, why, largest or 0)):
         return InParts(parts, maker(_outputs(h)))
     return _best(request, why)  # where nothing can be cut, an error will say what is too large
 
@@ -154,8 +156,8 @@ def _plan(request: Request, found: Sequence[Found], program: Program, why: str) 
         tuple(f.schedule for f in found),
         tuple(f.origin for f in found),
         program,
-        Executable(device, program, request.layouts, layouts),
-        maker(_outputs(h)),
+        Executable(device, program, request.layouts, layouts, resident=request.mode.resident),
+        resident.maker(device, _outputs(h)) if request.mode.resident else maker(_outputs(h)),
     )
 
 

@@ -45,6 +45,8 @@ class Context:
     helpers: Helpers
     #: Added to every output offset: where a work-group's own part of a split reduction begins.
     output_offset: Linear = field(default_factory=Linear)
+    #: Names of the views whose arrays begin somewhere in a buffer.
+    offsets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Takes canonical MDHs, schedules and device sizes, gives a :class:`Program`. Pure
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.kernel import emit_kernel
@@ -24,6 +25,10 @@ __all__ = ["generate", "generate_general", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
+
+_OFFSETS: dict[str, Literal["offset of input", "offset of output"]] = {
+    "input": "offset of input", "output": "offset of output",
+}  # fmt: skip
 
 
 @dataclass
@@ -60,6 +65,10 @@ class _Build:
         helpers = Helpers(self.helpers, nest.index_type, inline=bool(nest.combined) and not self.general)
         context = Context(nest, Writer(barrier_first=self.caps.kind == "cpu"), helpers)
         name = f"mdh_{len(self.kernels)}"
+        pointers = [*inputs, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired)]
+        views = [*h.inputs, *(v for n, v in enumerate(h.outputs) if n - 1 not in nest.paired)]
+        moved = [(v, a) for v, a in zip(views, pointers, strict=True) if self.caps.offsets and a.role != "temporary"]
+        context.offsets = tuple(view.name for view, _ in moved)
         if partial:
             context.output_offset = _group_offset(nest)
         if scan:
@@ -69,8 +78,9 @@ class _Build:
         self.texts.append(context.writer.text())
         sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(nest.sizes))]
         self.sizes += nest.sizes.values()
+        offsets = [Argument(_OFFSETS[a.role], a.position) for _, a in moved]
         # The imaginary parts of a complex array come with the real ones.
-        arguments = (*inputs, *carry, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired), *sizes)
+        arguments = (*inputs, *carry, *pointers[len(inputs) :], *sizes, *offsets)
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
 
 

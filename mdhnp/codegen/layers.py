@@ -23,10 +23,16 @@ def head(c: Context, name: str, extra: Sequence[str] = ()) -> Iterator[None]:
         f"{GLOBAL} {memory_type(v.dtype)} *restrict {v.name}" for n, v in enumerate(views) if n - 1 not in paired
     ]
     sizes = [f"const {c.nest.index_type} {size}" for size in c.nest.sizes]
+    offsets = [f"const long {pointer}_at" for pointer in c.offsets]
     c.writer.line(f"// {c.nest.h}")
     c.writer.line(f"__kernel __attribute__(({', '.join(_attributes(c.nest))}))")
-    with c.writer.block(f"void {name}({', '.join([*inputs, *extra, *outputs, *sizes])})"):
+    with c.writer.block(f"void {name}({', '.join([*inputs, *extra, *outputs, *sizes, *offsets])})"):
         c.writer.line(f"#pragma OPENCL FP_CONTRACT {'ON' if _may_contract(c.nest.h) else 'OFF'}")
+        for view in (*c.nest.h.inputs, *views):
+            if view.name in c.offsets:
+                const = "const " if view in c.nest.h.inputs else ""
+                typed = f"{GLOBAL} {const}{memory_type(view.dtype)} *"
+                c.writer.line(f"{view.name} = ({typed})(({GLOBAL} {const}char *){view.name} + {view.name}_at);")
         for n in paired:
             c.writer.line(f"{GLOBAL} {memory_type(views[n].dtype)} *const {views[n + 1].name} = {views[n].name};")
         yield

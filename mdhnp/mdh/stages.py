@@ -22,9 +22,12 @@ __all__ = ["Argument", "Stage", "finish_inputs", "renumber_finish", "stages"]
 
 
 class Argument(NamedTuple):
-    """What a stage or kernel works on: the `position`-th input, output or temporary, or size of the program."""
+    """What a stage or kernel works on: the `position`-th input, output or temporary, or size of the program.
 
-    role: Literal["input", "output", "temporary", "size"]
+    Or, where arrays may begin anywhere in a buffer, how many bytes from its beginning an input or output does.
+    """
+
+    role: Literal["input", "output", "temporary", "size", "offset of input", "offset of output"]
     position: int
 
 

@@ -204,7 +204,7 @@ def _transfers(device: Device) -> tuple[tuple[float, float], tuple[float, float]
     times = []
     for size in _SENT:
         x, y = np.ones(size, np.uint8), np.ones(size, np.uint8)
-        memory = DeviceBuffers(device, [Layout.of(x)], [Layout.of(y)])
+        memory = DeviceBuffers(device, [Layout.of(x)], [Layout.of(y)], ())
         sent, received = [], []
         for _ in range(4):
             begin = time.perf_counter()

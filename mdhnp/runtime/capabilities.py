@@ -59,6 +59,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         fp64="cl_khr_fp64" in extensions,
         fp16="cl_khr_fp16" in extensions,
         max_allocation=device.max_mem_alloc_size,
+        offsets=kind == "gpu",
     )
 
 

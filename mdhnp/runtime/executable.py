@@ -2,10 +2,12 @@
 
 Takes a device, a program and the arrays' layouts; gives a callable. It must not know what the kernels compute.
 
-One state (kernel objects, temporaries, buffers) serves one call at a time: setting a kernel's arguments is not
-thread-safe, and a finalizer may call the same executable between two of our lines. States wait in a list, whose ``pop``
-and ``append`` are atomic; a call that finds the list empty makes a new one. A state whose call failed is dropped. Where
-states hold memory of the device, :mod:`mdhnp.runtime.idle` sees to it that not too much of it waits.
+One state (its kernel objects) serves one call at a time: setting a kernel's arguments is not thread-safe, and a
+finalizer may call the same executable between two of our lines. States wait in a list, whose ``pop`` and ``append`` are
+atomic; a call that finds the list empty makes a new one. A state whose call failed is dropped. No state holds memory
+between calls.
+
+Calls on views of the device's own memory (`resident`) enqueue their kernels and return.
 
 Python sees Ctrl-C between its own instructions only, and waiting for a kernel is one instruction. So the main thread
 leaves calls that may take long to a second thread, for which it waits in a way that a signal ends. OpenCL cannot stop a
@@ -23,11 +25,12 @@ from typing import Any, TypeVar
 import pyopencl as cl
 
 from mdhnp.codegen.program import Program
-from mdhnp.runtime import idle
+from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.idle import account
-from mdhnp.runtime.launches import Launch, LaunchError, State, lacks_memory, make_state, translated
+from mdhnp.runtime.launches import Launch, LaunchError, State, make_state, translated
 from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.memory import Bound
+from mdhnp.runtime.pool import pool
 from mdhnp.runtime.programs import build
 
 __all__ = ["LaunchError", "Executable"]
@@ -39,7 +42,7 @@ _LONG = 0.05
 
 _enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 
-# All executables alive, for what concerns all: making room on a device, and forks.
+# All executables alive, for what concerns all: Ctrl-C, and forks.
 _alive: "dict[int, weakref.ref[Executable]]" = {}
 
 
@@ -53,7 +56,10 @@ class Executable:
     program : Program
         Source text and launches.
     inputs, outputs : sequence of Layout
-        Of the arrays that calls will bring, in the order of the program's positions. Outputs must be contiguous.
+        Of the arrays that calls will bring, in the order of the program's positions. Outputs must be contiguous, unless
+        they are resident.
+    resident : bool, optional
+        Whether these are views of the device's own memory: then a call does not wait.
     keep : bool, optional
         Whether the compiled program is kept on disk (see :func:`mdhnp.runtime.programs.build`).
 
@@ -88,19 +94,18 @@ class Executable:
         inputs: Sequence[Layout],
         outputs: Sequence[Layout],
         *,
+        resident: bool = False,
         keep: bool = True,
     ) -> None:
         self.device = device
         self.program = program
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self.resident = resident
         self._built = build(device, program.source, keep=keep)
         self._queue = device.queue
-        self._quick = False  # whether a call has taken less than _LONG, and none was interrupted since
-        state = self._new_state()
-        self._nbytes = state.nbytes
-        self._states = self._no_states()
-        self._states.append(state)
+        self._quick = resident  # whether a call has taken less than _LONG, and none was interrupted since
+        self._states = [self._new_state()]
         key = id(self)
         _alive[key] = weakref.ref(self, lambda _: _alive.pop(key, None))
 
@@ -129,24 +134,28 @@ class Executable:
             self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
             return
         launch: Launch | None = None
+        bound: Bound | None = None
         try:
             state = self._states.pop()
         except IndexError:
             state = self._new_state()
         try:
             # What OpenCL refuses is tried again from here, where its error can be told.
-            if state.native is None or not state.native.launch(arrays_in, arrays_out):
+            if state.native is None or not state.launched(arrays_in, arrays_out):
                 bound = state.bind(self._queue, arrays_in, arrays_out)
                 for launch in state.launches:
                     event = _enqueue(self._queue, launch.kernel, launch.global_size, launch.local_size)
                 state.complete(event, self._queue, bound, arrays_out)
+                if self.resident:
+                    pending.note(self.device, event, state.launches[-1].where)
         except BaseException as error:
-            if not self._recover(error, launch):
-                raise
-        else:
-            self._states.append(state)
-            return
-        self(arrays_in, arrays_out)  # other executables made room
+            self._rest()
+            if isinstance(error, cl.Error):
+                raise self._translated(error, launch) from error
+            raise
+        finally:
+            self._give_back(bound)
+        self._states.append(state)
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
         """Measure the kernels alone, by the device's own clock.
@@ -182,7 +191,9 @@ class Executable:
         except IndexError:
             state = self._new_state()
         fastest = [float("inf")] * len(state.launches)
+        bound: Bound | None = None
         try:
+            self._queue.finish()  # what operands and blocks come from
             bound = state.bind(queue, arrays_in, arrays_out)
             for _ in range(repeats):
                 events = []
@@ -198,25 +209,10 @@ class Executable:
             if isinstance(error, cl.Error):
                 raise self._translated(error, launch) from error
             raise
+        finally:
+            self._give_back(bound)
         self._states.append(state)
         return fastest
-
-    def release(self) -> int:
-        """Drop what waits for the next call (temporaries, device buffers), which makes it anew.
-
-        Returns
-        -------
-        int
-            How many states were dropped.
-        """
-        dropped = 0
-        while self._states:
-            try:
-                self._states.pop()
-            except IndexError:  # another thread took the last one
-                break
-            dropped += 1
-        return dropped
 
     def _timed(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         begin = time.perf_counter()
@@ -255,43 +251,25 @@ class Executable:
             raise errors.pop()
         return results.pop()
 
-    def _no_states(self) -> list[State]:
-        return account(self.device).waiting(self._nbytes) if self._nbytes else []
-
-    def _make_state(self) -> State:
-        state = make_state(self.device, self._built, self.program, self.inputs, self.outputs)
-        if state.nbytes:
-            account(self.device).add(state)
-        return state
-
     def _new_state(self) -> State:
         try:
-            return self._make_state()
+            return make_state(self.device, self._built, self.program, self.inputs, self.outputs, resident=self.resident)
         except cl.Error as error:
-            if not self._recover(error, None):
-                raise
-        return self._make_state()
+            raise self._translated(error, None) from error
 
-    def _recover(self, error: BaseException, launch: Launch | None) -> bool:
-        """Let the device come to rest; then raise a clear error for an OpenCL one, or say that a second try may do.
+    def _give_back(self, bound: Bound | None) -> None:
+        """Return blocks; kernels may use them still, but whatever uses them next is behind these in the queue."""
+        for block in () if bound is None else bound.blocks:
+            pool(self.device).give_back(block)
 
-        After Ctrl-C in a quick call, too, kernels may still be writing into arrays that the caller is about to free.
-        """
+    def _rest(self) -> None:
+        """Let the device come to rest: after Ctrl-C, too, kernels may still write into arrays about to be freed."""
         with suppress(cl.Error):  # the first error says more
             self._queue.finish()
-        if lacks_memory(error, launch) and _make_room(self.device):
-            return True
-        if isinstance(error, cl.Error):
-            raise self._translated(error, launch) from error
-        return False
 
     def _translated(self, error: cl.Error, launch: Launch | None) -> Exception:
         nbytes = sum(layout.nbytes for layout in (*self.inputs, *self.outputs)) + sum(self.program.temporaries)
         return translated(error, launch, self.device, nbytes)
-
-
-def _make_room(device: Device) -> bool:
-    return sum([executable.release() for executable in _executables_of(device)]) > 0
 
 
 def _executables_of(device: Device) -> list[Executable]:
@@ -307,12 +285,11 @@ def _after_fork_in_child() -> None:
 
     The old states are kept, since freeing them would call into the dead runtime.
     """
-    idle.after_fork_in_child()
     for reference in list(_alive.values()):
         executable = reference()
         if executable is not None:
             _abandoned.append(executable._states)
-            executable._states = executable._no_states()
+            executable._states = []
 
 
 if hasattr(os, "register_at_fork"):

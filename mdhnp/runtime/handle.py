@@ -43,6 +43,10 @@ class Device:
         The same in every process on this machine as long as device and driver stay the same; the key of caches.
     svm : bool
         Whether kernels may read and write any host memory (fine-grained *system* shared virtual memory).
+    own_memory : bool
+        Whether kernels work on memory of the device's own, which the host cannot read, and not on the host's.
+    alone : tuple of Device
+        The device only, as calls name those that they may choose from.
     forked : bool
         Whether this process is a forked child of the one that found the device.
 
@@ -63,6 +67,8 @@ class Device:
         if self.runtime == "pocl" and self.kind == "cpu" and platform.machine() == "x86_64":
             pocl.name_processor(device.int_ptr)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
+        self.own_memory = self.caps.offsets
+        self.alone: tuple[Device, ...] = (self,)
         self.identity: str = self._identity()
         self._lock = threading.RLock()  # reentrant, for finalizers that make a call
         self.forked = False

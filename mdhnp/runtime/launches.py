@@ -17,7 +17,8 @@ from mdhnp.native import Launcher
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.memory import Memory, SystemMemory, memory_for
+from mdhnp.runtime.memory import Bound, Memory, SystemMemory, memory_for
+from mdhnp.runtime.pending import LaunchError
 
 __all__ = ["Launch", "LaunchError", "State", "lacks_memory", "make_state", "translated"]
 
@@ -28,12 +29,8 @@ _OUT_OF_MEMORY = (
 )
 
 
-class LaunchError(RuntimeError):
-    """A device refused a kernel, or could not complete it."""
-
-
 class Launch(NamedTuple):
-    """A kernel with its temporaries and sizes set: what remains is one argument for each pair in `bindings`.
+    """A kernel with its sizes set: what remains is one argument for each pair in `bindings` and `offsets`.
 
     Attributes
     ----------
@@ -44,7 +41,9 @@ class Launch(NamedTuple):
     global_size, local_size : tuple of int
         One dimension each.
     bindings : tuple of (int, int)
-        Argument's index, and position among the inputs followed by the outputs.
+        Argument's index, and position among the inputs, followed by the outputs, followed by the temporaries.
+    offsets : tuple of (int, int)
+        The same of arguments that are an array's offset in its buffer.
     where : str
         The kernel, its sizes and the device, for messages.
     """
@@ -54,28 +53,37 @@ class Launch(NamedTuple):
     global_size: tuple[int]
     local_size: tuple[int]
     bindings: tuple[tuple[int, int], ...]
+    offsets: tuple[tuple[int, int], ...]
     where: str
 
 
 @dataclass(frozen=True)
 class State:
-    """Memory, launches and temporaries of one call at a time; kernels hold temporaries by address only."""
+    """Memory and launches of one call at a time."""
 
-    launches: tuple[Launch, ...]  # first, so that kernels go before the buffers that they point at
+    launches: tuple[Launch, ...]
     memory: Memory
-    temporaries: tuple[Any, ...]
     native: "Launcher | None"  # launches without Python, where kernels work on the arrays' own memory
-    nbytes: int  # of the device's memory that it holds between calls
+    temporaries: Callable[[], tuple[Any, ...]] | None  # that it needs beside the arrays
 
-    def bind(self, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> list[Any]:
-        """Set what changes from call to call, and give it: one argument for each input, then for each output."""
+    def launched(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> bool:
+        """Launch without Python, and wait; False if OpenCL refused something."""
+        assert self.native is not None
+        if self.temporaries is None:
+            return self.native.launch(arrays_in, arrays_out)
+        return self.native.launch(arrays_in, (*arrays_out, *self.temporaries()))
+
+    def bind(self, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> Bound:
+        """Set what changes from call to call, and give it."""
         bound = self.memory.bind(queue, arrays_in, arrays_out)
         for launch in self.launches:
             for index, slot in launch.bindings:
-                launch.set_arg(index, bound[slot])
+                launch.set_arg(index, bound.arguments[slot])
+            for index, slot in launch.offsets:
+                launch.set_arg(index, bound.offsets[slot])
         return bound
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], arrays_out: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, arrays_out: Sequence[Any]) -> None:
         """Wait for the last launch, see that the results are in `arrays_out`, and let go of what was bound."""
         self.memory.complete(event, queue, bound, arrays_out)
         if self.memory.transient:
@@ -91,9 +99,15 @@ class State:
 
 
 def make_state(
-    device: Device, built: cl.Program, program: Program, inputs: Sequence[Layout], outputs: Sequence[Layout]
+    device: Device,
+    built: cl.Program,
+    program: Program,
+    inputs: Sequence[Layout],
+    outputs: Sequence[Layout],
+    *,
+    resident: bool = False,
 ) -> State:
-    """Make kernel objects, allocate temporaries and set them.
+    """Make kernel objects.
 
     Parameters
     ----------
@@ -105,6 +119,8 @@ def make_state(
         Launches and temporaries.
     inputs, outputs : sequence of Layout
         Of the arrays to come.
+    resident : bool
+        Whether these are views of the device's own memory.
 
     Raises
     ------
@@ -120,8 +136,8 @@ def make_state(
     >>> make_state(device, build(device, program.source), program, inputs, outputs)  # doctest: +SKIP
     """
     device.check()
-    memory = memory_for(device, inputs, outputs)
-    temporaries = tuple(memory.temporary(nbytes) for nbytes in program.temporaries)
+    memory = memory_for(device, inputs, outputs, program.temporaries, resident=resident)
+    first = {"input": 0, "output": len(inputs), "temporary": len(inputs) + len(outputs)}
     sizes = [np.int32(n) for n in program.sizes]
     launches = []
     for description in program.kernels:
@@ -135,27 +151,28 @@ def make_state(
         except cl.LogicError as error:
             raise LaunchError(f"{where}: the program has no such kernel") from error
         _check(device, kernel, description, where)
-        bindings = []
-        for index, argument in enumerate(description.arguments):
-            if argument.role == "temporary":
-                kernel.set_arg(index, temporaries[argument.position])
-            elif argument.role == "size":
-                kernel.set_arg(index, sizes[argument.position])
+        bindings, offsets = [], []
+        for index, (role, position) in enumerate(description.arguments):
+            if role == "size":
+                kernel.set_arg(index, sizes[position])
+            elif role.startswith("offset"):
+                offsets.append((index, position + first[role.removeprefix("offset of ")]))
             else:
-                bindings.append((index, argument.position + (len(inputs) if argument.role == "output" else 0)))
+                bindings.append((index, position + first[role]))
         items = (description.global_size,), (description.local_size,)
-        launches.append(Launch(kernel, kernel.set_arg, *items, tuple(bindings), where))
-    nbytes = memory.nbytes + sum(program.temporaries)
-    return State(tuple(launches), memory, temporaries, _native_launcher(device, memory, launches), nbytes)
+        launches.append(Launch(kernel, kernel.set_arg, *items, tuple(bindings), tuple(offsets), where))
+    temporaries = memory.temporaries if isinstance(memory, SystemMemory) and program.temporaries else None
+    return State(tuple(launches), memory, _native_launcher(device, memory, launches, program), temporaries)
 
 
-def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch]) -> "Launcher | None":
+def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch], program: Program) -> "Launcher | None":
     functions = _functions()
     if functions is None or not isinstance(memory, SystemMemory):
         return None
+    lows = (*memory.lows, *(0 for _ in program.temporaries))
     kernels = tuple((launch.kernel.int_ptr, *launch.global_size, *launch.local_size) for launch in launches)
     bindings = tuple((n, *binding) for n, launch in enumerate(launches) for binding in launch.bindings)
-    return Launcher(functions, device.queue.int_ptr, memory.lows, kernels, bindings)
+    return Launcher(functions, device.queue.int_ptr, lows, kernels, bindings)
 
 
 @lru_cache(maxsize=1)

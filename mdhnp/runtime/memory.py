@@ -1,25 +1,47 @@
-"""How NumPy arrays reach kernels: in place, as buffers over the host's memory, or copied to the device.
+"""How arrays reach kernels: in place, as buffers over the host's memory, copied to the device, or lying there already.
 
-Takes a device and the arrays' layouts, gives what is set as kernel arguments. It must not know kernels. In all three
+Takes a device and the arrays' layouts, gives what is set as kernel arguments. It must not know kernels. In all these
 ways an argument points at the *lowest* address of the array's elements: for a reversed array that is its last
 element, and the code generator's offsets count from there.
 """
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.pool import Block, Pool, pool
+from mdhnp.runtime.resident import changed, place, receive, send
+from mdhnp.runtime.results import maker
 
-__all__ = ["DeviceBuffers", "HostBuffers", "Memory", "SystemMemory", "largest_array", "memory_for"]
+__all__ = [
+    "Bound", "DeviceBuffers", "HostBuffers", "Memory", "Resident", "SystemMemory", "check_sizes", "largest_array",
+    "memory_for", "taken",
+]  # fmt: skip
 
-_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
-_LARGE = 1024**2  # bytes: waiting for a copy of this size costs little beside the copy
 _SVM: Any = cl.SVM
+
+
+class Bound(NamedTuple):
+    """What a call sets as kernels' arguments.
+
+    Attributes
+    ----------
+    arguments : list
+        One for each input, then each output, then each temporary.
+    offsets : sequence of numpy.int64
+        Of each input and output the bytes from its argument to its lowest element; where kernels take them.
+    blocks : tuple of Block
+        Of the device's memory, for this call only.
+    """
+
+    arguments: list[Any]
+    offsets: Sequence[Any] = ()
+    blocks: tuple[Block, ...] = ()
 
 
 class Memory(Protocol):
@@ -29,41 +51,42 @@ class Memory(Protocol):
     ----------
     transient : bool
         Whether what `bind` gives dies with the call, so that kernels must let go of it.
-    nbytes : int
-        Bytes of the device's memory that it holds between calls, besides temporaries.
     """
 
     transient: bool
-    nbytes: int
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Give kernel arguments: one for each input, then for each output."""
+    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+        """Give kernels' arguments."""
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
         """Wait for the last launch, and see that the results are in `outputs`."""
-
-    def temporary(self, nbytes: int) -> Any:
-        """Allocate memory for kernels only, as a kernel argument that owns it."""
 
 
 class SystemMemory:
     """Kernels work on the arrays' own memory: nothing is made, nothing copied."""
 
     transient = False
-    nbytes = 0
 
-    def __init__(self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
+    def __init__(
+        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
+    ) -> None:
         self._layouts = [*inputs, *outputs]
         self._direct = [layout.contiguous for layout in self._layouts]
+        self._temporaries = maker([((nbytes,), np.dtype(np.uint8)) for nbytes in temporaries])
 
     @property
     def lows(self) -> tuple[int, ...]:
         """Of each input, then each output, the bytes from its first element to the lowest; zero or less."""
         return tuple(layout.low for layout in self._layouts)
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    def temporaries(self) -> tuple[Any, ...]:
+        """Allocate what kernels write and read in between."""
+        return self._temporaries()
+
+    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Give the arrays' addresses."""
-        return [self._pointer(n, array) for n, array in enumerate((*inputs, *outputs))]
+        own = [_SVM(memory) for memory in self.temporaries()]
+        return Bound([*(self._pointer(n, array) for n, array in enumerate((*inputs, *outputs))), *own])
 
     def _pointer(self, n: int, array: Any) -> Any:
         if self._direct[n]:
@@ -73,30 +96,26 @@ class SystemMemory:
                 self._direct[n] = False
         return _SVM(self._layouts[n].bytes_of(array))
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
         """Wait: on PoCL and Intel, waiting for the event takes half the time of finishing the queue."""
         event.wait()
-
-    def temporary(self, nbytes: int) -> Any:
-        """Give NumPy memory on a cache line's boundary."""
-        memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
-        start = -memory.ctypes.data % _ALIGNMENT
-        return _SVM(memory[start : start + nbytes])
 
 
 class HostBuffers:
     """Buffers laid over the arrays' memory for the time of a call: CPU devices without shared virtual memory."""
 
     transient = True
-    nbytes = 0
 
-    def __init__(self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
-        _check_sizes(device, [layout.nbytes for layout in (*inputs, *outputs)])
+    def __init__(
+        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
+    ) -> None:
+        check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
         self._device = device
         self._inputs = inputs
         self._outputs = outputs
+        self._temporaries = temporaries
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Make the buffers; an array given twice gets one, since two over the same memory are undefined."""
         shared: dict[tuple[int, int], cl.Buffer] = {}
         bound = []
@@ -108,69 +127,114 @@ class HostBuffers:
             bound.append(shared[key])
         for layout, array in zip(self._outputs, outputs, strict=True):
             bound.append(self._buffer(cl.mem_flags.READ_WRITE, layout.bytes_of(array)))
-        return bound
+        own = [cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE, nbytes) for nbytes in self._temporaries]
+        return Bound([*bound, *own])
 
     def _buffer(self, access: int, view: ctypes.Array[ctypes.c_char]) -> cl.Buffer:
         return cl.Buffer(self._device.context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=view)
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
         """Map each output: only then must a runtime that worked on a copy bring the host's memory up to date."""
-        for buffer in bound[len(self._inputs) :]:
+        first = len(self._inputs)
+        for buffer in bound.arguments[first : first + len(self._outputs)]:
             mapped, _ = cl.enqueue_map_buffer(queue, buffer, cl.map_flags.READ, 0, (buffer.size,), np.dtype(np.uint8))
             mapped.base.release(queue).wait()
 
-    def temporary(self, nbytes: int) -> Any:
-        """Give a buffer."""
-        _check_sizes(self._device, [nbytes])
-        return cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE, nbytes)
-
 
 class DeviceBuffers:
-    """Buffers in the device's memory, kept from call to call; inputs are copied in and outputs out."""
+    """Blocks of the device's memory for the time of a call; inputs are copied in and outputs out."""
 
     transient = False
 
-    def __init__(self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
-        _check_sizes(device, [layout.nbytes for layout in (*inputs, *outputs)])
+    def __init__(
+        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
+    ) -> None:
+        check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
         self._device = device
+        self._pool = pool(device)
         self._inputs = inputs
         self._outputs = outputs
-        self._buffers = [
-            *(cl.Buffer(device.context, cl.mem_flags.READ_ONLY, layout.nbytes) for layout in inputs),
-            *(cl.Buffer(device.context, cl.mem_flags.READ_WRITE, layout.nbytes) for layout in outputs),
-        ]
-        self.nbytes = sum(layout.nbytes for layout in (*inputs, *outputs))
-        self._copies: list[cl.Event] = []
+        self._sizes = [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries]
+        self._offsets = [np.int64(0)] * len((*inputs, *outputs))
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Copy the inputs; gaps between elements go along, because kernels have the strides built in."""
-        self._copies = [
-            cl.enqueue_copy(queue, buffer, layout.bytes_of(array), is_blocking=layout.nbytes > _LARGE)
-            for layout, array, buffer in zip(self._inputs, inputs, self._buffers, strict=False)
-        ]
-        return self._buffers
+        blocks = taken(self._pool, self._sizes)
+        for layout, array, block in zip(self._inputs, inputs, blocks, strict=False):
+            send(self._device, layout.bytes_of(array), block.buffer, 0, queue)
+        return Bound([block.buffer for block in blocks], self._offsets, blocks)
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: list[Any], outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
         """Copy the outputs, which waits for the kernels before, in an in-order queue."""
-        for array, buffer in zip(outputs, bound[len(self._inputs) :], strict=True):
-            cl.enqueue_copy(queue, array, buffer, is_blocking=True)
-        self._copies = []  # not earlier: pyopencl waits for a copy when its event goes
-
-    def temporary(self, nbytes: int) -> Any:
-        """Give a buffer."""
-        _check_sizes(self._device, [nbytes])
-        return cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE, nbytes)
+        for array, buffer in zip(outputs, bound.arguments[len(self._inputs) :], strict=False):
+            receive(self._device, array, buffer, 0, queue)
 
 
-def memory_for(device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Memory:
-    """Give the fastest way from NumPy to `device`.
+class Resident:
+    """Views of the device's memory (`resident.py`): nothing is copied, and nobody waits."""
+
+    transient = False
+
+    def __init__(
+        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
+    ) -> None:
+        self._device = device
+        self._pool = pool(device)
+        self._lows = [layout.low for layout in (*inputs, *outputs)]
+        self._temporaries = temporaries
+
+    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+        """Say where the views are."""
+        places = [place(view) for view in (*inputs, *outputs)]
+        blocks = taken(self._pool, self._temporaries)
+        offsets = [np.int64(at.offset + low) for at, low in zip(places, self._lows, strict=True)]
+        return Bound([*(at.block.buffer for at in places), *(block.buffer for block in blocks)], offsets, blocks)
+
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
+        """Note that the outputs change."""
+        for view in outputs:
+            changed(view)
+
+
+def taken(source: Pool, sizes: Sequence[int]) -> tuple[Block, ...]:
+    """Take blocks; none stays taken where there is no room for all.
+
+    Raises
+    ------
+    MemoryError
+        If there is none.
+    """
+    blocks: list[Block] = []
+    try:
+        for nbytes in sizes:
+            blocks.append(source.take(nbytes))
+    except BaseException:
+        for block in blocks:
+            source.give_back(block)
+        raise
+    return tuple(blocks)
+
+
+def memory_for(
+    device: Device,
+    inputs: Sequence[Layout],
+    outputs: Sequence[Layout],
+    temporaries: Sequence[int] = (),
+    *,
+    resident: bool = False,
+) -> Memory:
+    """Give the fastest way from arrays to kernels on `device`.
 
     Parameters
     ----------
     device : Device
         A GPU gets copies even if it can reach the host's memory, which then is slow.
     inputs, outputs : sequence of Layout
-        Of the arrays to come. Outputs must be contiguous.
+        Of the arrays to come. Outputs must be contiguous, unless they are resident.
+    temporaries : sequence of int
+        Bytes of what kernels write and read in between.
+    resident : bool
+        Whether arrays are views of the device's own memory.
 
     Raises
     ------
@@ -182,17 +246,19 @@ def memory_for(device: Device, inputs: Sequence[Layout], outputs: Sequence[Layou
     >>> memory_for(find_device("intel"), [Layout((4,), (4,), 4)], []).transient  # doctest: +SKIP
     False
     """
-    if device.kind == "gpu":
-        return DeviceBuffers(device, inputs, outputs)
-    return SystemMemory(device, inputs, outputs) if device.svm else HostBuffers(device, inputs, outputs)
+    if resident:
+        return Resident(device, inputs, outputs, temporaries)
+    kind = DeviceBuffers if device.own_memory else SystemMemory if device.svm else HostBuffers
+    return kind(device, inputs, outputs, temporaries)
 
 
 def largest_array(device: Device) -> int | None:
     """Give the bytes of the largest array that kernels on `device` can be given; None where there is no limit."""
-    return None if device.kind == "cpu" and device.svm else device.caps.max_allocation
+    return None if not device.own_memory and device.svm else device.caps.max_allocation
 
 
-def _check_sizes(device: Device, sizes: Sequence[int]) -> None:
+def check_sizes(device: Device, sizes: Sequence[int]) -> None:
+    """Raise MemoryError where a buffer of so many bytes is larger than the device's largest."""
     largest = max(sizes, default=0)
     if largest > device.caps.max_allocation:
         raise MemoryError(

@@ -37,6 +37,8 @@ class DeviceCaps:
         Whether kernels may use ``double`` and ``half``.
     max_allocation : int
         Largest buffer in bytes.
+    offsets : bool
+        Whether arrays may begin anywhere in a buffer, so that kernels take the distance as an argument.
     """
 
     name: str
@@ -51,3 +53,4 @@ class DeviceCaps:
     fp64: bool
     fp16: bool
     max_allocation: int
+    offsets: bool = False

@@ -1,0 +1,226 @@
+"""Memory of a device that has its own: buffers used again by size class, and who holds how much.
+
+Takes a device and bytes, gives :class:`Block`. It must not know arrays. A buffer cannot be split, so that a block
+serves sizes of its own class only: those that agree in their leading bit and the four after it, so that at most a
+sixteenth is wasted.
+
+A block may be returned while kernels that use it still wait in the device's queue: whatever uses it next is behind them
+in the same queue.
+"""
+
+import gc
+import mmap
+import os
+import threading
+from typing import NamedTuple
+
+import pyopencl as cl
+
+from mdhnp.runtime.handle import Device
+
+__all__ = ["Block", "MemoryInfo", "Pool", "pool"]
+
+_SMALLEST = 512  # bytes
+#: Parts of the device's memory that blocks may take, and that free ones may.
+_MOST, _MOST_FREE = 0.95, 0.5
+_FULL = (
+    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
+    cl.status_code.OUT_OF_RESOURCES,
+    cl.status_code.OUT_OF_HOST_MEMORY,
+    cl.status_code.INVALID_BUFFER_SIZE,
+)
+
+
+class Block:
+    """A buffer, and addresses that stand for its bytes on the host.
+
+    Attributes
+    ----------
+    buffer : pyopencl.Buffer
+        On the device.
+    size : int
+        Bytes.
+    addresses : mmap.mmap
+        As many addresses, without memory behind them: who reads there by mistake ends the process, and gets no wrong
+        result.
+    version : int
+        Counts changes of what is in it, for those who keep a copy.
+    """
+
+    __slots__ = ("addresses", "buffer", "size", "version")
+
+    def __init__(self, buffer: cl.Buffer, size: int) -> None:
+        self.buffer, self.size, self.version = buffer, size, 0
+        self.addresses = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+
+
+class MemoryInfo(NamedTuple):
+    """What a device's memory is used for, in bytes.
+
+    Attributes
+    ----------
+    total : int
+        All that it has.
+    limit : int
+        What this process may take of it.
+    used : int
+        Held by Arrays, and by kernels' temporaries.
+    free : int
+        Held by the pool for the next ones.
+    arrays : int
+        Blocks in use: one or more arrays lie in each.
+    pinned : int
+        Of the host's memory, through which arrays are copied.
+    """
+
+    total: int
+    limit: int
+    used: int
+    free: int
+    arrays: int
+    pinned: int
+
+
+class Pool:
+    """The blocks of a device.
+
+    A finalizer may return a block at any line, also at one of ours, so it takes no lock: lists change in single steps,
+    which are atomic. What is allocated changes under the lock.
+
+    Parameters
+    ----------
+    device : Device
+        Whose memory it is.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._free: dict[int, list[Block]] = {}
+        self._held = 0  # bytes of all blocks
+        self._count = 0  # blocks
+        self._lock = threading.RLock()  # reentrant, for finalizers that make a call
+        self.total = int(device.cl.global_mem_size)
+        self.limit = int(_MOST * self.total)
+
+    def take(self, nbytes: int) -> Block:
+        """Give a block of at least so many bytes.
+
+        Raises
+        ------
+        MemoryError
+            If there is no room, also after all that is free was given back to the device.
+        """
+        size = size_class(nbytes)
+        if size > self._device.caps.max_allocation:
+            size = nbytes
+        try:
+            return self._free[size].pop()
+        except (KeyError, IndexError):
+            return self._new(size)
+
+    def give_back(self, block: Block) -> None:
+        """Keep a block for the next array."""
+        self._free.setdefault(block.size, []).append(block)
+
+    def free(self) -> int:
+        """Give the bytes of all free blocks."""
+        return sum(size * len(blocks) for size, blocks in list(self._free.items()))
+
+    def empty(self, most: int = 0) -> None:
+        """Give free blocks back to the device, the largest first, until the rest is no more than `most` bytes."""
+        with self._lock:
+            left = self.free()
+            for size in sorted(self._free, reverse=True):
+                while left > most and self._free[size]:
+                    try:
+                        self._free[size].pop()
+                    except IndexError:
+                        break
+                    self._held -= size
+                    self._count -= 1
+                    left -= size
+
+    def info(self, pinned: int) -> MemoryInfo:
+        """Say who holds what."""
+        with self._lock:
+            free = self.free()
+            count = self._count - sum(map(len, list(self._free.values())))
+            return MemoryInfo(self.total, self.limit, self._held - free, free, count, pinned)
+
+    def after_fork_in_child(self) -> None:
+        """Make the lock anew, which a thread of the parent may hold."""
+        self._lock = threading.RLock()
+
+    def _new(self, size: int) -> Block:
+        if size > self._device.caps.max_allocation:
+            raise MemoryError(
+                f"an array of {size} bytes is larger than {self._device.name} ({self._device.runtime}) can hold in one "
+                f"buffer ({self._device.caps.max_allocation} bytes); cut it into several"
+            )
+        with self._lock:
+            self.empty(int(_MOST_FREE * self.total))
+            for make_room in (self._room_for, lambda _: self.empty(), lambda _: self._collect()):
+                if self._held + size <= self.limit and (block := self._allocated(size)) is not None:
+                    return block
+                make_room(size)
+            if self._held + size <= self.limit and (block := self._allocated(size)) is not None:
+                return block
+        info = self.info(0)
+        raise MemoryError(
+            f"{self._device.name} ({self._device.runtime}) has no room for {size} bytes: {info.used} bytes are held "
+            f"by {info.arrays} arrays, {info.free} are free, of at most {self.limit} for this process"
+        )
+
+    def _room_for(self, size: int) -> None:
+        """Free about as much as is missing."""
+        self.empty(max(self.free() - size, 0))
+
+    def _collect(self) -> None:
+        """Let arrays go that only each other hold."""
+        gc.collect()
+        self.empty()
+
+    def _allocated(self, size: int) -> Block | None:
+        device = self._device
+        try:
+            buffer = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
+            # A runtime allocates when a buffer is first used, and then nobody could make room.
+            cl.enqueue_migrate_mem_objects(device.queue, [buffer], cl.mem_migration_flags.CONTENT_UNDEFINED)
+        except cl.Error as error:
+            if error.code in _FULL:
+                return None
+            raise
+        block = Block(buffer, size)
+        self._held += size
+        self._count += 1
+        return block
+
+
+def size_class(nbytes: int) -> int:
+    """Give the bytes of the blocks that serve so many.
+
+    Examples
+    --------
+    >>> size_class(1000), size_class(1025), size_class(10**6)
+    (1024, 1088, 1015808)
+    """
+    shift = max(nbytes.bit_length() - 5, 0)
+    return max(-(-nbytes >> shift) << shift, _SMALLEST)
+
+
+_pools: dict[Device, Pool] = {}
+
+
+def pool(device: Device) -> Pool:
+    """Give a device's pool, the same at every call."""
+    found = _pools.get(device)
+    return _pools.setdefault(device, Pool(device)) if found is None else found
+
+
+def _after_fork_in_child() -> None:
+    for each in _pools.values():
+        each.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

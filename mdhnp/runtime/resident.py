@@ -1,0 +1,142 @@
+"""Arrays in the memory of a device that has its own: their views, their results, and copies of them.
+
+Takes a device and ndarrays; gives views. A *view* is an ndarray over addresses that nobody can read (`pool.Block`); its
+base is a *lease* of the block, held by all views of the same array. So NumPy slices and transposes them, and the block
+is free again when the last one dies, however they were made.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from mdhnp.runtime import pending
+from mdhnp.runtime.handle import Device
+from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.pool import Block, Pool, pool
+
+__all__ = ["Place", "changed", "download", "foreign", "maker", "place", "upload", "version"]
+
+Array = npt.NDArray[Any]
+
+
+class _Lease(np.ndarray[Any, Any]):
+    """All addresses of a block, which is the pool's again when no view holds this any more."""
+
+    __slots__ = ("block", "pool")
+
+    block: Block
+    pool: Pool | None
+
+    def __del__(self) -> None:
+        # Slices and copies of a lease have its type, but no block.
+        if (owner := getattr(self, "pool", None)) is not None:
+            owner.give_back(self.block)
+
+
+class Place(NamedTuple):
+    """Where a view's first element is: in which block, and how many bytes from its beginning."""
+
+    block: Block
+    offset: int
+
+
+def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
+    """Give what makes views of new memory, as :func:`mdhnp.runtime.results.maker` does on the host."""
+    source = pool(device)
+    sizes = [(prod(shape) * dtype.itemsize, shape, dtype) for shape, dtype in outputs]
+    return lambda: tuple([_leased(source, nbytes, shape, dtype) for nbytes, shape, dtype in sizes])
+
+
+def _leased(source: Pool, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    block = source.take(nbytes)
+    lease = np.ndarray.__new__(_Lease, (block.size,), np.uint8, block.addresses)
+    lease.block, lease.pool = block, source
+    return np.ndarray(shape, dtype, lease)
+
+
+def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...]) -> Array:
+    """Give a view of somebody else's buffer, held as long as it is seen."""
+    block = Block(buffer, buffer.size)
+    lease = np.ndarray.__new__(_Lease, (block.size,), np.uint8, block.addresses)
+    lease.block, lease.pool = block, None
+    return np.ndarray(shape, dtype, lease, offset, strides)
+
+
+def _lease_of(view: Any) -> _Lease:
+    base = view.base
+    while type(base) is not _Lease:
+        base = base.base
+    return base
+
+
+def place(view: Array) -> Place:
+    """Say where a view's first element is."""
+    lease = _lease_of(view)
+    return Place(lease.block, view.__array_interface__["data"][0] - lease.__array_interface__["data"][0])
+
+
+def version(view: Array) -> int:
+    """Give a number that is another one when the memory behind a view may have changed."""
+    return _lease_of(view).block.version
+
+
+def changed(view: Array) -> None:
+    """Note that the memory behind a view changes."""
+    _lease_of(view).block.version += 1
+
+
+def upload(device: Device, array: Array) -> Array:
+    """Copy an ndarray to a device.
+
+    Returns
+    -------
+    ndarray
+        A view, in C order if the array's elements do not lie one after the other.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room.
+    """
+    layout = Layout.of(array) if array.size else None
+    if layout is None or not layout.contiguous or layout.low:
+        array = np.ascontiguousarray(array)
+    block = pool(device).take(array.nbytes)
+    lease = np.ndarray.__new__(_Lease, (block.size,), np.uint8, block.addresses)
+    lease.block, lease.pool = block, pool(device)
+    if array.nbytes:
+        send(device, Layout.of(array).bytes_of(array), block.buffer, 0)
+    return np.ndarray(array.shape, array.dtype, lease, 0, array.strides)
+
+
+def download(device: Device, view: Array) -> Array:
+    """Copy the elements of a view to the host, when all that was enqueued before is done.
+
+    Raises
+    ------
+    LaunchError
+        If a call before failed; names it.
+    """
+    if not view.size:
+        return np.empty(view.shape, view.dtype)
+    layout, (block, offset) = Layout.of(view), place(view)
+    memory = np.empty(layout.nbytes, np.uint8)
+    receive(device, memory, block.buffer, offset + layout.low)
+    return np.ndarray(view.shape, view.dtype, memory, -layout.low, view.strides)
+
+
+def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
+    """Copy bytes of the host into a buffer; they may be changed as soon as this returns."""
+    with pending.errors(device):
+        cl.enqueue_copy(queue or device.queue, buffer, source, dst_offset=offset, is_blocking=True)
+
+
+def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
+    """Copy bytes of a buffer to the host, when all that was enqueued before is done."""
+    with pending.errors(device):
+        cl.enqueue_copy(queue or device.queue, target, buffer, src_offset=offset, is_blocking=True)
+    pending.settled(device)

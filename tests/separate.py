@@ -1,0 +1,20 @@
+"""A CPU device that is treated as if it had memory of its own: what is for GPUs can be tested everywhere."""
+
+from dataclasses import replace
+from functools import cache
+
+from mdhnp.runtime.devices import Device
+
+__all__ = ["separate"]
+
+
+@cache
+def separate(device: Device) -> Device:
+    """Give a device that works on buffers, as a GPU does; a GPU itself."""
+    if device.own_memory:
+        return device
+    made = Device(device.cl)
+    made.caps = replace(made.caps, offsets=True)
+    made.own_memory, made.svm = True, False
+    made.identity += "|separate"
+    return made
