@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 from numpy import einsum_path
 
 from mdhnp import linalg
+from mdhnp.arrays import Array
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.creation import asarray, empty
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Array",
+    "asarray",
+    "empty",
     "BuildError",
     "Computation",
     "Device",

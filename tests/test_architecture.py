@@ -16,8 +16,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "schedule": ("mdhnp.mdh",),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native"),
+    "arrays": ("mdhnp.runtime", "mdhnp.frontend.creation"),  # that to put elements into one
     "placement": ("mdhnp.mdh", "mdhnp.schedule", "mdhnp.codegen.program", "mdhnp.runtime", "mdhnp.tuning.cache"),
-    "frontend": ("mdhnp.mdh", "mdhnp.calls", "mdhnp.settings"),
+    "frontend": (
+        "mdhnp.mdh",
+        "mdhnp.arrays",
+        "mdhnp.calls",
+        "mdhnp.runtime.devices",
+        "mdhnp.runtime.handle",
+        "mdhnp.settings",
+    ),
 }
 
 MODULES = sorted(p for folder in MAY_IMPORT for p in (PACKAGE / folder).rglob("*.py"))

@@ -5,11 +5,13 @@ Takes what is called with which arguments, and the operands as the user gave the
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mdhnp.arrays.array import Array
 from mdhnp.calls import before
+from mdhnp.calls.arrays import device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
@@ -52,7 +54,47 @@ def call(
     What the user gets: new arrays, or scalars.
     """
     found = find(entries, what, _devices(), config.mode, operands)
-    return _first(what, operands, dtypes, numpy, owner) if found is None else found.run(operands)
+    if found is not None:
+        return found.run(operands)
+    given = _Given(what, operands, dtypes, numpy, owner)
+    for a in operands:
+        if type(a) is Array:
+            return _on_device(given)
+    return _first(given, operands, _devices(), config.mode)
+
+
+class _Given(NamedTuple):
+    """A call as it was made: `call`'s arguments."""
+
+    what: tuple[Any, ...]
+    operands: tuple[Any, ...]
+    dtypes: Sequence[np.dtype[Any] | None]
+    numpy: Callable[[], Any] | None
+    owner: object | None
+
+    def by_numpy(self) -> Callable[[], Any] | None:
+        """Give what makes the call with NumPy, if anything does."""
+        routine: Routine = self.what[0]
+        if self.numpy is not None or routine.numpy is None:
+            return self.numpy
+        return partial(routine.numpy, *self.operands, *self.what[1:])
+
+    def left_to_numpy(self, reason: str) -> Any:
+        """Let NumPy make the call, if the settings allow that."""
+        name, compute = self.what[0].name, self.by_numpy()
+        if compute is None:
+            raise TypeError(f"{name}: {reason}, which OpenCL kernels do not compute; convert it")
+        return fallback(name, reason, compute, self.operands)
+
+
+def _on_device(given: _Given) -> Any:
+    """Make a call with Arrays among its operands: on their views, where they are."""
+    device = device_of(given.what[0].name, given.operands)
+    mode = config.mode.of_views if device.own_memory else config.mode
+    views = on_device(given.operands, device, given.what[0].convert)
+    found = find(entries, given.what, device.alone, mode, views)
+    result = _first(given, views, device.alone, mode) if found is None else found.run(views)
+    return wrapped(result, device)
 
 
 def _until_loaded() -> "tuple[Device, ...]":
@@ -68,37 +110,28 @@ def _until_loaded() -> "tuple[Device, ...]":
 _devices: "Callable[[], tuple[Device, ...]]" = _until_loaded
 
 
-def _first(
-    what: tuple[Any, ...],
-    operands: tuple[Any, ...],
-    dtypes: Sequence[np.dtype[Any] | None],
-    numpy: Callable[[], Any] | None,
-    owner: object | None,
-) -> Any:
+def _first(given: _Given, operands: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode) -> Any:
     """Make a call that was not found by its operands as they are."""
+    what = given.what
     routine: Routine = what[0]
     arrays = routine.convert(operands)
-    by_numpy = numpy or (None if routine.numpy is None else partial(routine.numpy, *operands, *what[1:]))
-    if reason := unsupported(arrays, *dtypes):
-        if by_numpy is None:
-            raise TypeError(f"{routine.name}: {reason}, which OpenCL kernels do not compute; convert it")
-        return fallback(routine.name, reason, by_numpy)
-    devices, mode = _devices(), config.mode
+    if reason := unsupported(arrays, *given.dtypes):
+        return given.left_to_numpy(reason)
     key = key_of(what, devices, mode, arrays)
     entry, epoch = store.recall(key)
     if entry is None:
         try:
             made = _made(what, arrays, devices, mode)
         except NoDoublePrecision as error:
-            if by_numpy is None:
+            if given.by_numpy() is None:
                 raise
-            return fallback(routine.name, str(error), by_numpy)
+            return given.left_to_numpy(str(error))
         if made is None:  # OpenCL is loaded now: later calls will ask for an entry with devices
-            return _first(what, operands, dtypes, numpy, owner)
+            return _first(given, operands, _devices(), mode)
         entry, kept = made
         if not kept:
             return entry.run(arrays)
-    return store.keep(key, entry, epoch, owner).run(arrays)
+    return store.keep(key, entry, epoch, given.owner).run(arrays)
 
 
 def _made(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from mdhnp.calls.operands import scalar
 from mdhnp.calls.plans import Plan
 from mdhnp.calls.request import array
 from mdhnp.warning import warn
@@ -104,8 +105,7 @@ class Entry:
             watcher.saw(self, plan, time.perf_counter() - begin)
         if self._give is not None:
             return self._give(found)
-        only = found[0]
-        return only if only.ndim else only[()]
+        return scalar(found[0])
 
 
 class InSteps:

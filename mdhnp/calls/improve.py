@@ -18,6 +18,7 @@ from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.search import Found, Search
 from mdhnp.calls.spending import Spending, Spent
+from mdhnp.placement.choice import choose
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning import background
@@ -30,6 +31,8 @@ __all__ = ["builder", "price", "tuner"]
 
 #: Seconds that making kernels takes, where none have been made yet.
 _COMPILING = 0.3
+#: Seconds of a call that only enqueues kernels.
+_ENQUEUE = 2e-5
 
 _prices: dict[str, float] = {}
 
@@ -41,7 +44,7 @@ def price(request: Request) -> float:
 
 def builder(request: Request, cost: float) -> Spending:
     """Give what sees to it that kernels are made for a request once its calls have cost that much."""
-    return Spending(cost, partial(_build, request))
+    return Spending(_enqueued(request, cost), partial(_build, request))
 
 
 def tuner(request: Request, plan: Plan) -> Spending | None:
@@ -50,7 +53,15 @@ def tuner(request: Request, plan: Plan) -> Spending | None:
     tuned = isinstance(plan, InParts) or (isinstance(plan, Kernels) and set(plan.origins) == {"tuned"})
     if tuned or mode not in ("auto", "background"):
         return None
-    return Spending(config.budget if mode == "auto" else 0.0, partial(_search, request))
+    return Spending(_enqueued(request, config.budget) if mode == "auto" else 0.0, partial(_search, request))
+
+
+def _enqueued(request: Request, seconds: float) -> float:
+    """Give the seconds that calls take until their kernels take so many: calls that only enqueue them are shorter."""
+    if not request.mode.resident:
+        return seconds
+    best = choose(request.mdhom, request.devices).kernels
+    return seconds if best is None else seconds * min(_ENQUEUE / best.seconds, 1.0)
 
 
 def _build(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
@@ -92,6 +103,11 @@ def _searched(request: Request, entry: Entry, plan: Plan, spent: Spent, found: F
 
 def _try(request: Request, entry: Entry, plan: Plan, candidates: Sequence[tuple[Plan, float]], spent: Spent) -> None:
     if not candidates:
+        return
+    if request.mode.resident:  # a call returns before its kernels have run, so that it says nothing of their time
+        best, ratio = min(candidates, key=lambda each: each[1])
+        if ratio <= 1.0:
+            _put(request, entry, best, "made for these sizes, or measured to be the fastest", tuner(request, best))
         return
     spins = isinstance(plan, ByNumpy) and plan.function.multiplied and request.device.kind == "cpu"
     rest = spinning() if spins else 0.0

@@ -45,7 +45,9 @@ def make(request: Request) -> Made:
 def _make(request: Request) -> Made:
     h, mode = request.mdhom, request.mode
     if 0 in h.extents:
-        return Made(Nothing(h, request.devices, "an extent is 0"))
+        return Made(Nothing(h, request.devices, "an extent is 0", mode.resident))
+    if mode.resident:
+        return _by_kernels(request, "its operands are on the device")
     if mode.host == "never":
         return _by_kernels(_placed(request), "config.host is 'never'")
     function = numpy_function(h)

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays.array import Array
 from mdhnp.calls.counts import Counts
 from mdhnp.settings import config
 
@@ -25,12 +26,14 @@ __all__ = [
     "fallback_counts",
     "fits",
     "foreign",
+    "left_to_numpy",
     "output",
     "routing",
+    "scalar",
     "unsupported",
 ]
 
-Array = npt.NDArray[Any]
+NDArray = npt.NDArray[Any]
 
 #: Types that kernels compute with, in the machine's own byte order (other orders are no members).
 SUPPORTED = frozenset(
@@ -42,6 +45,9 @@ SUPPORTED = frozenset(
 #: Whether NumPy's calls come here, in this thread or task: what `mdhnp.patch` sets.
 routing: ContextVar[bool] = ContextVar("mdhnp_routing", default=False)
 
+#: Whether NumPy computes a call with Arrays, which its functions then get as ndarrays.
+left_to_numpy: ContextVar[bool] = ContextVar("mdhnp_left_to_numpy", default=False)
+
 _counts = Counts()
 
 
@@ -50,22 +56,35 @@ def fallback_counts() -> dict[str, int]:
     return _counts.all()
 
 
-def fallback(function: str, reason: str, compute: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+def fallback(function: str, reason: str, compute: Callable[..., Any], operands: Sequence[Any]) -> Any:
     """Let NumPy compute a call that OpenCL cannot do, and count it; inside, NumPy's functions are its own.
+
+    Parameters
+    ----------
+    function, reason : str
+        Whose call it is, and why kernels cannot make it.
+    compute : callable
+        Makes it.
+    operands : sequence
+        Of the call; Arrays among them would have to be copied.
 
     Raises
     ------
     TypeError
-        If ``config.fallback`` is "error"; names the function and the reason.
+        If ``config.fallback`` forbids it; names the function and the reason.
     """
-    if config.fallback == "error":
-        raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; allow NumPy to, or convert it")
+    arrays = any(type(a) is Array for a in operands)
+    if config.fallback == "error" or (arrays and config.fallback != "numpy"):
+        copied = "copy Arrays by .numpy(), or set config.fallback to 'numpy'"
+        allow = copied if arrays else "allow NumPy to, or convert it"
+        raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; {allow}")
     _counts.of(function).calls += 1
-    token = routing.set(False)
+    routed, left = routing.set(False), left_to_numpy.set(True)
     try:
-        return compute(*arguments, **keywords)
+        return compute()
     finally:
-        routing.reset(token)
+        left_to_numpy.reset(left)
+        routing.reset(routed)
 
 
 def fits(a: Any) -> bool:
@@ -91,7 +110,7 @@ def foreign(a: Any, protocol: str = "__array_function__") -> bool:
 _MISSING = object()
 
 
-def addressable(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[Array, ...]:
+def addressable(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[NDArray, ...]:
     """Convert operands to arrays, and to the machine's byte order and alignment where the type is supported.
 
     Those that are foreign by the protocol stay what they are: `unsupported` names them.
@@ -99,7 +118,7 @@ def addressable(operands: Iterable[Any], protocol: str = "__array_function__") -
     return tuple(a if fits(a) or foreign(a, protocol) else _converted(np.asanyarray(a)) for a in operands)
 
 
-def _converted(a: Array) -> Array:
+def _converted(a: NDArray) -> NDArray:
     native = a.dtype.newbyteorder("=")
     if native not in SUPPORTED or type(a) not in (np.ndarray, np.memmap):
         return a
@@ -107,7 +126,7 @@ def _converted(a: Array) -> Array:
     return plain if fits(plain) else plain.copy()
 
 
-def unsupported(arrays: Sequence[Array], *dtypes: np.dtype[Any] | None) -> str | None:
+def unsupported(arrays: Sequence[NDArray], *dtypes: np.dtype[Any] | None) -> str | None:
     """Say why kernels cannot compute with such arrays or types, or give None if they can."""
     for n, a in enumerate(arrays):
         if type(a) is not np.ndarray:
@@ -126,7 +145,7 @@ def exact_type(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
 _LONG = {char: np.dtype(np.dtype(char).str) for char in "qQ"}
 
 
-def check_order(order: str | None, arrays: Iterable[Array]) -> Literal["C", "F", "K"]:
+def check_order(order: str | None, arrays: Iterable[NDArray]) -> Literal["C", "F", "K"]:
     """Give the memory order that NumPy's ``order`` argument means for these operands.
 
     Raises
@@ -143,7 +162,7 @@ def check_order(order: str | None, arrays: Iterable[Array]) -> Literal["C", "F",
 
 
 def check_casts(
-    function: str, arrays: Iterable[Array], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any
+    function: str, arrays: Iterable[NDArray], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any
 ) -> None:
     """Check that a casting rule lets operands become the type to compute in, and that the type of `out`.
 
@@ -161,7 +180,7 @@ def check_casts(
         raise TypeError(f"Cannot cast {function} output from {common} to {out} of out by the rule {casting!r}")
 
 
-def output(function: str, out: Any) -> Array | None:
+def output(function: str, out: Any) -> Any:
     """Give the array that `out` names, or None.
 
     Raises
@@ -173,14 +192,23 @@ def output(function: str, out: Any) -> Array | None:
     """
     if out is None:
         return None
+    if isinstance(out, Array):
+        return out
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"{function}: out must be an ndarray, not {type(out).__name__}")
+        raise TypeError(f"{function}: out must be an ndarray or an Array, not {type(out).__name__}")
     if not out.flags.writeable:
         raise ValueError(f"{function}: out is read-only")
     return out
 
 
-def deliver(function: str, result: Array, out: Array | None = None) -> Any:
+def scalar(result: Any) -> Any:
+    """Give a result as NumPy's functions do: a scalar, where there are no axes. A device's view is left as it is."""
+    if type(result) is not np.ndarray or result.ndim or not result.flags.writeable:
+        return result
+    return result[()]
+
+
+def deliver(function: str, result: NDArray, out: Any = None) -> Any:
     """Put a result into `out`, converting it by any rule; without one, make a scalar of what has no axes.
 
     Raises
@@ -189,9 +217,12 @@ def deliver(function: str, result: Array, out: Array | None = None) -> Any:
         If the result's shape cannot be broadcast to that of `out`.
     """
     if out is None:
-        return result if result.ndim else result[()]
+        return scalar(result)
     try:
-        np.copyto(out, result, casting="unsafe")
+        if isinstance(out, Array):
+            out[...] = result
+        else:
+            np.copyto(out, result, casting="unsafe")
     except ValueError:
         shapes = f"{out.shape} for a result of shape {result.shape}"
         raise ValueError(f"{function}: non-broadcastable out of shape {shapes}") from None

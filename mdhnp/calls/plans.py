@@ -62,15 +62,29 @@ class Leaf(ABC):
         """Compute."""
 
 
+@dataclass(frozen=True)
 class Nothing(Leaf):
-    """Nothing to launch, since an extent is 0: results are empty, or the operator's identity."""
+    """Nothing to launch, since an extent is 0: results are empty, or the operator's identity.
+
+    Attributes
+    ----------
+    resident : bool
+        Whether arrays are views of the device's own memory.
+    """
+
+    resident: bool = False
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Evaluate the definition, which is quick."""
         if observe.blocks:
             observe.note(self, arrays)
+        if self.resident:
+            from mdhnp.runtime import resident
+
+            arrays = [resident.download(self.devices[0], a) for a in arrays]
         found = interpret(self.mdhom, *arrays)
-        return tuple(np.asarray(a) for a in found) if isinstance(found, tuple) else (np.asarray(found),)
+        results = tuple(np.asarray(a) for a in (found if isinstance(found, tuple) else (found,)))
+        return tuple(resident.upload(self.devices[0], a) for a in results) if self.resident else results
 
 
 _counts = Counts()

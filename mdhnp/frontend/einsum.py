@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
+from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import parse
 from mdhnp.frontend.pairwise import contracted, hashable, keep_order
 
@@ -120,12 +121,10 @@ def _describe(
     seen = [memory.index(label) for label in kept]
 
     def give(found: Sequence[Any]) -> Any:
-        result = np.asarray(found[0]).astype(common, copy=False)
-        return deliver("einsum", result.transpose(seen))
+        return deliver("einsum", array(found).transpose(seen))
 
     mdhom = contracted(terms, memory, arrays, common, optimize)
-    plain = memory == kept and (not isinstance(mdhom, tuple) or common != np.float16)
-    return Described(mdhom) if plain else Described(mdhom, None, give)
+    return Described(mdhom) if memory == kept else Described(mdhom, None, give)
 
 
 def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:

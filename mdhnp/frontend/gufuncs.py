@@ -227,7 +227,7 @@ def _call(
     given = {key: value for key, value in given.items() if value is not None and value is not False} | others
     numpys = partial(getattr(np, name), *operands, **given)
     if others.keys() - {"subok"}:
-        return fallback(name, f"{', '.join(others)} is given", numpys)
+        return fallback(name, f"{', '.join(others)} is given", numpys, operands)
     if isinstance(out, tuple):
         if len(out) != 1:
             raise ValueError(f"{name}: out has {len(out)} entries for one result")

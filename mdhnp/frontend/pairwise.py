@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.frontend.contraction import Terms, contraction, extents
+from mdhnp.frontend.pointwise import convert, pointwise
 from mdhnp.mdh import MdHom, Step
 
 __all__ = ["contracted", "hashable", "keep_order"]
@@ -42,7 +43,7 @@ def contracted(
     Returns
     -------
     MdHom or tuple of Step
-        The result is C-contiguous. That of several steps may be float32 where float16 is wanted.
+        The result is C-contiguous.
 
     Raises
     ------
@@ -62,6 +63,8 @@ def contracted(
         steps.append(Step(h, positions))
         (view,) = h.outputs
         values.append(_stand_in(view.shape, view.dtype))
+    if computed != dtype:
+        steps.append(Step(pointwise(convert(computed, dtype), values[-1:]), (len(values) - 1,)))
     return tuple(steps)
 
 

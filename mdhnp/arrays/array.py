@@ -1,0 +1,349 @@
+"""`Array`: an n-dimensional array on one device.
+
+An Array is a device and a *view*: an ndarray that says where its elements lie. Where kernels work on the host's memory
+that is the memory itself; for a device with memory of its own it is an address that nobody can read, whose base
+holds the device's memory (`runtime/resident.py`). So NumPy itself does all that changes only shapes and strides.
+
+What computes is one line here, and the package's function of that name.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays.transfer import read
+
+if TYPE_CHECKING:  # which loads OpenCL
+    from mdhnp.runtime.handle import Device
+
+__all__ = ["Array", "make", "view_of"]
+
+#: What an operator takes beside an Array.
+_NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
+_INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
+
+
+def _ours(name: str) -> Callable[..., Any]:
+    """Give the package's function of a name; those are made of calls, which are made of Arrays."""
+    function: Callable[..., Any] = getattr(sys.modules["mdhnp"], name)
+    return function
+
+
+def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Give an operator, the one with operands exchanged, and the one that changes the array."""
+
+    def operator(self: "Array", other: Any) -> Any:
+        return _ours(name)(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def exchanged(self: "Array", other: Any) -> Any:
+        return _ours(name)(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def in_place(self: "Array", other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        result = _ours(name)(self, other)
+        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
+            raise TypeError(f"{name}: a result of {result.dtype} cannot be put into an array of {self.dtype}")
+        if result.shape != self.shape:
+            raise ValueError(f"{name}: a result of shape {result.shape} cannot be put into one of {self.shape}")
+        _assign(self, result)
+        return self
+
+    return operator, exchanged, in_place
+
+
+def _compare(name: str) -> Callable[["Array", Any], Any]:
+    return _binary(name)[0]
+
+
+def _unary(name: str) -> Callable[["Array"], "Array"]:
+    def operator(self: "Array") -> Any:
+        return _ours(name)(self)
+
+    return operator
+
+
+class Array:
+    """An n-dimensional array on one device.
+
+    Made by :func:`mdhnp.asarray`, :func:`mdhnp.empty` and the like, and by every call that is given one. Slices,
+    transposed and broadcast arrays are views: they share its memory.
+
+    Attributes
+    ----------
+    device : Device
+        Where its elements are.
+    dtype : numpy.dtype
+        Their type.
+    shape, strides : tuple of int
+        Elements along each axis; bytes from one to the next.
+
+    Raises
+    ------
+    TypeError
+        If it is made by calling the class.
+
+    Notes
+    -----
+    Source: Steuwer & Gorlatch, "SkelCL", containers: elements are copied when they are needed, and once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> a = mdhnp.asarray(np.arange(6.0).reshape(2, 3), device="cpu")
+    >>> (a @ a.T).numpy()
+    array([[ 5., 14.],
+           [14., 50.]])
+    """
+
+    __slots__ = ("__weakref__", "_copy", "_view", "device")
+
+    _view: npt.NDArray[Any]
+    _copy: tuple[int, npt.NDArray[Any]] | None
+    device: "Device"
+
+    def __new__(cls) -> Self:
+        """Refuse: an array needs memory."""
+        raise TypeError("Array is made by mdhnp.asarray, mdhnp.empty and the like, not by its class")
+
+    # What it is.
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self._view.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return self._view.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis."""
+        return self._view.strides
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._view.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._view.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._view.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._view.nbytes
+
+    def __len__(self) -> int:
+        """Give the elements along the first axis."""
+        return len(self._view)
+
+    def __repr__(self) -> str:
+        """Show the elements, type and device."""
+        shown = np.array2string(self.numpy(), separator=", ", prefix="mdhnp.Array(")
+        return f"mdhnp.Array({shown}, dtype={self.dtype}, device={self.device.name!r})"
+
+    # Views.
+
+    @property
+    def T(self) -> "Array":
+        """All axes in reverse order."""
+        return make(self._view.T, self.device)
+
+    @property
+    def mT(self) -> "Array":
+        """The last two axes exchanged."""
+        return make(self._view.mT, self.device)
+
+    @property
+    def real(self) -> "Array":
+        """The real parts: of complex numbers a view, else the array itself."""
+        return make(self._view.real, self.device) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> "Array":
+        """The imaginary parts: of complex numbers a view, else zeros."""
+        return make(self._view.imag, self.device) if self.dtype.kind == "c" else _ours("zeros_like")(self)
+
+    def __getitem__(self, key: Any) -> "Array":
+        """Give a view of some of the elements, by whole numbers, slices, ``None`` and ``...``."""
+        return make(self._view[_basic(key, self.ndim)], self.device)
+
+    def __iter__(self) -> "Iterator[Array]":
+        """Give the parts along the first axis."""
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[n] for n in range(len(self)))
+
+    def transpose(self, *axes: Any) -> "Array":
+        """Give a view whose axes are in another order, as ``ndarray.transpose`` does."""
+        return make(self._view.transpose(*axes), self.device)
+
+    def reshape(self, *shape: Any) -> "Array":
+        """Give the elements in another shape: a view where strides allow, else a copy."""
+        wanted = shape[0] if len(shape) == 1 else shape
+        return _ours("reshape")(self, wanted)
+
+    # Copies.
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """Give the elements as a read-only ndarray: no copy on a CPU, else one that is kept until the array changes."""
+        return read(self)
+
+    def copy(self) -> "Array":
+        """Give a new array of the same elements, in C order."""
+        return _ours("asarray")(self, copy=True)
+
+    def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> "Array":
+        """Convert the elements, as ``ndarray.astype`` does."""
+        return _ours("astype")(self, dtype, copy=copy)
+
+    def to_device(self, device: Any, /, *, stream: None = None) -> "Array":
+        """Give the array on another device; itself where it is there.
+
+        Raises
+        ------
+        ValueError
+            If a stream is given: devices here have one each.
+        """
+        if stream is not None:
+            raise ValueError("to_device: stream must be None, for a device has one queue")
+        return _ours("asarray")(self, device=device)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Put elements into a part of the array, converted by NumPy's rules."""
+        _assign(self[key], value)
+
+    def item(self) -> Any:
+        """Give the only element as a Python number."""
+        return self.numpy().item()
+
+    def tolist(self) -> Any:
+        """Give the elements as nested lists of Python numbers."""
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        """Give the only element's truth."""
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        """Give the only element."""
+        return int(self._only("int"))
+
+    def __float__(self) -> float:
+        """Give the only element."""
+        return float(self._only("float"))
+
+    def __complex__(self) -> complex:
+        """Give the only element."""
+        return complex(self._only("complex"))
+
+    def __index__(self) -> int:
+        """Give the only element, a whole number."""
+        return self._only("index").__index__()
+
+    def _only(self, what: str) -> Any:
+        if self.ndim:
+            raise TypeError(f"{what}: only an array without axes is converted to a Python number, not {self.shape}")
+        return self.numpy()[()]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the elements; they come back on the same device where it is there, else on the default one."""
+        return unpickled, (np.asarray(self.numpy()), self.device.identity)
+
+    # Protocols.
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Give the elements to ``numpy.asarray``."""
+        return np.array(self.numpy(), dtype, copy=copy)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Give the package, which has the array API standard's functions."""
+        package = sys.modules["mdhnp"]
+        offered = ("2021.12", "2022.12", "2023.12", package.__array_api_version__)
+        if api_version not in (None, *offered):
+            raise ValueError(f"api_version: {api_version!r} is none of {', '.join(offered)}")
+        return package
+
+    # Operators. Beside Arrays they take numbers and ndarrays, which are copied to the device.
+
+    __add__, __radd__, __iadd__ = _binary("add")
+    __sub__, __rsub__, __isub__ = _binary("subtract")
+    __mul__, __rmul__, __imul__ = _binary("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
+    __mod__, __rmod__, __imod__ = _binary("remainder")
+    __pow__, __rpow__, __ipow__ = _binary("pow")
+    __matmul__, __rmatmul__, __imatmul__ = _binary("matmul")
+    __and__, __rand__, __iand__ = _binary("bitwise_and")
+    __or__, __ror__, __ior__ = _binary("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _binary("bitwise_left_shift")
+    __rshift__, __rrshift__, __irshift__ = _binary("bitwise_right_shift")
+    __lt__, __gt__ = _compare("less"), _compare("greater")
+    __le__, __ge__ = _compare("less_equal"), _compare("greater_equal")
+    __eq__, __ne__ = _compare("equal"), _compare("not_equal")
+    __neg__, __pos__ = _unary("negative"), _unary("positive")
+    __abs__, __invert__ = _unary("abs"), _unary("bitwise_invert")
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _basic(key: Any, ndim: int) -> tuple[Any, ...]:
+    """Give a key that makes NumPy give a view, also of a single element.
+
+    Raises
+    ------
+    IndexError
+        If it is none.
+    """
+    keys = key if type(key) is tuple else (key,)
+    for each in keys:
+        if not isinstance(each, _INDICES) or isinstance(each, bool):
+            raise IndexError(
+                f"an Array takes whole numbers, slices, None and ... as indices, not {type(each).__name__}; "
+                "use mdhnp.take, or .numpy() for NumPy's other kinds of indexing"
+            )
+    return keys if Ellipsis in keys else (*keys, ...)
+
+
+def make(view: npt.NDArray[Any], device: "Device") -> Array:
+    """Make the Array of a view."""
+    made = object.__new__(Array)
+    made._view, made.device, made._copy = view, device, None
+    return made
+
+
+def view_of(array: Array) -> npt.NDArray[Any]:
+    """Give an Array's view."""
+    return array._view
+
+
+_OPERANDS = (Array, *_NUMBERS)
+
+
+def _assign(array: Array, value: Any) -> None:
+    """Put elements into an array; that, too, is a call."""
+    from mdhnp.frontend.creation import assign
+
+    assign(array, value)
+
+
+def unpickled(elements: npt.NDArray[Any], identity: str) -> Array:
+    """Give a pickled array: on the device it was on where that is there, else on the default one."""
+    from mdhnp.runtime.devices import default_device, devices
+
+    found = next((d for d in devices() if d.identity == identity), None) or default_device()
+    return _ours("asarray")(elements, device=found, copy=True)

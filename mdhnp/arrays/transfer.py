@@ -1,0 +1,69 @@
+"""Between the host's memory and a device's.
+
+Where kernels work on the host's memory nothing is copied.
+"""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.arrays.array import Array
+    from mdhnp.runtime.handle import Device
+
+__all__ = ["constant", "empty", "put", "read"]
+
+#: Numbers that are kept on each device, since they come again in most programs.
+_MOST = 256
+_constants: dict[tuple[Any, ...], npt.NDArray[Any]] = {}
+
+
+def read(array: "Array") -> npt.NDArray[Any]:
+    """Give an array's elements as a read-only ndarray: its memory itself, or a copy that is kept until it changes."""
+    view, device = array._view, array.device
+    if not device.own_memory:
+        found = view.view()
+    else:
+        from mdhnp.runtime import resident
+
+        version = resident.version(view)
+        if array._copy is not None and array._copy[0] == version:
+            return array._copy[1]
+        found = resident.download(device, view)
+        array._copy = version, found
+    found.flags.writeable = False
+    return found
+
+
+def put(array: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
+    """Give the view of an ndarray on a device: itself, or that of a copy there."""
+    if not device.own_memory:
+        return array
+    from mdhnp.runtime import resident
+
+    return resident.upload(device, array)
+
+
+def constant(number: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
+    """Give the view of an array without axes on a device; the numbers used last are kept there."""
+    key = (device, number.dtype.char, number.tobytes())
+    if (found := _constants.pop(key, None)) is None:
+        found = put(number, device)
+    _constants[key] = found  # the last one now
+    if len(_constants) > _MOST:
+        with suppress(StopIteration, RuntimeError):  # other threads put some in, too
+            _constants.pop(next(iter(_constants)), None)
+    return found
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: "Device") -> npt.NDArray[Any]:
+    """Give the view of new memory on a device, of whatever values are there."""
+    if not device.own_memory:
+        from mdhnp.runtime.results import maker
+
+        return maker([(shape, dtype)])()[0]
+    from mdhnp.runtime import resident
+
+    return resident.maker(device, [(shape, dtype)])()[0]

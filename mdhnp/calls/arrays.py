@@ -1,0 +1,68 @@
+"""Calls on Arrays: which device they run on, and what they give.
+
+An Array's view is an operand like any other, so a call on Arrays is one on their views, on their device.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdhnp.arrays import transfer
+from mdhnp.arrays.array import Array, make
+from mdhnp.calls.operands import unsupported
+
+if TYPE_CHECKING:  # which loads OpenCL
+    from mdhnp.runtime.handle import Device
+
+__all__ = ["device_of", "on_device", "wrapped"]
+
+
+def device_of(function: str, operands: Sequence[Any]) -> "Device":
+    """Give the one device of all Arrays among operands, of which there is one at least.
+
+    Raises
+    ------
+    ValueError
+        If they are on several; names them.
+    """
+    found: tuple[int, Device] | None = None
+    for n, a in enumerate(operands):
+        if type(a) is Array:
+            if found is None:
+                found = n, a.device
+            elif a.device is not found[1]:
+                first, second = (f"operand {m} is on {d.name} ({d.runtime})" for m, d in (found, (n, a.device)))
+                raise ValueError(f"{function}: {first}, {second}; bring them together by to_device")
+    assert found is not None
+    return found[1]
+
+
+def on_device(
+    operands: Sequence[Any], device: "Device", convert: Callable[[Sequence[Any]], tuple[Any, ...]]
+) -> tuple[Any, ...]:
+    """Give the views of operands, of which those that are no Arrays are brought to the device."""
+    if not device.own_memory:
+        return tuple([a._view if type(a) is Array else a for a in operands])
+    found = []
+    for a in operands:
+        if type(a) is Array:
+            found.append(a._view)
+            continue
+        (plain,) = convert((a,))
+        if unsupported((plain,)) is None:
+            plain = transfer.constant(plain, device) if plain.ndim == 0 else transfer.put(plain, device)
+        found.append(plain)
+    return tuple(found)
+
+
+def wrapped(result: Any, device: "Device") -> Any:
+    """Give what a call on views gives as Arrays."""
+    if type(result) is np.ndarray:
+        return make(result, device)
+    if type(result) is Array:
+        return result
+    if isinstance(result, tuple):
+        made = [wrapped(each, device) for each in result]
+        return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
+    return make(np.asarray(result), device)

@@ -1,0 +1,103 @@
+"""Arrays made of nothing, of numbers, and of other arrays; and elements put into them."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import transfer
+from mdhnp.arrays.array import Array, make
+from mdhnp.calls.operands import SUPPORTED
+
+if TYPE_CHECKING:  # which loads OpenCL
+    from mdhnp.runtime.handle import Device
+
+__all__ = ["asarray", "assign", "empty"]
+
+
+def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = None, copy: bool | None = None) -> Array:
+    """Give an array on a device.
+
+    Parameters
+    ----------
+    obj : array_like
+        An Array, an ndarray, nested lists, a number.
+    dtype : dtype, optional
+        Type of the elements; by default as ``numpy.asarray`` has it.
+    device : str, int or Device, optional
+        As in :func:`mdhnp.device`; by default where an Array is, else the default device.
+    copy : bool, optional
+        Whether its memory is new. By default only where it has to be: on a CPU device an ndarray's own memory is
+        used, so that changes of the one are seen in the other.
+
+    Raises
+    ------
+    ValueError
+        If `copy` is false and a copy is needed.
+    TypeError
+        If kernels do not compute with the type.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.asarray([1.0, 2.0], dtype="float32", device="cpu").numpy()
+    array([1., 2.], dtype=float32)
+    """
+    where = device_for(device, obj)
+    if isinstance(obj, Array):
+        wanted = obj.dtype if dtype is None else checked_type("asarray", dtype)
+        if wanted == obj.dtype and where is obj.device and not copy:
+            return obj
+        if copy is False:
+            raise ValueError("asarray: copy=False, but another type or device needs a copy")
+        if where is obj.device:
+            made = make(transfer.empty(obj.shape, wanted, where), where)
+            assign(made, obj)
+            return made
+        obj, copy = obj.numpy(), True if copy is None and not where.own_memory else copy
+    elements = np.asarray(obj, dtype, copy=None if where.own_memory else copy)
+    checked_type("asarray", elements.dtype)
+    elements = np.require(elements.astype(elements.dtype.newbyteorder("="), copy=False), requirements="A")
+    if where.own_memory and copy is False:
+        raise ValueError("asarray: copy=False, but a device with memory of its own needs a copy")
+    return make(transfer.put(elements, where), where)
+
+
+def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array of whatever values are in memory; parameters as in :func:`zeros`."""
+    where, wanted = device_for(device), checked_type("empty", dtype)
+    return make(transfer.empty(_shape("empty", shape), wanted, where), where)
+
+
+def assign(array: Array, value: Any) -> None:
+    """Put elements into an array, broadcast, and converted as ``ndarray.__setitem__`` does."""
+    if isinstance(value, Array) and value.device is not array.device:
+        raise ValueError(f"the value is on {value.device.name}, the array on {array.device.name}; use to_device")
+    array._view[...] = value._view if isinstance(value, Array) else value
+
+
+def device_for(given: Any, like: Any = None) -> "Device":
+    """Give the device that an argument names; by default that of an Array, else the default one."""
+    from mdhnp.runtime.devices import default_device, find_device
+
+    if given is not None:
+        return find_device(given)
+    return like.device if isinstance(like, Array) else default_device()
+
+
+def checked_type(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+    """Give a type of elements, by default float64.
+
+    Raises
+    ------
+    TypeError
+        If kernels do not compute with it.
+    """
+    wanted = np.dtype(dtype).newbyteorder("=")
+    if wanted not in SUPPORTED:
+        raise TypeError(f"{function}: dtype {wanted} is none that OpenCL kernels compute with")
+    return np.dtype(wanted.str)
+
+
+def _shape(function: str, shape: Any) -> tuple[int, ...]:
+    return tuple(np.broadcast_shapes(shape)) if not isinstance(shape, int) else (shape,)
