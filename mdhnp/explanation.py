@@ -111,7 +111,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     kernels: list[tuple[float, ...]] = []
     for plan, arrays in seen:
         if isinstance(plan, Kernels):
-            kernels.append(tuple(plan.executable.profile(arrays, plan.make())))
+            kernels.append(tuple(plan.profile(arrays)))
         else:
             kernels.append(())
     return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels))

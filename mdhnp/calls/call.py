@@ -142,24 +142,30 @@ def _made(
     described = routine.describe(arrays, *what[1:])
     if not isinstance(described, Described):
         described = Described(described)
-    inputs = arrays if described.take is None else tuple(described.take(arrays))
+    given = arrays[:-1] if described.into else arrays
+    inputs = given if described.take is None else tuple(described.take(given))
     whole = described.mdhom
     steps = whole if isinstance(whole, tuple) else (Step(whole, tuple(range(len(inputs)))),)
-    made = _planned(routine, least_work(steps, len(inputs)), inputs, devices, mode)
+    made = _planned(routine, least_work(steps, len(inputs)), inputs, devices, mode, described.into)
     if made is None:
         return None
     return Entry(made, described.take, described.give), made.kept
 
 
 def _planned(
-    routine: Routine, steps: Sequence[Step], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
+    routine: Routine,
+    steps: Sequence[Step],
+    arrays: tuple[Any, ...],
+    devices: "tuple[Device, ...]",
+    mode: Mode,
+    into: bool = False,
 ) -> Made | None:
     """Make the plans of all steps; None where that takes OpenCL, which was loaded for it."""
     layouts = [Layout.of(a) for a in arrays]
     found = []
     for step in steps:
         view = step.mdhom.outputs[0]
-        request = Request(routine.name, step.mdhom, tuple([layouts[p] for p in step.inputs]), devices, mode)
+        request = Request(routine.name, step.mdhom, tuple([layouts[p] for p in step.inputs]), devices, mode, into)
         if devices:
             from mdhnp.calls.make import make
 

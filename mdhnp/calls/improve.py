@@ -51,7 +51,7 @@ def tuner(request: Request, plan: Plan) -> Spending | None:
     """Give what sees to it that better schedules are searched than a plan has; None where nothing does."""
     mode = request.mode.tuning
     tuned = isinstance(plan, InParts) or (isinstance(plan, Kernels) and set(plan.origins) == {"tuned"})
-    if tuned or mode not in ("auto", "background"):
+    if tuned or request.into or mode not in ("auto", "background"):
         return None
     return Spending(_enqueued(request, config.budget) if mode == "auto" else 0.0, partial(_search, request))
 

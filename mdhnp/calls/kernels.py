@@ -3,7 +3,7 @@
 Takes a request, gives a plan. Each function asks one folder. It must not know whether kernels are what is best.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -148,7 +148,9 @@ def _is_too_large(request: Request) -> bool:
 def _plan(request: Request, found: Sequence[Found], program: Program, why: str) -> Kernels:
     """Compile."""
     h, device = request.mdhom, request.device
-    layouts = [Layout.of(np.empty(shape, dtype)) for shape, dtype in _outputs(h)]
+    outputs = [
+        Layout(v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize) for v in h.outputs
+    ]
     return Kernels(
         h,
         (device,),
@@ -156,9 +158,14 @@ def _plan(request: Request, found: Sequence[Found], program: Program, why: str) 
         tuple(f.schedule for f in found),
         tuple(f.origin for f in found),
         program,
-        Executable(device, program, request.layouts, layouts, resident=request.mode.resident),
-        resident.maker(device, _outputs(h)) if request.mode.resident else maker(_outputs(h)),
+        Executable(device, program, request.layouts, outputs, resident=request.mode.resident),
+        None if request.into else _maker(request),
     )
+
+
+def _maker(request: Request) -> Callable[[], tuple[Any, ...]]:
+    outputs = _outputs(request.mdhom)
+    return resident.maker(request.device, outputs) if request.mode.resident else maker(outputs)
 
 
 def staged(h: MdHom) -> tuple[Stage, ...]:

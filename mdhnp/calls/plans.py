@@ -149,15 +149,15 @@ class Kernels(Leaf):
         The generated text and launches.
     executable : Executable
         The compiled program.
-    make : callable
-        Allocates the results.
+    make : callable or None
+        Allocates the results; None where the last array given is where the only one goes.
     """
 
     schedules: "tuple[Schedule, ...]"
     origins: "tuple[Origin, ...]"
     program: "Program"
     executable: "Executable" = field(repr=False, compare=False)
-    make: Callable[[], Results] = field(repr=False, compare=False)
+    make: Callable[[], Results] | None = field(repr=False, compare=False)
 
     @property
     def device(self) -> "Device":
@@ -165,9 +165,12 @@ class Kernels(Leaf):
         return self.devices[0]
 
     def run(self, arrays: Sequence[Array]) -> Results:
-        """Launch the kernels and wait."""
+        """Launch the kernels, and wait unless arrays are views of the device's own memory."""
         if observe.blocks:
             observe.note(self, arrays)
+        if self.make is None:
+            self.compute(arrays[:-1], arrays[-1:])
+            return ()
         results = self.make()
         self.compute(arrays, results)
         return results
@@ -175,6 +178,12 @@ class Kernels(Leaf):
     def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
         """Launch the kernels on arrays for the results."""
         self.executable(arrays, results)
+
+    def profile(self, arrays: Sequence[Array]) -> list[float]:
+        """Give the seconds of each kernel, by the device's clock."""
+        if self.make is None:
+            return self.executable.profile(arrays[:-1], arrays[-1:])
+        return self.executable.profile(arrays, self.make())
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,14 @@ class Described(NamedTuple):
     give : callable, optional
         Gives what the user gets of the MDH's results; by default the only one as NumPy's functions give it: a scalar,
         where there are no axes.
+    into : bool
+        Whether the call's last operand is where the only result goes, instead: an array of a device's own memory.
     """
 
     mdhom: MdHom | tuple[Step, ...]
     take: Callable[[Sequence[Array]], Sequence[Array]] | None = None
     give: Callable[[Sequence[Any]], Any] | None = None
+    into: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,8 @@ class Request:
         Where kernels may run; several where the user has not decided.
     mode : Mode
         The settings.
+    into : bool
+        Whether the only result goes where an array given after the inputs is.
     """
 
     function: str
@@ -99,6 +104,7 @@ class Request:
     layouts: "tuple[Layout, ...]"
     devices: "tuple[Device, ...]"
     mode: Mode
+    into: bool = False
 
     @property
     def device(self) -> "Device":

@@ -1,5 +1,7 @@
 """Arrays made of nothing, of numbers, and of other arrays; and elements put into them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,7 +9,10 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
+from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import SUPPORTED
+from mdhnp.frontend.pointwise import convert, pointwise
+from mdhnp.mdh.pattern import array_view
 
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
@@ -73,7 +78,30 @@ def assign(array: Array, value: Any) -> None:
     """Put elements into an array, broadcast, and converted as ``ndarray.__setitem__`` does."""
     if isinstance(value, Array) and value.device is not array.device:
         raise ValueError(f"the value is on {value.device.name}, the array on {array.device.name}; use to_device")
-    array._view[...] = value._view if isinstance(value, Array) else value
+    if not array.device.own_memory:
+        array._view[...] = value._view if isinstance(value, Array) else value
+        return
+    if not isinstance(value, Array):
+        value = asarray(np.asarray(value, array.dtype), device=array.device)
+    if any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        raise ValueError("assignment destination is read-only: it was broadcast")
+    source = np.broadcast_to(value._view, array.shape)  # or NumPy's error
+    if not array.size:
+        return
+    if np.may_share_memory(source, array._view):
+        source = asarray(value, copy=True)._view
+    call((_ASSIGN,), (make(source, array.device), array))
+
+
+def _describe_assign(arrays: Sequence[npt.NDArray[Any]]) -> Described:
+    """Describe a copy into given memory."""
+    source, target = arrays
+    h = pointwise(convert(source.dtype, target.dtype), [source])
+    into = array_view("O0", target, h.outputs[0].accesses)
+    return Described(replace(h, outputs=(into,)), None, lambda _: (), into=True)
+
+
+_ASSIGN = Routine("assign", _describe_assign)
 
 
 def device_for(given: Any, like: Any = None) -> "Device":
