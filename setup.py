@@ -6,15 +6,18 @@ import numpy as np
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+NAMES = ("_native", "_enqueue")
+
 
 class BuildInBoth(build_ext):
     """Leaves the library beside its source, too: Python started in a checkout imports the package from there."""
 
     def run(self) -> None:
         """Build as always, then copy. What an earlier build left must not stand in for one that fails."""
-        built = Path(self.get_ext_fullpath("mdhnp._native"))
-        for old in (built, Path("mdhnp") / built.name):
-            old.unlink(missing_ok=True)
+        for name in NAMES:
+            built = Path(self.get_ext_fullpath(f"mdhnp.{name}"))
+            for old in (built, Path("mdhnp") / built.name):
+                old.unlink(missing_ok=True)
         super().run()
         if not self.inplace:
             self.copy_extensions_to_source()
@@ -23,7 +26,8 @@ class BuildInBoth(build_ext):
 setup(
     ext_modules=[
         # Optional: without a C compiler the package installs and does the same in Python.
-        Extension("mdhnp._native", ["mdhnp/_native.c"], include_dirs=[np.get_include()], optional=True)
+        Extension(f"mdhnp.{name}", [f"mdhnp/{name}.c"], include_dirs=[np.get_include()], optional=True)
+        for name in NAMES
     ],
     cmdclass={"build_ext": BuildInBoth},
 )

@@ -30,6 +30,7 @@ from mdhnp.patching import patch
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
+    from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.explanation import Explanation, explain
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.stencil import stencil
@@ -54,6 +55,7 @@ __all__ = [
     "LaunchError",
     "Links",
     "MdHom",
+    "MemoryInfo",
     "NoDeviceError",
     "Schedule",
     "cc",
@@ -75,6 +77,7 @@ __all__ = [
     "linalg",
     "matmul",
     "matvec",
+    "memory_info",
     "md_hom",
     "outer",
     "patch",
@@ -84,6 +87,7 @@ __all__ = [
     "Prepared",
     "prl",
     "stencil",
+    "synchronize",
     "tensordot",
     "trace",
     "tune",
@@ -101,12 +105,15 @@ _LATER = {
     "IllegalSchedule": "mdhnp.schedule",
     "LaunchError": "mdhnp.runtime.executable",
     "Links": "mdhnp.frontend.prl",
+    "MemoryInfo": "mdhnp.arrays.memory",
     "NoDeviceError": "mdhnp.runtime.devices",
     "Schedule": "mdhnp.schedule",
     "Tuned": "mdhnp.tuning.tune",
     "device": "mdhnp.runtime.devices",
     "devices": "mdhnp.runtime.devices",
     "explain": "mdhnp.explanation",
+    "memory_info": "mdhnp.arrays.memory",
+    "synchronize": "mdhnp.arrays.memory",
     "prepare": "mdhnp.tuning.prepare",
     "Prepared": "mdhnp.tuning.prepare",
     "prl": "mdhnp.frontend.prl",

@@ -6,6 +6,9 @@ INTERFACE: int
 def find(
     entries: dict[Hashable, Any], what: Hashable, device: Hashable, mode: Hashable, operands: tuple[Any, ...]
 ) -> Any: ...
+def find_views(
+    entries: dict[Hashable, Any], what: Hashable, mode: Hashable, operands: tuple[Any, ...], kind: type
+) -> tuple[Any, tuple[Any, ...], Any] | None: ...
 
 class Launcher:
     def __new__(

@@ -1,7 +1,7 @@
 """Shows how a call is computed: its MDH, schedules, OpenCL C text and times."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.placement.choice import choose
 from mdhnp.runtime.devices import NoDeviceError
+from mdhnp.runtime.transfers import Copy, watched
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
 
 __all__ = ["Explanation", "explain"]
@@ -30,11 +31,14 @@ class Explanation:
         The whole call, with everything prepared.
     kernel_seconds : tuple of tuple of float
         For each MDH, the time of each of its kernels on the device.
+    copies : tuple of Copy
+        What the call copied to and from devices.
     """
 
     launches: tuple[Leaf, ...]
     seconds: float
     kernel_seconds: tuple[tuple[float, ...], ...]
+    copies: tuple[Copy, ...] = ()
 
     @property
     def source(self) -> str:
@@ -67,6 +71,7 @@ class Explanation:
                 lines.append("kernels   none: an extent is 0")
         if not self.launches:
             lines.append("mdh       none: the call was left to NumPy")
+        lines.extend(_copied(self.copies))
         lines.append(f"call      {self.seconds * 1e6:.1f} µs")
         return "\n".join(lines)
 
@@ -105,16 +110,27 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         load()
     with observe() as seen:
         function(*args, **kwargs)
-    begin = time.perf_counter()
-    function(*args, **kwargs)
-    seconds = time.perf_counter() - begin
+    with watched() as copies:
+        begin = time.perf_counter()
+        function(*args, **kwargs)
+        seconds = time.perf_counter() - begin
     kernels: list[tuple[float, ...]] = []
     for plan, arrays in seen:
         if isinstance(plan, Kernels):
             kernels.append(tuple(plan.profile(arrays)))
         else:
             kernels.append(())
-    return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels))
+    return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels), tuple(copies))
+
+
+def _copied(copies: Sequence[Copy]) -> Iterator[str]:
+    """Say what was copied each way, how many bytes, and how long the caller waited for it."""
+    for way, to_device in (("to", True), ("from", False)):
+        made = [copy for copy in copies if copy.to_device is to_device]
+        if made:
+            nbytes, seconds = sum(copy.nbytes for copy in made), sum(copy.seconds for copy in made)
+            rate = nbytes / max(seconds, 1e-9) / 1e9
+            yield f"copied    {nbytes} bytes {way} the device in {seconds * 1e6:.1f} µs, {rate:.2g} GB/s"
 
 
 def _candidates(plan: Leaf) -> Iterator[str]:

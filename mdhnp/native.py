@@ -1,20 +1,25 @@
-"""What is compiled from `_native.c`; None where the package was installed without a C compiler."""
+"""What is compiled from `_native.c` and `_enqueue.c`; None where the package was installed without a C compiler."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-__all__ = ["Launcher", "find"]
+__all__ = ["Enqueuer", "Launcher", "find", "find_views"]
 
-#: What a library must give for INTERFACE: one of another version of `_native.c` is not used.
-_INTERFACE = 2
+#: What libraries must give for INTERFACE: those of another version of `_native.c` and `_enqueue.c` are not used.
+_NATIVE, _ENQUEUE = 3, 1
 
 if TYPE_CHECKING:
-    from mdhnp._native import Launcher, find
+    from mdhnp._enqueue import Enqueuer
+    from mdhnp._native import Launcher, find, find_views
 else:
-    Launcher = find = None
-    try:
+    Enqueuer = Launcher = find = find_views = None
+    with suppress(ImportError):
         from mdhnp import _native
-    except ImportError:
-        pass
-    else:
-        if _native.INTERFACE == _INTERFACE:
-            Launcher, find = _native.Launcher, _native.find
+
+        if _native.INTERFACE == _NATIVE:
+            Launcher, find, find_views = _native.Launcher, _native.find, _native.find_views
+    with suppress(ImportError):
+        from mdhnp import _enqueue
+
+        if _enqueue.INTERFACE == _ENQUEUE:
+            Enqueuer = _enqueue.Enqueuer

@@ -15,6 +15,6 @@ def separate(device: Device) -> Device:
         return device
     made = Device(device.cl)
     made.caps = replace(made.caps, offsets=True)
-    made.own_memory, made.svm = True, False
+    made.own_memory, made.svm, made.key = True, False, ("views", id(made))
     made.identity += "|separate"
     return made

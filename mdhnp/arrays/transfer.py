@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.arrays.array import Array
     from mdhnp.runtime.handle import Device
 
-__all__ = ["constant", "empty", "put", "read"]
+__all__ = ["changed", "constant", "empty", "put", "read"]
 
 #: Numbers that are kept on each device, since they come again in most programs.
 _MOST = 256
@@ -35,6 +35,14 @@ def read(array: "Array") -> npt.NDArray[Any]:
         array._copy = version, found
     found.flags.writeable = False
     return found
+
+
+def changed(array: "Array") -> None:
+    """Note that an array's memory changes, so that copies of it are outdated."""
+    if array.device.own_memory:
+        from mdhnp.runtime import resident
+
+        resident.changed(array._view)
 
 
 def put(array: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:

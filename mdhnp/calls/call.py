@@ -3,7 +3,7 @@
 Takes what is called with which arguments, and the operands as the user gave them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from mdhnp.calls.arrays import device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
-from mdhnp.calls.store import entries, find, key_of, store
+from mdhnp.calls.store import entries, find, find_views, key_of, store
 from mdhnp.mdh import Step, least_work
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
@@ -53,14 +53,19 @@ def call(
     -------
     What the user gets: new arrays, or scalars.
     """
-    found = find(entries, what, _devices(), config.mode, operands)
+    mode = config.mode
+    devices = _devices()
+    found = find(entries, what, devices, mode, operands)
     if found is not None:
         return found.run(operands)
+    on_device = find_views(entries, what, mode, operands, Array)
+    if on_device is not None:
+        found, views, device = on_device
+        return wrapped(found.run(views), device)
     given = _Given(what, operands, dtypes, numpy, owner)
-    for a in operands:
-        if type(a) is Array:
-            return _on_device(given)
-    return _first(given, operands, _devices(), config.mode)
+    if any([type(a) is Array for a in operands]):
+        return _with_arrays(given, mode)
+    return _first(given, operands, devices, devices, mode)
 
 
 class _Given(NamedTuple):
@@ -87,14 +92,14 @@ class _Given(NamedTuple):
         return fallback(name, reason, compute, self.operands)
 
 
-def _on_device(given: _Given) -> Any:
+def _with_arrays(given: _Given, mode: Mode) -> Any:
     """Make a call with Arrays among its operands: on their views, where they are."""
     device = device_of(given.what[0].name, given.operands)
-    mode = config.mode.of_views if device.own_memory else config.mode
     views = on_device(given.operands, device, given.what[0].convert)
-    found = find(entries, given.what, device.alone, mode, views)
-    result = _first(given, views, device.alone, mode) if found is None else found.run(views)
-    return wrapped(result, device)
+    found = find(entries, given.what, device.key, mode, views)
+    if found is not None:
+        return wrapped(found.run(views), device)
+    return wrapped(_first(given, views, device.alone, device.key, mode), device)
 
 
 def _until_loaded() -> "tuple[Device, ...]":
@@ -110,24 +115,24 @@ def _until_loaded() -> "tuple[Device, ...]":
 _devices: "Callable[[], tuple[Device, ...]]" = _until_loaded
 
 
-def _first(given: _Given, operands: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode) -> Any:
-    """Make a call that was not found by its operands as they are."""
+def _first(given: _Given, operands: tuple[Any, ...], devices: "tuple[Device, ...]", place: Hashable, mode: Mode) -> Any:
+    """Make a call that was not found by its operands as they are; `place` stands for the devices in keys."""
     what = given.what
     routine: Routine = what[0]
     arrays = routine.convert(operands)
     if reason := unsupported(arrays, *given.dtypes):
         return given.left_to_numpy(reason)
-    key = key_of(what, devices, mode, arrays)
+    key = key_of(what, place, mode, arrays)
     entry, epoch = store.recall(key)
     if entry is None:
         try:
-            made = _made(what, arrays, devices, mode)
+            made = _made(what, arrays, devices, mode if place == devices else mode.of_views)
         except NoDoublePrecision as error:
             if given.by_numpy() is None:
                 raise
             return given.left_to_numpy(str(error))
         if made is None:  # OpenCL is loaded now: later calls will ask for an entry with devices
-            return _first(given, operands, _devices(), mode)
+            return _first(given, operands, _devices(), _devices(), mode)
         entry, kept = made
         if not kept:
             return entry.run(arrays)

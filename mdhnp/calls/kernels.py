@@ -148,9 +148,7 @@ def _is_too_large(request: Request) -> bool:
 def _plan(request: Request, found: Sequence[Found], program: Program, why: str) -> Kernels:
     """Compile."""
     h, device = request.mdhom, request.device
-    outputs = [
-        Layout(v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize) for v in h.outputs
-    ]
+    outputs = [Layout(v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize) for v in h.outputs]
     return Kernels(
         h,
         (device,),

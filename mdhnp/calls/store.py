@@ -16,8 +16,9 @@ from mdhnp import native
 
 if TYPE_CHECKING:
     from mdhnp.calls.entry import Entry
+    from mdhnp.runtime.handle import Device
 
-__all__ = ["Store", "entries", "find", "forget", "key_of", "store"]
+__all__ = ["Store", "entries", "find", "find_views", "forget", "key_of", "store"]
 
 #: Entries kept; those not used for long go first.
 _CAPACITY = 4096
@@ -39,7 +40,20 @@ def _find(
     return entries.get(key_of(what, device, mode, operands))
 
 
+def _find_views(
+    entries: "dict[Hashable, Entry]", what: Hashable, mode: Hashable, operands: Sequence[Any], kind: type[Any]
+) -> "tuple[Entry, tuple[Any, ...], Device] | None":
+    """Look up a call all of whose operands are Arrays on one device, of the type `kind`."""
+    if any(type(a) is not kind or a.device is not operands[0].device for a in operands):
+        return None
+    views = tuple([a._view for a in operands])
+    device = operands[0].device
+    found = _find(entries, what, device.key, mode, views)
+    return None if found is None else (found, views, device)
+
+
 find = _find if native.find is None else native.find
+find_views = _find_views if native.find_views is None else native.find_views
 
 
 class Store:

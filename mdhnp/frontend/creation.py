@@ -91,6 +91,7 @@ def assign(array: Array, value: Any) -> None:
     if np.may_share_memory(source, array._view):
         source = asarray(value, copy=True)._view
     call((_ASSIGN,), (make(source, array.device), array))
+    transfer.changed(array)
 
 
 def _describe_assign(arrays: Sequence[npt.NDArray[Any]]) -> Described:

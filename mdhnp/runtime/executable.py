@@ -29,8 +29,8 @@ from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.launches import Launch, LaunchError, State, make_state, translated
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.memory import Bound
-from mdhnp.runtime.pool import pool
+from mdhnp.runtime.memory import taken
+from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.programs import build
 
 __all__ = ["LaunchError", "Executable"]
@@ -104,6 +104,7 @@ class Executable:
         self.resident = resident
         self._built = build(device, program.source, keep=keep)
         self._queue = device.queue
+        self._pool = pool(device)
         self._quick = resident  # whether a call has taken less than _LONG, and none was interrupted since
         self._states = [self._new_state()]
         key = id(self)
@@ -133,8 +134,11 @@ class Executable:
         if not self._quick and threading.current_thread() is threading.main_thread():
             self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
             return
+        if self.resident:
+            self._enqueue(arrays_in, arrays_out)
+            return
         launch: Launch | None = None
-        bound: Bound | None = None
+        blocks: tuple[Block, ...] = ()
         try:
             state = self._states.pop()
         except IndexError:
@@ -143,18 +147,17 @@ class Executable:
             # What OpenCL refuses is tried again from here, where its error can be told.
             if state.native is None or not state.launched(arrays_in, arrays_out):
                 bound = state.bind(self._queue, arrays_in, arrays_out)
+                blocks = bound.blocks
                 for launch in state.launches:
                     event = _enqueue(self._queue, launch.kernel, launch.global_size, launch.local_size)
                 state.complete(event, self._queue, bound, arrays_out)
-                if self.resident:
-                    pending.note(self.device, event, state.launches[-1].where)
         except BaseException as error:
             self._rest()
             if isinstance(error, cl.Error):
                 raise self._translated(error, launch) from error
             raise
         finally:
-            self._give_back(bound)
+            self._give_back(blocks)
         self._states.append(state)
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
@@ -191,7 +194,7 @@ class Executable:
         except IndexError:
             state = self._new_state()
         fastest = [float("inf")] * len(state.launches)
-        bound: Bound | None = None
+        blocks: tuple[Block, ...] = ()
         try:
             self._queue.finish()  # what operands and blocks come from
             bound = state.bind(queue, arrays_in, arrays_out)
@@ -210,9 +213,35 @@ class Executable:
                 raise self._translated(error, launch) from error
             raise
         finally:
-            self._give_back(bound)
+            self._give_back(blocks)
         self._states.append(state)
         return fastest
+
+    def _enqueue(self, views_in: Sequence[Any], views_out: Sequence[Any]) -> None:
+        """Enqueue all kernels on views of the device's own memory."""
+        launch: Launch | None = None
+        try:
+            state = self._states.pop()
+        except IndexError:
+            state = self._new_state()
+        blocks: tuple[Block, ...] = ()
+        try:
+            address = 0
+            if state.enqueuer is not None:
+                blocks = taken(self._pool, self.program.temporaries)
+                address = state.enqueuer.enqueue(views_in, views_out, blocks)
+            if address:
+                event = cl.Event.from_int_ptr(address, retain=False)
+            else:  # what OpenCL refuses is tried again from here, where its error can be told
+                blocks += state.bind(self._queue, views_in, views_out).blocks
+                for launch in state.launches:
+                    event = _enqueue(self._queue, launch.kernel, launch.global_size, launch.local_size)
+            pending.note(self.device, event, state.launches[-1].where)
+        except cl.Error as error:
+            raise self._translated(error, launch) from error
+        finally:
+            self._give_back(blocks)
+        self._states.append(state)
 
     def _timed(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         begin = time.perf_counter()
@@ -257,10 +286,10 @@ class Executable:
         except cl.Error as error:
             raise self._translated(error, None) from error
 
-    def _give_back(self, bound: Bound | None) -> None:
+    def _give_back(self, blocks: Sequence[Block]) -> None:
         """Return blocks; kernels may use them still, but whatever uses them next is behind these in the queue."""
-        for block in () if bound is None else bound.blocks:
-            pool(self.device).give_back(block)
+        for block in blocks:
+            self._pool.give_back(block)
 
     def _rest(self) -> None:
         """Let the device come to rest: after Ctrl-C, too, kernels may still write into arrays about to be freed."""

@@ -6,6 +6,7 @@ Takes a pyopencl device, gives :class:`Device`. It must not know which other dev
 import hashlib
 import platform
 import threading
+from collections.abc import Hashable
 from typing import Literal
 
 import pyopencl as cl
@@ -47,6 +48,8 @@ class Device:
         Whether kernels work on memory of the device's own, which the host cannot read, and not on the host's.
     alone : tuple of Device
         The device only, as calls name those that they may choose from.
+    key : Hashable
+        What tells calls on Arrays of this device from others: where memory is the host's, these are calls on ndarrays.
     forked : bool
         Whether this process is a forked child of the one that found the device.
 
@@ -69,6 +72,7 @@ class Device:
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
         self.own_memory = self.caps.offsets
         self.alone: tuple[Device, ...] = (self,)
+        self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
         self.identity: str = self._identity()
         self._lock = threading.RLock()  # reentrant, for finalizers that make a call
         self.forked = False

@@ -13,12 +13,13 @@ import numpy as np
 import pyopencl as cl
 
 from mdhnp.codegen.program import Kernel, Program
-from mdhnp.native import Launcher
+from mdhnp.native import Enqueuer, Launcher
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.memory import Bound, Memory, SystemMemory, memory_for
+from mdhnp.runtime.memory import Bound, Memory, Resident, SystemMemory, memory_for
 from mdhnp.runtime.pending import LaunchError
+from mdhnp.runtime.resident import Lease
 
 __all__ = ["Launch", "LaunchError", "State", "lacks_memory", "make_state", "translated"]
 
@@ -65,6 +66,7 @@ class State:
     memory: Memory
     native: "Launcher | None"  # launches without Python, where kernels work on the arrays' own memory
     temporaries: Callable[[], tuple[Any, ...]] | None  # that it needs beside the arrays
+    enqueuer: "Enqueuer | None"  # the same for views of the device's own memory
 
     def launched(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> bool:
         """Launch without Python, and wait; False if OpenCL refused something."""
@@ -162,7 +164,12 @@ def make_state(
         items = (description.global_size,), (description.local_size,)
         launches.append(Launch(kernel, kernel.set_arg, *items, tuple(bindings), tuple(offsets), where))
     temporaries = memory.temporaries if isinstance(memory, SystemMemory) and program.temporaries else None
-    return State(tuple(launches), memory, _native_launcher(device, memory, launches, program), temporaries)
+    fast = (
+        _native_launcher(device, memory, launches, program),
+        temporaries,
+        _enqueuer(device, memory, launches, program),
+    )
+    return State(tuple(launches), memory, *fast)
 
 
 def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch], program: Program) -> "Launcher | None":
@@ -175,20 +182,39 @@ def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch],
     return Launcher(functions, device.queue.int_ptr, lows, kernels, bindings)
 
 
-@lru_cache(maxsize=1)
+def _enqueuer(device: Device, memory: Memory, launches: Sequence[Launch], program: Program) -> "Enqueuer | None":
+    if Enqueuer is None or not isinstance(memory, Resident):
+        return None
+    functions = _addresses("SetKernelArg", "EnqueueNDRangeKernel")
+    if functions is None:
+        return None
+    lows = (*memory.lows, *(0 for _ in program.temporaries))
+    kernels = tuple((launch.kernel.int_ptr, *launch.global_size, *launch.local_size) for launch in launches)
+    bindings = tuple(
+        (n, *binding, kind)
+        for n, launch in enumerate(launches)
+        for kind, pairs in ((False, launch.bindings), (True, launch.offsets))
+        for binding in pairs
+    )
+    set_argument, enqueue = functions
+    return Enqueuer((set_argument, enqueue), device.queue.int_ptr, Lease, lows, kernels, bindings)
+
+
 def _functions() -> tuple[int, int, int, int] | None:
     """Addresses of the functions that pyopencl itself calls; None without compiled code of ours, or before OpenCL 2."""
     if Launcher is None:
         return None
+    found = _addresses("SetKernelArgSVMPointer", "EnqueueNDRangeKernel", "WaitForEvents", "ReleaseEvent")
+    return None if found is None else (found[0], found[1], found[2], found[3])
+
+
+@lru_cache(maxsize=8)
+def _addresses(*names: str) -> tuple[int, ...] | None:
     try:
         library = ctypes.CDLL(cl._cl.__file__)
-        set_pointer, enqueue, wait_for, release = (
-            ctypes.cast(getattr(library, f"cl{name}"), ctypes.c_void_p).value or 0
-            for name in ("SetKernelArgSVMPointer", "EnqueueNDRangeKernel", "WaitForEvents", "ReleaseEvent")
-        )
+        return tuple(ctypes.cast(getattr(library, f"cl{name}"), ctypes.c_void_p).value or 0 for name in names)
     except (AttributeError, OSError):
         return None
-    return set_pointer, enqueue, wait_for, release
 
 
 def _check(device: Device, kernel: cl.Kernel, description: Kernel, where: str) -> None:

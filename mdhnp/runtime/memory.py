@@ -15,8 +15,9 @@ import pyopencl as cl
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pool import Block, Pool, pool
-from mdhnp.runtime.resident import changed, place, receive, send
+from mdhnp.runtime.resident import place
 from mdhnp.runtime.results import maker
+from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
     "Bound", "DeviceBuffers", "HostBuffers", "Memory", "Resident", "SystemMemory", "check_sizes", "largest_array",
@@ -180,20 +181,18 @@ class Resident:
     ) -> None:
         self._device = device
         self._pool = pool(device)
-        self._lows = [layout.low for layout in (*inputs, *outputs)]
+        self.lows = tuple(layout.low for layout in (*inputs, *outputs))
         self._temporaries = temporaries
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Say where the views are."""
         places = [place(view) for view in (*inputs, *outputs)]
         blocks = taken(self._pool, self._temporaries)
-        offsets = [np.int64(at.offset + low) for at, low in zip(places, self._lows, strict=True)]
+        offsets = [np.int64(at.offset + low) for at, low in zip(places, self.lows, strict=True)]
         return Bound([*(at.block.buffer for at in places), *(block.buffer for block in blocks)], offsets, blocks)
 
     def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
-        """Note that the outputs change."""
-        for view in outputs:
-            changed(view)
+        """Do nothing: the kernels are on their way."""
 
 
 def taken(source: Pool, sizes: Sequence[int]) -> tuple[Block, ...]:

@@ -46,15 +46,35 @@ _waiting: dict[Device, deque[_Record]] = {}
 
 def note(device: Device, event: cl.Event, what: str) -> None:
     """Keep what was just launched until it is done; waits where too much would wait."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
+    frame = _caller()
     waiting = _waiting.get(device)
     if waiting is None:
         waiting = _waiting.setdefault(device, deque())
     waiting.append(_Record(event, what, frame.f_code, frame.f_lasti))
     if len(waiting) > _MOST:
         _drain(device, waiting, _MOST // 2)
+
+
+def _caller() -> Any:
+    """Give the frame outside of the package that made a call; most are as far away as the one before."""
+    global _distance  # noqa: PLW0603
+    try:
+        if not _inside(frame := sys._getframe(_distance)) and _inside(sys._getframe(_distance - 1)):
+            return frame
+    except ValueError:  # the stack is shorter
+        pass
+    frame, distance = sys._getframe(1), 1
+    while frame.f_back is not None and _inside(frame):
+        frame, distance = frame.f_back, distance + 1
+    _distance = distance
+    return frame
+
+
+_distance = 1
+
+
+def _inside(frame: Any) -> bool:
+    return bool(frame.f_code.co_filename.startswith(_PACKAGE))
 
 
 def _drain(device: Device, waiting: "deque[_Record]", left: int) -> None:

@@ -38,6 +38,8 @@ class Block:
     ----------
     buffer : pyopencl.Buffer
         On the device.
+    handle : int
+        Its address as OpenCL names it.
     size : int
         Bytes.
     addresses : mmap.mmap
@@ -47,10 +49,10 @@ class Block:
         Counts changes of what is in it, for those who keep a copy.
     """
 
-    __slots__ = ("addresses", "buffer", "size", "version")
+    __slots__ = ("addresses", "buffer", "handle", "size", "version")
 
     def __init__(self, buffer: cl.Buffer, size: int) -> None:
-        self.buffer, self.size, self.version = buffer, size, 0
+        self.buffer, self.handle, self.size, self.version = buffer, buffer.int_ptr, size, 0
         self.addresses = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
 
 
@@ -110,9 +112,15 @@ class Pool:
         MemoryError
             If there is no room, also after all that is free was given back to the device.
         """
+        return self.block(self.size_of(nbytes))
+
+    def size_of(self, nbytes: int) -> int:
+        """Give the size of the blocks that serve so many bytes."""
         size = size_class(nbytes)
-        if size > self._device.caps.max_allocation:
-            size = nbytes
+        return nbytes if size > self._device.caps.max_allocation else size
+
+    def block(self, size: int) -> Block:
+        """Give a block of a size; errors as of :meth:`take`."""
         try:
             return self._free[size].pop()
         except (KeyError, IndexError):

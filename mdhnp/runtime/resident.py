@@ -13,22 +13,33 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pool import Block, Pool, pool
+from mdhnp.runtime.transfers import receive, send
 
-__all__ = ["Place", "changed", "download", "foreign", "maker", "place", "upload", "version"]
+__all__ = ["Lease", "Place", "changed", "download", "foreign", "maker", "place", "upload", "version"]
 
 Array = npt.NDArray[Any]
 
 
-class _Lease(np.ndarray[Any, Any]):
-    """All addresses of a block, which is the pool's again when no view holds this any more."""
+class Lease(np.ndarray[Any, Any]):
+    """All addresses of a block, which is the pool's again when no view holds this any more.
 
-    __slots__ = ("block", "pool")
+    Attributes
+    ----------
+    block : Block
+        What is leased.
+    handle : int
+        Address of its buffer.
+    pool : Pool or None
+        Whose block it is; None of somebody else's buffer.
+    """
+
+    __slots__ = ("block", "handle", "pool")
 
     block: Block
+    handle: int
     pool: Pool | None
 
     def __del__(self) -> None:
@@ -47,28 +58,24 @@ class Place(NamedTuple):
 def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
     """Give what makes views of new memory, as :func:`mdhnp.runtime.results.maker` does on the host."""
     source = pool(device)
-    sizes = [(prod(shape) * dtype.itemsize, shape, dtype) for shape, dtype in outputs]
-    return lambda: tuple([_leased(source, nbytes, shape, dtype) for nbytes, shape, dtype in sizes])
+    sizes = [(source.size_of(prod(shape) * dtype.itemsize), shape, dtype) for shape, dtype in outputs]
+    return lambda: tuple([np.ndarray(shape, dtype, _lease(source.block(n), source)) for n, shape, dtype in sizes])
 
 
-def _leased(source: Pool, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    block = source.take(nbytes)
-    lease = np.ndarray.__new__(_Lease, (block.size,), np.uint8, block.addresses)
-    lease.block, lease.pool = block, source
-    return np.ndarray(shape, dtype, lease)
+def _lease(block: Block, source: Pool | None) -> Lease:
+    lease = np.ndarray.__new__(Lease, (block.size,), np.uint8, block.addresses)
+    lease.block, lease.handle, lease.pool = block, block.handle, source
+    return lease
 
 
 def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...]) -> Array:
     """Give a view of somebody else's buffer, held as long as it is seen."""
-    block = Block(buffer, buffer.size)
-    lease = np.ndarray.__new__(_Lease, (block.size,), np.uint8, block.addresses)
-    lease.block, lease.pool = block, None
-    return np.ndarray(shape, dtype, lease, offset, strides)
+    return np.ndarray(shape, dtype, _lease(Block(buffer, buffer.size), None), offset, strides)
 
 
-def _lease_of(view: Any) -> _Lease:
+def _lease_of(view: Any) -> Lease:
     base = view.base
-    while type(base) is not _Lease:
+    while type(base) is not Lease:
         base = base.base
     return base
 
@@ -106,8 +113,7 @@ def upload(device: Device, array: Array) -> Array:
     if layout is None or not layout.contiguous or layout.low:
         array = np.ascontiguousarray(array)
     block = pool(device).take(array.nbytes)
-    lease = np.ndarray.__new__(_Lease, (block.size,), np.uint8, block.addresses)
-    lease.block, lease.pool = block, pool(device)
+    lease = _lease(block, pool(device))
     if array.nbytes:
         send(device, Layout.of(array).bytes_of(array), block.buffer, 0)
     return np.ndarray(array.shape, array.dtype, lease, 0, array.strides)
@@ -127,16 +133,3 @@ def download(device: Device, view: Array) -> Array:
     memory = np.empty(layout.nbytes, np.uint8)
     receive(device, memory, block.buffer, offset + layout.low)
     return np.ndarray(view.shape, view.dtype, memory, -layout.low, view.strides)
-
-
-def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
-    """Copy bytes of the host into a buffer; they may be changed as soon as this returns."""
-    with pending.errors(device):
-        cl.enqueue_copy(queue or device.queue, buffer, source, dst_offset=offset, is_blocking=True)
-
-
-def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
-    """Copy bytes of a buffer to the host, when all that was enqueued before is done."""
-    with pending.errors(device):
-        cl.enqueue_copy(queue or device.queue, target, buffer, src_offset=offset, is_blocking=True)
-    pending.settled(device)

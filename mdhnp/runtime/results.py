@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LARGE", "maker"]
+__all__ = ["LARGE", "free", "maker"]
 
 Array = npt.NDArray[Any]
 
@@ -142,6 +142,11 @@ class _Lease(np.ndarray[Any, Any]):
     def __del__(self, blocks: Blocks = _blocks, kind: Any = mmap.mmap, ending: Any = sys.is_finalizing) -> None:
         if type(self.base) is kind and not ending():  # slices and copies of a result's base have its type, but no block
             blocks.give_back(cast("mmap.mmap", self.base))
+
+
+def free() -> int:
+    """Give the bytes of all free blocks."""
+    return sum(len(block) for _, block in tuple(_blocks.free))
 
 
 def maker(outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:

@@ -1,0 +1,220 @@
+"""Copies between the host's memory and a device's own, at the speed of the link between them.
+
+Takes a device, bytes and a buffer. It must not know arrays. A driver copies ordinary memory with one thread, through
+blocks of its own that the device can reach (*pinned* ones), at a sixth of the link's speed. So large copies go through
+a ring of pinned blocks here, which several threads fill while the blocks before are on their way.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from mdhnp.runtime import pending
+from mdhnp.runtime.handle import Device
+
+__all__ = ["Copy", "pinned", "receive", "send", "watched"]
+
+Bytes = npt.NDArray[Any]
+
+#: Bytes of a block, and blocks of a ring: on an H200 others were slower. Threads that fill them, where there are cores.
+_BLOCK, _BLOCKS, _THREADS = 4 * 1024**2, 8, 8
+#: Bytes from which on a ring is faster than the driver.
+_LARGE = 1024**2
+
+
+class Ring:
+    """Pinned blocks of the host's memory, for one copy at a time.
+
+    Parameters
+    ----------
+    device : Device
+        From and to which copies go.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.lock = threading.Lock()
+        self._device = device
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        self._buffer = cl.Buffer(device.context, flags, _BLOCK * _BLOCKS)
+        both: Any = cl.map_flags.READ | cl.map_flags.WRITE
+        mapped: Any = cl.enqueue_map_buffer(
+            device.queue, self._buffer, both, 0, (_BLOCK * _BLOCKS,), np.dtype(np.uint8)
+        )
+        memory = mapped[0]
+        self._blocks: list[Bytes] = [memory[n * _BLOCK : (n + 1) * _BLOCK] for n in range(_BLOCKS)]
+        self._busy: list[cl.Event | None] = [None] * _BLOCKS
+        threads = min(_THREADS, max(len(os.sched_getaffinity(0)) // 2, 1))
+        self._team = ThreadPoolExecutor(threads, thread_name_prefix="mdhnp-copy")
+
+    def send(self, source: Bytes, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue) -> None:
+        """Copy to the device; when this returns, the last blocks may still be on their way."""
+
+        def fill(n: int) -> int:
+            slot, part = n % _BLOCKS, source[n * _BLOCK : (n + 1) * _BLOCK]
+            if (busy := self._busy[slot]) is not None:
+                busy.wait()
+            self._blocks[slot][: part.size] = part
+            return part.size
+
+        def then(n: int, size: int) -> None:
+            slot = n % _BLOCKS
+            self._busy[slot] = cl.enqueue_copy(
+                queue, buffer, self._blocks[slot][:size], dst_offset=offset + n * _BLOCK, is_blocking=False
+            )
+            queue.flush()
+
+        self._in_turn(-(-source.size // _BLOCK), fill, then)
+
+    def receive(self, target: Bytes, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue) -> None:
+        """Copy from the device, when all that was enqueued before is done."""
+        count = -(-target.size // _BLOCK)
+
+        def ask(n: int) -> None:
+            slot, size = n % _BLOCKS, min(_BLOCK, target.size - n * _BLOCK)
+            self._busy[slot] = cl.enqueue_copy(
+                queue, self._blocks[slot][:size], buffer, src_offset=offset + n * _BLOCK, is_blocking=False
+            )
+            queue.flush()
+
+        def empty(n: int) -> int:
+            part = target[n * _BLOCK : (n + 1) * _BLOCK]
+            busy = self._busy[n % _BLOCKS]
+            assert busy is not None
+            busy.wait()
+            part[...] = self._blocks[n % _BLOCKS][: part.size]
+            return part.size
+
+        def then(n: int, _: int) -> None:
+            if n + _BLOCKS < count:
+                ask(n + _BLOCKS)
+
+        for busy in self._busy:
+            if busy is not None:
+                busy.wait()  # of the copy before
+        for n in range(min(_BLOCKS, count)):
+            ask(n)
+        self._in_turn(count, empty, then)
+
+    def _in_turn(self, count: int, work: Callable[[int], int], then: Callable[[int, int], None]) -> None:
+        """Let the team do `work` for each number, at most a ring of them ahead, and do `then` after each, in order."""
+        ahead: list[Future[int]] = [self._team.submit(work, n) for n in range(min(_BLOCKS, count))]
+        try:
+            for n in range(count):
+                size = ahead[n % _BLOCKS].result()
+                then(n, size)
+                if n + _BLOCKS < count:
+                    ahead[n % _BLOCKS] = self._team.submit(work, n + _BLOCKS)
+        except BaseException:
+            for each in ahead:  # they write into the caller's memory, or read it
+                each.cancel()
+            for each in ahead:
+                if not each.cancelled():
+                    each.exception()
+            raise
+
+
+_rings: dict[Device, Ring] = {}
+_making = threading.Lock()
+
+
+def _ring(device: Device) -> Ring:
+    if device not in _rings:
+        with _making:
+            if device not in _rings:
+                _rings[device] = Ring(device)
+    return _rings[device]
+
+
+def pinned(device: Device) -> int:
+    """Give the bytes of the host's memory that are pinned for copies from and to a device."""
+    return _BLOCK * _BLOCKS if device in _rings else 0
+
+
+class Copy(NamedTuple):
+    """A copy that was made: whether to the device, its bytes, and the seconds that the caller waited for it."""
+
+    to_device: bool
+    nbytes: int
+    seconds: float
+
+
+_watching: list[list[Copy]] = []
+
+
+@contextmanager
+def watched() -> Iterator[list[Copy]]:
+    """Collect the copies that are made inside a block, by any thread."""
+    seen: list[Copy] = []
+    _watching.append(seen)
+    try:
+        yield seen
+    finally:
+        _watching[:] = [other for other in _watching if other is not seen]
+
+
+@contextmanager
+def _noted(to_device: bool, nbytes: int) -> Iterator[None]:
+    begin = time.perf_counter()
+    yield
+    for seen in _watching:
+        seen.append(Copy(to_device, nbytes, time.perf_counter() - begin))
+
+
+def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
+    """Copy bytes of the host into a buffer; they may be changed as soon as this returns.
+
+    Raises
+    ------
+    LaunchError
+        If that, or a call before, failed.
+    """
+    plain = np.frombuffer(source, np.uint8)
+    with pending.errors(device), _noted(True, plain.size):
+        if plain.size >= _LARGE and (ring := _ring(device)).lock.acquire(blocking=False):
+            try:
+                ring.send(plain, buffer, offset, queue or device.queue)
+            finally:
+                ring.lock.release()
+        else:
+            cl.enqueue_copy(queue or device.queue, buffer, plain, dst_offset=offset, is_blocking=True)
+
+
+def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
+    """Copy bytes of a buffer to the host, when all that was enqueued before is done.
+
+    Raises
+    ------
+    LaunchError
+        If that, or a call before, failed.
+    """
+    plain = target.reshape(-1).view(np.uint8)
+    with pending.errors(device), _noted(False, plain.size):
+        if plain.size >= _LARGE and (ring := _ring(device)).lock.acquire(blocking=False):
+            try:
+                ring.receive(plain, buffer, offset, queue or device.queue)
+            finally:
+                ring.lock.release()
+        else:
+            cl.enqueue_copy(queue or device.queue, plain, buffer, src_offset=offset, is_blocking=True)
+    pending.settled(device)
+
+
+def _after_fork_in_child() -> None:
+    global _making  # noqa: PLW0603
+    _making = threading.Lock()
+    _kept.append(dict(_rings))  # what frees them calls into a runtime that may be dead
+    _rings.clear()
+
+
+_kept: list[dict[Device, Ring]] = []
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
