@@ -48,9 +48,9 @@ def memory_info(device: Any = None) -> MemoryInfo:
     Returns
     -------
     MemoryInfo
-        ``total`` and ``limit``, ``used`` by Arrays and ``free`` for the next ones, the number of ``arrays``, and what is
-        ``pinned`` of the host's memory. Arrays on a CPU device are ndarrays, which nobody counts: there ``free`` is the
-        memory of earlier large results.
+        ``total`` and ``limit``, ``used`` by Arrays and ``free`` for the next ones, the number of ``arrays``, and what
+        is ``pinned`` of the host's memory. Arrays on a CPU device are ndarrays, which nobody counts: there ``free`` is
+        the memory of earlier large results.
 
     Raises
     ------

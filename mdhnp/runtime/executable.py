@@ -198,6 +198,7 @@ class Executable:
         try:
             self._queue.finish()  # what operands and blocks come from
             bound = state.bind(queue, arrays_in, arrays_out)
+            blocks = bound.blocks
             for _ in range(repeats):
                 events = []
                 for launch in state.launches:

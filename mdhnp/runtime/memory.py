@@ -161,8 +161,13 @@ class DeviceBuffers:
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Copy the inputs; gaps between elements go along, because kernels have the strides built in."""
         blocks = taken(self._pool, self._sizes)
-        for layout, array, block in zip(self._inputs, inputs, blocks, strict=False):
-            send(self._device, layout.bytes_of(array), block.buffer, 0, queue)
+        try:
+            for layout, array, block in zip(self._inputs, inputs, blocks, strict=False):
+                send(self._device, layout.bytes_of(array), block.buffer, 0, queue)
+        except BaseException:
+            for block in blocks:
+                self._pool.give_back(block)
+            raise
         return Bound([block.buffer for block in blocks], self._offsets, blocks)
 
     def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:

@@ -1,0 +1,114 @@
+"""Calls that are enqueued: in order, bounded, and their errors told where a result is read."""
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from separate import separate
+
+import mdhnp
+from mdhnp.runtime import executable, pending, transfers
+from mdhnp.runtime.devices import Device
+
+
+@pytest.fixture(params=["compiled", "in Python"])
+def where(request: pytest.FixtureRequest, device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """Give a device with memory of its own, whose kernels are enqueued in either way."""
+    if request.param == "in Python":
+        monkeypatch.setattr("mdhnp.runtime.launches.Enqueuer", None)
+        mdhnp.calls.store.forget()
+    return separate(device)
+
+
+def test_results_are_right_however_many_calls_wait(where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending, "_MOST", 8)
+    x = np.random.default_rng(0).integers(0, 3, (8, 8)).astype(np.int64)
+    a, b, expected = mdhnp.asarray(x, device=where), mdhnp.asarray(np.eye(8, dtype=np.int64), device=where), np.eye(8)
+    for _ in range(30):
+        b = a @ b
+        assert len(pending._waiting[where]) <= 8
+    for _ in range(30):
+        expected = x.astype(np.uint64) @ expected.astype(np.uint64)
+    np.testing.assert_array_equal(b.numpy(), expected.astype(np.int64))
+    assert not pending._waiting[where]
+
+
+def test_a_failed_call_is_named_where_a_result_is_read(where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event fails as a kernel's does: on CPUs, no kernel fails and leaves the process alive."""
+    a = mdhnp.asarray(np.ones((4, 4), np.float32), device=where)
+    (a @ a).numpy()
+    note, failing = pending.note, []
+
+    class Failed:
+        command_execution_status = -5
+
+        def wait(self) -> None:
+            raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=-5, routine="clWaitForEvents"))
+
+    def noted(device: Device, event: object, what: str) -> None:
+        note(device, Failed() if failing else event, what)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(executable.pending, "note", noted)
+    b = a @ a
+    failing.append(True)
+    c = b @ a  # this one fails
+    failing.clear()
+    b @ c
+    with pytest.raises(mdhnp.LaunchError, match=r"kernel 'mdh_0'.*test_runtime_pending.py:\d+"):
+        mdhnp.synchronize(where)
+    assert (b @ a).numpy().tolist() == np.full((4, 4), 16.0).tolist()  # what was told is not told again
+
+    failing.append(True)
+    c = b @ a
+    failing.clear()
+    monkeypatch.setattr(
+        cl, "enqueue_copy", lambda *_, **__: (_ for _ in ()).throw(cl.RuntimeError(cl._cl._ErrorRecord("", -5, "copy")))
+    )
+    with pytest.raises(mdhnp.LaunchError, match="kernel 'mdh_0'"):
+        c.numpy()
+
+
+def test_copies_of_any_size_arrive(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = separate(device)
+    monkeypatch.setattr(transfers, "_BLOCK", 4096)
+    monkeypatch.setattr(transfers, "_LARGE", 1024)
+    monkeypatch.setattr(transfers, "_rings", {})
+    rng = np.random.default_rng(0)
+    for size in (1, 1023, 1024, 4096, 4097, 8 * 4096, 8 * 4096 + 1, 50000, 10**6):
+        x = rng.integers(0, 256, size).astype(np.uint8)
+        a = mdhnp.asarray(x, device=where)
+        x_before = x.copy()
+        x[:] = 0  # as soon as the copy was made, the original may change
+        np.testing.assert_array_equal(a.numpy(), x_before)
+        np.testing.assert_array_equal(a[size // 3 :: 2].numpy(), x_before[size // 3 :: 2])
+
+
+def test_a_failing_copy_leaves_the_ring_usable(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = separate(device)
+    monkeypatch.setattr(transfers, "_BLOCK", 4096)
+    monkeypatch.setattr(transfers, "_LARGE", 1024)
+    monkeypatch.setattr(transfers, "_rings", {})
+    x = np.arange(50000, dtype=np.int64)
+    a = mdhnp.asarray(x, device=where)
+    copy, count = cl.enqueue_copy, [0]
+
+    def failing(*arguments: object, **keywords: object) -> object:
+        count[0] += 1
+        if count[0] == 12:
+            raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=-5, routine="clEnqueueReadBuffer"))
+        return copy(*arguments, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cl, "enqueue_copy", failing)
+        with pytest.raises(mdhnp.LaunchError):
+            a.numpy()
+    np.testing.assert_array_equal(a.numpy(), x)
+
+
+def test_explain_says_what_was_copied(device: Device) -> None:
+    where = separate(device)
+    x = np.ones((100, 100), np.float32)
+    a = mdhnp.asarray(x, device=where)
+    text = mdhnp.explain(lambda: mdhnp.matmul(a, x).numpy()).summary
+    assert "copied    40000 bytes to the device" in text
+    assert "copied    40000 bytes from the device" in text
+    assert "copied" not in mdhnp.explain(lambda: a @ a).summary
