@@ -21,6 +21,7 @@ typedef struct { /* argument `index` of a launch's kernel is the buffer of array
     Py_ssize_t launch, slot;
     unsigned index;
     int is_offset;
+    npy_int64 last; /* the offset set at the launch before */
 } Binding;
 
 typedef struct { /* where an array is */
@@ -35,6 +36,7 @@ typedef struct {
     void *queue;
     PyObject *lease; /* the type of views' last base */
     Py_ssize_t arrays, launches, bindings;
+    int offsets_set; /* whether all offsets are what `last` says */
     Py_ssize_t *lows; /* of each array: bytes from its first element to the lowest */
     Place *places;
     Launch *launch;
@@ -172,14 +174,15 @@ find_places(Enqueuer *self, PyObject *views, Py_ssize_t slot)
 }
 
 PyDoc_STRVAR(enqueue_doc,
-"enqueue(inputs, outputs, blocks)\n--\n\n"
-"Enqueue all kernels on views and on blocks for temporaries, and give the last one's event; 0 if OpenCL refused.");
+"enqueue(inputs, outputs, blocks, with_event)\n--\n\n"
+"Enqueue all kernels on views and on blocks for temporaries. Gives the last one's event, 0 where none is wanted; None if\n"
+"OpenCL refused something.");
 
 static PyObject *
 enqueuer_enqueue(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 3 || !PyTuple_Check(arguments[2])) {
-        PyErr_SetString(PyExc_TypeError, "enqueue: takes inputs, outputs and a tuple of blocks");
+    if (count != 4 || !PyTuple_Check(arguments[2])) {
+        PyErr_SetString(PyExc_TypeError, "enqueue: takes inputs, outputs, a tuple of blocks and whether to give an event");
         return NULL;
     }
     Py_ssize_t filled = find_places(self, arguments[0], 0);
@@ -198,22 +201,27 @@ enqueuer_enqueue(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
             return NULL;
         self->places[filled + n] = (Place){buffer, 0};
     }
-    int error = 0;
+    int error = 0, with_event = arguments[3] == Py_True;
     void *event = NULL;
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t n = 0; n < self->bindings && error == 0; ++n) {
         Binding *b = &self->binding[n];
         Place *at = &self->places[b->slot];
-        error = b->is_offset ? self->set_argument(self->launch[b->launch].kernel, b->index, sizeof at->offset, &at->offset)
-                             : self->set_argument(self->launch[b->launch].kernel, b->index, sizeof at->buffer, &at->buffer);
+        if (!b->is_offset)
+            error = self->set_argument(self->launch[b->launch].kernel, b->index, sizeof at->buffer, &at->buffer);
+        else if (b->last != at->offset || !self->offsets_set) {
+            error = self->set_argument(self->launch[b->launch].kernel, b->index, sizeof at->offset, &at->offset);
+            b->last = at->offset;
+        }
     }
     for (Py_ssize_t n = 0; n < self->launches && error == 0; ++n) {
         Launch *l = &self->launch[n];
-        void **last = n == self->launches - 1 ? &event : NULL;
+        void **last = with_event && n == self->launches - 1 ? &event : NULL;
         error = self->enqueue(self->queue, l->kernel, 1, NULL, &l->global_size, &l->local_size, 0, NULL, last);
     }
     Py_END_ALLOW_THREADS
-    return PyLong_FromVoidPtr(error == 0 ? event : NULL);
+    self->offsets_set = error == 0;
+    return error == 0 ? PyLong_FromVoidPtr(event) : Py_NewRef(Py_None);
 }
 
 PyDoc_STRVAR(enqueuer_doc,

@@ -227,13 +227,15 @@ class Executable:
             state = self._new_state()
         blocks: tuple[Block, ...] = ()
         try:
-            address = 0
+            event: cl.Event | None = None
+            done: int | None = None
             if state.enqueuer is not None:
-                blocks = taken(self._pool, self.program.temporaries)
-                address = state.enqueuer.enqueue(views_in, views_out, blocks)
-            if address:
-                event = cl.Event.from_int_ptr(address, retain=False)
-            else:  # what OpenCL refuses is tried again from here, where its error can be told
+                if self.program.temporaries:
+                    blocks = taken(self._pool, self.program.temporaries)
+                done = state.enqueuer.enqueue(views_in, views_out, blocks, pending.wants_event(self.device))
+            if done:
+                event = cl.Event.from_int_ptr(done, retain=False)
+            elif done is None:  # what OpenCL refuses is tried again from here, where its error can be told
                 blocks += state.bind(self._queue, views_in, views_out).blocks
                 for launch in state.launches:
                     event = _enqueue(self._queue, launch.kernel, launch.global_size, launch.local_size)

@@ -1,7 +1,8 @@
 """What was enqueued and not yet waited for, so that an error can name the call that failed.
 
 Takes events and texts. It must not know arrays. A device has one queue, in order: all before something that is done is
-done, too.
+done, too. An event costs half as much as a launch, so that there is one for each few launches only: an error names
+these few. With the environment variable MDHNP_SYNCHRONOUS=1 every call is waited for, and an error is that call's.
 """
 
 import os
@@ -9,6 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +18,10 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 
-__all__ = ["LaunchError", "errors", "note", "settled", "synchronize"]
+__all__ = ["LaunchError", "errors", "note", "settled", "synchronize", "wants_event"]
 
-#: Launches that may wait in a queue: with more, a call waits until half of them are done.
-_MOST = 1024
+#: Launches to an event, and events that may be waited for: with more, a call waits until half of them are done.
+_EACH, _MOST = 1 if os.environ.get("MDHNP_SYNCHRONOUS", "") not in ("", "0") else 8, 128
 _PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -28,31 +30,67 @@ class LaunchError(RuntimeError):
 
 
 class _Record(NamedTuple):
-    """A launch: its event, what was launched, and the caller's code and instruction."""
+    """What was launched, and the caller's code and instruction."""
 
-    event: Any
     what: str
     code: Any
     instruction: int
 
-    def line(self) -> str:
-        """Give the caller's line."""
-        number = next((n for a, b, n in self.code.co_lines() if a <= self.instruction < b), None)
-        return f"{self.code.co_filename}:{number}"
+    def __str__(self) -> str:
+        line = next((n for a, b, n in self.code.co_lines() if a <= self.instruction < b), None)
+        return f"{self.what}, called at {self.code.co_filename}:{line}"
 
 
-_waiting: dict[Device, deque[_Record]] = {}
+@dataclass(eq=False)
+class _Few:
+    """Some launches in a row, and the event of the last one, when there is one."""
+
+    records: list[_Record] = field(default_factory=list)
+    event: Any = None
+
+    def status(self) -> int:
+        try:
+            return 1 if self.event is None else int(self.event.command_execution_status)
+        except cl.Error:
+            return -1
 
 
-def note(device: Device, event: cl.Event, what: str) -> None:
-    """Keep what was just launched until it is done; waits where too much would wait."""
-    frame = _caller()
+_waiting: dict[Device, deque[_Few]] = {}
+
+
+def wants_event(device: Device) -> bool:
+    """Say whether the next launch is to have an event."""
     waiting = _waiting.get(device)
-    if waiting is None:
+    return _EACH == 1 if not waiting else len(waiting[-1].records) >= _EACH - 1
+
+
+def note(device: Device, event: cl.Event | None, what: str) -> None:
+    """Keep what was just launched until it is done; waits where too much would wait.
+
+    Raises
+    ------
+    LaunchError
+        Of a call that was waited for.
+    """
+    frame = _caller()
+    if (waiting := _waiting.get(device)) is None:
         waiting = _waiting.setdefault(device, deque())
-    waiting.append(_Record(event, what, frame.f_code, frame.f_lasti))
-    if len(waiting) > _MOST:
-        _drain(device, waiting, _MOST // 2)
+    try:
+        few = waiting[-1]
+    except IndexError:
+        few = _Few()
+        waiting.append(few)
+    few.records.append(_Record(what, frame.f_code, frame.f_lasti))
+    if event is None:
+        return
+    few.event = event
+    waiting.append(_Few())
+    if _EACH == 1:
+        synchronize(device)
+    elif len(waiting) > _MOST:
+        with errors(device), suppress(IndexError):  # other threads wait, too
+            waiting[_MOST // 2].event.wait()
+        settled(device)
 
 
 def _caller() -> Any:
@@ -77,47 +115,33 @@ def _inside(frame: Any) -> bool:
     return bool(frame.f_code.co_filename.startswith(_PACKAGE))
 
 
-def _drain(device: Device, waiting: "deque[_Record]", left: int) -> None:
-    with errors(device), suppress(IndexError):  # other threads drain, too
-        waiting[len(waiting) - left - 1].event.wait()
-        while len(waiting) > left:
-            waiting.popleft()
-
-
 def settled(device: Device) -> None:
-    """Forget what is known to be done: a copy after it has been waited for."""
+    """Forget what is done."""
     waiting = _waiting.get(device)
-    while waiting:
-        with suppress(IndexError):
-            if waiting[0].event.command_execution_status != cl.command_execution_status.COMPLETE:
-                return
+    with suppress(IndexError):  # other threads forget, too
+        while waiting and waiting[0].event is not None and waiting[0].status() == cl.command_execution_status.COMPLETE:
             waiting.popleft()
 
 
 @contextmanager
 def errors(device: Device) -> Iterator[None]:
-    """Turn an OpenCL error in this block into one that names the launch that failed.
+    """Turn an OpenCL error in this block into one that names the launches among which one failed.
 
     Raises
     ------
     LaunchError
-        Names the kernel, and the line that called it.
+        Names the kernels, and the lines that called them.
     """
     try:
         yield
     except cl.Error as error:
         waiting = _waiting.pop(device, None) or ()
-        failed = next((each for each in waiting if _status(each.event) < 0), None)
-        if failed is None:
-            raise LaunchError(f"{device.name} ({device.runtime}): {error}") from error
-        raise LaunchError(f"{failed.what}, called at {failed.line()}: {error}") from error
-
-
-def _status(event: Any) -> int:
-    try:
-        return int(event.command_execution_status)
-    except cl.Error:
-        return -1
+        left = [few for few in waiting if few.status() != cl.command_execution_status.COMPLETE and few.records]
+        failed = next((few for few in left if few.status() < 0), left[-1] if left else _Few())
+        names = list(dict.fromkeys(map(str, failed.records)))
+        if len(names) > 1:
+            names = [f"one of these calls failed (MDHNP_SYNCHRONOUS=1 tells which): {'; '.join(names)}"]
+        raise LaunchError(": ".join([*(names or [f"{device.name} ({device.runtime})"]), str(error)])) from error
 
 
 def synchronize(device: Device) -> None:
@@ -126,14 +150,17 @@ def synchronize(device: Device) -> None:
     Raises
     ------
     LaunchError
-        If a call failed; names the first one.
+        If a call failed; names it.
     """
     with errors(device):
         device.queue.finish()
-        for each in tuple(_waiting.get(device, ())):
-            if _status(each.event) < 0:
-                each.event.wait()  # which raises
-    settled(device)
+        for few in tuple(_waiting.get(device, ())):
+            if few.status() < 0:
+                few.event.wait()  # which raises
+    waiting = _waiting.get(device)
+    with suppress(IndexError):
+        while waiting and waiting[0].event is not None:
+            waiting.popleft()
 
 
 def _after_fork_in_child() -> None:

@@ -128,7 +128,10 @@ class Pool:
 
     def give_back(self, block: Block) -> None:
         """Keep a block for the next array."""
-        self._free.setdefault(block.size, []).append(block)
+        try:
+            self._free[block.size].append(block)
+        except KeyError:
+            self._free.setdefault(block.size, []).append(block)
 
     def free(self) -> int:
         """Give the bytes of all free blocks."""

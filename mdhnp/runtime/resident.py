@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pool import Block, Pool, pool
@@ -130,6 +131,6 @@ def download(device: Device, view: Array) -> Array:
     if not view.size:
         return np.empty(view.shape, view.dtype)
     layout, (block, offset) = Layout.of(view), place(view)
-    memory = np.empty(layout.nbytes, np.uint8)
+    (memory,) = results.maker([((layout.nbytes,), np.dtype(np.uint8))])()
     receive(device, memory, block.buffer, offset + layout.low)
     return np.ndarray(view.shape, view.dtype, memory, -layout.low, view.strides)
