@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # which load OpenCL
 
 __all__ = ["changed", "constant", "empty", "put", "read"]
 
-#: Numbers that are kept on each device, since they come again in most programs.
+#: Small operands that are kept on each device, since they come again in most programs.
 _MOST = 256
 _constants: dict[tuple[Any, ...], npt.NDArray[Any]] = {}
 
@@ -54,11 +54,11 @@ def put(array: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
     return resident.upload(device, array)
 
 
-def constant(number: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
-    """Give the view of an array without axes on a device; the numbers used last are kept there."""
-    key = (device, number.dtype.char, number.tobytes())
+def constant(few: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
+    """Give the view of a copy of some elements on a device, which nobody may change; those used last are kept there."""
+    key = (device, few.dtype.char, few.shape, few.tobytes())
     if (found := _constants.pop(key, None)) is None:
-        found = put(number, device)
+        found = put(np.ascontiguousarray(few).reshape(few.shape), device)
     _constants[key] = found  # the last one now
     if len(_constants) > _MOST:
         with suppress(StopIteration, RuntimeError):  # other threads put some in, too

@@ -15,6 +15,9 @@ from mdhnp.calls.operands import unsupported
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
+#: Bytes up to which an operand is kept on the device for the next call: weights, factors.
+_FEW = 1024
+
 __all__ = ["device_of", "on_device", "wrapped"]
 
 
@@ -51,7 +54,8 @@ def on_device(
             continue
         (plain,) = convert((a,))
         if unsupported((plain,)) is None:
-            plain = transfer.constant(plain, device) if plain.ndim == 0 else transfer.put(plain, device)
+            few = plain.nbytes <= _FEW
+            plain = transfer.constant(plain, device) if few else transfer.put(plain, device)
         found.append(plain)
     return tuple(found)
 

@@ -113,9 +113,11 @@ _MISSING = object()
 def addressable(operands: Iterable[Any], protocol: str = "__array_function__") -> tuple[NDArray, ...]:
     """Convert operands to arrays, and to the machine's byte order and alignment where the type is supported.
 
-    Those that are foreign by the protocol stay what they are: `unsupported` names them.
+    Arrays stay what they are, and what is foreign by the protocol: `unsupported` names those.
     """
-    return tuple(a if fits(a) or foreign(a, protocol) else _converted(np.asanyarray(a)) for a in operands)
+    return tuple(
+        a if fits(a) or type(a) is Array or foreign(a, protocol) else _converted(np.asanyarray(a)) for a in operands
+    )
 
 
 def _converted(a: NDArray) -> NDArray:
@@ -208,16 +210,20 @@ def scalar(result: Any) -> Any:
     return result[()]
 
 
-def deliver(function: str, result: NDArray, out: Any = None) -> Any:
+def deliver(function: str, result: Any, out: Any = None) -> Any:
     """Put a result into `out`, converting it by any rule; without one, make a scalar of what has no axes.
 
     Raises
     ------
     ValueError
         If the result's shape cannot be broadcast to that of `out`.
+    TypeError
+        If it is an Array, and `out` an ndarray.
     """
     if out is None:
         return scalar(result)
+    if isinstance(result, Array) and not isinstance(out, Array):
+        raise TypeError(f"{function}: out must be an Array, as operands are, not {type(out).__name__}")
     try:
         if isinstance(out, Array):
             out[...] = result

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import Array
+
 __all__ = ["Fields", "column_names", "columns", "encode", "probability"]
 
 _KINDS = {"U": "text", "T": "text", "S": "bytes", "M": "dates", "m": "durations"} | dict.fromkeys("biufc", "numbers")
@@ -76,6 +78,8 @@ def columns(records: Any, fields: Sequence[str], argument: str) -> list[npt.NDAr
 
 def _column(values: Any) -> npt.NDArray[Any]:
     """Make a column an array; text beside other values stays what it is, where NumPy would make all of it text."""
+    if isinstance(values, Array):
+        raise TypeError("prl: columns are compared on the host first; give an Array's elements by .numpy()")
     column = np.asanyarray(values)
     mixed = column.dtype.kind in "US" and isinstance(values, list | tuple) and len(set(map(type, values))) > 1
     return np.array(values, object) if mixed else column

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import Array as DeviceArray
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
@@ -93,7 +94,8 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     >>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))
     15.0
     """
-    return call((_VDOT,), (a, b))
+    # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
+    return call((_VDOT,), tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)]))
 
 
 def inner(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
@@ -237,9 +239,9 @@ def trace(
     if target is None:
         return call(what, (a,), dtypes=(wanted,))
     numpys = partial(np.trace, a, offset, axis1, axis2, dtype, out)
-    result = np.asarray(call(what, (a,), dtypes=(wanted,), numpy=numpys))
-    if target.shape != result.shape:
-        raise ValueError(f"trace: out of shape {target.shape} for a result of shape {result.shape}")
+    result = call(what, (a,), dtypes=(wanted,), numpy=numpys)
+    if target.shape != np.shape(result):
+        raise ValueError(f"trace: out of shape {target.shape} for a result of shape {np.shape(result)}")
     return deliver("trace", result, target)
 
 

@@ -14,6 +14,7 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import Array
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, unsupported
 from mdhnp.calls.request import array as one
@@ -97,8 +98,10 @@ def stencil(
     return _of_weights(a, weights, _MODES[mode], cval)
 
 
-def _array(a: npt.ArrayLike) -> npt.NDArray[Any]:
+def _array(a: npt.ArrayLike) -> Any:
     (array,) = addressable((a,))
+    if type(array) is Array:
+        return array
     if type(array) is not np.ndarray:
         raise TypeError(f"a: a {type(array).__name__} cannot be computed; convert it, as with np.asarray")
     if unsupported((array,)) is not None:
