@@ -40,6 +40,8 @@ class Device:
         Same as ``caps.kind``.
     caps : DeviceCaps
         Sizes and limits, for schedules and the code generator.
+    processor : str or None
+        Name of the processor that the compiler was told to compile for instead of the one it believed to be there.
     identity : str
         The same in every process on this machine as long as device and driver stay the same; the key of caches.
     svm : bool
@@ -67,8 +69,9 @@ class Device:
         self.caps: DeviceCaps = query_caps(device)
         self.kind = self.caps.kind
         self.runtime: Runtime = _runtime(self.platform, self.kind)
+        self.processor: str | None = None
         if self.runtime == "pocl" and self.kind == "cpu" and platform.machine() == "x86_64":
-            pocl.name_processor(device.int_ptr)
+            self.processor = pocl.name_processor(device.int_ptr, self.driver)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
         self.own_memory = self.caps.offsets
         self.alone: tuple[Device, ...] = (self,)
@@ -140,8 +143,10 @@ class Device:
     def _identity(self) -> str:
         # Virtual machines call every processor "Intel(R) Xeon(R) Processor". A home folder that two machines share must
         # not hand one machine's AVX-512 code to the other, so the processor's model and features are in the key too.
-        detail = f"{self.platform}|{self.cl.version}|{cpu_model() if self.kind == 'cpu' else ''}"
-        digest = hashlib.sha256(detail.encode()).hexdigest()[:12]
+        detail = [self.platform, self.cl.version, cpu_model() if self.kind == "cpu" else ""]
+        if self.processor:
+            detail.append(self.processor)
+        digest = hashlib.sha256("|".join(detail).encode()).hexdigest()[:12]
         return f"{self.runtime}|{self.name}|{self.driver}|{self.caps.compute_units}cu|{digest}"
 
 

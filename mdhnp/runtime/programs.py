@@ -66,7 +66,8 @@ def build_options(device: Device) -> tuple[str, ...]:
 
     OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. Kernels say
     themselves where ``a*b+c`` may be one instruction. Division and square root are rounded as NumPy rounds them, where
-    the device can. Warnings are for authors of kernels, and PoCL would print their number.
+    the device can. Warnings are for authors of kernels, and PoCL would print their number. A macro that no kernel uses
+    keeps what is compiled for a processor that PoCL was told apart, in PoCL's own cache, from what it took it for.
 
     Examples
     --------
@@ -74,7 +75,9 @@ def build_options(device: Device) -> tuple[str, ...]:
     ('-cl-std=CL1.2', '-w')
     """
     exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return ("-cl-std=CL1.2", "-w", *(["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []))
+    rounding = ["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []
+    processor = [f"-DMDHNP_PROCESSOR={device.processor}"] if device.processor else []
+    return ("-cl-std=CL1.2", "-w", *rounding, *processor)
 
 
 def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
