@@ -32,7 +32,22 @@ from mdhnp.settings import config
 if TYPE_CHECKING:
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.explanation import Explanation, explain
+    from mdhnp.frontend.joining import concat, repeat, roll, stack, tile
+    from mdhnp.frontend.manipulation import (
+        expand_dims,
+        flip,
+        matrix_transpose,
+        moveaxis,
+        permute_dims,
+        reshape,
+        squeeze,
+        swapaxes,
+        unstack,
+    )
+    from mdhnp.frontend.moments import mean, std, var
     from mdhnp.frontend.prl import Links, prl
+    from mdhnp.frontend.reductions import all, any, argmax, argmin, count_nonzero, max, min, prod, sum
+    from mdhnp.frontend.scans import cumulative_prod, cumulative_sum, diff
     from mdhnp.frontend.stencil import stencil
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
     from mdhnp.runtime.executable import LaunchError
@@ -95,6 +110,35 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "concat",
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "repeat",
+    "reshape",
+    "roll",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "unstack",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
 ]
 
 #: Where names are that need OpenCL, or take long to import: when they are first asked for.
@@ -120,6 +164,26 @@ _LATER = {
     "stencil": "mdhnp.frontend.stencil",
     "tune": "mdhnp.tuning.tune",
 }
+
+#: Functions of the array API standard, by module.
+_FUNCTIONS = {
+    "mdhnp.frontend.joining": ("concat", "repeat", "roll", "stack", "tile"),
+    "mdhnp.frontend.manipulation": (
+        "expand_dims",
+        "flip",
+        "matrix_transpose",
+        "moveaxis",
+        "permute_dims",
+        "reshape",
+        "squeeze",
+        "swapaxes",
+        "unstack",
+    ),
+    "mdhnp.frontend.moments": ("mean", "std", "var"),
+    "mdhnp.frontend.reductions": ("all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "sum"),
+    "mdhnp.frontend.scans": ("cumulative_prod", "cumulative_sum", "diff"),
+}
+_LATER |= {name: module for module, names in _FUNCTIONS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

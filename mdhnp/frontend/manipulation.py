@@ -1,0 +1,196 @@
+"""Functions of the array API standard that give the same elements in other axes.
+
+Of an Array that is a view of its memory, or, where strides cannot say it, of a copy. What is no Array is left to NumPy.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.frontend.creation import asarray
+
+__all__ = [
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "reshape",
+    "squeeze",
+    "swapaxes",
+    "unstack",
+]
+
+Axis = int | tuple[int, ...] | None
+
+
+def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
+    """Give a view whose axes are in another order, as ``numpy.permute_dims`` does.
+
+    Parameters
+    ----------
+    x : array_like
+        Array or anything that NumPy takes; so in all functions here. Arrays give Arrays.
+    axes : tuple of int
+        For each axis of the result, which one of `x` it is.
+
+    Raises
+    ------
+    ValueError
+        If `axes` does not name each axis once.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> x = mdhnp.asarray([[1, 2, 3]], device="cpu")
+    >>> mdhnp.permute_dims(x, (1, 0)).shape
+    (3, 1)
+    """
+    return _viewed(x, lambda a: np.permute_dims(a, axes))
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """Give a view with the last two axes exchanged, as ``numpy.matrix_transpose`` does.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two axes.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.matrix_transpose(mdhnp.empty((2, 3, 4), device="cpu")).shape
+    (2, 4, 3)
+    """
+    return _viewed(x, np.matrix_transpose)
+
+
+def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
+    """Give a view with two axes exchanged, as ``numpy.swapaxes`` does.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.swapaxes(mdhnp.empty((2, 3, 4), device="cpu"), 0, 2).shape
+    (4, 3, 2)
+    """
+    return _viewed(x, lambda a: np.swapaxes(a, axis1, axis2))
+
+
+def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Any:
+    """Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape
+    (3, 4, 2)
+    """
+    return _viewed(x, lambda a: np.moveaxis(a, source, destination))
+
+
+def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
+    """Give a view with new axes of one element, as ``numpy.expand_dims`` does.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.expand_dims(mdhnp.empty(3, device="cpu"), axis=1).shape
+    (3, 1)
+    """
+    return _viewed(x, lambda a: np.expand_dims(a, axis))
+
+
+def squeeze(x: Any, /, axis: Axis = None) -> Any:
+    """Give a view without axes of one element, all of them by default, as ``numpy.squeeze`` does.
+
+    Raises
+    ------
+    ValueError
+        If an axis that is named has more elements, or none.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.squeeze(mdhnp.empty((3, 1), device="cpu"), axis=1).shape
+    (3,)
+    """
+    return _viewed(x, lambda a: np.squeeze(a, axis))
+
+
+def flip(x: Any, /, axis: Axis = None) -> Any:
+    """Give a view in reverse order along some axes, all of them by default, as ``numpy.flip`` does.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()
+    [3, 2, 1]
+    """
+    return _viewed(x, lambda a: np.flip(a, axis))
+
+
+def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
+    """Give the parts along an axis as views, as ``numpy.unstack`` does.
+
+    Raises
+    ------
+    ValueError
+        If there is no axis at all.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> [part.tolist() for part in mdhnp.unstack(mdhnp.asarray([[1, 2], [3, 4]], device="cpu"), axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    if not isinstance(x, Array):
+        return np.unstack(x, axis=axis)
+    if not x.ndim:
+        raise ValueError("unstack: the array has no axis")
+    return tuple(moveaxis(x, axis, 0))
+
+
+def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Any:
+    """Give the elements, in C order, in another shape, as ``numpy.reshape`` does.
+
+    Parameters
+    ----------
+    x : array_like
+        As in :func:`permute_dims`.
+    shape : int or tuple of int
+        The new shape; one of its numbers may be -1, for as many as there are.
+    copy : bool, optional
+        Whether the memory is new; by default only where no strides give a view.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer elements, or if `copy` is false and a copy is needed.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.reshape(mdhnp.asarray([1, 2, 3, 4], device="cpu"), (2, -1)).tolist()
+    [[1, 2], [3, 4]]
+    """
+    if not isinstance(x, Array):
+        return np.reshape(x, shape, copy=copy)
+    # Where all elements have one address NumPy gives a view in any shape of as many, and its errors for others.
+    wanted = np.reshape(np.broadcast_to(np.empty((), np.bool_), x.shape), shape).shape
+    if copy is not True:
+        try:
+            return make(np.reshape(view_of(x), wanted, copy=False), x.device)
+        except ValueError:
+            if copy is False:
+                raise
+    return make(np.reshape(view_of(asarray(x, copy=True)), wanted, copy=False), x.device)
+
+
+def _viewed(x: Any, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Any:
+    """Apply a function that gives views."""
+    return make(function(view_of(x)), x.device) if isinstance(x, Array) else function(np.asanyarray(x))

@@ -1,0 +1,175 @@
+"""Moments of the array API standard: `mean`, `var` and `std`, as NumPy has them.
+
+A mean is one MDH, a variance two: the mean first, then the mean of squared distances from it. The number of elements
+is an operand, too, so that one kernel serves all shapes. Takes array-likes; it must not know devices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.calls import Described, Routine, call
+from mdhnp.frontend.pointwise import pointwise
+from mdhnp.frontend.reductions import Axis, axes_of, named, operand, reduction
+from mdhnp.mdh import Function, MdHom, Step, trace
+
+__all__ = ["mean", "std", "var"]
+
+DType = np.dtype[Any]
+
+
+def mean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """Give the mean of elements, as ``numpy.mean`` does.
+
+    Parameters
+    ----------
+    x, axis, keepdims
+        As in :func:`sum`, which has the errors, too.
+
+    Returns
+    -------
+    Array, ndarray or scalar
+        Of the type of `x`, or float64 for integers and booleans. NaN for no elements.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> float(mdhnp.mean([1, 2, 4, 5]))
+    3.0
+    """
+    x, axes = operand(x), axes_of(axis, np.ndim(x))
+    count = prod([np.shape(x)[d] for d in axes])
+    return call((_MEAN, axes, bool(keepdims)), (x, _number(count, x)))
+
+
+def var(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean.
+
+    Parameters
+    ----------
+    x, axis, keepdims
+        As in :func:`sum`, which has the errors, too.
+    correction : float
+        What the number of elements is reduced by before the sum of squares is divided by it.
+
+    Returns
+    -------
+    Array, ndarray or scalar
+        Of the real type of `x`, or float64 for integers and booleans. NaN for no elements.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> float(mdhnp.var([1, 2, 3], correction=1))
+    1.0
+    """
+    return _spread(_VAR, x, axis, correction, keepdims)
+
+
+def std(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Give the square root of the variance, as ``numpy.std`` does; all else as in :func:`var`.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)
+    array([1., 0.])
+    """
+    return _spread(_STD, x, axis, correction, keepdims)
+
+
+def _spread(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
+    x, axes = operand(x), axes_of(axis, np.ndim(x))
+    count = prod([np.shape(x)[d] for d in axes])
+    divisor = count - correction if count > correction else 0
+    return call((routine, axes, bool(keepdims)), (x, _number(count, x), _number(divisor, x)))
+
+
+def _number(value: float, beside: Any) -> npt.NDArray[Any]:
+    """Give a number in the type that means of an array are divided in."""
+    return _numbers(value, _real(_mean_type(beside.dtype)))
+
+
+@lru_cache(maxsize=256)
+def _numbers(value: float, dtype: DType) -> npt.NDArray[Any]:
+    return np.asarray(value, dtype)
+
+
+def _mean_type(given: DType) -> DType:
+    """Give the type in which means are computed."""
+    if given.kind in "biu":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if given.char == "e" else given
+
+
+def _real(dtype: DType) -> DType:
+    return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
+
+
+def _describe_mean(arrays: Sequence[npt.NDArray[Any]], axes: tuple[int, ...], keepdims: bool) -> MdHom:
+    x, count = arrays
+    result = np.dtype(np.float16) if x.dtype.char == "e" else _mean_type(x.dtype)
+    return _mean(x, count, axes, result, keepdims)
+
+
+def _mean(
+    x: npt.NDArray[Any], count: npt.NDArray[Any], axes: tuple[int, ...], result: DType, keepdims: bool = False
+) -> MdHom:
+    scalar, finish = _mean_functions(x.dtype, count.dtype, result)
+    return reduction(pointwise(scalar, [x, count]), axes, named("add", scalar.dtypes[0]), finish, keepdims)
+
+
+@lru_cache(maxsize=64)
+def _mean_functions(given: DType, counted: DType, result: DType) -> tuple[Function, Function]:
+    """Give what is added, and what is stored of the sum."""
+    inner = _mean_type(given)
+    scalar = trace(lambda x, count: x.astype(inner), [given, counted])
+    return scalar, trace(lambda total, x, count: (total / count).astype(result), [inner, given, counted])
+
+
+def _describe_spread(
+    root: bool, arrays: Sequence[npt.NDArray[Any]], axes: tuple[int, ...], keepdims: bool
+) -> Described:
+    """Give the mean, and then the mean of squared distances from it."""
+    x, count, _ = arrays
+    first = _mean(x, count, axes, _mean_type(x.dtype))
+    scalar, finish = _spread_functions(x.dtype, count.dtype, root)
+    inputs = (first.inputs[0], replace(first.outputs[0], name="M"), first.inputs[1])
+    mapped = MdHom.unchecked(first.extents, (), scalar, inputs, (), None, first.names)
+    second = reduction(mapped, axes, named("add", scalar.dtypes[0]), finish, keepdims)
+    return Described((Step(first, (0, 1)), Step(second, (0, 3, 2))))
+
+
+@lru_cache(maxsize=64)
+def _spread_functions(given: DType, counted: DType, root: bool) -> tuple[Function, Function]:
+    inner = _mean_type(given)
+    result = given if given.char == "e" else counted
+
+    def square(x: Any, middle: Any, divisor: Any) -> Any:
+        distance = x.astype(inner) - middle
+        real, imaginary = distance.real, distance.imag
+        return real * real if given.kind != "c" else real * real + imaginary * imaginary
+
+    def finish(total: Any, x: Any, middle: Any, divisor: Any) -> Any:
+        found = total / divisor
+        return (np.sqrt(found) if root else found).astype(result)
+
+    parameters = [given, inner, counted]
+    return trace(square, parameters), trace(finish, [counted, *parameters])
+
+
+def _spread_by_numpy(
+    name: str, x: Any, count: npt.NDArray[Any], divisor: npt.NDArray[Any], axes: tuple[int, ...], keepdims: bool
+) -> Any:
+    return getattr(np, name)(x, axes, correction=count - divisor, keepdims=keepdims)
+
+
+_MEAN = Routine("mean", _describe_mean, lambda x, count, axes, keepdims: np.mean(x, axes, keepdims=keepdims))
+_VAR, _STD = (
+    Routine(name, partial(_describe_spread, name == "std"), partial(_spread_by_numpy, name)) for name in ("var", "std")
+)

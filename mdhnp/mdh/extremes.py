@@ -1,0 +1,86 @@
+"""Combine operators that keep the largest or smallest value, of complex numbers, too, or with the place of the first.
+
+As in NumPy, NaN wins, and complex numbers are ordered by their real parts and then by their imaginary ones. It must not
+know views.
+"""
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from mdhnp.mdh.combine import Combine, pw
+from mdhnp.mdh.laws import Source
+from mdhnp.mdh.trace import index, trace
+
+__all__ = ["Which", "extreme", "first_extreme"]
+
+Which = Literal["max", "min"]
+
+_PLACE = np.dtype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
+    """Give the reduction to the largest or smallest value.
+
+    Examples
+    --------
+    >>> print(extreme("max", np.dtype(np.float32)))
+    max
+    """
+    if dtype.kind != "c":
+        return pw(which).resolve([dtype])
+    spec = pw(lambda p, q: _where(_wins(which, q, p), q, p), identity=_last(which, dtype), commutative=True, name=which)
+    return spec.resolve([dtype])
+
+
+@lru_cache(maxsize=64)
+def first_extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
+    """Give the reduction of pairs of a value and its place to the first one of the largest or smallest values.
+
+    Examples
+    --------
+    >>> print(first_extreme("min", np.dtype(np.float32)))
+    first min
+    """
+
+    def first(p: Any, q: Any) -> tuple[Any, Any]:
+        (a, i), (b, j) = p, q
+        alike = (a == b) | (np.isnan(a) & np.isnan(b)) if dtype.kind in "fc" else a == b
+        taken = _wins(which, b, a) | (alike & (j < i))
+        return _where(taken, b, a), _where(taken, j, i)
+
+    identity = _last(which, dtype), np.iinfo(_PLACE).max
+    places = trace(lambda x: (x, index(0)), [dtype])
+    spec = pw(first, identity=identity, commutative=True, name=f"first {which}")
+    return spec.resolve([dtype, _PLACE], Source(places))
+
+
+def _wins(which: Which, a: Any, b: Any) -> Any:
+    """Whether `a` stands before `b`."""
+    before = np.greater if which == "max" else np.less
+    if a.dtype.kind not in "fc":
+        return before(a, b)
+    ahead = before(a, b) if a.dtype.kind == "f" else _by_parts(before, a, b)
+    return ~np.isnan(b) & (ahead | np.isnan(a))
+
+
+def _by_parts(before: np.ufunc, a: Any, b: Any) -> Any:
+    return before(a.real, b.real) | ((a.real == b.real) & before(a.imag, b.imag))
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    return np.where(condition, a, b)
+
+
+def _last(which: Which, dtype: np.dtype[Any]) -> Any:
+    """Give a value that stands behind all others, or beside them."""
+    sign = -1 if which == "max" else 1
+    if dtype.kind == "c":
+        return complex(sign * np.inf, sign * np.inf)
+    if dtype.kind == "f":
+        return sign * np.inf
+    if dtype.kind == "b":
+        return which == "min"
+    return int(np.iinfo(dtype).min if which == "max" else np.iinfo(dtype).max)
