@@ -66,6 +66,14 @@ def _unary(name: str) -> Callable[["Array"], "Array"]:
     return operator
 
 
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: "Array", *others: Any, **options: Any) -> Any:
+        return _ours(name)(self, *others, **options)
+
+    method.__name__, method.__doc__ = name, f"Call :func:`mdhnp.{name}` with the array."
+    return method
+
+
 class Array:
     """An n-dimensional array on one device.
 
@@ -196,6 +204,31 @@ class Array:
         """Give the elements in another shape: a view where strides allow, else a copy."""
         wanted = shape[0] if len(shape) == 1 else shape
         return _ours("reshape")(self, wanted)
+
+    def ravel(self) -> "Array":
+        """Give the elements along one axis: a view where strides allow, else a copy."""
+        return _ours("reshape")(self, (-1,))
+
+    def flatten(self) -> "Array":
+        """Give a copy of the elements along one axis."""
+        return _ours("reshape")(self, (-1,), copy=True)
+
+    squeeze, swapaxes = _method("squeeze"), _method("swapaxes")
+
+    # What computes; the package's functions say what they take.
+
+    sum, prod, mean, var, std = _method("sum"), _method("prod"), _method("mean"), _method("var"), _method("std")
+    min, max, argmin, argmax = _method("min"), _method("max"), _method("argmin"), _method("argmax")
+    all, any, clip, round = _method("all"), _method("any"), _method("clip"), _method("round")
+    conj, dot = _method("conj"), _method("dot")
+
+    def cumsum(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> "Array":
+        """Give the sums of all elements up to each one, along an axis or among all elements in C order."""
+        return _ours("cumulative_sum")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> "Array":
+        """Give the products of all elements up to each one, as :meth:`cumsum` gives sums."""
+        return _ours("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
     # Copies.
 

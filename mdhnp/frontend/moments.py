@@ -42,9 +42,9 @@ def mean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
     >>> float(mdhnp.mean([1, 2, 4, 5]))
     3.0
     """
-    x, axes = operand(x), axes_of(axis, np.ndim(x))
-    count = prod([np.shape(x)[d] for d in axes])
-    return call((_MEAN, axes, bool(keepdims)), (x, _number(count, x)))
+    x = operand(x)
+    axes = axes_of(axis, x.ndim)
+    return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
 
 
 def var(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
@@ -84,20 +84,24 @@ def std(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
 
 
 def _spread(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
-    x, axes = operand(x), axes_of(axis, np.ndim(x))
-    count = prod([np.shape(x)[d] for d in axes])
+    x = operand(x)
+    axes = axes_of(axis, x.ndim)
+    count = _count(x, axes)
     divisor = count - correction if count > correction else 0
-    return call((routine, axes, bool(keepdims)), (x, _number(count, x), _number(divisor, x)))
+    return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
 
 
-def _number(value: float, beside: Any) -> npt.NDArray[Any]:
-    """Give a number in the type that means of an array are divided in."""
-    return _numbers(value, _real(_mean_type(beside.dtype)))
+def _count(x: Any, axes: tuple[int, ...]) -> int:
+    """Count the elements that each result is of."""
+    shape = x.shape
+    return prod([shape[d] for d in axes])
 
 
 @lru_cache(maxsize=256)
-def _numbers(value: float, dtype: DType) -> npt.NDArray[Any]:
-    return np.asarray(value, dtype)
+def _number(value: float, given: DType) -> npt.NDArray[Any]:
+    """Give a number in the type that sums of elements are divided in."""
+    dtype = _mean_type(given)
+    return np.asarray(value, np.finfo(dtype).dtype if dtype.kind == "c" else dtype)
 
 
 def _mean_type(given: DType) -> DType:
@@ -105,10 +109,6 @@ def _mean_type(given: DType) -> DType:
     if given.kind in "biu":
         return np.dtype(np.float64)
     return np.dtype(np.float32) if given.char == "e" else given
-
-
-def _real(dtype: DType) -> DType:
-    return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
 
 
 def _describe_mean(arrays: Sequence[npt.NDArray[Any]], axes: tuple[int, ...], keepdims: bool) -> MdHom:

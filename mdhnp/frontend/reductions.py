@@ -218,15 +218,18 @@ def total_type(given: DType) -> DType:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Give the axes that an argument names, counted from 0."""
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int and 0 <= axis < ndim:
+        return (axis,)  # as it mostly is
     found: tuple[int, ...] = normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
     return found
 
 
 def _reduced(routine: Routine, x: Any, axis: Axis, keepdims: bool, *others: Any) -> Any:
     x = operand(x)
-    return call((routine, axes_of(axis, np.ndim(x)), bool(keepdims), *others), (x,), dtypes=others)
+    return call((routine, axes_of(axis, x.ndim), bool(keepdims), *others), (x,), dtypes=others)
 
 
 def _total(routine: Routine, x: Any, axis: Axis, dtype: Any, keepdims: bool) -> Any:
@@ -235,7 +238,7 @@ def _total(routine: Routine, x: Any, axis: Axis, dtype: Any, keepdims: bool) -> 
 
 def _placed(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
     x = operand(x)
-    ndim = np.ndim(x)
+    ndim = x.ndim
     if axis is not None:
         return call((routine, axes_of(whole(axis), ndim), bool(keepdims)), (x,))
     found = call((routine, (0,), False), (reshape(x, (-1,)),))

@@ -19,6 +19,7 @@ import numpy as np
 from mdhnp.mdh import MdHom, View
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.placement.products import Layout, Product, dot, is_large, matrix_product
+from mdhnp.placement.reductions import by_ufunc, row_sums
 
 __all__ = ["NumpyFunction", "dot", "einsum", "numpy_function", "roughly"]
 
@@ -88,17 +89,24 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     """
     text = subscripts(h)
     if text is None:
-        return None
+        found = by_ufunc(h)
+        return None if found is None else NumpyFunction(*found[:2], walked=found.walked, elements=_elements(h))
     given, _, output = text.partition("->")
     terms = given.split(",")
-    elements = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
+    elements = _elements(h)
     if len(terms) == 2 and 0 not in h.extents:
         return _pair(h, text, terms, output, elements)
-    walked = h.points
+    walked, compute = h.points, _einsum(text, len(terms))
     if len(terms) == 1 and 0 not in h.extents and len(set(terms[0])) == len(terms[0]):
         extents = dict(zip(terms[0], h.inputs[0].shape, strict=True))
         walked = _walked(h.points, [Layout(terms[0], h.inputs[0].strides)], output, extents, h.outputs[0].dtype.char)
-    return NumpyFunction(f'numpy.einsum("{text}")', _einsum(text, len(terms)), walked=walked, elements=elements)
+        if set(terms[0]) > set(output) and output == "".join([n for n in terms[0] if n in output]):
+            compute = row_sums(h.inputs[0], tuple([d for d, n in enumerate(terms[0]) if n not in output])) or compute
+    return NumpyFunction(f'numpy.einsum("{text}")', compute, walked=walked, elements=elements)
+
+
+def _elements(h: MdHom) -> int:
+    return sum([prod(v.shape) for v in (*h.inputs, *h.outputs)])
 
 
 def _walked(points: int, layouts: Sequence[Layout], output: str, extents: dict[str, int], char: str) -> int:

@@ -1,0 +1,224 @@
+"""NumPy's reductions and scans in place of kernels, where each point of an MDH belongs to one element of an operand.
+
+Takes MDHs, gives functions of their inputs. What the scalar function gives is an array as large as the largest
+operand, unless it only converts; one of NumPy's ufuncs combines it, or `argmax` and its like say where an extreme is.
+It must not know devices.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh import Affine, Function, MdHom, View
+from mdhnp.mdh.extremes import Which, first_extreme
+from mdhnp.mdh.function import literal_value
+from mdhnp.mdh.mdhom import contiguous
+from mdhnp.placement.ufuncs import as_calls
+
+__all__ = ["Found", "by_ufunc", "row_sums"]
+
+Array = npt.NDArray[Any]
+Compute = Callable[..., Any]
+
+#: NumPy's functions behind operators, by name.
+_UFUNCS: dict[str, np.ufunc] = {
+    f.__name__: f for f in (np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or)
+}
+_WHICH: tuple[Which, ...] = ("max", "min")
+#: Elements that an einsum adds in a row, to lose no more by rounding than NumPy's sums do; from how many on it matters.
+_ROW, _LONG = 512, 1 << 14
+#: Points that are reduced in the time in which an einsum walks through one; times that it takes for one of a scan.
+_FAST, _SCAN = 3, 8
+
+_einsum: Compute = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
+_BOOL, _HALF, _INDEX, _SINGLE = (np.dtype(t) for t in (np.bool_, np.float16, np.int64, np.float32))
+
+
+class Found(NamedTuple):
+    """A function of NumPy's: what it is, for people; what computes; points that an einsum walks through meanwhile."""
+
+    name: str
+    compute: Compute
+    walked: int
+
+
+def by_ufunc(h: MdHom) -> Found | None:
+    """Give the function that computes an MDH by a reduction or a scan of NumPy's; None where there is none.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> a = np.array([[1, 5], [7, 3]])
+    >>> largest = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("max")}, "A[i,j] -> O[i]").bind(a)
+    >>> by_ufunc(largest).compute(a)
+    array([5, 7])
+    """
+    dims = tuple([d for d, c in enumerate(h.combine) if c.kind != "cc"])
+    if len({h.combine[d] for d in dims}) != 1 or len(h.outputs) != 1 or 0 in h.extents:
+        return None
+    if h.combine[dims[0]].kind == "ps" and (initial := _initial(h, dims[0])) is not None:
+        return initial
+    arrange = [_arranged(view, h) for view in h.inputs]
+    kept = [d for i in h.outputs[0].accesses[0] for d in i.dims()]
+    if None in arrange or kept != sorted(kept) or max([prod(v.shape) for v in h.inputs]) < h.points:
+        return None
+    arranged = [a for a in arrange if a is not None]
+    which = next((w for w in _WHICH if _is_place(h, w, dims)), None)
+    return _combined(h, dims, arranged) if which is None else _placed(h, which, dims[0], arranged[0])
+
+
+def _arranged(view: View, h: MdHom) -> Compute | None:
+    """Give what makes an input's axes the MDH's dimensions, of one element where it does not move; None if none can."""
+    if len(view.accesses) != 1 or view.boundary is not None:
+        return None
+    access = view.accesses[0]
+    dims = [d for i in access for d in i.dims()]
+    for i, size in zip(access, view.shape, strict=True):
+        if i.dims() and (i.dim() is None or h.extents[i.dims()[0]] != size):
+            return None
+    if len(set(dims)) < len(dims):
+        return None
+    if dims == list(range(h.rank)) and len(access) == h.rank:
+        return _as_it_is
+    first = (*[slice(None) if i.dims() else i.constant for i in access], ...)
+    order = tuple([dims.index(d) for d in sorted(dims)])
+    places = tuple([slice(None) if d in dims else None for d in range(h.rank)])
+    return lambda a: a[first].transpose(order)[places]
+
+
+def _as_it_is(a: Array) -> Array:
+    return a
+
+
+def _combined(h: MdHom, dims: tuple[int, ...], arranged: Sequence[Compute]) -> Found | None:
+    """Give the function that reduces or scans by a ufunc."""
+    op, finish = h.operator, h.finish
+    assert op is not None
+    scans = h.combine[dims[0]].kind == "ps"
+    if len(op.ufuncs) != 1 or op.ufuncs[0] not in _UFUNCS or (scans and len(dims) > 1):
+        return None
+    ufunc, dtype = _UFUNCS[op.ufuncs[0]], h.scalar.dtypes[0]
+    mapped = _unconverted(h.scalar)
+    values = as_calls(mapped)
+    after = None if finish is None else as_calls(finish)
+    whole = any([prod(h.inputs[p].shape) == h.points for p in mapped.used_parameters()])
+    if values is None or not whole or (finish is not None and after is None):
+        return None
+    inner = _SINGLE if dtype == _HALF else None if ufunc in (np.logical_and, np.logical_or) else dtype
+    wide = finish is not None and not scans and any([h.inputs[p - 1].shape for p in finish.used_parameters() if p])
+    if scans:
+        combine: Compute = partial(ufunc.accumulate, axis=dims[0], dtype=inner)
+    elif ufunc is np.add and mapped.dtypes[0] == _BOOL and dtype == _INDEX and len(dims) == h.rank:
+        combine = np.count_nonzero
+    else:
+        combine = partial(ufunc.reduce, axis=dims, dtype=inner, keepdims=wide)
+    only = arranged[0] if len(arranged) == 1 else None
+    shape = h.outputs[0].shape
+
+    def compute(*arrays: Array) -> Any:
+        given = arrays if only is _as_it_is else [arrange(a) for arrange, a in zip(arranged, arrays, strict=True)]
+        found = combine(values(*given)[0])
+        if inner is _SINGLE:
+            found = found.astype(dtype)
+        if after is not None:
+            (found,) = after(found, *(given if wide or scans else arrays))
+        return _result(found, shape)
+
+    steps = sum([h.scalar.body[n].op not in ("param", "cast") for n in h.scalar.live()])
+    name = f"numpy.{ufunc.__name__}.{'accumulate' if scans else 'reduce'}"
+    return Found(name, compute, h.points * _SCAN if scans else h.points * (1 + steps) // _FAST)
+
+
+def _unconverted(f: Function) -> Function:
+    """Give a function without the conversion that comes last, which a ufunc does as it reads."""
+    (last,) = f.results
+    return replace(f, results=f.body[last].args) if f.body[last].op == "cast" else f
+
+
+def _result(found: Any, shape: tuple[int, ...]) -> Any:
+    """Give a C-contiguous array of a shape; a scalar where it has no axes."""
+    if not shape:
+        return found if type(found) is not np.ndarray else found.reshape(())[()]
+    found = np.asarray(found)
+    return np.ascontiguousarray(found if found.shape == shape else found.reshape(shape))
+
+
+def _is_place(h: MdHom, which: Which, dims: tuple[int, ...]) -> bool:
+    """Whether an MDH gives the first place of an extreme of its only input along its only reduced dimension."""
+    f, finish, op = h.scalar, h.finish, h.operator
+    if len(h.inputs) != 1 or len(dims) != 1 or len(f.results) != 2 or finish is None or op is None:
+        return False
+    value, place = (f.body[r] for r in f.results)
+    stored = finish.body[finish.results[0]]
+    return (
+        value.op == "param"
+        and (place.op, place.position) == ("index", dims[0])
+        and (stored.op, stored.position) == ("param", 1)
+        and op == first_extreme(which, value.dtype).operator
+    )
+
+
+def _placed(h: MdHom, which: Which, dim: int, arrange: Compute) -> Found:
+    function: Compute = np.argmax if which == "max" else np.argmin
+    shape, in_rows = h.outputs[0].shape, dim == h.rank - 1 and abs(h.inputs[0].strides[-1]) == 1
+    walked = h.points // _FAST if in_rows else 2 * h.points
+    return Found(f"numpy.arg{which}", lambda a: _result(function(arrange(a), dim), shape), walked)
+
+
+def _initial(h: MdHom, dim: int) -> Found | None:
+    """Give the function of a scan whose first point is the identity, which stands before the first element."""
+    op = h.operator
+    assert op is not None
+    view = h.inputs[0]
+    if len(h.inputs) != 1 or view.boundary != "constant" or len(view.accesses) != 1 or op.identity is None:
+        return None
+    rank = h.rank
+    if view.accesses[0] != tuple([Affine.of(d, rank, -(d == dim)) for d in range(rank)]):
+        return None
+    first = h.scalar.evaluate([literal_value(view.fill, view.dtype)])[0]
+    if h.finish is not None or first != literal_value(op.identity[0], h.scalar.dtypes[0]):
+        return None
+    extents = tuple([n - (d == dim) for d, n in enumerate(h.extents)])
+    dims = tuple(range(rank))
+    inputs = (replace(view, boundary=None, accesses=(tuple([Affine.of(d, rank) for d in dims]),)),)
+    outputs = (contiguous("O", h.outputs[0].dtype, extents, dims),)
+    if (
+        0 in extents
+        or extents != view.shape
+        or (rest := by_ufunc(replace(h, extents=extents, inputs=inputs, outputs=outputs))) is None
+    ):
+        return None
+    start = np.full([1 if d == dim else n for d, n in enumerate(extents)], first)
+    return Found(rest.name, lambda a: np.concatenate([start, rest.compute(a)], dim), rest.walked)
+
+
+def row_sums(view: View, axes: tuple[int, ...]) -> Compute | None:
+    """Give the sum of an array of floats along axes, as fast as an einsum, where one would add too many in a row.
+
+    Examples
+    --------
+    >>> from mdhnp.mdh.pattern import array_view
+    >>> a = np.ones((3, 1 << 14), np.float32)
+    >>> row_sums(array_view("A", a, ()), (1,))(a)
+    array([16384., 16384., 16384.], dtype=float32)
+    """
+    outer, row = len(view.shape), 1
+    while outer - 1 in axes and view.strides[outer - 1] == row:
+        outer -= 1
+        row *= view.shape[outer]
+    if view.dtype.char not in "fd" or row < _LONG:
+        return None
+    kept, others = view.shape[:outer], tuple([d for d in axes if d < outer])
+    whole = row // _ROW * _ROW
+
+    def compute(a: Array) -> Any:
+        a = a.reshape((*kept, row))
+        rows = _einsum("...a->...", a[..., :whole].reshape((*kept, -1, _ROW)))
+        return np.add.reduce(rows, (*others, outer)) + np.add.reduce(_einsum("...a->...", a[..., whole:]), others)
+
+    return compute
