@@ -20,6 +20,7 @@ def main() -> None:
     first = commands.add_parser("first", help="first calls of random einsums in new processes, against NumPy")
     incalls = commands.add_parser("incalls", help="tuning in the caller's own calls against a search apart")
     steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
+    arrays = commands.add_parser("arrays", help="Arrays on a GPU beside CuPy's and PyTorch's, and NumPy's beside a GPU")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     incalls.add_argument("--case", nargs="+", metavar="NAME", required=True, help="of those of cpu")
     for command in (cpu, gpu, tuning):
@@ -34,7 +35,9 @@ def main() -> None:
         command.add_argument("--device", metavar="SPEC", default="cpu")
     for command in (shapes, cold, first, steady):
         command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
-    for command in (shapes, cold, first, steady, others, incalls):
+    arrays.add_argument("--device", metavar="SPEC", default="gpu")
+    arrays.add_argument("--seconds", type=float, default=8, help="budget of each search (default 8)")
+    for command in (shapes, cold, first, steady, others, incalls, arrays):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
@@ -52,6 +55,9 @@ def main() -> None:
         as_they_are[given.command](given.device, given.markdown)
         return
 
+    if given.command == "arrays":
+        _arrays(given.device, given.seconds, given.markdown)
+        return
     if given.command == "incalls":
         _incalls(given.case, given.device, given.markdown)
         return
@@ -138,6 +144,14 @@ def _others(spec: str, markdown: Path | None) -> None:
     from benchmarks import others
 
     _show("others", others.CAPTION, *others.table(spec), markdown)
+
+
+def _arrays(spec: str, seconds: float, markdown: Path | None) -> None:
+    from benchmarks import arrays
+
+    _show("beside", arrays.BESIDE.format(rounds=15), *arrays.beside(), markdown)
+    _show("transfers", "Copies of NumPy arrays, medians of 15", ["copy", "speed"], arrays.transfers(spec), markdown)
+    _show("arrays", arrays.CAPTION.format(rounds=25, seconds=seconds), *arrays.table(spec, seconds=seconds), markdown)
 
 
 def _show(mark: str, caption: str, header: list[str], lines: list[list[str]], markdown: Path | None) -> None:

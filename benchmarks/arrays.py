@@ -1,0 +1,210 @@
+"""Arrays on a device beside CuPy's and PyTorch's on theirs, and NumPy's arrays where a GPU could compute.
+
+Takes a device; gives tables. A sample is one whole call and a wait for the device after it; all take turns.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mdhnp
+from benchmarks.contractions import TCCG
+from benchmarks.contractions import extents as extents_of
+from benchmarks.problem import Array, Call, random
+from benchmarks.report import seconds_text
+from benchmarks.stencils import gaussian
+
+__all__ = ["BESIDE", "CAPTION", "beside", "table", "transfers"]
+
+CAPTION = (
+    "Peer's time over ours, of a call on arrays that are on the device and a wait after it; medians of {rounds} rounds "
+    "by turns, and in parentheses the spread of the middle half. Our kernels are those for the very sizes, by the default "
+    "schedules, or found in {seconds:g} s (tuned)"
+)
+BESIDE = "NumPy's time over ours, of calls on NumPy arrays with default settings; medians of {rounds} rounds by turns"
+
+
+class _Case(NamedTuple):
+    """A computation: its operands, and what computes it, given a library or PyTorch and its arrays."""
+
+    title: str
+    operands: tuple[Array, ...]
+    ours: Callable[..., Any]
+    cupy: Callable[..., Any]
+    torch: Callable[..., Any]
+    tuned: bool = False
+
+
+def _gaussian_of_torch(torch: Any, image: Any, weights: Any) -> Any:
+    return torch.nn.functional.conv2d(image[None, None], weights[None, None])[0, 0]
+
+
+def _gaussian_of_cupy(cp: Any, image: Any, weights: Any) -> Any:
+    return import_module("cupyx.scipy.ndimage").correlate(image, weights, mode="nearest")
+
+
+def _cases() -> list[_Case]:
+    long, longest, small = random(1 << 24), random(1 << 26), random(1000)
+    matrix, vector = random(1 << 14, 1 << 14), random(1 << 14)
+    subscripts = TCCG[40]
+    terms, sizes = subscripts.split("->")[0].split(","), extents_of(40)
+    pair = tuple(random(*(sizes[letter] for letter in term)) for term in terms)
+    image, (weights, _) = random(4096, 4096), gaussian()
+
+    def product(xp: Any, a: Any, b: Any) -> Any:
+        return xp.matmul(a, b)
+
+    def dot(xp: Any, a: Any) -> Any:
+        return xp.dot(a, a)
+
+    def contraction(xp: Any, a: Any, b: Any) -> Any:
+        return xp.einsum(subscripts, a, b)
+
+    def total(xp: Any, a: Any) -> Any:
+        return xp.sum(a)
+
+    def fused(_: Any, a: Any) -> Any:
+        return a * a + a
+
+    def plus(_: Any, a: Any) -> Any:
+        return a + a
+
+    def blurred(xp: Any, a: Any, w: Any) -> Any:
+        return xp.stencil(a, weights, mode="nearest")
+
+    return [
+        _Case("gemv, 2^14 × 2^14", (matrix, vector), product, product, product),
+        _Case("dot, 2^24", (long,), dot, dot, dot),
+        _Case(f"contraction 40, `{subscripts}`", pair, contraction, contraction, contraction, tuned=True),
+        _Case("Gaussian 5×5, 4096²", (image, weights), blurred, _gaussian_of_cupy, _gaussian_of_torch, tuned=True),
+        _Case("`a*b+c`, 2^26, a kernel each", (longest,), fused, fused, fused),
+        _Case("sum, 2^26", (longest,), total, total, total),
+        _Case("`a + b`, 1000", (small,), plus, plus, plus),
+    ]
+
+
+def table(spec: str, rounds: int = 25, seconds: float = 8, say: Any = print) -> tuple[list[str], list[list[str]]]:
+    """Measure all on a device and give the table's header and lines."""
+    import cupy
+    import torch
+
+    device = mdhnp.asarray(0, device=spec).device
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    lines = []
+    waits = (partial(mdhnp.synchronize, device), cupy.cuda.get_current_stream().synchronize, torch.cuda.synchronize)
+    for case in _cases():
+        calls = [
+            partial(case.ours, mdhnp, *[mdhnp.asarray(x, device=device) for x in case.operands]),
+            partial(case.cupy, cupy, *[cupy.asarray(x) for x in case.operands]),
+            partial(case.torch, torch, *[torch.from_numpy(x).cuda() for x in case.operands]),
+        ]
+        for tuned in (False, True) if case.tuned else (False,):
+            if tuned:
+                mdhnp.tune(calls[0], seconds=seconds)
+            lines.append([case.title + (", tuned" if tuned else ""), *_compared(calls, waits, rounds)])
+            say(" ".join(lines[-1]))
+    lines.append(["`a + b`, 1000, the host's part in a loop", *_host_seconds(cupy, torch, device)])
+    say(" ".join(lines[-1]))
+    return ["case", "ours", f"CuPy {cupy.__version__}", f"PyTorch {torch.__version__}"], lines
+
+
+def _compared(calls: Sequence[Call], waits: Sequence[Call], rounds: int) -> list[str]:
+    """Give our time, and the peers' over it."""
+    with mdhnp.config(specialise="always", tuning="off"):
+        ours, *peers = _by_turns(list(zip(calls, waits, strict=True)), rounds)
+    return [seconds_text(median(ours)), *(_ratio(ours, peer) for peer in peers)]
+
+
+def _by_turns(contestants: Sequence[tuple[Call, Call]], rounds: int) -> list[list[float]]:
+    for call, wait in contestants:
+        for _ in range(5):
+            call()
+        wait()
+    samples: list[list[float]] = [[] for _ in contestants]
+    for _ in range(rounds):
+        for (call, wait), own in zip(contestants, samples, strict=True):
+            begin = time.perf_counter()
+            result = call()
+            wait()
+            own.append(time.perf_counter() - begin)
+            del result
+    return samples
+
+
+def _ratio(ours: Sequence[float], peer: Sequence[float]) -> str:
+    pairs = sorted(p / o for o, p in zip(ours, peer, strict=True))
+    low, high = pairs[len(pairs) // 4], pairs[3 * len(pairs) // 4]
+    return f"{median(pairs):.2f} ({low:.2f}–{high:.2f})"
+
+
+def _host_seconds(cupy: Any, torch: Any, device: Any, calls: int = 500, rounds: int = 21) -> list[str]:
+    """Measure what a small call costs the host in a loop without waiting: calls a second are what it allows."""
+    x = random(1000)
+    arrays = (mdhnp.asarray(x, device=device), cupy.asarray(x), torch.from_numpy(x).cuda())
+    waits = (partial(mdhnp.synchronize, device), cupy.cuda.get_current_stream().synchronize, torch.cuda.synchronize)
+    samples: list[list[float]] = [[], [], []]
+    with mdhnp.config(specialise="always", tuning="off"):
+        for _ in range(rounds):
+            for a, wait, own in zip(arrays, waits, samples, strict=True):
+                begin = time.perf_counter()
+                for _ in range(calls):
+                    a + a
+                own.append((time.perf_counter() - begin) / calls)
+                wait()
+    return [seconds_text(median(samples[0])), *(_ratio(samples[0], peer) for peer in samples[1:])]
+
+
+def beside(rounds: int = 15, warm: float = 3.0, say: Any = print) -> tuple[list[str], list[list[str]]]:
+    """Measure calls on NumPy arrays with default settings, where any device may compute them."""
+    long, huge = random(1 << 24), random(1 << 26)
+    wide, vector, small = random(4096, 4096), random(4096), random(256, 256)
+    medium, large, batch = random(1024, 1024), random(8192, 8192), random(64, 256, 256)
+    cases: list[tuple[str, Callable[[], Any], Callable[[], Any]]] = [
+        ("matmul, 256³", lambda: mdhnp.matmul(small, small), lambda: np.matmul(small, small)),
+        ("matmul, 1024³", lambda: mdhnp.matmul(medium, medium), lambda: np.matmul(medium, medium)),
+        ("matmul, 4096³", lambda: mdhnp.matmul(wide, wide), lambda: np.matmul(wide, wide)),
+        ("matmul, 8192³", lambda: mdhnp.matmul(large, large), lambda: np.matmul(large, large)),
+        ("matmul, 64 of 256³", lambda: mdhnp.matmul(batch, batch), lambda: np.matmul(batch, batch)),
+        ("gemv, 4096²", lambda: mdhnp.matmul(wide, vector), lambda: np.matmul(wide, vector)),
+        ("dot, 2^24", lambda: mdhnp.dot(long, long), lambda: np.dot(long, long)),
+        ("dot, 2^26", lambda: mdhnp.dot(huge, huge), lambda: np.dot(huge, huge)),
+    ]
+    lines = []
+    for title, ours, numpys in cases:
+        end = time.perf_counter() + warm
+        while time.perf_counter() < end:
+            ours()
+        samples = _by_turns([(ours, _rest), (numpys, _rest)], rounds)
+        last = mdhnp.explain(ours).launches[-1]
+        who = "NumPy" if type(last).__name__ == "ByNumpy" else last.devices[0].name
+        lines.append([title, seconds_text(median(samples[0])), who, _ratio(samples[0], samples[1])])
+        say(" ".join(lines[-1]))
+    return ["case", "ours", "computed by", "NumPy " + np.__version__], lines
+
+
+def _rest() -> None:
+    """Nothing to wait for: a call on NumPy's arrays is done when it returns."""
+
+
+def transfers(spec: str, mb: int = 256, rounds: int = 15) -> list[list[str]]:
+    """Measure copies of NumPy arrays to the device and back."""
+    device, x = mdhnp.asarray(0, device=spec).device, random(mb << 18)
+    up: list[float] = []
+    down: list[float] = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        a = mdhnp.asarray(x, device=device)
+        mdhnp.synchronize(device)
+        middle = time.perf_counter()
+        a.numpy()
+        up.append(middle - begin)
+        down.append(time.perf_counter() - middle)
+    return [
+        [f"{mb} MB to the device", f"{x.nbytes / median(up) / 1e9:.1f} GB/s"],
+        [f"{mb} MB back", f"{x.nbytes / median(down) / 1e9:.1f} GB/s"],
+    ]
