@@ -23,7 +23,7 @@ __all__ = ["BESIDE", "CAPTION", "beside", "table", "transfers"]
 
 CAPTION = (
     "Peer's time over ours, of a call on arrays that are on the device and a wait after it; medians of {rounds} rounds "
-    "by turns, and in parentheses the spread of the middle half. Our kernels are those for the very sizes, by the default "
+    "by turns, and in parentheses the spread of the middle half. Our kernels are those for the very sizes, by default "
     "schedules, or found in {seconds:g} s (tuned)"
 )
 BESIDE = "NumPy's time over ours, of calls on NumPy arrays with default settings; medians of {rounds} rounds by turns"
@@ -105,7 +105,7 @@ def table(spec: str, rounds: int = 25, seconds: float = 8, say: Any = print) -> 
         ]
         for tuned in (False, True) if case.tuned else (False,):
             if tuned:
-                mdhnp.tune(calls[0], seconds=seconds)
+                mdhnp.tune(calls[0], budget=seconds)
             lines.append([case.title + (", tuned" if tuned else ""), *_compared(calls, waits, rounds)])
             say(" ".join(lines[-1]))
     lines.append(["`a + b`, 1000, the host's part in a loop", *_host_seconds(cupy, torch, device)])

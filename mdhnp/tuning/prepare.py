@@ -1,6 +1,6 @@
 """Makes calls ready ahead of time: their kernels compiled, and measured beside NumPy's functions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
-__all__ = ["Prepared", "prepare", "request_of", "settle"]
+__all__ = ["Prepared", "prepare", "requested", "settle"]
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,18 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
     with config(tuning="off", host="never", specialise="always"), observe() as seen:
         function(*args, **kwargs)
     try:
-        requests = dict.fromkeys(request_of(plan, arrays) for plan, arrays in seen if isinstance(plan, Kernels))
+        requests = dict.fromkeys(requested(seen))
         return tuple(map(settle, requests))
     finally:
         forget()
 
 
-def request_of(plan: Leaf, arrays: Sequence[npt.NDArray[Any]]) -> Request:
-    """Give what a plan was asked for that ran on arrays."""
-    with config(tuning="off", specialise="always"):
-        return Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, config.mode)
+def requested(seen: Sequence[tuple[Leaf, Sequence[npt.NDArray[Any]]]]) -> Iterator[Request]:
+    """Give what kernels were asked for that ran on arrays, but for copies into memory that was there."""
+    for plan, arrays in seen:
+        if isinstance(plan, Kernels) and plan.make is not None:
+            with config(tuning="off", specialise="always"):
+                yield Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, config.mode)
 
 
 def settle(request: Request) -> Prepared:

@@ -6,7 +6,6 @@ from typing import Any
 
 from mdhnp.calls.kernels import staged
 from mdhnp.calls.observe import observe
-from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import forget
 from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device, find_device
@@ -14,7 +13,7 @@ from mdhnp.runtime.devices import device as use
 from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.prepare import request_of, settle
+from mdhnp.tuning.prepare import requested, settle
 from mdhnp.tuning.search.session import Tuned, tune_stage
 
 __all__ = ["Tuned", "tune"]
@@ -82,7 +81,7 @@ def tune(
     team = _equal(devices) if devices is not None else ()
     with config(tuning="off", host="never"), use(team[0]) if team else nullcontext(), observe() as seen:
         function(*args, **kwargs)
-    requests = dict.fromkeys(request_of(plan, arrays) for plan, arrays in seen if isinstance(plan, Kernels))
+    requests = dict.fromkeys(requested(seen))
     todo: dict[Key, tuple[MdHom, Device]] = {}
     for request in requests:
         for stage in staged(request.mdhom):
