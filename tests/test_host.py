@@ -120,10 +120,11 @@ def test_products_are_numpys_and_counted(function: Any, shapes: Any) -> None:
 
 def test_what_numpy_has_no_function_for_runs_on_the_device(device: Device) -> None:
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
-    shortest = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.pw("min")}, "A[i,j], B[i,j] -> C[i]")
+    dims = {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}
+    shortest = mdhnp.md_hom(np.add, dims, "A[i,k], B[j,k] -> C[i,j]")
     repeated = mdhnp.md_hom(np.multiply, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i], B[i] -> C[i]")
     calls = [
-        (lambda: shortest(a, a), (2 * a).min(axis=1)),
+        (lambda: shortest(a, a), (a[:, None] + a).min(axis=2)),
         (lambda: repeated(a[0], a[0], j=3), 3 * a[0] ** 2),
         (lambda: mdhnp.gemm(a, a.T, alpha=2), 2 * a @ a.T),
         (lambda: mdhnp.einsum("ij,ij->ij", a[:1], a), a[:1] * a),

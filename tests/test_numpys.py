@@ -96,6 +96,7 @@ def test_mixed_types_and_extremes() -> None:
 
 
 def test_nothing_for_other_computations() -> None:
-    a = np.ones((3, 4))
-    shortest = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.pw("min")}, "A[i,j], B[i,j] -> C[i]")
+    a = np.ones((3, 3))
+    dims = {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}
+    shortest = mdhnp.md_hom(np.add, dims, "A[i,k], B[k,j] -> C[i,j]")
     assert numpy_function(shortest.bind(a, a)) is None

@@ -5,7 +5,6 @@ is an operand, too, so that one kernel serves all shapes. Takes array-likes; it 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from math import prod
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.frontend.reductions import Axis, axes_of, named, operand, reduction
 from mdhnp.mdh import Function, MdHom, Step, trace
@@ -136,11 +136,11 @@ def _describe_spread(
     root: bool, arrays: Sequence[npt.NDArray[Any]], axes: tuple[int, ...], keepdims: bool
 ) -> Described:
     """Give the mean, and then the mean of squared distances from it."""
-    x, count, _ = arrays
-    first = _mean(x, count, axes, _mean_type(x.dtype))
+    x, count, divisor = arrays
+    first = _mean(x, count, axes, _mean_type(x.dtype), keepdims=True)
+    (view,) = first.outputs
     scalar, finish = _spread_functions(x.dtype, count.dtype, root)
-    inputs = (first.inputs[0], replace(first.outputs[0], name="M"), first.inputs[1])
-    mapped = MdHom.unchecked(first.extents, (), scalar, inputs, (), None, first.names)
+    mapped = pointwise(scalar, [x, stand_in(view.shape, view.dtype), divisor])
     second = reduction(mapped, axes, named("add", scalar.dtypes[0]), finish, keepdims)
     return Described((Step(first, (0, 1)), Step(second, (0, 3, 2))))
 

@@ -15,7 +15,7 @@ from mdhnp.frontend.contraction import Terms, contraction, extents
 from mdhnp.frontend.pointwise import convert, pointwise
 from mdhnp.mdh import MdHom, Step
 
-__all__ = ["contracted", "hashable", "keep_order"]
+__all__ = ["contracted", "hashable", "keep_order", "stand_in"]
 
 Array = npt.NDArray[Any]
 
@@ -62,13 +62,13 @@ def contracted(
         h = contraction(now, kept, [values[p] for p in positions], computed)
         steps.append(Step(h, positions))
         (view,) = h.outputs
-        values.append(_stand_in(view.shape, view.dtype))
+        values.append(stand_in(view.shape, view.dtype))
     if computed != dtype:
         steps.append(Step(pointwise(convert(computed, dtype), values[-1:]), (len(values) - 1,)))
     return tuple(steps)
 
 
-def _stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Give something with the layout of a C-contiguous array, and no memory of its own."""
     strides = [dtype.itemsize * prod(shape[n + 1 :]) for n in range(len(shape))]
     return np.lib.stride_tricks.as_strided(np.empty((), dtype), shape, strides)
