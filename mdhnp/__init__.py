@@ -16,6 +16,8 @@ from numpy import einsum_path
 
 from mdhnp import linalg
 from mdhnp.arrays import Array
+from mdhnp.arrays.dlpack import from_dlpack
+from mdhnp.arrays.opencl import from_buffer
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
 from mdhnp.frontend.blas import gemm, gemv
@@ -62,6 +64,8 @@ __all__ = [
     "Array",
     "asarray",
     "empty",
+    "from_buffer",
+    "from_dlpack",
     "BuildError",
     "Computation",
     "Device",

@@ -16,7 +16,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "schedule": ("mdhnp.mdh",),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native"),
-    "arrays": ("mdhnp.runtime", "mdhnp.frontend.creation"),  # that to put elements into one
+    # frontend.creation puts elements into Arrays, protocols.py knows what calls do with them.
+    "arrays": (
+        "mdhnp.runtime",
+        "mdhnp.frontend.creation",
+        "mdhnp.calls.arrays",
+        "mdhnp.calls.operands",
+        "mdhnp.settings",
+    ),
     "placement": ("mdhnp.mdh", "mdhnp.schedule", "mdhnp.codegen.program", "mdhnp.runtime", "mdhnp.tuning.cache"),
     "frontend": (
         "mdhnp.mdh",

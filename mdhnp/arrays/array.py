@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import dlpack
+from mdhnp.arrays.opencl import Arguments, is_array
 from mdhnp.arrays.transfer import read
 
 if TYPE_CHECKING:  # which loads OpenCL
@@ -36,13 +38,13 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     """Give an operator, the one with operands exchanged, and the one that changes the array."""
 
     def operator(self: "Array", other: Any) -> Any:
-        return _ours(name)(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        return _ours(name)(self, other) if _is_operand(other) else NotImplemented
 
     def exchanged(self: "Array", other: Any) -> Any:
-        return _ours(name)(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+        return _ours(name)(other, self) if _is_operand(other) else NotImplemented
 
     def in_place(self: "Array", other: Any) -> Any:
-        if not isinstance(other, _OPERANDS):
+        if not _is_operand(other):
             return NotImplemented
         result = _ours(name)(self, other)
         if not np.can_cast(result.dtype, self.dtype, "same_kind"):
@@ -74,7 +76,7 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-class Array:
+class Array(Arguments):
     """An n-dimensional array on one device.
 
     Made by :func:`mdhnp.asarray`, :func:`mdhnp.empty` and the like, and by every call that is given one. Slices,
@@ -110,9 +112,7 @@ class Array:
 
     __slots__ = ("__weakref__", "_copy", "_view", "device")
 
-    _view: npt.NDArray[Any]
     _copy: tuple[int, npt.NDArray[Any]] | None
-    device: "Device"
 
     def __new__(cls) -> Self:
         """Refuse: an array needs memory."""
@@ -240,6 +240,14 @@ class Array:
         """Give a new array of the same elements, in C order."""
         return _ours("asarray")(self, copy=True)
 
+    def __copy__(self) -> "Array":
+        """Give a new array of the same elements, on the same device."""
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> "Array":
+        """Give a new array of the same elements, on the same device."""
+        return self.copy()
+
     def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> "Array":
         """Convert the elements, as ``ndarray.astype`` does."""
         return _ours("astype")(self, dtype, copy=copy)
@@ -301,7 +309,37 @@ class Array:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Give the elements to ``numpy.asarray``."""
+        if copy is False and self.device.own_memory:
+            raise ValueError("copy=False, but elements in the memory of a device have to be copied")
         return np.array(self.numpy(), dtype, copy=copy)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Make a call of one of NumPy's functions, by the package's function of its meaning."""
+        from mdhnp.arrays import protocols
+
+        return protocols.array_function(self, func, types, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Make a call of a ufunc or of one of its methods, by the package's function of its meaning."""
+        from mdhnp.arrays import protocols
+
+        return protocols.array_ufunc(self, ufunc, method, inputs, kwargs)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        """Give the elements to another library: in place on a CPU device, else as a copy on the host.
+
+        Raises
+        ------
+        BufferError
+            If elements in the memory of a device are asked for where they are, or without a copy.
+        """
+        return dlpack.export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Give the kind of memory the elements are in, the host's (1) or an OpenCL device's (4), and its number."""
+        return dlpack.place(self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Give the package, which has the array API standard's functions."""
@@ -362,6 +400,10 @@ def make(view: npt.NDArray[Any], device: "Device") -> Array:
 def view_of(array: Array) -> npt.NDArray[Any]:
     """Give an Array's view."""
     return array._view
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, _OPERANDS) or is_array(x)
 
 
 _OPERANDS = (Array, *_NUMBERS)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
-from mdhnp.calls.operands import unsupported
+from mdhnp.calls.operands import addressable, unsupported
 
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # which loads OpenCL
 #: Bytes up to which an operand is kept on the device for the next call: weights, factors.
 _FEW = 1024
 
-__all__ = ["device_of", "on_device", "wrapped"]
+__all__ = ["brought", "device_of", "on_device", "wrapped"]
 
 
 def device_of(function: str, operands: Sequence[Any]) -> "Device":
@@ -70,3 +70,14 @@ def wrapped(result: Any, device: "Device") -> Any:
         made = [wrapped(each, device) for each in result]
         return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
     return make(np.asarray(result), device)
+
+
+def brought(result: Any, device: "Device") -> Any:
+    """Give what NumPy has computed on the host as Arrays; what kernels do not compute with stays what it is."""
+    if isinstance(result, np.ndarray | np.generic):
+        (plain,) = addressable((result,))
+        return result if unsupported((plain,)) else make(transfer.put(plain, device), device)
+    if isinstance(result, tuple):
+        made = [brought(each, device) for each in result]
+        return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
+    return [brought(each, device) for each in result] if isinstance(result, list) else result

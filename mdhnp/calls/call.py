@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mdhnp.arrays.array import Array
+from mdhnp.arrays.opencl import is_array, seen
 from mdhnp.calls import before
-from mdhnp.calls.arrays import device_of, on_device, wrapped
+from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
@@ -63,19 +64,20 @@ def call(
         found, views, device = on_device
         return wrapped(found.run(views), device)
     given = _Given(what, operands, dtypes, numpy, owner)
-    if any([type(a) is Array for a in operands]):
+    if any([type(a) is Array or is_array(a) for a in operands]):
         return _with_arrays(given, mode)
     return _first(given, operands, devices, devices, mode)
 
 
 class _Given(NamedTuple):
-    """A call as it was made: `call`'s arguments."""
+    """A call as it was made: `call`'s arguments, and the device of Arrays, if there are any."""
 
     what: tuple[Any, ...]
     operands: tuple[Any, ...]
     dtypes: Sequence[np.dtype[Any] | None]
     numpy: Callable[[], Any] | None
     owner: object | None
+    device: "Device | None" = None
 
     def by_numpy(self) -> Callable[[], Any] | None:
         """Give what makes the call with NumPy, if anything does."""
@@ -89,17 +91,25 @@ class _Given(NamedTuple):
         name, compute = self.what[0].name, self.by_numpy()
         if compute is None:
             raise TypeError(f"{name}: {reason}, which OpenCL kernels do not compute; convert it")
-        return fallback(name, reason, compute, self.operands)
+        found = fallback(name, reason, compute, self.operands)
+        return found if self.device is None else brought(found, self.device)
+
+    def run(self, entry: Entry, arrays: Sequence[Any]) -> Any:
+        """Run what was found for the call."""
+        found = entry.run(arrays)
+        return found if self.device is None else wrapped(found, self.device)
 
 
 def _with_arrays(given: _Given, mode: Mode) -> Any:
     """Make a call with Arrays among its operands: on their views, where they are."""
-    device = device_of(given.what[0].name, given.operands)
-    views = on_device(given.operands, device, given.what[0].convert)
+    operands = tuple([seen(a) if is_array(a) else a for a in given.operands])
+    device = device_of(given.what[0].name, operands)
+    given = given._replace(operands=operands, device=device)
+    views = on_device(operands, device, given.what[0].convert)
     found = find(entries, given.what, device.key, mode, views)
     if found is not None:
         return wrapped(found.run(views), device)
-    return wrapped(_first(given, views, device.alone, device.key, mode), device)
+    return _first(given, views, device.alone, device.key, mode)
 
 
 def _until_loaded() -> "tuple[Device, ...]":
@@ -135,8 +145,8 @@ def _first(given: _Given, operands: tuple[Any, ...], devices: "tuple[Device, ...
             return _first(given, operands, _devices(), _devices(), mode)
         entry, kept = made
         if not kept:
-            return entry.run(arrays)
-    return store.keep(key, entry, epoch, given.owner).run(arrays)
+            return given.run(entry, arrays)
+    return given.run(store.keep(key, entry, epoch, given.owner), arrays)
 
 
 def _made(

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.opencl import is_array, seen
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import SUPPORTED
 from mdhnp.frontend.pointwise import convert, pointwise
@@ -26,14 +27,15 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
     Parameters
     ----------
     obj : array_like
-        An Array, an ndarray, nested lists, a number.
+        An Array, an ndarray, nested lists, a number, or an array of pyopencl's.
     dtype : dtype, optional
         Type of the elements; by default as ``numpy.asarray`` has it.
     device : str, int or Device, optional
         As in :func:`mdhnp.device`; by default where an Array is, else the default device.
     copy : bool, optional
         Whether its memory is new. By default only where it has to be: on a CPU device an ndarray's own memory is
-        used, so that changes of the one are seen in the other.
+        used, so that changes of the one are seen in the other; as is, on other devices, the buffer of a pyopencl array
+        in ``device.context``.
 
     Raises
     ------
@@ -48,6 +50,8 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
     >>> mdhnp.asarray([1.0, 2.0], dtype="float32", device="cpu").numpy()
     array([1., 2.], dtype=float32)
     """
+    if is_array(obj):
+        return seen(obj, dtype=dtype, device=device, copy=copy)
     where = device_for(device, obj)
     if isinstance(obj, Array):
         wanted = obj.dtype if dtype is None else checked_type("asarray", dtype)

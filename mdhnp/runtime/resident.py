@@ -69,8 +69,8 @@ def _lease(block: Block, source: Pool | None) -> Lease:
     return lease
 
 
-def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...]) -> Array:
-    """Give a view of somebody else's buffer, held as long as it is seen."""
+def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: Sequence[int] | None) -> Array:
+    """Give a view of somebody else's buffer, held as long as it is seen; without strides, in C order."""
     return np.ndarray(shape, dtype, _lease(Block(buffer, buffer.size), None), offset, strides)
 
 
@@ -88,8 +88,11 @@ def place(view: Array) -> Place:
 
 
 def version(view: Array) -> int:
-    """Give a number that is another one when the memory behind a view may have changed."""
-    return _lease_of(view).block.version
+    """Give a number that is another one when the memory behind a view may have changed; somebody else's always may."""
+    lease = _lease_of(view)
+    if lease.pool is None:
+        lease.block.version += 1
+    return lease.block.version
 
 
 def changed(view: Array) -> None:
