@@ -44,7 +44,7 @@ def _find_views(
     entries: "dict[Hashable, Entry]", what: Hashable, mode: Hashable, operands: Sequence[Any], kind: type[Any]
 ) -> "tuple[Entry, tuple[Any, ...], Device] | None":
     """Look up a call all of whose operands are Arrays on one device, of the type `kind`."""
-    if any(type(a) is not kind or a.device is not operands[0].device for a in operands):
+    if not operands or any(type(a) is not kind or a.device is not operands[0].device for a in operands):
         return None
     views = tuple([a._view for a in operands])
     device = operands[0].device
