@@ -4,18 +4,19 @@ An Array is a device and a *view*: an ndarray that says where its elements lie. 
 that is the memory itself; for a device with memory of its own it is an address that nobody can read, whose base
 holds the device's memory (`runtime/resident.py`). So NumPy itself does all that changes only shapes and strides.
 
-What computes is one line here, and the package's function of that name.
+What computes is the package's function of that name (`operators.py`).
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import dlpack
-from mdhnp.arrays.opencl import Arguments, is_array
+from mdhnp.arrays.opencl import Arguments
+from mdhnp.arrays.operators import Operators, ours
 from mdhnp.arrays.transfer import read
 
 if TYPE_CHECKING:  # which loads OpenCL
@@ -23,60 +24,10 @@ if TYPE_CHECKING:  # which loads OpenCL
 
 __all__ = ["Array", "make", "view_of"]
 
-#: What an operator takes beside an Array.
-_NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
 _INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
-def _ours(name: str) -> Callable[..., Any]:
-    """Give the package's function of a name; those are made of calls, which are made of Arrays."""
-    function: Callable[..., Any] = getattr(sys.modules["mdhnp"], name)
-    return function
-
-
-def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Give an operator, the one with operands exchanged, and the one that changes the array."""
-
-    def operator(self: "Array", other: Any) -> Any:
-        return _ours(name)(self, other) if _is_operand(other) else NotImplemented
-
-    def exchanged(self: "Array", other: Any) -> Any:
-        return _ours(name)(other, self) if _is_operand(other) else NotImplemented
-
-    def in_place(self: "Array", other: Any) -> Any:
-        if not _is_operand(other):
-            return NotImplemented
-        result = _ours(name)(self, other)
-        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
-            raise TypeError(f"{name}: a result of {result.dtype} cannot be put into an array of {self.dtype}")
-        if result.shape != self.shape:
-            raise ValueError(f"{name}: a result of shape {result.shape} cannot be put into one of {self.shape}")
-        _assign(self, result)
-        return self
-
-    return operator, exchanged, in_place
-
-
-def _compare(name: str) -> Callable[["Array", Any], Any]:
-    return _binary(name)[0]
-
-
-def _unary(name: str) -> Callable[["Array"], "Array"]:
-    def operator(self: "Array") -> Any:
-        return _ours(name)(self)
-
-    return operator
-
-
-def _method(name: str) -> Callable[..., Any]:
-    def method(self: "Array", *others: Any, **options: Any) -> Any:
-        return _ours(name)(self, *others, **options)
-
-    method.__name__, method.__doc__ = name, f"Call :func:`mdhnp.{name}` with the array."
-    return method
-
-
-class Array(Arguments):
+class Array(Operators, Arguments):
     """An n-dimensional array on one device.
 
     Made by :func:`mdhnp.asarray`, :func:`mdhnp.empty` and the like, and by every call that is given one. Slices,
@@ -184,7 +135,7 @@ class Array(Arguments):
     @property
     def imag(self) -> "Array":
         """The imaginary parts: of complex numbers a view, else zeros."""
-        return make(self._view.imag, self.device) if self.dtype.kind == "c" else _ours("zeros_like")(self)
+        return make(self._view.imag, self.device) if self.dtype.kind == "c" else ours("zeros_like")(self)
 
     def __getitem__(self, key: Any) -> "Array":
         """Give a view of some of the elements, by whole numbers, slices, ``None`` and ``...``."""
@@ -203,32 +154,23 @@ class Array(Arguments):
     def reshape(self, *shape: Any) -> "Array":
         """Give the elements in another shape: a view where strides allow, else a copy."""
         wanted = shape[0] if len(shape) == 1 else shape
-        return _ours("reshape")(self, wanted)
+        return ours("reshape")(self, wanted)
 
     def ravel(self) -> "Array":
         """Give the elements along one axis: a view where strides allow, else a copy."""
-        return _ours("reshape")(self, (-1,))
+        return ours("reshape")(self, (-1,))
 
     def flatten(self) -> "Array":
         """Give a copy of the elements along one axis."""
-        return _ours("reshape")(self, (-1,), copy=True)
-
-    squeeze, swapaxes = _method("squeeze"), _method("swapaxes")
-
-    # What computes; the package's functions say what they take.
-
-    sum, prod, mean, var, std = _method("sum"), _method("prod"), _method("mean"), _method("var"), _method("std")
-    min, max, argmin, argmax = _method("min"), _method("max"), _method("argmin"), _method("argmax")
-    all, any, clip, round = _method("all"), _method("any"), _method("clip"), _method("round")
-    conj, dot = _method("conj"), _method("dot")
+        return ours("reshape")(self, (-1,), copy=True)
 
     def cumsum(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> "Array":
         """Give the sums of all elements up to each one, along an axis or among all elements in C order."""
-        return _ours("cumulative_sum")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+        return ours("cumulative_sum")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
     def cumprod(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> "Array":
         """Give the products of all elements up to each one, as :meth:`cumsum` gives sums."""
-        return _ours("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+        return ours("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
 
     # Copies.
 
@@ -238,7 +180,7 @@ class Array(Arguments):
 
     def copy(self) -> "Array":
         """Give a new array of the same elements, in C order."""
-        return _ours("asarray")(self, copy=True)
+        return ours("asarray")(self, copy=True)
 
     def __copy__(self) -> "Array":
         """Give a new array of the same elements, on the same device."""
@@ -250,7 +192,7 @@ class Array(Arguments):
 
     def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> "Array":
         """Convert the elements, as ``ndarray.astype`` does."""
-        return _ours("astype")(self, dtype, copy=copy)
+        return ours("astype")(self, dtype, copy=copy)
 
     def to_device(self, device: Any, /, *, stream: None = None) -> "Array":
         """Give the array on another device; itself where it is there.
@@ -262,7 +204,7 @@ class Array(Arguments):
         """
         if stream is not None:
             raise ValueError("to_device: stream must be None, for a device has one queue")
-        return _ours("asarray")(self, device=device)
+        return ours("asarray")(self, device=device)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules."""
@@ -349,28 +291,6 @@ class Array(Arguments):
             raise ValueError(f"api_version: {api_version!r} is none of {', '.join(offered)}")
         return package
 
-    # Operators. Beside Arrays they take numbers and ndarrays, which are copied to the device.
-
-    __add__, __radd__, __iadd__ = _binary("add")
-    __sub__, __rsub__, __isub__ = _binary("subtract")
-    __mul__, __rmul__, __imul__ = _binary("multiply")
-    __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
-    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
-    __mod__, __rmod__, __imod__ = _binary("remainder")
-    __pow__, __rpow__, __ipow__ = _binary("pow")
-    __matmul__, __rmatmul__, __imatmul__ = _binary("matmul")
-    __and__, __rand__, __iand__ = _binary("bitwise_and")
-    __or__, __ror__, __ior__ = _binary("bitwise_or")
-    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
-    __lshift__, __rlshift__, __ilshift__ = _binary("bitwise_left_shift")
-    __rshift__, __rrshift__, __irshift__ = _binary("bitwise_right_shift")
-    __lt__, __gt__ = _compare("less"), _compare("greater")
-    __le__, __ge__ = _compare("less_equal"), _compare("greater_equal")
-    __eq__, __ne__ = _compare("equal"), _compare("not_equal")
-    __neg__, __pos__ = _unary("negative"), _unary("positive")
-    __abs__, __invert__ = _unary("abs"), _unary("bitwise_invert")
-    __hash__ = None  # type: ignore[assignment]
-
 
 def _basic(key: Any, ndim: int) -> tuple[Any, ...]:
     """Give a key that makes NumPy give a view, also of a single element.
@@ -402,13 +322,6 @@ def view_of(array: Array) -> npt.NDArray[Any]:
     return array._view
 
 
-def _is_operand(x: Any) -> bool:
-    return isinstance(x, _OPERANDS) or is_array(x)
-
-
-_OPERANDS = (Array, *_NUMBERS)
-
-
 def _assign(array: Array, value: Any) -> None:
     """Put elements into an array; that, too, is a call."""
     from mdhnp.frontend.creation import assign
@@ -421,4 +334,4 @@ def unpickled(elements: npt.NDArray[Any], identity: str) -> Array:
     from mdhnp.runtime.devices import default_device, devices
 
     found = next((d for d in devices() if d.identity == identity), None) or default_device()
-    return _ours("asarray")(elements, device=found, copy=True)
+    return ours("asarray")(elements, device=found, copy=True)

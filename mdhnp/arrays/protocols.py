@@ -233,19 +233,15 @@ def _hstack(tup: Any) -> Any:
 
 
 def _ravel(a: Array) -> Any:
-    return a.reshape(-1)
+    return a.ravel()
 
 
 def _cumsum(a: Array, axis: Any = None, dtype: Any = None) -> Any:
-    return _package().cumulative_sum(_flat(a, axis), axis=axis or 0, dtype=dtype)
+    return a.cumsum(axis, dtype)
 
 
 def _cumprod(a: Array, axis: Any = None, dtype: Any = None) -> Any:
-    return _package().cumulative_prod(_flat(a, axis), axis=axis or 0, dtype=dtype)
-
-
-def _flat(a: Array, axis: Any) -> Array:
-    return a.reshape(-1) if axis is None else a
+    return a.cumprod(axis, dtype)
 
 
 def _copy(a: Array) -> Array:
