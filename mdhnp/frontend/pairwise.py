@@ -3,7 +3,7 @@
 Takes labelled axes and arrays' layouts. It must not know what subscripts look like, nor devices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -89,7 +89,7 @@ def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], metho
     """Order the contractions."""
     import opt_einsum
 
-    extents(terms, shapes)
+    sizes = extents(terms, shapes)
     if isinstance(method, tuple) and not (method and isinstance(method[0], str)):
         path = method
     else:
@@ -109,12 +109,22 @@ def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], metho
         now = [left[p] for p in order]
         left = [operand for p, operand in enumerate(left) if p not in order]
         needed = output + "".join(term for _, term in left)
-        kept = output if not left else "".join(dict.fromkeys(c for _, term in now for c in term if c in needed))
+        kept = _kept([term for _, term in now], needed, sizes) if left else output
         left.append((len(terms) + len(steps), kept))
         steps.append((tuple(place for place, _ in now), tuple(term for _, term in now), kept))
     if len(left) != 1:
         raise RuntimeError(f"einsum: the path leaves {len(left)} operands uncontracted")
     return tuple(steps)
+
+
+def _kept(terms: Sequence[str], needed: str, sizes: Mapping[str, int]) -> str:
+    """Give the labels of a temporary: operand by operand; where nothing is summed, as the largest operand has them.
+
+    A product without sums takes as long as its operands are walked through, in the order of memory.
+    """
+    if all([c in needed for term in terms for c in term]):
+        terms = sorted(terms, key=lambda term: -prod([sizes[c] for c in term]))
+    return "".join(dict.fromkeys([c for term in terms for c in term if c in needed]))
 
 
 def keep_order(terms: Terms, output: str, arrays: Sequence[Array]) -> str:
