@@ -12,7 +12,28 @@ spinning.rest_soon()  # before anything loads NumPy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from numpy import einsum_path
+from numpy import (
+    bool,
+    complex64,
+    complex128,
+    e,
+    einsum_path,
+    float16,
+    float32,
+    float64,
+    inf,
+    int8,
+    int16,
+    int32,
+    int64,
+    nan,
+    newaxis,
+    pi,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 
 from mdhnp import linalg
 from mdhnp.arrays import Array
@@ -59,6 +80,7 @@ if TYPE_CHECKING:
     from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"
+__array_api_version__ = "2024.12"
 
 __all__ = [
     "Array",
@@ -143,6 +165,47 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "diff",
+    "arange",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+    "astype",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "can_cast",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "result_type",
+    "bool",
+    "complex64",
+    "complex128",
+    "e",
+    "float16",
+    "float32",
+    "float64",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "nan",
+    "newaxis",
+    "pi",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]
 
 #: Where names are that need OpenCL, or take long to import: when they are first asked for.
@@ -171,6 +234,33 @@ _LATER = {
 
 #: Functions of the array API standard, by module.
 _FUNCTIONS = {
+    "mdhnp.frontend.filled": (
+        "arange",
+        "empty_like",
+        "eye",
+        "full",
+        "full_like",
+        "linspace",
+        "meshgrid",
+        "ones",
+        "ones_like",
+        "tril",
+        "triu",
+        "zeros",
+        "zeros_like",
+    ),
+    "mdhnp.frontend.types": (
+        "__array_namespace_info__",
+        "astype",
+        "broadcast_arrays",
+        "broadcast_shapes",
+        "broadcast_to",
+        "can_cast",
+        "finfo",
+        "iinfo",
+        "isdtype",
+        "result_type",
+    ),
     "mdhnp.frontend.joining": ("concat", "repeat", "roll", "stack", "tile"),
     "mdhnp.frontend.manipulation": (
         "expand_dims",

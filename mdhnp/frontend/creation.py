@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,9 +74,16 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
 
 
 def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array of whatever values are in memory; parameters as in :func:`zeros`."""
+    """Give a new array of whatever values are in memory; parameters and errors as in :func:`mdhnp.zeros`.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.empty((2, 3), device="cpu").shape
+    (2, 3)
+    """
     where, wanted = device_for(device), checked_type("empty", dtype)
-    return make(transfer.empty(_shape("empty", shape), wanted, where), where)
+    return make(transfer.empty(checked_shape("empty", shape), wanted, where), where)
 
 
 def assign(array: Array, value: Any) -> None:
@@ -132,5 +140,19 @@ def checked_type(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
     return np.dtype(wanted.str)
 
 
-def _shape(function: str, shape: Any) -> tuple[int, ...]:
-    return tuple(np.broadcast_shapes(shape)) if not isinstance(shape, int) else (shape,)
+def checked_shape(function: str, shape: Any) -> tuple[int, ...]:
+    """Give a shape as a tuple.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none; names the function.
+    """
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    try:
+        found = tuple([index(n) for n in sizes])
+    except TypeError:
+        raise TypeError(f"{function}: shape is whole numbers, not {shape!r}") from None
+    if any(n < 0 for n in found):
+        raise ValueError(f"{function}: shape {found} has a negative extent")
+    return found

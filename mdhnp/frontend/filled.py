@@ -1,0 +1,321 @@
+"""New arrays whose elements follow from where they are: zeros, ranges, diagonals, triangles.
+
+On a device with memory of its own they are computed there; on others by NumPy, whose memory it is.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import ceil
+from operator import index as whole
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import transfer
+from mdhnp.arrays.array import Array, make
+from mdhnp.calls import Described, Routine, call
+from mdhnp.frontend.creation import asarray, assign, checked_shape, checked_type, device_for, empty
+from mdhnp.mdh import MdHom, index
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.function import Function
+from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.trace import trace
+from mdhnp.mdh.views import Affine
+
+__all__ = [
+    "arange", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "tril", "triu",
+    "zeros", "zeros_like",
+]  # fmt: skip
+
+
+def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array with one value everywhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Extents.
+    fill_value : number or Array without axes
+        The value.
+    dtype : dtype, optional
+        Type of the elements; by default that of the value.
+    device : str, int or Device, optional
+        As in :func:`mdhnp.device`; by default the default device.
+
+    Raises
+    ------
+    ValueError
+        If an extent is negative.
+    TypeError
+        If `shape` is not whole numbers; if kernels do not compute with the type.
+    MemoryError
+        If there is no room.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.full(3, 2.5, device="cpu").numpy()
+    array([2.5, 2.5, 2.5])
+    """
+    kind = fill_value.dtype if isinstance(fill_value, Array) else np.asarray(fill_value).dtype
+    wanted = checked_type("full", kind if dtype is None else dtype)
+    made = empty(checked_shape("full", shape), dtype=wanted, device=device_for(device, fill_value))
+    assign(made, fill_value)
+    return made
+
+
+def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array of zeros.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Extents.
+    dtype : dtype, optional
+        Type of the elements; by default float64.
+    device : str, int or Device, optional
+        As in :func:`mdhnp.device`; by default the default device.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As of :func:`mdhnp.full`.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.zeros((2, 2), dtype="int8", device="cpu").numpy()
+    array([[0, 0],
+           [0, 0]], dtype=int8)
+    """
+    return full(shape, 0, dtype=np.float64 if dtype is None else dtype, device=device)
+
+
+def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array of ones; parameters and errors as of :func:`mdhnp.zeros`."""
+    return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
+
+
+def empty_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array of an array's shape; its type and device, too, unless others are given."""
+    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
+
+
+def full_like(x: Array, /, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array as :func:`mdhnp.empty_like` does, with one value everywhere."""
+    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
+
+
+def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array as :func:`mdhnp.empty_like` does, of zeros."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
+    """Give a new array as :func:`mdhnp.empty_like` does, of ones."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: npt.DTypeLike | None = None, device: Any = None
+) -> Array:
+    """Give numbers of equal distance, as ``numpy.arange`` does.
+
+    Parameters
+    ----------
+    start, stop, step : number
+        First number, the one before which they end, and their distance; one number alone is `stop`, and 0 the first.
+    dtype, device
+        As of :func:`mdhnp.full`; by default the type of the arguments.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If `step` is 0.
+    TypeError, MemoryError
+        As of :func:`mdhnp.full`.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.arange(2, 8, 3, device="cpu").numpy()
+    array([2, 5])
+    """
+    first, end = (0, start) if stop is None else (start, stop)
+    where = device_for(device)
+    wanted = checked_type("arange", np.arange(first, first, step).dtype if dtype is None else dtype)
+    if not where.own_memory:
+        return make(np.arange(first, end, step, dtype=wanted), where)
+    count = max(ceil((end - first) / step), 0)
+    begin = wanted.type(first)
+    return _made((count,), wanted, where, _ramp, (begin, wanted.type(first + step) - begin))
+
+
+def _ramp(first: Any, step: Any) -> Any:
+    return first + index(0).astype(first.dtype) * step
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: npt.DTypeLike | None = None, device: Any = None, endpoint: bool = True
+) -> Array:
+    """Give `num` numbers of equal distance, as ``numpy.linspace`` does.
+
+    Parameters
+    ----------
+    start, stop : number
+        The first one, and the last one, or where `endpoint` is false the one after it.
+    num : int
+        How many.
+    dtype, device
+        As of :func:`mdhnp.full`; by default float64, or complex128.
+    endpoint : bool
+        Whether `stop` is the last one.
+
+    Raises
+    ------
+    ValueError
+        If `num` is negative.
+    TypeError, MemoryError
+        As of :func:`mdhnp.full`.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.linspace(0, 1, 3, device="cpu").numpy()
+    array([0. , 0.5, 1. ])
+    """
+    where = device_for(device)
+    wanted = checked_type("linspace", np.result_type(start, stop, 0.0) if dtype is None else dtype)
+    elements = np.linspace(start, stop, whole(num), endpoint, dtype=wanted)
+    return asarray(elements, device=where)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: npt.DTypeLike | None = None, device: Any = None
+) -> Array:
+    """Give a matrix with ones on a diagonal and zeros elsewhere, as ``numpy.eye`` does.
+
+    Parameters
+    ----------
+    n_rows, n_cols : int
+        Its extents; by default it is square.
+    k : int
+        How far the diagonal is above the main one.
+    dtype, device
+        As of :func:`mdhnp.zeros`.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As of :func:`mdhnp.full`.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.eye(2, 3, k=1, device="cpu").numpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    shape = checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    where, wanted = device_for(device), checked_type("eye", dtype)
+    if not where.own_memory:
+        return make(np.eye(shape[0], shape[1], whole(k), dtype=wanted), where)
+    return _made(shape, wanted, where, _diagonal, (wanted.type(1), np.int64(whole(k))))
+
+
+def _diagonal(one: Any, k: Any) -> Any:
+    zero = one.dtype.type(0)
+    return np.where(index(1) - index(0) == k, one, zero)
+
+
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    """Give the matrices of a stack with zeros above a diagonal; `k` as of :func:`mdhnp.eye`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two axes.
+    """
+    return _triangle("tril", x, k)
+
+
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    """Give the matrices of a stack with zeros below a diagonal; `k` as of :func:`mdhnp.eye`, errors as of `tril`."""
+    return _triangle("triu", x, k)
+
+
+def _triangle(function: str, x: Array, k: int) -> Array:
+    if x.ndim < 2:
+        raise ValueError(f"{function}: x has {x.ndim} axes, a matrix has two or more")
+    if not x.device.own_memory:
+        return make(getattr(np, function)(x._view, whole(k)), x.device)
+    result: Array = call((_TRIANGLES[function],), (x, np.array(whole(k), np.int64)))
+    return result
+
+
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+    """Give the coordinates of all points of a grid, as ``numpy.meshgrid`` does: new arrays.
+
+    Parameters
+    ----------
+    *arrays : Array
+        Coordinates along each axis: of one axis each.
+    indexing : {"xy", "ij"}
+        Whether the first two axes of the results are exchanged.
+
+    Raises
+    ------
+    ValueError
+        If `indexing` is none of those.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    grid: Any = np.meshgrid
+    views = grid(*[x._view for x in arrays], indexing=indexing, copy=False)
+    return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, arrays, strict=True)])
+
+
+def _made(
+    shape: tuple[int, ...], dtype: np.dtype[Any], device: Any, function: Callable[..., Any], numbers: Sequence[Any]
+) -> Array:
+    """Compute an array from numbers and each element's place."""
+    given = [make(transfer.constant(np.asarray(n), device), device) for n in numbers]
+    result: Array = call((_PLACED, function, shape, dtype), tuple(given))
+    return result
+
+
+def _describe_placed(
+    arrays: Sequence[npt.NDArray[Any]], function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Described:
+    scalar = _traced(function, tuple([a.dtype for a in arrays]), dtype)
+    inputs = tuple([array_view(name, a, ((),)) for name, a in zip("ABCD", arrays, strict=False)])
+    output = contiguous("O", dtype, shape, tuple(range(len(shape))))
+    return Described(MdHom(shape, (CC,) * len(shape), scalar, inputs, (output,)))
+
+
+@lru_cache(maxsize=256)
+def _traced(function: Callable[..., Any], parameters: tuple[Any, ...], dtype: np.dtype[Any]) -> Function:
+    return trace(function, parameters, [dtype])
+
+
+def _describe_triangle(arrays: Sequence[npt.NDArray[Any]], *, upper: bool) -> Described:
+    x, k = arrays
+    rank = x.ndim
+
+    def kept(value: Any, k: Any) -> Any:
+        above = index(rank - 1) - index(rank - 2)
+        return np.where(above >= k if upper else above <= k, value, x.dtype.type(0))
+
+    each = tuple([Affine.of(d, rank) for d in range(rank)])
+    inputs = (array_view("A", x, (each,)), array_view("k", k, ((),)))
+    output = contiguous("O", x.dtype, x.shape, tuple(range(rank)))
+    return Described(MdHom(x.shape, (CC,) * rank, trace(kept, [x.dtype, k.dtype], [x.dtype]), inputs, (output,)))
+
+
+_PLACED = Routine("arange", _describe_placed)
+_TRIANGLES = {
+    "tril": Routine("tril", lambda arrays: _describe_triangle(arrays, upper=False)),
+    "triu": Routine("triu", lambda arrays: _describe_triangle(arrays, upper=True)),
+}

@@ -1,0 +1,139 @@
+"""Arrays made of nothing, of numbers, of other arrays; types; what the standard asks of the namespace."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from separate import separate
+
+import mdhnp
+from mdhnp.runtime.devices import Device
+
+
+@pytest.fixture(params=["shared", "separate"])
+def where(request: pytest.FixtureRequest, device: Device) -> Device:
+    """Give a device, and it again as if it had memory of its own."""
+    return device if request.param == "shared" else separate(device)
+
+
+#: Calls of NumPy's functions, of the same name and with the same arguments here, but for the device.
+CALLS: dict[str, Callable[..., Any]] = {
+    "zeros": lambda xp, **d: xp.zeros((3, 4), **d),
+    "zeros of one axis": lambda xp, **d: xp.zeros(5, dtype=np.int16, **d),
+    "ones": lambda xp, **d: xp.ones((2, 0, 3), dtype=np.float32, **d),
+    "full": lambda xp, **d: xp.full((2, 3), 7, **d),
+    "full, complex": lambda xp, **d: xp.full((), 1 + 2j, **d),
+    "full, bool": lambda xp, **d: xp.full(4, True, **d),
+    "full, converted": lambda xp, **d: xp.full(4, 2.7, dtype=np.uint8, **d),
+    "arange": lambda xp, **d: xp.arange(7, **d),
+    "arange, floats": lambda xp, **d: xp.arange(0.5, 3.0, 0.25, **d),
+    "arange, backwards": lambda xp, **d: xp.arange(9, -3, -2, dtype=np.int32, **d),
+    "arange, nothing": lambda xp, **d: xp.arange(5, 2, **d),
+    "arange, float32": lambda xp, **d: xp.arange(0, 1000, 3, dtype=np.float32, **d),
+    "linspace": lambda xp, **d: xp.linspace(-1, 2, 17, **d),
+    "linspace, half open": lambda xp, **d: xp.linspace(0, 1, 10, endpoint=False, **d),
+    "linspace, one": lambda xp, **d: xp.linspace(3, 4, 1, dtype=np.float32, **d),
+    "linspace, complex": lambda xp, **d: xp.linspace(0, 1j, 5, **d),
+    "eye": lambda xp, **d: xp.eye(4, **d),
+    "eye, wide": lambda xp, **d: xp.eye(3, 5, k=2, dtype=np.float32, **d),
+    "eye, low": lambda xp, **d: xp.eye(5, 3, k=-1, dtype=bool, **d),
+    "eye, nothing": lambda xp, **d: xp.eye(3, 3, k=9, **d),
+}
+
+
+def same(ours: Any, numpys: Any, where: Device) -> None:
+    assert type(ours) is mdhnp.Array
+    assert ours.device is where
+    assert (ours.shape, ours.dtype) == (numpys.shape, numpys.dtype)
+    np.testing.assert_allclose(ours.numpy(), numpys, rtol=1e-6)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_new_arrays(where: Device, call: Callable[..., Any]) -> None:
+    same(call(mdhnp, device=where), call(np), where)
+
+
+def test_arrays_like_others(where: Device) -> None:
+    x = np.arange(6, dtype=np.int16).reshape(2, 3)
+    a = mdhnp.asarray(x, device=where)
+    same(mdhnp.zeros_like(a), np.zeros_like(x), where)
+    same(mdhnp.ones_like(a, dtype=np.float64), np.ones_like(x, dtype=np.float64), where)
+    same(mdhnp.full_like(a.T, 5), np.full_like(x.T, 5), where)
+    assert mdhnp.empty_like(a).shape == (2, 3)
+    same(mdhnp.full((2, 2), a[1, 2]), np.full((2, 2), x[1, 2]), where)
+
+
+def test_triangles_and_grids(where: Device) -> None:
+    x = np.arange(1.0, 25).reshape(2, 3, 4)
+    a = mdhnp.asarray(x, device=where)
+    for k in (-2, 0, 1, 5):
+        same(mdhnp.tril(a, k=k), np.tril(x, k), where)
+        same(mdhnp.triu(a[:, ::-1].mT, k=k), np.triu(x[:, ::-1].mT, k), where)
+    with pytest.raises(ValueError, match="tril: x has 1 axes"):
+        mdhnp.tril(a[0, 0])
+    for indexing in ("xy", "ij"):
+        ours, numpys = (xp.meshgrid(v[0, 0], v[1, :, 0][::2], indexing=indexing) for xp, v in ((mdhnp, a), (np, x)))
+        for mine, theirs in zip(ours, numpys, strict=True):
+            same(mine, theirs, where)
+    ours[0][...] = 0  # new memory
+    np.testing.assert_array_equal(a.numpy(), x)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: mdhnp.zeros((2, -1), device="cpu"), ValueError, r"shape \(2, -1\)"),
+        (lambda: mdhnp.zeros(1.5, device="cpu"), TypeError, "shape is whole numbers"),
+        (lambda: mdhnp.zeros(3, dtype=np.longdouble, device="cpu"), TypeError, "zeros|full"),
+        (lambda: mdhnp.full(3, "x", device="cpu"), TypeError, "full: dtype"),
+        (lambda: mdhnp.arange(0, 3, 0, device="cpu"), ZeroDivisionError, "zero"),
+        (lambda: mdhnp.linspace(0, 1, -3, device="cpu"), ValueError, "non-negative"),
+        (lambda: mdhnp.meshgrid(indexing="yx"), ValueError, "'xy' or 'ij'"),
+        (lambda: mdhnp.zeros(3, device="nowhere"), mdhnp.NoDeviceError, "nowhere"),
+        (lambda: mdhnp.__array_namespace_info__().dtypes(kind="object"), ValueError, "object"),
+    ],
+)
+def test_errors(call: Callable[[], Any], error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        call()
+
+
+def test_conversion_and_types(where: Device) -> None:
+    x = np.array([[-1.5, 2.7], [np.nan, 300.0]])
+    a = mdhnp.asarray(x, device=where)
+    for dtype in ("f4", "c8", "f2", "?"):
+        same(mdhnp.astype(a.T, dtype), x.T.astype(dtype), where)
+    same(mdhnp.astype(a[0], "i4"), x[0].astype("i4"), where)
+    assert mdhnp.astype(a, a.dtype, copy=False) is a
+    assert mdhnp.astype(a, a.dtype) is not a
+    same(mdhnp.broadcast_to(a[0], (3, 2)), np.broadcast_to(x[0], (3, 2)), where)
+    ours = mdhnp.broadcast_arrays(a[:, :1], a[0])
+    for mine, theirs in zip(ours, np.broadcast_arrays(x[:, :1], x[0]), strict=True):
+        same(mine, theirs, where)
+    with pytest.raises(ValueError, match="read-only"):
+        ours[0][...] = 1
+    assert mdhnp.result_type(a, np.float32, 1.0) == np.float64
+    assert mdhnp.can_cast(a, np.complex128)
+    assert not mdhnp.can_cast(np.float64, np.int8)
+    assert mdhnp.finfo(a).bits == 64
+    assert mdhnp.iinfo(np.int8).max == 127
+    assert mdhnp.isdtype(a.dtype, "real floating")
+
+
+def test_the_namespace_says_what_it_can(device: Device) -> None:
+    a = mdhnp.asarray([1.0], device=device)
+    xp = a.__array_namespace__(api_version="2024.12")
+    assert xp is mdhnp
+    info = xp.__array_namespace_info__()
+    assert device in info.devices()
+    assert info.default_device() in info.devices()
+    assert info.dtypes(device=device, kind=("bool", "real floating")) == {
+        "bool": np.dtype(bool), "float32": np.dtype("f4"), "float64": np.dtype("f8"),
+    }  # fmt: skip
+    assert info.default_dtypes()["real floating"] == xp.zeros(1, device=device).dtype
+    assert info.capabilities()["boolean indexing"] is False
+    for name in info.dtypes():
+        assert np.dtype(getattr(xp, name)).name == name
+    with pytest.raises(ValueError, match=r"2019\.01"):
+        a.__array_namespace__(api_version="2019.01")
