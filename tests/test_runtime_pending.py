@@ -6,7 +6,7 @@ import pytest
 from separate import separate
 
 import mdhnp
-from mdhnp.runtime import executable, pending, transfers
+from mdhnp.runtime import executable, pending, pinned, transfers
 from mdhnp.runtime.devices import Device
 
 
@@ -114,3 +114,26 @@ def test_explain_says_what_was_copied(device: Device) -> None:
     assert "copied    40000 bytes to the device" in text
     assert "copied    40000 bytes from the device" in text
     assert "copied" not in mdhnp.explain(lambda: a @ a).summary
+
+
+def test_results_of_a_size_that_comes_often_are_pinned(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = separate(device)
+    monkeypatch.setattr(pinned, "_OFTEN", 2)
+    monkeypatch.setattr(pinned, "_pools", {})
+    x, y = np.random.default_rng(0).random((2, 1100), dtype=np.float32)
+    wanted, kept = np.outer(x, y), []
+    with mdhnp.device(where):
+        for n in range(6):
+            result = mdhnp.outer(x, y)
+            assert pinned.is_pinned(where, result.ctypes.data, result.nbytes) == (n >= 2)
+            np.testing.assert_array_equal(result, wanted)
+            kept.append(result[::2] if n == 3 else None)  # memory of those that nobody holds is used again
+        assert pinned.held(where) == 3 * wanted.nbytes
+        assert mdhnp.memory_info(where).pinned >= 3 * wanted.nbytes
+        np.testing.assert_array_equal(kept[3], wanted[::2])  # but not that of which there is a view
+        np.testing.assert_allclose(mdhnp.matmul(result.T, result), wanted.T @ wanted, rtol=1e-3)  # up again
+        pinned._pools[where].most = pinned.held(where)
+        kept = [mdhnp.outer(x, y) for _ in range(4)]
+        assert pinned.held(where) == 3 * wanted.nbytes
+        for each in kept:
+            np.testing.assert_array_equal(each, wanted)

@@ -16,7 +16,7 @@ from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
-from mdhnp.runtime import resident
+from mdhnp.runtime import pinned, resident
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
@@ -163,7 +163,9 @@ def _plan(request: Request, found: Sequence[Found], program: Program, why: str) 
 
 def _maker(request: Request) -> Callable[[], tuple[Any, ...]]:
     outputs = _outputs(request.mdhom)
-    return resident.maker(request.device, outputs) if request.mode.resident else maker(outputs)
+    if not request.device.own_memory:
+        return maker(outputs)
+    return resident.maker(request.device, outputs) if request.mode.resident else pinned.maker(request.device, outputs)
 
 
 def staged(h: MdHom) -> tuple[Stage, ...]:

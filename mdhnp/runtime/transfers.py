@@ -19,6 +19,7 @@ import pyopencl as cl
 
 from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.pinned import held, is_pinned
 
 __all__ = ["Copy", "pinned", "receive", "send", "watched"]
 
@@ -134,8 +135,12 @@ def _ring(device: Device) -> Ring:
 
 
 def pinned(device: Device) -> int:
-    """Give the bytes of the host's memory that are pinned for copies from and to a device."""
-    return _BLOCK * _BLOCKS if device in _rings else 0
+    """Give the bytes of the host's memory that are pinned for copies from and to a device, and for its results."""
+    return (_BLOCK * _BLOCKS if device in _rings else 0) + held(device)
+
+
+def _pinned(device: Device, memory: Bytes) -> bool:
+    return is_pinned(device, memory.__array_interface__["data"][0], memory.size)
 
 
 class Copy(NamedTuple):
@@ -178,7 +183,7 @@ def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.
     """
     plain = np.frombuffer(source, np.uint8)
     with pending.errors(device), _noted(True, plain.size):
-        if plain.size >= _LARGE and (ring := _ring(device)).lock.acquire(blocking=False):
+        if plain.size >= _LARGE and not _pinned(device, plain) and (ring := _ring(device)).lock.acquire(blocking=False):
             try:
                 ring.send(plain, buffer, offset, queue or device.queue)
             finally:
@@ -197,7 +202,7 @@ def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: 
     """
     plain = target.reshape(-1).view(np.uint8)
     with pending.errors(device), _noted(False, plain.size):
-        if plain.size >= _LARGE and (ring := _ring(device)).lock.acquire(blocking=False):
+        if plain.size >= _LARGE and not _pinned(device, plain) and (ring := _ring(device)).lock.acquire(blocking=False):
             try:
                 ring.receive(plain, buffer, offset, queue or device.queue)
             finally:

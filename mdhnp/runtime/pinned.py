@@ -1,0 +1,141 @@
+"""Results of NumPy calls in memory that a device reaches by itself, so that they come back, and go up again, unstaged.
+
+Takes a device, shapes and dtypes; gives what makes arrays. It must not know queues. To pin memory takes as long as some
+fifty copies of it save, and it cannot be swapped. So only results of a size that has come that often get it, and
+there is a limit.
+"""
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from mdhnp.runtime import results
+from mdhnp.runtime.handle import Device
+
+__all__ = ["held", "is_pinned", "maker"]
+
+Array = npt.NDArray[Any]
+
+#: Results of one size after which the next ones are pinned: on an H200 that takes 600 µs/MB, and saves 12.
+_OFTEN = 50
+#: Part of the machine's memory that may be pinned.
+_MOST = 1 / 16
+
+
+class _Block:
+    """Pinned memory, and the buffer that it belongs to."""
+
+    def __init__(self, device: Device, size: int) -> None:
+        flags: Any = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        both: Any = cl.map_flags.READ | cl.map_flags.WRITE
+        self.buffer = cl.Buffer(device.context, flags, size)
+        mapped: Any = cl.enqueue_map_buffer(device.queue, self.buffer, both, 0, (size,), np.dtype(np.uint8))
+        self.memory: Array = mapped[0]
+        self.start = int(self.memory.__array_interface__["data"][0])
+        # Leases are over these: of arrays over an array over an ndarray NumPy keeps the last one alive, not the lease.
+        self.bytes: Any = (ctypes.c_char * size).from_address(self.start)
+
+
+class _Lease(np.ndarray[Any, Any]):
+    """All bytes of a block, which is free again when no array holds this any more."""
+
+    __slots__ = ("block", "pool")
+
+    block: _Block
+    pool: "_Pool"
+
+    def __del__(self) -> None:
+        # Slices and copies of a lease have its type, but no block.
+        if (owner := getattr(self, "pool", None)) is not None:
+            owner.free.setdefault(self.block.memory.size, []).append(self.block)
+
+
+class _Pool:
+    """A device's pinned blocks, by size; all changes but allocations are single steps, for finalizers."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._asked: dict[int, int] = {}
+        self._lock = threading.RLock()  # reentrant, for finalizers that make a call
+        self.free: dict[int, list[_Block]] = {}
+        self.all: list[_Block] = []
+        self.most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _MOST)
+
+    def lease(self, size: int) -> _Lease | None:
+        """Give memory of a size; None where that has not come often, or too much is pinned."""
+        try:
+            block = self.free[size].pop()
+        except (KeyError, IndexError):
+            found = self._new(size)
+            if found is None:
+                return None
+            block = found
+        lease = np.ndarray.__new__(_Lease, (size,), np.uint8, block.bytes)
+        lease.block, lease.pool = block, self
+        return lease
+
+    def _new(self, size: int) -> _Block | None:
+        with self._lock:
+            self._asked[size] = self._asked.get(size, 0) + 1
+            if self._asked[size] <= _OFTEN or self.held() + size > self.most:
+                return None
+            try:
+                block = _Block(self._device, size)
+            except cl.Error:  # the system has no more for it
+                self.most = self.held()
+                return None
+            self.all.append(block)
+            return block
+
+    def held(self) -> int:
+        return sum([block.memory.size for block in self.all])
+
+
+_pools: dict[Device, _Pool] = {}
+
+
+def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
+    """Give what makes new arrays, as :func:`mdhnp.runtime.results.maker` does, for results of a device."""
+    plain = [results.maker([each]) for each in outputs]
+    sizes = [prod(shape) * dtype.itemsize for shape, dtype in outputs]
+    if max(sizes, default=0) < results.LARGE:
+        return results.maker(outputs)
+    source = _pools.setdefault(device, _Pool(device))
+
+    def one(n: int) -> Array:
+        lease = source.lease(sizes[n]) if sizes[n] >= results.LARGE else None
+        return plain[n]()[0] if lease is None else np.ndarray(*outputs[n], lease)
+
+    return lambda: tuple([one(n) for n in range(len(outputs))])
+
+
+def is_pinned(device: Device, start: int, nbytes: int) -> bool:
+    """Say whether memory of the host is pinned, so that a device copies it by itself."""
+    source = _pools.get(device)
+    return source is not None and any(
+        [block.start <= start and start + nbytes <= block.start + block.memory.size for block in source.all]
+    )
+
+
+def held(device: Device) -> int:
+    """Give the bytes that are pinned for results of a device."""
+    return _pools[device].held() if device in _pools else 0
+
+
+_kept: list[dict[Device, _Pool]] = []
+
+
+def _after_fork_in_child() -> None:
+    _kept.append(dict(_pools))  # what frees them calls into a runtime that may be dead
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
