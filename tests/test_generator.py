@@ -197,6 +197,8 @@ FLOATS_ONLY: dict[str, Callable[..., Any]] = {
     "tests": lambda a, b: np.isnan(a) | np.isinf(b) | (np.isfinite(a) & np.isfinite(b)),
     "fmod": np.fmod,
     "copysign": np.copysign,
+    "signbit": lambda a, b: np.signbit(a) ^ np.signbit(b),
+    "nextafter": lambda a, b: np.nextafter(a if a.dtype.itemsize > 2 else a.astype(np.float32), b),
 }
 #: What complex numbers have of these.
 COMPLEX = {name: EXACT[name] for name in ("add", "subtract", "multiply", "negative", "square")} | {
@@ -254,11 +256,20 @@ def test_exact_functions(device: Device, dtype: str, lanes: int) -> None:
             np.testing.assert_array_equal(found, want, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_logaddexp(device: Device, dtype: str) -> None:
+    x = np.array([*SPECIAL, 1e-3, 700.0, -700.0], dtype)
+    h = md_hom(np.logaddexp, {"i": cc, "j": cc}, "x[i], y[j] -> z[i,j]").bind(x, x)
+    (got,), (want,) = run_plain(device, h, x, x), expected(h, (x, x))
+    np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
+
+
 def test_negative_powers_of_integers(device: Device) -> None:
     """NumPy refuses them; kernels cannot, and round the power toward 0."""
     x, n = np.array([0, 1, -1, -1, 2, -3, 5]), np.array([-1, -2, -2, -3, -1, -1, 0])
-    (got,) = run_plain(device, md_hom(np.power, {"i": cc}, "x[i], n[i] -> y[i]").bind(x, n), x, n)
-    assert got.tolist() == [0, 1, 1, -1, 0, 0, 1]
+    h = md_hom(np.power, {"i": cc}, "x[i], n[i] -> y[i]").bind(x, n)
+    for got in (*run_plain(device, h, x, n), *expected(h, (x, n))):
+        assert got.tolist() == [0, 1, 1, -1, 0, 0, 1]
 
 
 #: Floats beyond the integers' range: what NumPy makes of them on x86-64, alike for scalars and vectors.

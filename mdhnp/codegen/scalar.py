@@ -5,6 +5,7 @@ operation means: integer division rounds down and gives 0 where it divides by 0,
 are false.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +42,7 @@ _COMPARE = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
 _LOGICAL = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
+_CLASS_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 _ON_BOOLEANS = {
     "add": "|", "maximum": "|", "fmax": "|", "multiply": "&", "minimum": "&", "fmin": "&", "bitwise_and": "&",
     "bitwise_or": "|", "bitwise_xor": "^",
@@ -53,13 +55,13 @@ _CALLS = {
     "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "hypot": "hypot", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "rint": "rint", "fmod": "fmod", "copysign": "copysign", "fmax": "fmax", "fmin": "fmin",
+    "rint": "rint", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter", "fmax": "fmax", "fmin": "fmin",
 }  # fmt: skip
 #: Operations that helper functions compute: for any type, and for integers only.
 _HELPED = frozenset({"floor_divide", "remainder"})
 _HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
 #: Operations whose text names an operand more than once; casts to uint64 do, too.
-_REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan"})
+_REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan", "logaddexp"})
 
 
 def emit(
@@ -218,7 +220,7 @@ def _comparison(sign: str, args: Sequence[Value], lanes: int) -> Value:
 
 def _boolean(op: str, args: Sequence[Value], lanes: int) -> Value:
     """Arithmetic on booleans, which NumPy defines as logic; tests of floats."""
-    if op in ("isnan", "isinf", "isfinite"):
+    if op in _CLASS_TESTS:
         return _class_test(op, args[0], lanes)
     args = _widened([convert(a, _BOOL) for a in args], lanes)
     if op == "invert":
@@ -233,7 +235,11 @@ def _class_test(op: str, x: Value, lanes: int) -> Value:
         return as_vector(Value("1" if op == "isfinite" else "0", _BOOL), lanes)
     top = constant("inf", x.dtype)
     size = _absolute(x.dtype, [x], lanes).text
-    text = {"isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}"}[op]
+    bits = f"as_{vector_name('long' if x.dtype.itemsize == 8 else 'int', lanes)}({x.text})"
+    text = {
+        "isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}",
+        "signbit": f"{bits} < 0",
+    }[op]  # fmt: skip
     return Value(text, _BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
 
 
@@ -297,12 +303,23 @@ def _sign(t: DType, a: Sequence[Value], lanes: int) -> Value:
     return select(positive, one, select(_comparison("<", (x, zero), lanes), minus, rest))
 
 
+def _logaddexp(t: DType, a: Sequence[Value], lanes: int) -> Value:
+    """The larger one and what the other adds to it; equal ones may be infinities, which have no difference."""
+    x, y = a
+    once = as_vector(Value(constant(repr(math.log(2.0)), t), t), lanes)
+    apart = _absolute(t, [Value(f"{x.atom} - {y.atom}", t, lanes)], lanes)
+    larger = _SPECIAL["maximum"](t, a, lanes)
+    both = Value(f"{x.atom} + {once.atom}", t, lanes)
+    return select(_comparison("==", a, lanes), both, Value(f"{larger.atom} + log1p(exp(-{apart.atom}))", t, lanes))
+
+
 _SPECIAL: dict[str, Build] = {
     "divide": lambda t, a, n: Value(f"{a[0].atom} / {a[1].atom}", t, n),
     "maximum": _extremum("max", ">"),
     "minimum": _extremum("min", "<"),
     "power": lambda t, a, n: Value(f"pow({a[0].text}, {a[1].text})", t, n),
     "sign": _sign,
+    "logaddexp": _logaddexp,
     "negative": lambda t, a, n: _arithmetic("-", a, t, n),
     "positive": lambda t, a, n: a[0],
     "absolute": _absolute,

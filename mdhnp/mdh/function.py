@@ -12,15 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "identity_function", "literal_value"]
+__all__ = [
+    "COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "identity_function", "integer_power",
+    "literal_value",
+]  # fmt: skip
 
 #: NumPy functions a scalar function may be made of, by name; `real`, `imag`, `where` and `cast` are no ufuncs.
 OPERATIONS = frozenset(
     """add subtract multiply divide floor_divide remainder power negative positive absolute sign square sqrt cbrt
-    reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh
-    arccosh arctanh hypot floor ceil trunc rint maximum minimum fmax fmin fmod copysign isnan isinf isfinite equal
-    not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and
-    bitwise_or bitwise_xor invert left_shift right_shift conjugate real imag where cast""".split()  # noqa: SIM905
+    reciprocal exp exp2 expm1 log log2 log10 log1p logaddexp sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh
+    arcsinh arccosh arctanh hypot floor ceil trunc rint maximum minimum fmax fmin fmod copysign nextafter signbit isnan
+    isinf isfinite equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
+    bitwise_and bitwise_or bitwise_xor invert left_shift right_shift conjugate real imag where cast""".split()  # noqa: SIM905
 )
 #: Those of them that take complex numbers.
 COMPLEX_OPERATIONS = frozenset(
@@ -171,10 +174,20 @@ def _evaluate(step: Instruction, values: list[Any], arguments: Sequence[Any], in
             return values[0].astype(step.dtype)
         case "where":
             return np.where(*values).astype(step.dtype, copy=False)
+        case "power" if step.dtype.kind == "i":
+            return integer_power(*values)
         case "text":
             raise TypeError("scalar: OpenCL C text cannot be interpreted; give a Python function to do that")
         case _:
             return np.asarray(getattr(np, step.op)(*values)).astype(step.dtype, copy=False)
+
+
+def integer_power(a: Any, n: Any) -> Any:
+    """Give powers of signed integers, rounded toward 0 where the exponent is negative: NumPy refuses those."""
+    if not np.any(n < 0):
+        return np.power(a, n)
+    inverse = np.where(np.abs(a) == 1, np.where(n & 1, a, 1), 0)
+    return np.where(n < 0, inverse, np.power(a, np.maximum(n, 0)))
 
 
 _INFIX = {
