@@ -49,28 +49,14 @@ from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
 from mdhnp.frontend.tensordot import tensordot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
+from mdhnp.namespace import MODULES
 from mdhnp.patching import patch
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.explanation import Explanation, explain
-    from mdhnp.frontend.joining import concat, repeat, roll, stack, tile
-    from mdhnp.frontend.manipulation import (
-        expand_dims,
-        flip,
-        matrix_transpose,
-        moveaxis,
-        permute_dims,
-        reshape,
-        squeeze,
-        swapaxes,
-        unstack,
-    )
-    from mdhnp.frontend.moments import mean, std, var
     from mdhnp.frontend.prl import Links, prl
-    from mdhnp.frontend.reductions import all, any, argmax, argmin, count_nonzero, max, min, prod, sum
-    from mdhnp.frontend.scans import cumulative_prod, cumulative_sum, diff
     from mdhnp.frontend.stencil import stencil
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
     from mdhnp.runtime.executable import LaunchError
@@ -136,57 +122,6 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
-    "concat",
-    "expand_dims",
-    "flip",
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
-    "repeat",
-    "reshape",
-    "roll",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "tile",
-    "unstack",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "var",
-    "cumulative_prod",
-    "cumulative_sum",
-    "diff",
-    "arange",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "tril",
-    "triu",
-    "zeros",
-    "zeros_like",
-    "astype",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "can_cast",
-    "finfo",
-    "iinfo",
-    "isdtype",
-    "result_type",
     "bool",
     "complex64",
     "complex128",
@@ -207,6 +142,7 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+__all__.extend(MODULES)
 
 #: Where names are that need OpenCL, or take long to import: when they are first asked for.
 _LATER = {
@@ -230,54 +166,7 @@ _LATER = {
     "prl": "mdhnp.frontend.prl",
     "stencil": "mdhnp.frontend.stencil",
     "tune": "mdhnp.tuning.tune",
-}
-
-#: Functions of the array API standard, by module.
-_FUNCTIONS = {
-    "mdhnp.frontend.filled": (
-        "arange",
-        "empty_like",
-        "eye",
-        "full",
-        "full_like",
-        "linspace",
-        "meshgrid",
-        "ones",
-        "ones_like",
-        "tril",
-        "triu",
-        "zeros",
-        "zeros_like",
-    ),
-    "mdhnp.frontend.types": (
-        "__array_namespace_info__",
-        "astype",
-        "broadcast_arrays",
-        "broadcast_shapes",
-        "broadcast_to",
-        "can_cast",
-        "finfo",
-        "iinfo",
-        "isdtype",
-        "result_type",
-    ),
-    "mdhnp.frontend.joining": ("concat", "repeat", "roll", "stack", "tile"),
-    "mdhnp.frontend.manipulation": (
-        "expand_dims",
-        "flip",
-        "matrix_transpose",
-        "moveaxis",
-        "permute_dims",
-        "reshape",
-        "squeeze",
-        "swapaxes",
-        "unstack",
-    ),
-    "mdhnp.frontend.moments": ("mean", "std", "var"),
-    "mdhnp.frontend.reductions": ("all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "sum"),
-    "mdhnp.frontend.scans": ("cumulative_prod", "cumulative_sum", "diff"),
-}
-_LATER |= {name: module for module, names in _FUNCTIONS.items() for name in names}
+} | MODULES
 
 
 def __getattr__(name: str) -> Any:

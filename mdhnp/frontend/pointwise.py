@@ -19,15 +19,24 @@ from mdhnp.mdh.views import Affine
 __all__ = ["convert", "pointwise"]
 
 
-def pointwise(function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom:
+def pointwise(
+    function: Function,
+    arrays: Sequence[npt.NDArray[Any]],
+    shape: tuple[int, ...] | None = None,
+    order: tuple[int, ...] | None = None,
+) -> MdHom:
     """Make the MDH of a map; its results are C-contiguous.
 
     Parameters
     ----------
     function : Function
-        From one element of each array to the results.
+        From one element of each array to the results; dimensions whose index it uses are the axes of `shape`.
     arrays : sequence of ndarray
         Only their types and layouts are used.
+    shape : tuple of int, optional
+        That the arrays are broadcast to; by default the smallest one.
+    order : tuple of int, optional
+        Axes in the order in which the results have them; by default as they are.
 
     Raises
     ------
@@ -42,15 +51,16 @@ def pointwise(function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom:
     >>> print(pointwise(trace(np.add, [a.dtype, a.dtype]), [a, a[0]]))
     md_hom((x0 + x1), (++, ++)) ∘ (A[i,j], B[j]) -> O0[i,j]
     """
-    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    shape = np.broadcast_shapes(*[a.shape for a in arrays]) if shape is None else shape
     rank = len(shape)
+    dims = tuple(range(rank)) if order is None else order
     names = tuple(string.ascii_lowercase[8:] + string.ascii_lowercase[:8])[:rank] if rank <= 26 else ()
     first, each = Affine((0,) * rank), [Affine.of(d, rank) for d in range(rank)]
     inputs = []
     for name, a in zip(_names(len(arrays)), arrays, strict=True):
         own = zip(a.shape, each[rank - a.ndim :], strict=True)
         inputs.append(array_view(name, a, (tuple([i if n != 1 else first for n, i in own]),)))
-    outputs = tuple([contiguous(f"O{n}", t, shape, tuple(range(rank))) for n, t in enumerate(function.dtypes)])
+    outputs = tuple([contiguous(f"O{n}", t, shape, dims) for n, t in enumerate(function.dtypes)])
     return MdHom.unchecked(shape, (CC,) * rank, function, tuple(inputs), outputs, None, names)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from mdhnp.mdh import MdHom, View
 from mdhnp.mdh.subscripts import subscripts
+from mdhnp.placement.maps import numpy_map
 from mdhnp.placement.products import Layout, Product, dot, is_large, matrix_product
 from mdhnp.placement.reductions import by_ufunc, row_sums
 
@@ -87,6 +88,8 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     >>> numpy_function(sums.bind(a)).compute(a)
     array([4., 4., 4.])
     """
+    if (elementwise := _map(h)) is not None:
+        return elementwise
     text = subscripts(h)
     if text is None:
         found = by_ufunc(h)
@@ -103,6 +106,17 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
         if set(terms[0]) > set(output) and output == "".join([n for n in terms[0] if n in output]):
             compute = row_sums(h.inputs[0], tuple([d for d, n in enumerate(terms[0]) if n not in output])) or compute
     return NumpyFunction(f'numpy.einsum("{text}")', compute, walked=walked, elements=elements)
+
+
+def _map(h: MdHom) -> NumpyFunction | None:
+    """Give the function of a map, if that is what it is; of rows NumPy walks six times as fast."""
+    found = numpy_map(h)
+    if found is None:
+        return None
+    inner = [d for index in h.outputs[0].accesses[0][-1:] for d in index.dims()]
+    steps = [v.linear(a).coefficients[d] for d in inner for v in h.inputs for a in v.accesses if a]
+    walked = found.weight * h.points // (6 if all([abs(s) <= 1 for s in steps]) else 1)
+    return NumpyFunction(found.name, found.compute, walked=walked, elements=_elements(h))
 
 
 def _elements(h: MdHom) -> int:

@@ -1,0 +1,257 @@
+"""Elementwise calls: a function applied to elements of Arrays that stand in the same place.
+
+Takes functions of NumPy's, or of traced values, and the operands of a call. NumPy decides how types are promoted and
+shapes broadcast. It must not know devices.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import Array
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import addressable
+from mdhnp.calls.request import array
+from mdhnp.frontend.contraction import ELLIPSIS
+from mdhnp.frontend.pairwise import keep_order
+from mdhnp.frontend.pointwise import pointwise
+from mdhnp.mdh import MdHom, trace
+from mdhnp.mdh.function import Function
+
+__all__ = ["Elementwise", "binary", "broadcast", "kinds", "mapped", "unary"]
+
+#: Python's own numbers, which take the type of what they are combined with, and one of each.
+_WEAK: dict[type, Any] = {int: 0, float: 0.0, complex: 0j}
+_WORDS = {"b": "booleans", "iu": "integers", "f": "floats", "c": "complex numbers"}
+
+#: Types of operands: dtypes, and the types of Python's numbers.
+_Types = tuple[Any, ...]
+
+
+class Elementwise:
+    """A function of elements.
+
+    Parameters
+    ----------
+    name : str
+        Its name here and in NumPy.
+    compute : callable
+        NumPy's ufunc, or a function of traced values.
+    takes : str
+        Kinds of types that it takes, as ``numpy.dtype.kind`` has them.
+    promoted : callable, optional
+        From operands' types to those that Python's numbers among them get; by default as the ufunc promotes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        compute: Callable[..., Any],
+        takes: str,
+        promoted: Callable[[_Types], _Types] | None = None,
+    ) -> None:
+        self.name, self.takes = name, takes
+        self._compares = name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+        self._promoted = lru_cache(maxsize=256)(promoted or _by(compute))
+        self._traced: Callable[..., Function] = lru_cache(maxsize=256)(lambda *types: trace(compute, types))
+        self.what = (Routine(name, self._describe, getattr(np, name), addressable),)
+
+    def __call__(self, *operands: Any) -> Any:
+        """Apply the function to operands of which some may be no Arrays."""
+        return call(self.what, self._lifted(operands))
+
+    def _describe(self, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
+        types = tuple([a.dtype for a in arrays])
+        for t in types:
+            if t.kind not in self.takes:
+                raise TypeError(f"{self.name}: takes {kinds(self.takes)}, not {t}")
+        return mapped(self.name, self._traced(*types), arrays)
+
+    def _lifted(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Make arrays of numbers: were they constants of kernels, each would need another one."""
+        types = tuple([_type(self.name, n, x) for n, x in enumerate(operands)])
+        if not any([type(x) is Array for x in operands]):
+            raise TypeError(f"{self.name}: no operand is an Array; use mdhnp.asarray, or NumPy's function")
+        wanted = self._promoted(types) if any([t in _WEAK for t in types]) else types
+        return tuple([
+            self._number(x, w) if t in _WEAK else np.asarray(x) if isinstance(x, np.generic | bool) else x
+            for x, t, w in zip(operands, types, wanted, strict=True)
+        ])  # fmt: skip
+
+    def _number(self, x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Make an array of a Python number; what is beyond all integers of a type compares as infinity does.
+
+        Raises
+        ------
+        OverflowError
+            If the type has no such integer.
+        """
+        try:
+            return np.asarray(x, dtype)
+        except OverflowError:
+            if not self._compares or dtype.kind not in "iu":
+                raise
+            return np.asarray(np.inf if x > 0 else -np.inf, np.float16)
+
+
+def _by(ufunc: Any) -> Callable[[_Types], _Types]:
+    def promoted(types: _Types) -> _Types:
+        loop: _Types = ufunc.resolve_dtypes((*types, None))
+        return loop[:-1]
+
+    return promoted
+
+
+def _type(function: str, n: int, x: Any) -> Any:
+    """Give an operand's type as NumPy promotes it.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    if isinstance(x, Array | np.ndarray | np.generic):
+        return x.dtype
+    if isinstance(x, bool):
+        return np.dtype(bool)
+    for kind in _WEAK:
+        if isinstance(x, kind):
+            return kind
+    raise TypeError(f"{function}: operand {n} is of type {type(x).__name__}, no Array, ndarray or number")
+
+
+def common(types: _Types) -> _Types:
+    """Give the one type that NumPy's functions but ufuncs compute in, for each operand."""
+    return (np.result_type(*[_WEAK.get(t, t) for t in types]),) * len(types)
+
+
+def kinds(takes: str) -> str:
+    """Say in words what types a function takes.
+
+    Examples
+    --------
+    >>> kinds("biu"), kinds("f")
+    ('booleans or integers', 'floats')
+    """
+    words = [word for letters, word in _WORDS.items() if letters[0] in takes]
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def broadcast(function: str, arrays: Sequence[npt.NDArray[Any]]) -> tuple[int, ...]:
+    """Give the shape that arrays are broadcast to.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be.
+    """
+    try:
+        return np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        shapes = " and ".join([str(a.shape) for a in arrays])
+        raise ValueError(f"{function}: operands of shapes {shapes} cannot be broadcast together") from None
+
+
+def mapped(name: str, function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
+    """Describe a map whose result lies in memory as NumPy's would: in the operands' order where they have another."""
+    shape = broadcast(name, arrays)
+    rank = len(shape)
+    labels = ELLIPSIS[:rank]
+    memory = keep_order(tuple([labels[rank - a.ndim :] for a in arrays]), labels, arrays)
+    if memory == labels:
+        return pointwise(function, arrays, shape)
+    seen = [memory.index(label) for label in labels]
+    order = tuple([labels.index(label) for label in memory])
+    return Described(pointwise(function, arrays, shape, order), None, lambda found: array(found).transpose(seen))
+
+
+def unary(
+    name: str, compute: Callable[..., Any], takes: str, summary: str, example: str, result: str
+) -> Callable[[Array], Array]:
+    """Make the public function of one operand; `example` is a list of elements, and `result` what it makes of them."""
+    entry = Elementwise(name, compute, takes)
+    what = entry.what
+
+    def function(x: Array, /) -> Array:
+        result: Array = call(what, (x,)) if type(x) is Array else entry(x)
+        return result
+
+    text = f"""{summary}
+
+    Parameters
+    ----------
+    x : Array
+        Of {kinds(takes)}.
+
+    Returns
+    -------
+    Array
+        New, of the same shape and of the type that ``numpy.{name}`` gives.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no Array, or of another type.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> x = mdhnp.asarray({example})
+    >>> mdhnp.{name}(x).numpy()
+    array({result})
+    """
+    return _named(function, name, text)
+
+
+def binary(
+    name: str, compute: Callable[..., Any], takes: str, summary: str, example: str, number: str, result: str
+) -> Callable[[Any, Any], Array]:
+    """Make the public function of two operands; `example` and `number` are such, and `result` what it makes of them."""
+    entry = Elementwise(name, compute, takes)
+    what = entry.what
+
+    def function(x1: Any, x2: Any, /) -> Array:
+        both = type(x1) is Array and type(x2) is Array
+        result: Array = call(what, (x1, x2)) if both else entry(x1, x2)
+        return result
+
+    text = f"""{summary}
+
+    Parameters
+    ----------
+    x1, x2 : Array, ndarray or number
+        Of {kinds(takes)}. At least one is an Array, to whose device others are copied. They are broadcast.
+
+    Returns
+    -------
+    Array
+        New, of the type that ``numpy.{name}`` gives; Python's numbers take the type of the other operand.
+
+    Raises
+    ------
+    TypeError
+        If neither is an Array, or one is of another type.
+    ValueError
+        If they cannot be broadcast, or are on several devices.
+    OverflowError
+        If the other operand's type has no such integer.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> x = mdhnp.asarray({example})
+    >>> mdhnp.{name}(x, {number}).numpy()
+    array({result})
+    """
+    return _named(function, name, text)
+
+
+def _named(function: Callable[..., Array], name: str, text: str) -> Callable[..., Array]:
+    """Give a function the name, module and text that it would have were it written down."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "mdhnp"
+    function.__doc__ = text
+    return function
