@@ -78,10 +78,18 @@ class Operators:
 
     __slots__ = ()
 
-    sum, prod, mean, var, std = _method("sum"), _method("prod"), _method("mean"), _method("var"), _method("std")
+    sum, prod, mean = _method("sum"), _method("prod"), _method("mean")
     min, max, argmin, argmax = _method("min"), _method("max"), _method("argmin"), _method("argmax")
     all, any, clip, round = _method("all"), _method("any"), _method("clip"), _method("round")
     conj, dot, squeeze, swapaxes = _method("conj"), _method("dot"), _method("squeeze"), _method("swapaxes")
+
+    def var(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Call :func:`mdhnp.var` with the array; `ddof` is its correction."""
+        return ours("var")(self, axis, correction=ddof, keepdims=keepdims)
+
+    def std(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
+        return ours("std")(self, axis, correction=ddof, keepdims=keepdims)
 
     __add__, __radd__, __iadd__ = _binary("add")
     __sub__, __rsub__, __isub__ = _binary("subtract")

@@ -125,6 +125,8 @@ def diff(x: Any, /, axis: int = -1, *, n: int = 1, prepend: Any = None, append: 
     x = operand(x)
     if whole(n) < 0:
         raise ValueError(f"diff: n is {n}, which must not be negative")
+    if not n:
+        return x
     if not x.ndim:
         raise ValueError("diff: the array has no axis")
     axis = normalize_axis_index(whole(axis), x.ndim)

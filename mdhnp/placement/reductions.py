@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import Affine, Function, MdHom, View
-from mdhnp.mdh.extremes import Which, first_extreme
+from mdhnp.mdh.extremes import Which, extreme, first_extreme
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.placement.ufuncs import as_calls
@@ -97,12 +97,10 @@ def _as_it_is(a: Array) -> Array:
 
 def _combined(h: MdHom, dims: tuple[int, ...], arranged: Sequence[Compute]) -> Found | None:
     """Give the function that reduces or scans by a ufunc."""
-    op, finish = h.operator, h.finish
-    assert op is not None
-    scans = h.combine[dims[0]].kind == "ps"
-    if len(op.ufuncs) != 1 or op.ufuncs[0] not in _UFUNCS or (scans and len(dims) > 1):
+    finish, dtype = h.finish, h.scalar.dtypes[0]
+    ufunc, scans = _ufunc(h), h.combine[dims[0]].kind == "ps"
+    if ufunc is None or (scans and len(dims) > 1):
         return None
-    ufunc, dtype = _UFUNCS[op.ufuncs[0]], h.scalar.dtypes[0]
     mapped = _unconverted(h.scalar)
     values = as_calls(mapped)
     after = None if finish is None else as_calls(finish)
@@ -132,6 +130,19 @@ def _combined(h: MdHom, dims: tuple[int, ...], arranged: Sequence[Compute]) -> F
     steps = sum([h.scalar.body[n].op not in ("param", "cast") for n in h.scalar.live()])
     name = f"numpy.{ufunc.__name__}.{'accumulate' if scans else 'reduce'}"
     return Found(name, compute, h.points * _SCAN if scans else h.points * (1 + steps) // _FAST)
+
+
+def _ufunc(h: MdHom) -> np.ufunc | None:
+    """Give NumPy's function behind the only operator, if it is one."""
+    op, (dtype, *others) = h.operator, h.scalar.dtypes
+    assert op is not None
+    if others:
+        return None
+    if dtype.kind == "c":  # whose order an operator has to spell out
+        for which, ufunc in zip(_WHICH, (np.maximum, np.minimum), strict=True):
+            if op == extreme(which, dtype).operator:
+                return ufunc
+    return _UFUNCS.get(op.ufuncs[0])
 
 
 def _unconverted(f: Function) -> Function:

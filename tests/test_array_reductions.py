@@ -1,0 +1,265 @@
+"""Reductions, scans and differences of Arrays and ndarrays: NumPy's values, shapes, types and errors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
+from separate import separate
+
+import mdhnp
+from mdhnp.frontend.not_offered_b import NOT_OFFERED_B
+from mdhnp.runtime.devices import Device
+
+#: What the array API standard (2024.12) has of these kinds.
+STANDARD = {
+    "statistical": ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"],
+    "searching": ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted"],
+    "sorting": ["argsort", "sort"],
+    "set": ["unique_all", "unique_counts", "unique_inverse", "unique_values"],
+    "utility": ["all", "any", "diff"],
+    "indexing": ["take", "take_along_axis"],
+    "manipulation": ["concat", "expand_dims", "flip", "moveaxis", "permute_dims", "repeat", "reshape", "roll",
+                     "squeeze", "stack", "tile", "unstack"],
+    "linear algebra": ["matmul", "matrix_transpose", "tensordot", "vecdot"],
+}  # fmt: skip
+REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "count_nonzero", "mean", "var", "std"]
+PLACES = ["argmax", "argmin"]
+DTYPES = ["?", "i1", "u4", "i8", "f2", "f4", "f8", "c8", "c16"]
+#: What kernels are made for.
+KERNELS = {
+    "sum": "? i1 u4 f2 c8", "prod": "i1 f4", "max": "? i8 f2 c8", "min": "u1 f4", "any": "? c8", "all": "f4",
+    "count_nonzero": "? c8", "mean": "i1 f2 c8", "var": "i1 f2 c8", "std": "f4", "argmax": "i1 f2 c8", "argmin": "? f4",
+}  # fmt: skip
+
+
+def places(device: Device) -> tuple[Device, Device]:
+    """The device, and one with memory of its own."""
+    return device, separate(device)
+
+
+def numbers(shape: Any, dtype: Any, seed: int = 0) -> Any:
+    """Small whole numbers, some of them 0."""
+    rng, dtype = np.random.default_rng(seed), np.dtype(dtype)
+    found = rng.integers(0 if dtype.kind in "ub" else -2, 3, shape)
+    return (found + 1j * rng.integers(-2, 3, shape) if dtype.kind == "c" else found).astype(dtype)
+
+
+def same(found: Any, expected: Any) -> None:
+    """Check values, shape and type; floats but for rounding."""
+    if isinstance(found, mdhnp.Array):
+        found = found.numpy()
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    if expected.dtype.kind in "fc":
+        tolerance = 2 * np.finfo(expected.dtype).eps
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def compare(device: Device, name: str, a: Any, *args: Any, **options: Any) -> None:
+    """Call ours with an Array, and NumPy's with the ndarray: the same result, or errors of the same type."""
+    x = mdhnp.asarray(a, device=device)
+    try:
+        expected = getattr(np, name)(a, *args, **options)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            getattr(mdhnp, name)(x, *args, **options)
+        return
+    found = getattr(mdhnp, name)(x, *args, **options)
+    assert isinstance(found, mdhnp.Array) and found.device is device
+    same(found, expected)
+
+
+def test_all_of_the_standard_is_offered_or_has_a_reason() -> None:
+    every = [name for names in STANDARD.values() for name in names]
+    assert set(NOT_OFFERED_B) <= set(every)
+    for name in every:
+        assert (name in mdhnp.__all__) != (name in NOT_OFFERED_B), name
+        assert callable(getattr(mdhnp, name)) if name in mdhnp.__all__ else NOT_OFFERED_B[name].strip()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_of_types(device: Device, name: str) -> None:
+    for dtype in KERNELS[name].split():
+        a = numbers((5, 7), dtype)
+        compare(device, name, a, axis=1)
+        found, expected = (getattr(namespace, name)(a, axis=1) for namespace in (mdhnp, np))
+        assert type(found) is np.ndarray
+        same(found, expected)
+
+
+@st.composite
+def operands(draw: Any, min_dims: int = 0) -> Any:
+    """An array of any layout, some of them empty, an axis, and whether it stays."""
+    shape = draw(array_shapes(min_dims=min_dims, max_dims=3, min_side=0, max_side=4))
+    a = numbers(shape, "f4", draw(st.integers(0, 9)))
+    layout = draw(st.sampled_from(["C", "F", "strided"]))
+    if layout == "F":
+        a = np.asfortranarray(a)
+    elif layout == "strided":
+        wide = np.zeros([2 * n for n in shape], a.dtype)[(..., *[slice(None, None, -2)] * len(shape))]
+        wide[...] = a
+        a = wide
+    axes = st.integers(-a.ndim, a.ndim - 1) if a.ndim else st.nothing()
+    return a, axes, draw(st.booleans())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of means of nothing
+@settings(max_examples=25)
+@given(operands(), st.sampled_from(["sum", "max", "var", "argmax"]), st.data())
+def test_axes_and_layouts(device: Device, drawn: Any, name: str, data: Any) -> None:
+    a, axes, keepdims = drawn
+    several = st.lists(axes, unique_by=lambda d: d % a.ndim, max_size=a.ndim).map(tuple)
+    axis = data.draw(st.none() | axes | (st.nothing() if name == "argmax" else several))
+    for where in places(device):
+        compare(where, name, a, axis=axis, keepdims=keepdims)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "any", "all", "count_nonzero"])
+def test_special_values(device: Device, name: str, dtype: str) -> None:
+    nan, inf = np.nan, np.inf
+    rows = [
+        [1, nan, 3, nan], [nan, nan, nan, nan], [-inf, -inf, -inf, -inf], [inf, inf, inf, inf], [inf, nan, -inf, 0],
+        [0, -0.0, 0, -0.0], [2, 3, 3, 1], [2, 1, 1, 3], [-1, -2, -1, -2], [0, 0, nan, 0],
+    ]  # fmt: skip
+    a = np.array(rows, dtype)
+    if dtype == "c8":
+        parts = [[1 + 2j, 1 + 3j, 1 + 1j, 0 + 9j], [complex(0, nan), complex(9, inf), 3, complex(nan, 0)]]
+        a = np.concatenate([a, np.array(parts, dtype)])
+    for axis in (1, None):
+        compare(device, name, a, axis=axis)
+    compare(device, name, a[:, 2:0:-1].T, axis=0)
+
+
+@pytest.mark.parametrize("name", ["max", "argmin"])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "u8"])
+def test_extremes_of_integers(device: Device, name: str, dtype: str) -> None:
+    info = np.iinfo(dtype)
+    rows = [[info.min, info.max], [info.min, info.min], [info.max, info.max], [info.max, info.min]]
+    compare(device, name, np.array(rows, dtype), axis=1)
+
+
+def test_sums_of_given_types(device: Device) -> None:
+    for where in places(device):
+        compare(where, "sum", numbers((3, 4), "i4"), dtype=np.float32)
+        compare(where, "prod", numbers((3, 4), "f4"), axis=0, dtype=np.float64, keepdims=True)
+    compare(device, "sum", np.full((3, 200), 100, np.int8), axis=1, dtype=np.int8)  # wraps around
+
+
+def test_half_precision_is_added_in_single(device: Device) -> None:
+    ones = mdhnp.asarray(np.ones((70_000, 2), np.float16), device=device)
+    assert mdhnp.sum(ones[:4096], axis=0).tolist() == [4096, 4096]
+    assert mdhnp.mean(ones, axis=0).tolist() == [1, 1]
+    assert mdhnp.var(ones, axis=0).tolist() == [0, 0]
+    assert mdhnp.cumulative_sum(ones[:2100, 0])[-1].item() == 2100
+
+
+@pytest.mark.parametrize("host", ["never", "auto"])
+@pytest.mark.parametrize("name", ["sum", "mean", "var"])
+def test_as_accurate_as_numpy(device: Device, name: str, host: Any) -> None:
+    errors = np.zeros((2, 10))
+    with mdhnp.config(host=host):
+        for seed in range(10):
+            x = np.random.default_rng(seed).random(1_000_000, np.float32) + np.float32(3)
+            right = getattr(np, name)(x.astype(np.float64))
+            errors[:, seed] = getattr(mdhnp, name)(x) - right, getattr(np, name)(x) - right
+    ours, numpys = np.sqrt(np.mean(errors**2, axis=1))
+    assert ours <= 2 * numpys
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+def test_scans(device: Device, name: str) -> None:
+    for where in places(device):
+        for include_initial in (False, True):
+            for dtype in ("i1", "f4", "c8"):
+                for axis in (0, -1):
+                    compare(where, name, numbers((4, 6), dtype), axis=axis, include_initial=include_initial)
+            compare(where, name, numbers((0, 3), "f4"), axis=0, include_initial=include_initial)
+            compare(where, name, numbers((), "f4"), include_initial=include_initial)
+        compare(where, name, numbers((300,), "f4").clip(1, 1))
+        compare(where, name, numbers((6, 4, 5), "f8").T[:, ::-2], axis=1)
+        compare(where, name, numbers((5,), "i4"), dtype=np.float32)
+
+
+@settings(max_examples=25)
+@given(operands(), st.integers(0, 3), st.sampled_from(["", "prepend", "append", "both"]), st.data())
+def test_differences(device: Device, drawn: Any, n: int, ends: str, data: Any) -> None:
+    a, axes, _ = drawn
+    axis = data.draw(axes if a.ndim else st.just(-1))
+    end = data.draw(st.sampled_from([7, a]))
+    options: dict[str, Any] = {name: end for name in ("prepend", "append") if ends in (name, "both")}
+    for where in places(device):
+        compare(where, "diff", a, axis=axis, n=n, **options)
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1"])
+def test_differences_of_types(device: Device, dtype: str) -> None:
+    compare(device, "diff", numbers((9,), dtype))
+
+
+@pytest.mark.parametrize("call", [
+    lambda xp, x: xp.sum(x, axis=2),
+    lambda xp, x: xp.sum(x, axis=(0, 0)),
+    lambda xp, x: xp.sum(x, axis=0.5),
+    lambda xp, x: xp.max(x[:0]),
+    lambda xp, x: xp.min(x[:, :0], axis=1),
+    lambda xp, x: xp.argmax(x[:0]),
+    lambda xp, x: xp.argmin(x[:, :0], axis=1),
+    lambda xp, x: xp.argmax(x, axis=(0, 1)),
+    lambda xp, x: xp.mean(x, axis=-3),
+    lambda xp, x: xp.cumulative_sum(x),
+    lambda xp, x: xp.cumulative_sum(x, axis=2),
+    lambda xp, x: xp.diff(x, n=-1),
+    lambda xp, x: xp.diff(x, axis=2),
+    lambda xp, x: xp.diff(xp.sum(x)),
+])  # fmt: skip
+def test_errors_are_of_numpy_s_types(device: Device, call: Callable[[Any, Any], Any]) -> None:
+    a = numbers((3, 4), "f4")
+    with pytest.raises((ValueError, TypeError)) as numpys:
+        call(np, a)
+    for x in (a, *(mdhnp.asarray(a, device=where) for where in places(device))):
+        with pytest.raises(numpys.type):
+            call(mdhnp, x)
+
+
+def test_other_types_are_numpy_s(device: Device) -> None:
+    words = np.array([3, 1, 2], object)
+    for name in (*REDUCTIONS[:-1], *PLACES):  # objects have no square root
+        assert getattr(mdhnp, name)(words) == getattr(np, name)(words)
+    assert mdhnp.cumulative_sum(words).tolist() == [3, 4, 6]
+    assert mdhnp.diff(words).tolist() == [-2, 1]
+    assert mdhnp.sum(np.array([1, 2]), dtype=object) == 3
+
+
+@pytest.mark.parametrize("method", [
+    "sum(0)", "prod(axis=(0, 1))", "mean()", "var(1, ddof=1)", "std(keepdims=True)", "min(0)", "max()", "any(axis=0)",
+    "all()", "argmin()", "argmax(1)", "cumsum()", "cumsum(0)", "cumprod(1, np.float64)", "ravel()", "T.ravel()",
+    "flatten()", "squeeze()", "swapaxes(0, 1)", "dot(x.T)",
+])  # fmt: skip
+def test_methods(device: Device, method: str) -> None:
+    a = numbers((3, 4), "f4")
+    found = eval(f"x.{method}", {"x": mdhnp.asarray(a, device=device), "np": np})
+    same(found, eval(f"x.{method}", {"x": a, "np": np}))
+
+
+def test_numpy_computes_until_kernels_are_faster(device: Device) -> None:
+    """Whatever the function, type and layout: kernels are not asked for where `config.host` is "auto"."""
+    with mdhnp.config(host="auto", tuning="off"):
+        for dtype in DTYPES:
+            for a in (numbers((4, 1, 6), dtype), numbers((6, 1, 4), dtype).T, numbers((8, 1, 6), dtype)[::-2]):
+                for name in (*REDUCTIONS, *PLACES, "cumulative_sum", "cumulative_prod"):
+                    axes = [0, 2] if name[:3] in ("arg", "cum") else [None, 0, (0, 2)]
+                    last = "include_initial" if name[:3] == "cum" else "keepdims"
+                    for axis in axes:
+                        for given in (False, True):
+                            before = mdhnp.host_counts().get(name, 0)
+                            found = getattr(mdhnp, name)(a, axis=axis, **{last: given})
+                            assert mdhnp.host_counts()[name] - before == (2 if name in ("var", "std") else 1)
+                            same(found, getattr(np, name)(a, axis=axis, **{last: given}))
+                            assert np.asarray(found).flags.c_contiguous
