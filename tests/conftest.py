@@ -79,6 +79,17 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
         yield request.param
 
 
+@pytest.fixture(params=["shared", "separate"])
+def where(request: pytest.FixtureRequest, device: Device) -> Iterator[Device]:
+    """Make a device the current one, and it again as if it had memory of its own: that of Arrays."""
+    from separate import separate
+
+    from mdhnp.runtime.devices import device as use
+
+    with use(device if request.param == "shared" else separate(device)) as chosen:
+        yield chosen
+
+
 @pytest.fixture(autouse=True, scope="session")
 def checked() -> Iterator[None]:
     """What is made without checks, since its parts fit by construction, is checked in all tests."""

@@ -9,6 +9,7 @@ What computes is the package's function of that name (`operators.py`).
 
 import sys
 from collections.abc import Iterator
+from operator import index
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -236,12 +237,12 @@ class Array(Operators, Arguments):
 
     def __index__(self) -> int:
         """Give the only element, a whole number."""
-        return self._only("index").__index__()
+        return index(self._only("index"))
 
     def _only(self, what: str) -> Any:
         if self.ndim:
             raise TypeError(f"{what}: only an array without axes is converted to a Python number, not {self.shape}")
-        return self.numpy()[()]
+        return self.numpy()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the elements; they come back on the same device where it is there, else on the default one."""

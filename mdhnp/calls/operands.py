@@ -216,7 +216,7 @@ def deliver(function: str, result: Any, out: Any = None) -> Any:
     Raises
     ------
     ValueError
-        If the result's shape cannot be broadcast to that of `out`.
+        If the result's shape cannot be broadcast to that of `out`, or both are Arrays on different devices.
     TypeError
         If it is an Array, and `out` an ndarray.
     """
@@ -224,6 +224,8 @@ def deliver(function: str, result: Any, out: Any = None) -> Any:
         return scalar(result)
     if isinstance(result, Array) and not isinstance(out, Array):
         raise TypeError(f"{function}: out must be an Array, as operands are, not {type(out).__name__}")
+    if isinstance(result, Array) and result.device is not out.device:
+        raise ValueError(f"{function}: operands are on {result.device!r}, out is on {out.device!r}; use to_device")
     try:
         if isinstance(out, Array):
             out[...] = result

@@ -97,13 +97,21 @@ def assign(array: Array, value: Any) -> None:
         value = asarray(np.asarray(value, array.dtype), device=array.device)
     if any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         raise ValueError("assignment destination is read-only: it was broadcast")
-    source = np.broadcast_to(value._view, array.shape)  # or NumPy's error
+    source = _broadcast(value._view, array.shape)
     if not array.size:
         return
     if np.may_share_memory(source, array._view):
         source = asarray(value, copy=True)._view
     call((_ASSIGN,), (make(source, array.device), array))
     transfer.changed(array)
+
+
+def _broadcast(view: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Broadcast what is put into an array; axes of one element at the front are left out."""
+    try:
+        return np.broadcast_to(view.reshape(view.shape[max(view.ndim - len(shape), 0) :], copy=False), shape)
+    except ValueError:
+        raise ValueError(f"could not broadcast input array from shape {view.shape} into shape {shape}") from None
 
 
 def _describe_assign(arrays: Sequence[npt.NDArray[Any]]) -> Described:

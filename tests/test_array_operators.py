@@ -1,0 +1,120 @@
+"""What `mdhnp.Array` computes by operators and methods is what ndarray does."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from arrays import filled, same
+
+import mdhnp
+from mdhnp.runtime.devices import Device
+
+A = np.arange(24.0).reshape(2, 3, 4)
+
+BINARY = [
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
+    *("lt", "le", "gt", "ge", "eq", "ne"),
+]
+BITS = ["and_", "or_", "xor", "lshift", "rshift"]
+
+
+def pair(name: str) -> tuple[Any, Any]:
+    kind = np.int32 if name in BITS else np.float32
+    return (1 + filled((4, 4), kind)) % 5 + 1, (1 + filled((4, 4), kind)) % 3 + 1
+
+
+@pytest.mark.parametrize("name", [*BINARY, *BITS])
+def test_operators_are_numpys(where: Device, name: str) -> None:
+    """Beside Arrays they take ndarrays and numbers, on either side."""
+    a, b = pair(name)
+    compute = getattr(operator, name)
+    numbers = [] if name == "matmul" else [2, b.dtype.type(2), np.asarray(2, b.dtype)]
+    for theirs, ours in ((b, mdhnp.asarray(b)), (b, b), (b[0], b[0]), *zip(numbers, numbers, strict=True)):
+        for found, expected in (
+            (compute(mdhnp.asarray(a), ours), compute(a, theirs)),
+            (compute(ours, mdhnp.asarray(a)), compute(theirs, a)),
+        ):
+            assert type(found) is mdhnp.Array
+            assert (found.device, found.dtype, found.shape) == (where, expected.dtype, expected.shape)
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*BINARY[:8], *BITS])
+def test_operators_change_an_array_in_place(where: Device, name: str) -> None:
+    a, b = pair(name)
+    changed = mdhnp.asarray(a.copy())
+    view, before = changed[1:], changed
+    changed = getattr(operator, f"i{name.rstrip('_')}")(changed, b)
+    assert changed is before
+    expected = getattr(operator, name)(a, b)
+    np.testing.assert_allclose(changed.numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(view.numpy(), expected[1:], rtol=1e-5)
+
+
+def test_operators_in_place_refuse_what_does_not_fit(where: Device) -> None:
+    whole = mdhnp.asarray(filled(3, np.int32))
+    with pytest.raises(TypeError, match=r"float64.* cannot be put into .* int32"):
+        whole += 1.5
+    with pytest.raises(ValueError, match=r"\(2, 3\) cannot be put into one of \(3,\)"):
+        whole += np.ones((2, 3), np.int32)
+    same(whole, filled(3, np.int32))
+
+
+@pytest.mark.parametrize("name", ["neg", "pos", "abs", "invert"])
+def test_operators_of_one_array_are_numpys(where: Device, name: str) -> None:
+    expected = filled((2, 3), np.int32) - 2
+    same(getattr(operator, name)(mdhnp.asarray(expected)), getattr(operator, name)(expected))
+
+
+@pytest.mark.parametrize("other", ["x", None, [1.0], {}, object], ids=repr)
+def test_operators_take_nothing_else(other: Any) -> None:
+    a = mdhnp.asarray(A, device="cpu")
+    for compute in (operator.add, operator.lt, operator.iadd, operator.matmul):
+        with pytest.raises(TypeError, match=r"not supported|unsupported"):
+            compute(a, other)
+    with pytest.raises(TypeError):
+        other + a
+    assert (a == other) is False
+
+
+METHODS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: x.sum(axis=1),
+    "sum of all": lambda x: x.sum(),
+    "prod": lambda x: x.prod(axis=0),
+    "mean": lambda x: x.mean(axis=(0, 1)),
+    "var": lambda x: x.var(axis=0),
+    "std": lambda x: x.std(),
+    "min": lambda x: x.min(axis=-1),
+    "max": lambda x: x.max(),
+    "argmin": lambda x: x.argmin(axis=1),
+    "argmax": lambda x: x.argmax(),
+    "all": lambda x: x.all(axis=0),
+    "any": lambda x: x.any(),
+    "clip": lambda x: x.clip(3, 9),
+    "round": lambda x: x.round(),
+    "conj": lambda x: x.conj(),
+    "dot": lambda x: x.dot(np.ones(4)),
+    "cumsum": lambda x: x.cumsum(),
+    "cumsum along": lambda x: x.cumsum(axis=1),
+    "cumprod": lambda x: x.cumprod(axis=2),
+    "astype": lambda x: x.astype(np.float32),
+    "astype of the same": lambda x: x.astype(np.float64, copy=False),
+}
+
+
+@pytest.mark.parametrize("call", METHODS.values(), ids=METHODS)
+def test_methods_are_ndarrays(where: Device, call: Callable[[Any], Any]) -> None:
+    expected = np.asarray(call(A))
+    found = call(mdhnp.asarray(A))
+    assert (found.device, found.dtype, found.shape) == (where, expected.dtype, expected.shape)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_astype_copies_where_it_is_told_to() -> None:
+    a = mdhnp.asarray(A, device="cpu")
+    assert a.astype(np.float64, copy=False) is a
+    assert not np.shares_memory(a.astype(np.float64).numpy(), a.numpy())
+    with pytest.raises(TypeError, match="float128"):
+        a.astype(np.longdouble)
