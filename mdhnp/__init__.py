@@ -2,7 +2,8 @@
 
 `einsum`, `matmul`, `dot` and NumPy's other products, `gemv`, `gemm`, `stencil` and `prl` are drop-in calls; `md_hom` is
 for your own computations; `patch` routes NumPy's calls here. `devices`, `device` and `explain` show and choose where
-and how they run.
+and how they run. An `Array`, made by `asarray`, stays on a device; for Arrays the package is a namespace of the Python
+array API standard.
 """
 
 from mdhnp import spinning
