@@ -51,7 +51,7 @@ def _gaussian_of_cupy(cp: Any, image: Any, weights: Any) -> Any:
 def _cases() -> list[_Case]:
     long, longest, small = random(1 << 24), random(1 << 26), random(1000)
     matrix, vector = random(1 << 14, 1 << 14), random(1 << 14)
-    subscripts = TCCG[40]
+    subscripts, _ = TCCG[40]
     terms, sizes = subscripts.split("->")[0].split(","), extents_of(40)
     pair = tuple(random(*(sizes[letter] for letter in term)) for term in terms)
     image, (weights, _) = random(4096, 4096), gaussian()
