@@ -18,13 +18,14 @@ from benchmarks.contractions import extents as extents_of
 from benchmarks.problem import Array, Call, random
 from benchmarks.report import seconds_text
 from benchmarks.stencils import gaussian
+from mdhnp.tuning import background
 
-__all__ = ["BESIDE", "CAPTION", "beside", "table", "transfers"]
+__all__ = ["BESIDE", "CAPTION", "beside", "quiet", "table", "transfers"]
 
 CAPTION = (
     "Peer's time over ours, of a call on arrays that are on the device and a wait after it; medians of {rounds} rounds "
-    "by turns, and in parentheses the spread of the middle half. Our kernels are those for the very sizes, by default "
-    "schedules, or found in {seconds:g} s (tuned)"
+    "by turns, five calls each, and in parentheses the spread of the middle half. Our kernels are those for the very "
+    "sizes, by default schedules, or found in {seconds:g} s (tuned)"
 )
 BESIDE = "NumPy's time over ours, of calls on NumPy arrays with default settings; medians of {rounds} rounds by turns"
 
@@ -88,7 +89,7 @@ def _cases() -> list[_Case]:
     ]
 
 
-def table(spec: str, rounds: int = 25, seconds: float = 8, say: Any = print) -> tuple[list[str], list[list[str]]]:
+def table(spec: str, rounds: int = 11, seconds: float = 8, say: Any = print) -> tuple[list[str], list[list[str]]]:
     """Measure all on a device and give the table's header and lines."""
     import cupy
     import torch
@@ -120,19 +121,20 @@ def _compared(calls: Sequence[Call], waits: Sequence[Call], rounds: int) -> list
     return [seconds_text(median(ours)), *(_ratio(ours, peer) for peer in peers)]
 
 
-def _by_turns(contestants: Sequence[tuple[Call, Call]], rounds: int) -> list[list[float]]:
-    for call, wait in contestants:
-        for _ in range(5):
-            call()
-        wait()
+def _by_turns(contestants: Sequence[tuple[Call, Call]], rounds: int, each: int = 5) -> list[list[float]]:
+    """Time calls by turns; several in a row, since a GPU takes long to go from one library's context to the next."""
     samples: list[list[float]] = [[] for _ in contestants]
-    for _ in range(rounds):
+    for n in range(rounds + 1):
         for (call, wait), own in zip(contestants, samples, strict=True):
-            begin = time.perf_counter()
-            result = call()
-            wait()
-            own.append(time.perf_counter() - begin)
-            del result
+            times = []
+            for _ in range(each + 1):
+                begin = time.perf_counter()
+                result = call()
+                wait()
+                times.append(time.perf_counter() - begin)
+                del result
+            if n:
+                own.append(median(times[1:]))
     return samples
 
 
@@ -159,7 +161,7 @@ def _host_seconds(cupy: Any, torch: Any, device: Any, calls: int = 500, rounds: 
     return [seconds_text(median(samples[0])), *(_ratio(samples[0], peer) for peer in samples[1:])]
 
 
-def beside(rounds: int = 15, warm: float = 3.0, say: Any = print) -> tuple[list[str], list[list[str]]]:
+def beside(rounds: int = 9, warm: float = 8.0, say: Any = print) -> tuple[list[str], list[list[str]]]:
     """Measure calls on NumPy arrays with default settings, where any device may compute them."""
     long, huge = random(1 << 24), random(1 << 26)
     wide, vector, small = random(4096, 4096), random(4096), random(256, 256)
@@ -179,7 +181,7 @@ def beside(rounds: int = 15, warm: float = 3.0, say: Any = print) -> tuple[list[
         end = time.perf_counter() + warm
         while time.perf_counter() < end:
             ours()
-        samples = _by_turns([(ours, _rest), (numpys, _rest)], rounds)
+        samples = _by_turns([(ours, _rest), (numpys, _rest)], rounds, each=1)
         last = mdhnp.explain(ours).launches[-1]
         who = "NumPy" if type(last).__name__ == "ByNumpy" else last.devices[0].name
         lines.append([title, seconds_text(median(samples[0])), who, _ratio(samples[0], samples[1])])
@@ -189,6 +191,11 @@ def beside(rounds: int = 15, warm: float = 3.0, say: Any = print) -> tuple[list[
 
 def _rest() -> None:
     """Nothing to wait for: a call on NumPy's arrays is done when it returns."""
+
+
+def quiet() -> None:
+    """Wait until nothing is built or searched in the background."""
+    background.wait()
 
 
 def transfers(spec: str, mb: int = 256, rounds: int = 15) -> list[list[str]]:

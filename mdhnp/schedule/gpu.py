@@ -13,6 +13,8 @@ from mdhnp.schedule.schedule import LocalCopy, Schedule
 __all__ = ["gpu_complete", "gpu_default"]
 
 _WARP = 32
+#: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
+_POINTS, _ROUNDS = 4, 8
 
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -210,17 +212,22 @@ def _compensated(facts: Facts, s: Schedule, inner: int) -> Schedule:
 
 
 def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
-    """One work-item an element of the output, neighbours along its contiguous dimension."""
-    h = facts.h
+    """Neighbouring work-items along the output's contiguous dimension; each has an element, of large maps some.
+
+    A work-item with one element has too few loads under way for the memory's bandwidth: of H200's a quarter.
+    """
+    h, units = facts.h, _units(facts)
     found = []
     tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], LONGEST) for d in facts.combined[-1:]}
     for total in (256, 64, 1):
         items: dict[int, int] = {}
         left = min(total, caps.max_work_group)
-        for d in _units(facts):
-            items[d] = min(left, _covering(h.extents[d]), 64 if not items else left)
+        for d in units:
+            items[d] = min(left, _covering(h.extents[d]), 64 if not items and len(units) > 1 else left)
             left //= items[d]
-        found.append(replace(_build(facts, items, {}, tiles), combine_on="local" if facts.combined else "global"))
+        many = not facts.combined and h.points >= caps.compute_units * total * _POINTS * _ROUNDS
+        points = {d: _POINTS for d in units[:1] if many and h.extents[d] >= _POINTS * items[d]}
+        found.append(replace(_build(facts, items, points, tiles), combine_on="local" if facts.combined else "global"))
     return found
 
 

@@ -32,6 +32,10 @@ _IDLE = 30.0
 #: How often the process looks whether its parent is still there, in seconds.
 _LOOK = 0.2
 
+#: Cores up to which BLAS in the helper may use all of them, and what says how many threads it uses.
+_FEW_CORES = 4
+_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+
 
 class Job(Protocol):
     """What the process is to do; a picklable object.
@@ -184,7 +188,7 @@ class _Helper:
         with self._changed:
             if self._ending:
                 raise RuntimeError("the program ends")
-            self._process, self._pipe = start(*self.serve, None)
+            self._process, self._pipe = start(*self.serve, None, _alone())
 
     def _close(self) -> None:
         """End the process, whatever it is doing."""
@@ -196,6 +200,15 @@ class _Helper:
             process.wait()
         if pipe is not None:
             pipe.close()
+
+
+def _alone() -> dict[str, str]:
+    """Give variables by which BLAS in the helper uses one thread, where there are many cores.
+
+    The caller's own products have all of them: threads of low priority would wait for each other most of the time.
+    Where there are few cores, kernels and NumPy are compared as they are in the caller.
+    """
+    return dict.fromkeys(_BLAS_THREADS, "1") if (os.cpu_count() or 1) > _FEW_CORES else {}
 
 
 def serve(handle: int) -> None:

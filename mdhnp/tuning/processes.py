@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -87,7 +88,9 @@ def _started(pid: int) -> str:
         return ""
 
 
-def start(module: str, function: str, errors: IO[bytes] | None) -> "tuple[subprocess.Popen[bytes], Connection]":
+def start(
+    module: str, function: str, errors: IO[bytes] | None, environment: Mapping[str, str] | None = None
+) -> "tuple[subprocess.Popen[bytes], Connection]":
     """Start a Python process that runs a function on its end of a pipe, and nothing of the caller's program.
 
     Parameters
@@ -97,6 +100,8 @@ def start(module: str, function: str, errors: IO[bytes] | None) -> "tuple[subpro
         is not for the process.
     errors : file, optional
         Where its standard error goes; by default nowhere.
+    environment : mapping of str to str, optional
+        Variables that it has besides the caller's.
 
     Raises
     ------
@@ -113,7 +118,7 @@ def start(module: str, function: str, errors: IO[bytes] | None) -> "tuple[subpro
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors or subprocess.DEVNULL,
-                env={**os.environ, PARENT: str(os.getpid())},
+                env={**os.environ, **(environment or {}), PARENT: str(os.getpid())},
                 process_group=0,
             )
         except BaseException:
