@@ -31,8 +31,8 @@ PLACES = ["argmax", "argmin"]
 DTYPES = ["?", "i1", "u4", "i8", "f2", "f4", "f8", "c8", "c16"]
 #: What kernels are made for.
 KERNELS = {
-    "sum": "? i1 u4 f2 c8", "prod": "i1 f4", "max": "? i8 f2 c8", "min": "u1 f4", "any": "? c8", "all": "f4",
-    "count_nonzero": "? c8", "mean": "i1 f2 c8", "var": "i1 f2 c8", "std": "f4", "argmax": "i1 f2 c8", "argmin": "? f4",
+    "sum": "? i1 c8", "prod": "f4", "max": "? f2", "min": "u1", "any": "c8", "all": "f4", "count_nonzero": "?",
+    "mean": "i1 f2", "var": "f2 c8", "std": "f4", "argmax": "i1 f2", "argmin": "?",
 }  # fmt: skip
 
 
@@ -120,8 +120,10 @@ def test_axes_and_layouts(device: Device, drawn: Any, name: str, data: Any) -> N
         compare(where, name, a, axis=axis, keepdims=keepdims)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "c8"])
-@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "any", "all", "count_nonzero"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("max", "f4"), ("min", "f4"), ("max", "c8"), ("argmin", "f4"), ("argmax", "c8"), ("any", "f4"), ("all", "c8")],
+)
 def test_special_values(device: Device, name: str, dtype: str) -> None:
     nan, inf = np.nan, np.inf
     rows = [
@@ -132,13 +134,12 @@ def test_special_values(device: Device, name: str, dtype: str) -> None:
     if dtype == "c8":
         parts = [[1 + 2j, 1 + 3j, 1 + 1j, 0 + 9j], [complex(0, nan), complex(9, inf), 3, complex(nan, 0)]]
         a = np.concatenate([a, np.array(parts, dtype)])
-    for axis in (1, None):
-        compare(device, name, a, axis=axis)
-    compare(device, name, a[:, 2:0:-1].T, axis=0)
+    compare(device, name, a, axis=1)
+    if dtype == "f4":
+        compare(device, name, a, axis=None)
 
 
-@pytest.mark.parametrize("name", ["max", "argmin"])
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "u8"])
+@pytest.mark.parametrize(("name", "dtype"), [("max", "i8"), ("max", "u1"), ("argmin", "i1"), ("argmin", "u8")])
 def test_extremes_of_integers(device: Device, name: str, dtype: str) -> None:
     info = np.iinfo(dtype)
     rows = [[info.min, info.max], [info.min, info.min], [info.max, info.max], [info.max, info.min]]
@@ -173,18 +174,16 @@ def test_as_accurate_as_numpy(device: Device, name: str, host: Any) -> None:
     assert ours <= 2 * numpys
 
 
-@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
-def test_scans(device: Device, name: str) -> None:
+def test_scans(device: Device) -> None:
     for where in places(device):
         for include_initial in (False, True):
-            for dtype in ("i1", "f4", "c8"):
-                for axis in (0, -1):
-                    compare(where, name, numbers((4, 6), dtype), axis=axis, include_initial=include_initial)
-            compare(where, name, numbers((0, 3), "f4"), axis=0, include_initial=include_initial)
-            compare(where, name, numbers((), "f4"), include_initial=include_initial)
-        compare(where, name, numbers((300,), "f4").clip(1, 1))
-        compare(where, name, numbers((6, 4, 5), "f8").T[:, ::-2], axis=1)
-        compare(where, name, numbers((5,), "i4"), dtype=np.float32)
+            options = {"include_initial": include_initial}
+            compare(where, "cumulative_sum", numbers((4, 6), "i1"), axis=-1, **options)
+            compare(where, "cumulative_sum", numbers((6, 4, 5), "c8").T[:, ::-2], axis=1, **options)
+            compare(where, "cumulative_prod", numbers((4, 6), "f4"), axis=0, **options)
+            compare(where, "cumulative_sum", numbers((0, 3), "f4"), axis=0, **options)
+            compare(where, "cumulative_prod", numbers((), "f4"), **options)
+        compare(where, "cumulative_sum", numbers((300,), "i4"), dtype=np.float32)
 
 
 @settings(max_examples=25)

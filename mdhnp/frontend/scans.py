@@ -141,9 +141,7 @@ def diff(x: Any, /, axis: int = -1, *, n: int = 1, prepend: Any = None, append: 
 def _slab(end: Any, x: Any, axis: int) -> Any:
     """Give what stands at one end: numbers as an array of one element along the axis."""
     end = operand(end)
-    if end.ndim:
-        return end
-    return np.broadcast_to(np.asarray(end), (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    return end if end.ndim else np.broadcast_to(end, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
 
 
 def _scanned(routine: Routine, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Any:
