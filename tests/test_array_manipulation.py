@@ -1,0 +1,221 @@
+"""Functions that give an Array's elements in other axes or a new array: NumPy's values, shapes, types and errors."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
+from separate import separate
+
+import mdhnp
+from mdhnp.arrays.array import view_of
+from mdhnp.runtime.devices import Device
+
+few = settings(max_examples=30)
+sides = st.integers(0, 4)
+
+
+def places(device: Device) -> tuple[Device, Device]:
+    """The device, and one with memory of its own."""
+    return device, separate(device)
+
+
+@st.composite
+def arrays(draw: Any, min_dims: int = 0, max_dims: int = 3) -> Any:
+    """An array of any layout; some are empty."""
+    shape = draw(array_shapes(min_dims=min_dims, max_dims=max_dims, min_side=0, max_side=4))
+    a = np.arange(prod(shape), dtype="f4").reshape(shape)
+    turned = a.transpose(draw(st.permutations(range(a.ndim))))
+    return turned[..., :: draw(st.sampled_from([1, -1, 2]))] if a.ndim else turned
+
+
+def compare(device: Device, call: Callable[..., Any], *given: Any) -> bool:
+    """Make a call on Arrays and on ndarrays: the same results, or errors of one type; say whether it gave results."""
+    ours = [mdhnp.asarray(a, device=device) for a in given]
+    try:
+        expected = call(np, *given)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            call(mdhnp, *ours)
+        return False
+    found = call(mdhnp, *ours)
+    pairs = [(found, expected)] if isinstance(expected, np.ndarray) else list(zip(found, expected, strict=True))
+    for f, e in pairs:
+        assert isinstance(f, mdhnp.Array) and f.device is device
+        assert (f.shape, f.dtype) == (e.shape, e.dtype)
+        np.testing.assert_array_equal(f.numpy(), e)
+    return True
+
+
+@pytest.mark.parametrize("call", [
+    lambda xp, x: xp.permute_dims(x, (2, 0, 1)),
+    lambda xp, x: xp.permute_dims(x, (-1, 1, 0)),
+    lambda xp, x: xp.matrix_transpose(x),
+    lambda xp, x: xp.swapaxes(x, 0, -1),
+    lambda xp, x: xp.moveaxis(x, 0, -1),
+    lambda xp, x: xp.moveaxis(x, (0, 1), (-1, 0)),
+    lambda xp, x: xp.expand_dims(x, axis=1),
+    lambda xp, x: xp.expand_dims(x, axis=(0, -1)),
+    lambda xp, x: xp.squeeze(x),
+    lambda xp, x: xp.squeeze(x, axis=1),
+    lambda xp, x: xp.flip(x),
+    lambda xp, x: xp.flip(x, axis=(0, -1)),
+    lambda xp, x: xp.unstack(x),
+    lambda xp, x: xp.unstack(x, axis=-1),
+    lambda xp, x: xp.reshape(x, (4, 3)),
+    lambda xp, x: xp.reshape(x, -1, copy=False),
+])  # fmt: skip
+def test_views_share_memory(device: Device, call: Callable[[Any, Any], Any]) -> None:
+    a = np.arange(12, dtype="f4").reshape(3, 1, 4)
+    for where in places(device):
+        x = mdhnp.asarray(a, device=where, copy=True)
+        found = call(mdhnp, x)
+        for view in found if isinstance(found, tuple) else (found,):
+            assert np.shares_memory(view_of(view), view_of(x))
+        compare(where, call, a)
+
+
+@pytest.mark.parametrize("call", [
+    lambda xp, x: xp.permute_dims(x, (0, 1)),
+    lambda xp, x: xp.permute_dims(x, (0, 1, 1)),
+    lambda xp, x: xp.matrix_transpose(x[0, 0]),
+    lambda xp, x: xp.swapaxes(x, 0, 3),
+    lambda xp, x: xp.moveaxis(x, 0, 3),
+    lambda xp, x: xp.expand_dims(x, axis=5),
+    lambda xp, x: xp.squeeze(x, axis=0),
+    lambda xp, x: xp.flip(x, axis=3),
+    lambda xp, x: xp.unstack(x[0, 0, 0]),
+    lambda xp, x: xp.unstack(x, axis=3),
+    lambda xp, x: xp.reshape(x, (5, 2)),
+    lambda xp, x: xp.reshape(x, (5, -1)),
+    lambda xp, x: xp.reshape(x, (-1, -1)),
+    lambda xp, x: xp.reshape(xp.permute_dims(x, (2, 1, 0)), (12,), copy=False),
+    lambda xp, x: xp.concat([]),
+    lambda xp, x: xp.concat([x, x[0]]),
+    lambda xp, x: xp.concat([x, x[1:]], axis=2),
+    lambda xp, x: xp.concat([x, x], axis=3),
+    lambda xp, x: xp.concat([x[0, 0, 0], x[0, 0, 0]]),
+    lambda xp, x: xp.stack([]),
+    lambda xp, x: xp.stack([x, x[0]]),
+    lambda xp, x: xp.stack([x, x], axis=4),
+    lambda xp, x: xp.roll(x, 1, axis=3),
+    lambda xp, x: xp.roll(x, (1, 2), axis=(0, 1, 2)),
+    lambda xp, x: xp.tile(x, -1),
+    lambda xp, x: xp.tile(x, 0.5),
+    lambda xp, x: xp.repeat(x, -1),
+    lambda xp, x: xp.repeat(x, 2, axis=3),
+])  # fmt: skip
+def test_errors_are_of_numpy_s_types(device: Device, call: Callable[[Any, Any], Any]) -> None:
+    for where in places(device):
+        assert not compare(where, call, np.arange(12, dtype="f4").reshape(3, 1, 4))
+
+
+@few
+@given(arrays(), st.data())
+def test_reshape(device: Device, a: Any, data: Any) -> None:
+    shape = list(data.draw(array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)))
+    known = prod(shape[1:])
+    if shape and known and a.size % known == 0:  # so that most of them fit
+        shape[0] = data.draw(st.sampled_from([-1, a.size // known]))
+    copy = data.draw(st.sampled_from([None, True, False]))
+    for where in places(device):
+        compare(where, lambda xp, x: xp.reshape(x, tuple(shape), copy=copy), a)
+
+
+@few
+@given(st.lists(sides, max_size=2), st.lists(sides, max_size=2), st.lists(sides, min_size=1, max_size=3), st.data())
+def test_concat(device: Device, before: Any, after: Any, lengths: Any, data: Any) -> None:
+    axis = data.draw(st.sampled_from([len(before), -1 - len(after), None]))
+    shapes = [(*before, n, *after) for n in lengths]
+    given = [np.arange(prod(s), dtype="f4").reshape(s[::-1]).T for s in shapes]
+    for where in places(device):
+        compare(where, lambda xp, *xs: xp.concat(xs, axis=axis), *given)
+
+
+@few
+@given(arrays(max_dims=2), st.integers(1, 3), st.data())
+def test_stack(device: Device, a: Any, count: int, data: Any) -> None:
+    axis = data.draw(st.integers(-a.ndim - 1, a.ndim))
+    for where in places(device):
+        compare(where, lambda xp, *xs: xp.stack(xs, axis=axis), *[a + n for n in range(count)])
+
+
+@few
+@given(arrays(), st.data())
+def test_roll(device: Device, a: Any, data: Any) -> None:
+    shifts = st.integers(-9, 9)
+    axes = data.draw(st.lists(st.integers(-a.ndim, a.ndim - 1), max_size=3)) if a.ndim else []
+    several = st.lists(shifts, min_size=len(axes), max_size=len(axes)).map(tuple)
+    shift = data.draw(shifts | several if axes else shifts)
+    axis = tuple(axes) or None
+    for where in places(device):
+        compare(where, lambda xp, x: xp.roll(x, shift, axis=axis), a)
+
+
+@few
+@given(arrays(max_dims=2), st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=3).map(tuple))
+def test_tile(device: Device, a: Any, repetitions: Any) -> None:
+    for where in places(device):
+        compare(where, lambda xp, x: xp.tile(x, repetitions), a)
+
+
+@few
+@given(arrays(), st.integers(0, 3), st.data())
+def test_repeat(device: Device, a: Any, repeats: int, data: Any) -> None:
+    axis = data.draw(st.none() | st.integers(-a.ndim, a.ndim - 1) if a.ndim else st.none())
+    for where in places(device):
+        compare(where, lambda xp, x: xp.repeat(x, repeats, axis=axis), a)
+
+
+def test_several_repeats_are_numpy_s(device: Device) -> None:
+    a = np.arange(3)
+    for where in places(device):
+        x = mdhnp.asarray(a, device=where)
+        with pytest.raises(TypeError, match="repeats"):
+            mdhnp.repeat(x, [1, 0, 2])
+        with mdhnp.config(fallback="numpy"):
+            compare(where, lambda xp, x: xp.repeat(x, [1, 0, 2]), a)
+
+
+def test_ndarrays_beside_arrays(device: Device) -> None:
+    a = np.arange(6, dtype="f4").reshape(2, 3)
+    for where in places(device):
+        x = mdhnp.asarray(a, device=where)
+        for found in (mdhnp.concat([a, x, a.astype("f8")]), mdhnp.stack([x.astype("f8"), a])):
+            assert isinstance(found, mdhnp.Array) and found.device is where
+            assert found.dtype == np.float64
+            np.testing.assert_array_equal(found.numpy().reshape(-1, 2, 3)[0], a)
+    assert isinstance(mdhnp.concat([a, a]), np.ndarray)
+
+
+def test_arrays_on_several_devices_are_refused(device: Device) -> None:
+    x, y = (mdhnp.asarray(np.ones(3), device=where) for where in places(device))
+    for function in (mdhnp.concat, mdhnp.stack):
+        with pytest.raises(ValueError, match="to_device"):
+            function([x, y])
+
+
+def test_changes_are_seen_in_views_and_not_in_copies(device: Device) -> None:
+    for where in places(device):
+        x = mdhnp.asarray(np.zeros((2, 3)), device=where, copy=True)
+        views = [mdhnp.flip(x), x.ravel(), mdhnp.unstack(x)[0]]
+        copies = [x.flatten(), mdhnp.reshape(x.T, (-1,)), mdhnp.roll(x, 0), mdhnp.tile(x, 1), mdhnp.concat([x])]
+        x[...] = 1
+        assert all(v.numpy().all() for v in views)
+        assert not any(c.numpy().any() for c in copies)
+
+
+def test_what_is_no_array_is_numpy_s() -> None:
+    nested: Any = [[1, 2], [3, 4]]
+    for call in (
+        lambda xp: xp.reshape(nested, (4,)), lambda xp: xp.flip(nested, axis=1), lambda xp: xp.roll(nested, 1),
+        lambda xp: xp.tile(nested, (1, 2)), lambda xp: xp.repeat(nested, [1, 2], axis=0), lambda xp: xp.stack(nested),
+        lambda xp: xp.concat(nested), lambda xp: xp.unstack(np.array(nested))[1],
+    ):  # fmt: skip
+        found, expected = call(mdhnp), call(np)
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, expected)
