@@ -58,8 +58,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     if not min([a.ndim for a in given]):
         raise ValueError("concat: an array has no axes; use stack")
     axis = normalize_axis_index(index(axis), given[0].ndim)
-    others = {a.shape[:axis] + a.shape[axis + 1 :] for a in given}
-    if len(others) > 1:
+    if len({(a.ndim, a.shape[:axis], a.shape[axis + 1 :]) for a in given}) > 1:
         raise ValueError(f"concat: arrays of shapes {_shapes(given)} differ in another axis than {axis}")
     ends = np.cumsum([a.shape[axis] for a in given]).tolist()
     shape = (*given[0].shape[:axis], ends[-1], *given[0].shape[axis + 1 :])

@@ -146,9 +146,10 @@ def _ufunc(h: MdHom) -> np.ufunc | None:
 
 
 def _unconverted(f: Function) -> Function:
-    """Give a function without the conversion that comes last, which a ufunc does as it reads."""
+    """Give a function without the conversion that comes last, which a ufunc does as it reads; not to what it widens."""
     (last,) = f.results
-    return replace(f, results=f.body[last].args) if f.body[last].op == "cast" else f
+    step = f.body[last]
+    return replace(f, results=step.args) if step.op == "cast" and step.dtype != _HALF else f
 
 
 def _result(found: Any, shape: tuple[int, ...]) -> Any:
@@ -183,26 +184,19 @@ def _placed(h: MdHom, which: Which, dim: int, arrange: Compute) -> Found:
 
 def _initial(h: MdHom, dim: int) -> Found | None:
     """Give the function of a scan whose first point is the identity, which stands before the first element."""
-    op = h.operator
-    assert op is not None
-    view = h.inputs[0]
-    if len(h.inputs) != 1 or view.boundary != "constant" or len(view.accesses) != 1 or op.identity is None:
-        return None
-    rank = h.rank
-    if view.accesses[0] != tuple([Affine.of(d, rank, -(d == dim)) for d in range(rank)]):
-        return None
-    first = h.scalar.evaluate([literal_value(view.fill, view.dtype)])[0]
-    if h.finish is not None or first != literal_value(op.identity[0], h.scalar.dtypes[0]):
+    (view, *others), op, rank = h.inputs, h.operator, h.rank
+    before = tuple([Affine.of(d, rank, -(d == dim)) for d in range(rank)])
+    if others or view.boundary != "constant" or view.accesses != (before,) or h.finish is not None:
         return None
     extents = tuple([n - (d == dim) for d, n in enumerate(h.extents)])
-    dims = tuple(range(rank))
-    inputs = (replace(view, boundary=None, accesses=(tuple([Affine.of(d, rank) for d in dims]),)),)
-    outputs = (contiguous("O", h.outputs[0].dtype, extents, dims),)
-    if (
-        0 in extents
-        or extents != view.shape
-        or (rest := by_ufunc(replace(h, extents=extents, inputs=inputs, outputs=outputs))) is None
-    ):
+    first = h.scalar.evaluate([literal_value(view.fill, view.dtype)])[0]
+    assert op is not None
+    if extents != view.shape or op.identity is None or first != literal_value(op.identity[0], h.scalar.dtypes[0]):
+        return None
+    plain = replace(view, boundary=None, accesses=(tuple([Affine.of(d, rank) for d in range(rank)]),))
+    output = contiguous("O0", h.outputs[0].dtype, extents, tuple(range(rank)))
+    rest = by_ufunc(replace(h, extents=extents, inputs=(plain,), outputs=(output,)))
+    if rest is None:
         return None
     start = np.full([1 if d == dim else n for d, n in enumerate(extents)], first)
     return Found(rest.name, lambda a: np.concatenate([start, rest.compute(a)], dim), rest.walked)
