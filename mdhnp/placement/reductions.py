@@ -18,7 +18,7 @@ from mdhnp.mdh import Affine, Function, MdHom, View
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import contiguous
-from mdhnp.placement.ufuncs import as_calls
+from mdhnp.placement.elements import ufuncs
 
 __all__ = ["Found", "by_ufunc", "row_sums"]
 
@@ -102,11 +102,12 @@ def _combined(h: MdHom, dims: tuple[int, ...], arranged: Sequence[Compute]) -> F
     if ufunc is None or (scans and len(dims) > 1):
         return None
     mapped = _unconverted(h.scalar)
-    values = as_calls(mapped)
-    after = None if finish is None else as_calls(finish)
     whole = any([prod(h.inputs[p].shape) == h.points for p in mapped.used_parameters()])
-    if values is None or not whole or (finish is not None and after is None):
+    functions = [mapped] if finish is None else [mapped, finish]
+    if not whole or any([f.text is not None or f.used_indices() for f in functions]):
         return None
+    values, weight = _on_arrays(mapped)
+    after = None if finish is None else _on_arrays(finish)[0]
     inner = _SINGLE if dtype == _HALF else None if ufunc in (np.logical_and, np.logical_or) else dtype
     wide = finish is not None and not scans and any([h.inputs[p - 1].shape for p in finish.used_parameters() if p])
     if scans:
@@ -120,16 +121,24 @@ def _combined(h: MdHom, dims: tuple[int, ...], arranged: Sequence[Compute]) -> F
 
     def compute(*arrays: Array) -> Any:
         given = arrays if only is _as_it_is else [arrange(a) for arrange, a in zip(arranged, arrays, strict=True)]
-        found = combine(values(*given)[0])
+        found = combine(values(*given))
         if inner is _SINGLE:
             found = found.astype(dtype)
         if after is not None:
-            (found,) = after(found, *(given if wide or scans else arrays))
+            found = after(found, *(given if wide or scans else arrays))
         return _result(found, shape)
 
-    steps = sum([h.scalar.body[n].op not in ("param", "cast") for n in h.scalar.live()])
     name = f"numpy.{ufunc.__name__}.{'accumulate' if scans else 'reduce'}"
-    return Found(name, compute, h.points * _SCAN if scans else h.points * (1 + steps) // _FAST)
+    return Found(name, compute, h.points * _SCAN if scans else h.points * (weight + 1) // _FAST)
+
+
+def _on_arrays(f: Function) -> tuple[Compute, int]:
+    """Give what computes a function of arrays, and its weight beside a plain loop's; a parameter is no work."""
+    if f.body[f.results[0]].op == "param":
+        position = f.body[f.results[0]].position
+        return lambda *given: given[position], 0
+    used, found = sorted(f.used_parameters()), ufuncs(f)
+    return lambda *given: found.compute(*[given[p] for p in used]), found.weight
 
 
 def _ufunc(h: MdHom) -> np.ufunc | None:
