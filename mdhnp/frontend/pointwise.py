@@ -49,7 +49,7 @@ def pointwise(
     >>> from mdhnp.mdh.trace import trace
     >>> a = np.ones((2, 3))
     >>> print(pointwise(trace(np.add, [a.dtype, a.dtype]), [a, a[0]]))
-    md_hom((x0 + x1), (++, ++)) ∘ (A[i,j], B[j]) -> O0[i,j]
+    md_hom(x0 + x1, (++, ++)) ∘ (A[i,j], B[j]) -> O0[i,j]
     """
     shape = np.broadcast_shapes(*[a.shape for a in arrays]) if shape is None else shape
     rank = len(shape)

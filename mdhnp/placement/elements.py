@@ -64,7 +64,7 @@ def ufuncs(function: Function, grid: Sequence[Any] = ()) -> Ufuncs:
     >>> from mdhnp.mdh import trace
     >>> x = np.array([1.0, 4.0])
     >>> [ufuncs(trace(f, [x.dtype])).name for f in (np.sqrt, lambda a: np.sqrt(a) + a)]
-    ['numpy.sqrt', 'numpy: sqrt(x0) + x0']
+    ['numpy.sqrt', 'numpy: (sqrt(x0) + x0)']
     """
     live = [function.body[n] for n in function.live()]
     found = _one(function) or (f"numpy: {function}", _each(function, grid))
