@@ -247,7 +247,8 @@ def trace(
 
 def exactly(function: str, result: Array, out: Array | None) -> Array | None:
     """Give `out` back if it is as NumPy's BLAS calls want it."""
-    if out is not None and (out.shape != result.shape or out.dtype != result.dtype or not out.flags.c_contiguous):
+    contiguous = not isinstance(out, np.ndarray) or out.flags.c_contiguous  # Arrays need not be
+    if out is not None and (out.shape != result.shape or out.dtype != result.dtype or not contiguous):
         raise ValueError(f"{function}: out must be C-contiguous, of shape {result.shape} and dtype {result.dtype}")
     return out
 
