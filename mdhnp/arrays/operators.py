@@ -91,6 +91,11 @@ class Operators:
         """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
         return ours("std")(self, axis, correction=ddof, keepdims=keepdims)
 
+    def __contains__(self, value: Any) -> bool:
+        """Whether an element equals a value, or a part that of another array."""
+        equal = self == value
+        return equal is not False and bool(ours("any")(equal))
+
     __add__, __radd__, __iadd__ = _binary("add")
     __sub__, __rsub__, __isub__ = _binary("subtract")
     __mul__, __rmul__, __imul__ = _binary("multiply")

@@ -43,6 +43,10 @@ def array_ufunc(array: Array, ufunc: np.ufunc, method: str, inputs: tuple[Any, .
     if method == "outer":
         first, second = (x if type(x) is Array else np.asarray(x) for x in inputs)
         method, inputs = "__call__", (first[(..., *[None] * second.ndim)], second)
+    if method == "__call__" and not left_to_numpy.get():
+        inputs = tuple([np.asarray(x) if isinstance(x, list | tuple) else x for x in inputs])
+        if not _arrays(inputs):  # `out` is one
+            inputs = (_package().asarray(inputs[0], device=array.device), *inputs[1:])
     if method == "__call__":
         return _Asked(ufunc.__name__, ufunc, inputs, kwargs, _UFUNC, array).answer(_ours(ufunc))
     if method in ("reduce", "accumulate"):
@@ -189,7 +193,7 @@ def _names() -> dict[Function, list[str]]:
 # Tables, of what NumPy's functions are before `mdhnp.patch` puts others in their place.
 
 #: The names of NumPy's functions.
-_NAMES = _names() | {np.amax: ["max"], np.amin: ["min"], np.around: ["round"], np.rint: ["round"]}
+_NAMES = _names() | {np.amax: ["max"], np.amin: ["min"], np.around: ["round"]}
 #: What methods of ufuncs mean.
 _METHODS: Mapping[tuple[np.ufunc, str], str] = {
     (np.add, "reduce"): "sum", (np.multiply, "reduce"): "prod", (np.maximum, "reduce"): "max",
