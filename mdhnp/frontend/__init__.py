@@ -3,9 +3,10 @@
 Take array-likes and Arrays, give ndarrays or Arrays, by the one way of every call (`mdhnp.calls`). `contraction.py`
 turns labelled axes into an MDH, `pairwise.py` into several. The calls made of them are in `einsum.py`, `gufuncs.py`
 (matmul and its like), `products.py` and `tensordot.py` (dot and its like), `linalg.py` and `blas.py`; others in
-`stencil.py`, `prl.py` and `computation.py` (users' own MDHs). The array API's functions are in `creation.py`,
-`reductions.py`, `moments.py`, `scans.py`, `manipulation.py` and `joining.py`; `pointwise.py` turns functions of
-elements into MDHs. Importing this package loads what contractions, users' MDHs and new Arrays need.
+`stencil.py`, `prl.py` and `computation.py` (users' own MDHs). The array API's functions are in `creation.py` and
+`filled.py`, `types.py`, `elementwise.py` and `binary.py`, `reductions.py`, `moments.py`, `scans.py`, `manipulation.py`
+and `joining.py`; `pointwise.py` turns functions of elements into MDHs. Importing this package loads what contractions,
+users' MDHs and new Arrays need.
 """
 
 from mdhnp.frontend.blas import gemm, gemv
