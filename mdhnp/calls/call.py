@@ -55,14 +55,15 @@ def call(
     What the user gets: new arrays, or scalars.
     """
     mode = config.mode
+    if operands and type(operands[0]) is Array:
+        on_device = find_views(entries, what, mode, operands, Array)
+        if on_device is not None:
+            found, views, device = on_device
+            return wrapped(found.run(views), device)
     devices = _devices()
     found = find(entries, what, devices, mode, operands)
     if found is not None:
         return found.run(operands)
-    on_device = find_views(entries, what, mode, operands, Array)
-    if on_device is not None:
-        found, views, device = on_device
-        return wrapped(found.run(views), device)
     given = _Given(what, operands, dtypes, numpy, owner)
     if any([type(a) is Array or is_array(a) for a in operands]):
         return _with_arrays(given, mode)

@@ -32,6 +32,10 @@ _IDLE = 30.0
 #: How often the process looks whether its parent is still there, in seconds.
 _LOOK = 0.2
 
+#: Its priority: a tenth of a core that others want, or where there are few a twentieth. With that, a program whose
+#: products have 16 cores would wait for a minute and more until its first kernel was built.
+_NICE, _NICER = 10, 15
+
 #: Cores up to which BLAS in the helper may use all of them, and what says how many threads it uses.
 _FEW_CORES = 4
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -216,7 +220,7 @@ def serve(handle: int) -> None:
     threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(AttributeError, OSError):
-        os.nice(15)  # less than a twentieth of a core that others want
+        os.nice(_NICE if (os.cpu_count() or 1) > _FEW_CORES else _NICER)
     with Connection(handle) as pipe:
         while True:
             try:
