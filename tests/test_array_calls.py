@@ -52,7 +52,7 @@ def test_einsum(device: Device, number: int) -> None:
     where = device if number % 3 == 0 else separate(device)
     subscripts, shapes = EINSUM[number]
     arrays = operands(shapes, [np.float32])
-    given = [VIEWS[(number + n) % len(VIEWS)](x, where) for n, x in enumerate(arrays)]
+    given = [VIEWS[(number + n) % len(VIEWS)](np.asarray(x), where) for n, x in enumerate(arrays)]
     check(mdhnp.einsum(subscripts, *given), np.einsum(subscripts, *arrays), where)
 
 

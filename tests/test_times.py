@@ -160,15 +160,15 @@ def test_prepare_measures_and_later_calls_begin_with_the_faster(
 
 
 def test_prepare_where_numpy_has_no_function(device: Device) -> None:
-    least = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("min")}, "A[i,j] -> B[i]")
-    for call in ((least, A), (mdhnp.stencil, A, np.ones((2, 2), np.float32))):
+    shortest = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]")
+    for call in ((shortest, A, A.T), (mdhnp.stencil, A, np.ones((2, 2), np.float32))):
         (ready,) = mdhnp.prepare(*call)
         assert (ready.seconds, ready.numpy_seconds) == (None, None)
         assert str(ready).endswith(f": kernels on {device.name}")
     assert cache().times() == {}
     before = compiled()
     with config(specialise="always"):
-        np.testing.assert_array_equal(least(A), A.min(1))
+        np.testing.assert_array_equal(shortest(A, A.T), (A[:, None] + A).min(2))
     assert compiled() == before
 
 

@@ -8,9 +8,10 @@ a ring of pinned blocks here, which several threads fill while the blocks before
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ Bytes = npt.NDArray[Any]
 _BLOCK, _BLOCKS, _THREADS = 4 * 1024**2, 8, 8
 #: Bytes from which on a ring is faster than the driver.
 _LARGE = 1024**2
+#: Small copies to a device that may be on their way.
+_MOST = 64
 
 
 class Ring:
@@ -188,8 +191,27 @@ def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.
                 ring.send(plain, buffer, offset, queue or device.queue)
             finally:
                 ring.lock.release()
-        else:
+        elif plain.size >= _LARGE:
             cl.enqueue_copy(queue or device.queue, buffer, plain, dst_offset=offset, is_blocking=True)
+        else:  # from a copy, so that nobody waits for what is before it in the queue
+            _keep(
+                device,
+                cl.enqueue_copy(queue or device.queue, buffer, plain.copy(), dst_offset=offset, is_blocking=False),
+            )
+
+
+def _keep(device: Device, event: Any) -> None:
+    """Keep the event of a copy until that is done: it holds the copied memory, and waits for the copy when it goes."""
+    waiting = _sent.setdefault(device, deque())
+    waiting.append(event)
+    with suppress(IndexError):  # other threads forget, too
+        if len(waiting) > _MOST:
+            waiting[0].wait()
+        while waiting and waiting[0].command_execution_status == cl.command_execution_status.COMPLETE:
+            waiting.popleft()
+
+
+_sent: dict[Device, deque[Any]] = {}
 
 
 def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
@@ -215,11 +237,12 @@ def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: 
 def _after_fork_in_child() -> None:
     global _making  # noqa: PLW0603
     _making = threading.Lock()
-    _kept.append(dict(_rings))  # what frees them calls into a runtime that may be dead
+    _kept.append((dict(_rings), dict(_sent)))  # what frees them calls into a runtime that may be dead
     _rings.clear()
+    _sent.clear()
 
 
-_kept: list[dict[Device, Ring]] = []
+_kept: list[Any] = []
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -110,6 +110,8 @@ class _Gpu:
     def _spread(self, n: int) -> Floats:
         """Elements between the addresses of neighbouring work-items in an input."""
         c, order = self.c, np.array(self.facts.loop_order[::-1], np.int64)
+        if not len(order):  # one point
+            return np.ones(len(c))
         several = c.num_wi[:, order] > 1
         fastest = order[np.argmax(several, axis=1)]
         points = np.where(c.vector_dim == fastest, 1, c.private_tile[np.arange(len(c)), fastest])
