@@ -5,7 +5,7 @@ from functools import cache
 
 from mdhnp.runtime.devices import Device
 
-__all__ = ["separate"]
+__all__ = ["alternating", "separate"]
 
 
 @cache
@@ -18,3 +18,8 @@ def separate(device: Device) -> Device:
     made.own_memory, made.svm, made.key = True, False, ("views", id(made))
     made.identity += "|separate"
     return made
+
+
+def alternating(device: Device, number: int) -> Device:
+    """Give a device as it is for every other number, else as if it had its own memory; on PoCL the other way round."""
+    return separate(device) if (number + (device.runtime == "pocl")) % 2 else device

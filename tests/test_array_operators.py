@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from arrays import filled, same
-from separate import separate
+from separate import alternating
 
 import mdhnp
 from mdhnp.runtime.devices import Device
@@ -32,9 +32,9 @@ def test_operators_are_numpys(device: Device, number: int) -> None:
     name = [*BINARY, *BITS][number]
     a, b = pair(name)
     compute = getattr(operator, name)
-    apart = (number + (device.runtime == "pocl")) % 2  # on one of them, since kernels have to compute there
-    numbers = [2] if apart else [2, b.dtype.type(2), np.asarray(2, b.dtype)]
-    with mdhnp.device(separate(device) if apart else device) as where, mdhnp.config(host="auto"):
+    where = alternating(device, number)
+    numbers = [2] if where.own_memory else [2, b.dtype.type(2), np.asarray(2, b.dtype)]  # there all are kernels
+    with mdhnp.device(where), mdhnp.config(host="auto"):
         others = [(b, mdhnp.asarray(b)), (b, b), *((x, x) for x in ([b[0]] if name == "matmul" else numbers))]
         for theirs, ours in others:
             for found, expected in (

@@ -208,8 +208,22 @@ class Array(Operators, Arguments):
         return ours("asarray")(self, device=device)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Put elements into a part of the array, converted by NumPy's rules."""
-        _assign(self[key], value)
+        """Put elements into a part of the array, converted by NumPy's rules.
+
+        The part may also be where an array of booleans is true, if the same is put there everywhere.
+        """
+        if isinstance(key, Array | np.ndarray) and key.dtype == bool:
+            self._put_where(key, value)
+        else:
+            _assign(self[key], value)
+
+    def _put_where(self, mask: Any, value: Any) -> None:
+        axes = self.ndim - mask.ndim  # that each place has
+        if mask.shape != self.shape[: mask.ndim]:
+            raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {self.shape}")
+        if np.ndim(value) > axes:
+            raise IndexError(f"a value of {np.ndim(value)} axes has other elements in each place; use mdhnp.where")
+        _assign(self, ours("where")(mask[(..., *[None] * axes)], value, self))
 
     def item(self) -> Any:
         """Give the only element as a Python number."""
@@ -306,7 +320,7 @@ def _basic(key: Any, ndim: int) -> tuple[Any, ...]:
         if not isinstance(each, _INDICES) or isinstance(each, bool):
             raise IndexError(
                 f"an Array takes whole numbers, slices, None and ... as indices, not {type(each).__name__}; "
-                "use mdhnp.take, or .numpy() for NumPy's other kinds of indexing"
+                "use mdhnp.where, or .numpy() for NumPy's other kinds of indexing"
             )
     return keys if Ellipsis in keys else (*keys, ...)
 

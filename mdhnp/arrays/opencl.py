@@ -10,6 +10,7 @@ enqueued there need no events. Those in another queue of ``device.context`` do, 
 
 import sys
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # which load OpenCL
 
     from mdhnp.arrays.array import Array
     from mdhnp.runtime.handle import Device
+    from mdhnp.runtime.layout import Layout
 
 __all__ = ["Arguments", "from_buffer", "is_array", "seen"]
 
@@ -205,33 +207,47 @@ class _Memory(NamedTuple):
         from mdhnp.runtime import resident
 
         wanted, device = checked_type(function, dtype), _device_of(self.buffer.context)
-        if any(n % wanted.itemsize for n in (self.offset, *(self.strides or ()))):
-            raise ValueError(
-                f"{function}: offset and strides must be multiples of an element's {wanted.itemsize} bytes"
-            )
+        layout = self._layout(function, shape, wanted.itemsize)
         if device is not None and device.own_memory and device.context == self.buffer.context:
             if self.events:
                 cl.enqueue_barrier(device.queue, wait_for=self.events)
-            return make(resident.foreign(self.buffer, self.offset, shape, wanted, self.strides), device)
+            return make(resident.foreign(self.buffer, self.offset, shape, wanted, layout.strides), device)
         if copy is False:
             raise ValueError(f"{function}: copy=False, but the buffer has to be copied: {_why(device)}")
-        return self._copied(shape, wanted)
+        return self._copied(layout, wanted)
 
-    def _copied(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    def _layout(self, function: str, shape: tuple[int, ...], itemsize: int) -> "Layout":
+        """Give the elements' layout.
+
+        Raises
+        ------
+        ValueError
+            If they are not in the buffer, or not where kernels can address them.
+        """
+        from mdhnp.runtime.layout import Layout
+
+        packed = [itemsize * prod(shape[n + 1 :]) for n in range(len(shape))]
+        strides = tuple(packed if self.strides is None else self.strides)
+        if len(strides) != len(shape):
+            raise ValueError(f"{function}: strides has {len(strides)} entries for {len(shape)} axes")
+        if any(n % itemsize for n in (self.offset, *strides)):
+            raise ValueError(f"{function}: offset and strides must be multiples of an element's {itemsize} bytes")
+        layout = Layout(shape, strides, itemsize)
+        begin = self.offset + layout.low
+        if 0 not in shape and not 0 <= begin <= begin + layout.nbytes <= self.buffer.size:
+            raise ValueError(f"{function}: elements lie outside of the buffer of {self.buffer.size} bytes")
+        return layout
+
+    def _copied(self, layout: "Layout", dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Copy the elements to the host."""
         import pyopencl as cl
 
-        from mdhnp.runtime.layout import Layout
-
-        memory = np.empty(self.buffer.size, np.uint8)  # of which the system gives what is written
-        found = np.ndarray(shape, dtype, memory, self.offset, self.strides)
-        if found.size:
-            layout = Layout.of(found)
-            begin = self.offset + layout.low
-            target = memory[begin : begin + layout.nbytes]
-            queue = self.queue or cl.CommandQueue(self.buffer.context)
-            cl.enqueue_copy(queue, target, self.buffer, src_offset=begin, wait_for=list(self.events))
-        return found
+        if 0 in layout.shape:
+            return np.empty(layout.shape, dtype)
+        memory = np.empty(layout.nbytes, np.uint8)
+        queue, begin = self.queue or cl.CommandQueue(self.buffer.context), self.offset + layout.low
+        cl.enqueue_copy(queue, memory, self.buffer, src_offset=begin, wait_for=list(self.events))
+        return np.ndarray(layout.shape, dtype, memory, -layout.low, layout.strides)
 
 
 def _why(device: "Device | None") -> str:

@@ -88,6 +88,8 @@ def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
 
 def assign(array: Array, value: Any) -> None:
     """Put elements into an array, broadcast, and converted as ``ndarray.__setitem__`` does."""
+    if is_array(value):
+        value = seen(value, device=array.device)
     if isinstance(value, Array) and value.device is not array.device:
         raise ValueError(f"the value is on {value.device.name}, the array on {array.device.name}; use to_device")
     if not array.device.own_memory:

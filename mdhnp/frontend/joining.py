@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from mdhnp.arrays.array import Array
+from mdhnp.arrays.opencl import is_array
 from mdhnp.calls.arrays import device_of
 from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray, assign, empty
@@ -236,12 +237,12 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
 
 
 def _of_arrays(operands: Sequence[Any]) -> bool:
-    """Whether an Array is among them."""
-    return any([isinstance(a, Array) for a in operands])
+    """Whether an array on a device is among them."""
+    return any([isinstance(a, Array) or is_array(a) for a in operands])
 
 
 def _with_axes(a: Any) -> Any:
-    return a if isinstance(a, Array) else np.asarray(a)
+    return a if isinstance(a, Array) else asarray(a) if is_array(a) else np.asarray(a)
 
 
 def _new(function: str, shape: tuple[int, ...], operands: Sequence[Any]) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import Array
+from mdhnp.arrays.opencl import is_array
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable
 from mdhnp.calls.request import array
@@ -73,7 +74,7 @@ class Elementwise:
     def _lifted(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make arrays of numbers: were they constants of kernels, each would need another one."""
         types = tuple([_type(self.name, n, x) for n, x in enumerate(operands)])
-        if not any([type(x) is Array for x in operands]):
+        if not any([type(x) is Array or is_array(x) for x in operands]):
             raise TypeError(f"{self.name}: no operand is an Array; use mdhnp.asarray, or NumPy's function")
         wanted = self._promoted(types) if any([t in _WEAK for t in types]) else types
         return tuple([
@@ -113,7 +114,7 @@ def _type(function: str, n: int, x: Any) -> Any:
     TypeError
         If it is none.
     """
-    if isinstance(x, Array | np.ndarray | np.generic):
+    if isinstance(x, Array | np.ndarray | np.generic) or is_array(x):
         return x.dtype
     if isinstance(x, bool):
         return np.dtype(bool)
