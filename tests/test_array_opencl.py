@@ -117,6 +117,7 @@ def test_buffers_of_other_contexts_are_copied(where: Device, make: str) -> None:
     context = cl.Context([where.cl])
     queue = cl.CommandQueue(context)
     theirs = cl_array.to_device(queue, A)
+    queue.finish()
 
     def give(copy: bool | None) -> mdhnp.Array:
         if make == "array":

@@ -127,7 +127,7 @@ def from_buffer(
     Parameters
     ----------
     buffer : pyopencl.Buffer
-        Held as long as the array or a view of it lives.
+        Held as long as the array or a view of it lives. What other queues write into it must be done.
     shape : int or sequence of int
         Elements along each axis.
     dtype : dtype
