@@ -80,7 +80,7 @@ class Device:
         self._lock = threading.RLock()  # reentrant, for finalizers that make a call
         self.forked = False
         self._context: cl.Context | None = None
-        self._queues: dict[bool, cl.CommandQueue] = {}
+        self._queues: dict[str, cl.CommandQueue] = {}
 
     def __repr__(self) -> str:
         """Show name, runtime and driver."""
@@ -100,12 +100,17 @@ class Device:
     @property
     def queue(self) -> cl.CommandQueue:
         """In-order queue of every call, without profiling, which costs time at every launch."""
-        return self._queue(profiling=False)
+        return self._queue("calls")
 
     @property
     def profiling_queue(self) -> cl.CommandQueue:
         """In-order queue whose events carry times, for measuring only."""
-        return self._queue(profiling=True)
+        return self._queue("profiling")
+
+    @property
+    def allocating_queue(self) -> cl.CommandQueue:
+        """In-order queue on which new buffers get their memory, which need not wait for any kernel."""
+        return self._queue("allocating")
 
     @property
     def lost(self) -> bool:
@@ -130,15 +135,15 @@ class Device:
         self.forked = True
         self._lock = threading.RLock()
 
-    def _queue(self, *, profiling: bool) -> cl.CommandQueue:
+    def _queue(self, purpose: str) -> cl.CommandQueue:
         context = self.context
         with self._lock:
-            if profiling not in self._queues:
-                timed = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if profiling else {}
+            if purpose not in self._queues:
+                timed = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if purpose == "profiling" else {}
                 with unforked():
                     queue = cl.CommandQueue(context, self.cl, **timed)
-                self._queues.setdefault(profiling, queue)
-            return self._queues[profiling]
+                self._queues.setdefault(purpose, queue)
+            return self._queues[purpose]
 
     def _identity(self) -> str:
         # Virtual machines call every processor "Intel(R) Xeon(R) Processor". A home folder that two machines share must
