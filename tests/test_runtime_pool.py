@@ -12,6 +12,8 @@ import pytest
 from separate import separate
 
 import mdhnp
+from mdhnp.calls import store
+from mdhnp.runtime import executable
 from mdhnp.runtime import pool as pools
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.pool import Pool, size_class
@@ -176,3 +178,29 @@ def test_many_threads_share_a_pool(device: Device, pool: Pool) -> None:
         list(threads.map(work, range(1, 9)))
     info = mdhnp.memory_info(where)
     assert (info.used, info.arrays) == (0, 0)
+
+
+def test_a_launch_for_which_there_is_no_room_is_tried_again(
+    device: Device, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where others use the device, too, and it allocates when a buffer is first used."""
+    where = separate(device)
+    x = np.ones((8, 8), np.float32)
+    monkeypatch.setattr("mdhnp.runtime.launches.Enqueuer", None)
+    a = mdhnp.asarray(x, device=where)
+    mdhnp.empty(MB, dtype="uint8", device=where)
+    enqueue, refusals = executable._enqueue, [True]
+
+    def full(*arguments: object) -> object:
+        if refusals and refusals.pop():
+            code = cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE
+            raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=code, routine="clEnqueueNDRangeKernel"))
+        return enqueue(*arguments)
+
+    store.forget()
+    monkeypatch.setattr(executable, "_enqueue", full)
+    np.testing.assert_array_equal((a @ a).numpy(), x @ x)
+    assert pool.free() < MB
+    refusals += [True] * 3
+    with pytest.raises(MemoryError, match="no room"):
+        a @ a

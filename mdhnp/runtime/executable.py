@@ -134,9 +134,17 @@ class Executable:
         if not self._quick and threading.current_thread() is threading.main_thread():
             self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
             return
-        if self.resident:
-            self._enqueue(arrays_in, arrays_out)
-            return
+        run = self._enqueue if self.resident else self._run
+        try:
+            run(arrays_in, arrays_out)
+        except MemoryError:
+            if not self._pool.free():
+                raise
+            self._pool.empty()  # the device has less room than its pool believed: what is free goes back
+            run(arrays_in, arrays_out)
+
+    def _run(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
+        """Run all kernels on arrays of the host, and wait."""
         launch: Launch | None = None
         blocks: tuple[Block, ...] = ()
         try:

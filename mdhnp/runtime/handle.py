@@ -108,11 +108,6 @@ class Device:
         return self._queue("profiling")
 
     @property
-    def allocating_queue(self) -> cl.CommandQueue:
-        """In-order queue on which new buffers get their memory, which need not wait for any kernel."""
-        return self._queue("allocating")
-
-    @property
     def lost(self) -> bool:
         """Whether this process was forked, and the runtime does not survive that; see :meth:`check`."""
         return self.forked and self.runtime not in ("intel", "oclgrind")

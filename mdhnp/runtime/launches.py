@@ -18,16 +18,10 @@ from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import Bound, Memory, Resident, SystemMemory, memory_for
-from mdhnp.runtime.pending import LaunchError
+from mdhnp.runtime.pending import FULL, LaunchError
 from mdhnp.runtime.resident import Lease
 
 __all__ = ["Launch", "LaunchError", "State", "lacks_memory", "make_state", "translated"]
-
-_OUT_OF_MEMORY = (
-    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
-    cl.status_code.OUT_OF_HOST_MEMORY,
-    cl.status_code.INVALID_BUFFER_SIZE,
-)
 
 
 class Launch(NamedTuple):
@@ -247,7 +241,7 @@ def lacks_memory(error: BaseException, launch: Launch | None) -> bool:
     """
     if not isinstance(error, cl.Error):
         return False
-    return error.code in _OUT_OF_MEMORY or (launch is None and error.code == cl.status_code.OUT_OF_RESOURCES)
+    return error.code in FULL or (launch is None and error.code == cl.status_code.OUT_OF_RESOURCES)
 
 
 def translated(error: cl.Error, launch: Launch | None, device: Device, nbytes: int) -> Exception:

@@ -18,11 +18,19 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 
-__all__ = ["LaunchError", "errors", "note", "settled", "synchronize", "wants_event"]
+__all__ = ["FULL", "LaunchError", "errors", "note", "settled", "synchronize", "wants_event"]
 
 #: Launches to an event, and events that may be waited for: with more, a call waits until half of them are done.
 _EACH, _MOST = 1 if os.environ.get("MDHNP_SYNCHRONOUS", "") not in ("", "0") else 8, 128
 _PACKAGE = str(Path(__file__).parents[1])
+
+
+#: What OpenCL says where memory is full.
+FULL = (
+    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
+    cl.status_code.OUT_OF_HOST_MEMORY,
+    cl.status_code.INVALID_BUFFER_SIZE,
+)
 
 
 class LaunchError(RuntimeError):
@@ -131,10 +139,14 @@ def errors(device: Device) -> Iterator[None]:
     ------
     LaunchError
         Names the kernels, and the lines that called them.
+    MemoryError
+        If it means that the device's memory is full.
     """
     try:
         yield
     except cl.Error as error:
+        if error.code in FULL:
+            raise MemoryError(f"{device.name} ({device.runtime}) has no room: {error}") from error
         waiting = _waiting.pop(device, None) or ()
         left = [few for few in waiting if few.status() != cl.command_execution_status.COMPLETE and few.records]
         failed = next((few for few in left if few.status() < 0), left[-1] if left else _Few())

@@ -195,10 +195,11 @@ class Pool:
         device = self._device
         try:
             buffer = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
-            # A runtime allocates when a buffer is first used, and then nobody could make room. Not in the calls' queue:
-            # behind a long kernel NVIDIA's driver ended the process.
-            flags = cl.mem_migration_flags.CONTENT_UNDEFINED
-            cl.enqueue_migrate_mem_objects(device.allocating_queue, [buffer], flags).wait()
+            # A runtime allocates when a buffer is first used, and then nobody could make room. But NVIDIA's driver ends
+            # the process if that is asked for while a kernel is running: there the launch that uses it tells.
+            if device.runtime != "nvidia":
+                flags = cl.mem_migration_flags.CONTENT_UNDEFINED
+                cl.enqueue_migrate_mem_objects(device.queue, [buffer], flags)
         except cl.Error as error:
             if error.code in _FULL:
                 return None
