@@ -8,7 +8,7 @@ views, are NumPy's own, on the Arrays' views. All others are TypeErrors, or NumP
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -26,33 +26,56 @@ Function = Callable[..., Any]
 
 def array_function(array: Array, function: Function, types: Iterable[type], args: Any, kwargs: dict[str, Any]) -> Any:
     """Make a call of one of NumPy's functions: what ``Array.__array_function__`` does."""
-    if not all(issubclass(t, Array | np.ndarray) for t in types):
+    if not all([issubclass(t, _OURS) for t in types]):
         return NotImplemented
     if function in _LOOKS:
         return function(*_each(args, _view), **_each(kwargs, _view))
-    ours = _ADAPTED.get(function) or _ours(function)
-    name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
-    asked = _Asked(name, function, *_read(function, ours, args, kwargs), array)
-    return asked.views() if function in _VIEWS else asked.answer(ours)
+    meaning = _of_function(function)
+    asked = _Asked(meaning, function, *_read(meaning, args, kwargs), array)
+    return asked.views() if function in _VIEWS else asked.answer()
 
 
 def array_ufunc(array: Array, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call of a ufunc, or of one of its methods: what ``Array.__array_ufunc__`` does."""
-    if any(foreign(x, "__array_ufunc__") and type(x) is not Array for x in (*inputs, *kwargs.get("out", ()))):
-        return NotImplemented
+    for x in (*inputs, *kwargs.get("out", ())):
+        if type(x) is not Array and foreign(x, "__array_ufunc__"):
+            return NotImplemented
     if method == "outer":
         first, second = (x if type(x) is Array else np.asarray(x) for x in inputs)
         method, inputs = "__call__", (first[(..., *[None] * second.ndim)], second)
-    if method == "__call__" and not left_to_numpy.get():
-        inputs = tuple([np.asarray(x) if isinstance(x, list | tuple) else x for x in inputs])
-        if not _arrays(inputs):  # `out` is one
-            inputs = (_package().asarray(inputs[0], device=array.device), *inputs[1:])
+    meaning = _of_ufunc(ufunc, method)
     if method == "__call__":
-        return _Asked(ufunc.__name__, ufunc, inputs, kwargs, _UFUNC, array).answer(_ours(ufunc))
+        return _Asked(meaning, ufunc, inputs, kwargs, array).answer()
     if method in ("reduce", "accumulate"):
         kwargs = {"axis": 0} | kwargs
-    asked = _Asked(f"{ufunc.__name__}.{method}", getattr(ufunc, method), inputs, kwargs, _UFUNC, array)
-    return asked.answer(_named(_METHODS.get((ufunc, method))))
+    return _Asked(meaning, getattr(ufunc, method), inputs, kwargs, array).answer()
+
+
+class _Meaning(NamedTuple):
+    """What a function of NumPy's means here.
+
+    Attributes
+    ----------
+    name : str
+        Its own name, for people.
+    ours : callable or None
+        The package's function of that meaning.
+    takes : Container of str
+        The names of arguments that that has.
+    defaults : mapping
+        What NumPy takes for arguments that are left out.
+    signature : inspect.Signature or None
+        Of a function, if it is known.
+    needed : int or None
+        How many arguments cannot be left out, if none may be more than one.
+    """
+
+    name: str
+    ours: Function | None
+    takes: Container[str]
+    defaults: Mapping[str, Any]
+    signature: inspect.Signature | None = None
+    needed: int | None = None
 
 
 class _Asked(NamedTuple):
@@ -60,70 +83,78 @@ class _Asked(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Of the function, for people.
+    meaning : _Meaning
+        What the function means here.
     function : callable
         NumPy's.
     args, kwargs
         The arguments; in `kwargs` are those that could be left out.
-    defaults : mapping
-        What NumPy takes for those that are.
     array : Array
         One of its arguments, or what its result is to be like.
     """
 
-    name: str
+    meaning: _Meaning
     function: Function
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    defaults: Mapping[str, Any]
     array: Array
 
     def views(self) -> Any:
         """Give views of the first argument, as NumPy does."""
         first, *others = self.args
         if left_to_numpy.get() or type(first) is not Array:
-            return self.answer(None)
+            return self.answer()
         found = self.function(view_of(first), *others, **self.kwargs)
         return _each(found, lambda view: make(view, first.device))
 
-    def answer(self, ours: Function | None) -> Any:
+    def answer(self) -> Any:
         """Let our function compute, if there is one that takes all arguments."""
         if left_to_numpy.get():
             return self._on_host()
+        _, ours, takes, defaults, *_ = self.meaning
         if ours is None:
             return self._on_copies("mdhnp has no function of that meaning")
-        taken = _signature(ours).parameters
-        every = any(p.kind is p.VAR_KEYWORD for p in taken.values())
         given, out = {}, None
         for name, value in self.kwargs.items():
             known = _RENAMED.get(name, name)
             if known == "out":
                 (out,) = value if type(value) is tuple else (value,)
-            elif known in taken or every:
+            elif known in takes:
                 given[known] = value
-            elif not _same(value, self.defaults.get(name, _MISSING)):
+            elif not _same(value, defaults.get(name, _MISSING)):
                 return self._on_copies(f"mdhnp's function of that meaning has no argument {name!r}")
-        if "device" in taken and not _arrays(self.args):  # as in numpy.zeros(..., like=array)
-            given["device"] = self.array.device
-        if "out" in taken:
+        if "out" in takes and out is not None:
             return ours(*self.args, **given, out=out)
-        return self._put(ours(*self.args, **given), out)
+        return self._put(ours(*self._brought(given), **given), out)
+
+    def _brought(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        """Give arguments as our functions take them, on the device where they do not tell which it is."""
+        args = self.args
+        if isinstance(self.function, np.ufunc):
+            args = tuple([np.asarray(x) if isinstance(x, list | tuple) else x for x in args])
+        if not any([type(x) is Array for x in args]) and not _arrays(args):
+            if "device" in self.meaning.takes:  # numpy.zeros(..., like=array)
+                given["device"] = self.array.device
+            elif args:  # `out` is one
+                args = (_package().asarray(args[0], device=self.array.device), *args[1:])
+        return args
 
     def _put(self, result: Any, out: Any) -> Any:
         """Put a result into `out`, by the casting rule of NumPy's functions."""
         if out is None:
             return result
+        name = self.meaning.name
         if not np.can_cast(result.dtype, out.dtype, "same_kind"):
-            raise TypeError(f"{self.name}: a result of {result.dtype} cannot be put into an array of {out.dtype}")
-        return deliver(self.name, result, out)
+            raise TypeError(f"{name}: a result of {result.dtype} cannot be put into an array of {out.dtype}")
+        return deliver(name, result, out)
 
     def _on_copies(self, reason: str) -> Any:
         """Let NumPy compute on copies, if the settings allow that."""
+        name = self.meaning.name
         if config.fallback != "numpy":
-            raise TypeError(f"{self.name}: {reason}; copy Arrays by .numpy(), or set config.fallback to 'numpy'")
-        device = device_of(self.name, _arrays((self.args, self.kwargs)) or [self.array])
-        return brought(fallback(self.name, reason, self._on_host, ()), device)
+            raise TypeError(f"{name}: {reason}; copy Arrays by .numpy(), or set config.fallback to 'numpy'")
+        device = device_of(name, _arrays((self.args, self.kwargs)) or [self.array])
+        return brought(fallback(name, reason, self._on_host, ()), device)
 
     def _on_host(self) -> Any:
         """Let NumPy compute on copies, and bring what it puts into `out` back."""
@@ -136,16 +167,11 @@ class _Asked(NamedTuple):
         return _each(found, _swapped([(copy, a) for a, copy in copies]))
 
 
-def _read(
-    function: Function, ours: Function | None, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
-    """Give arguments that cannot be left out, those that could, and what NumPy takes for these."""
-    try:
-        signature = _signature(function)
-    except ValueError:  # NumPy before 2.4 tells not all of them; those functions of ours take the same arguments
-        if ours is None:
-            return args, kwargs, {}
-        signature = _signature(ours)
+def _read(meaning: _Meaning, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Tell arguments that could be left out from others."""
+    signature = meaning.signature
+    if signature is None or len(args) == meaning.needed:
+        return args, kwargs
     bound = signature.bind(*args, **kwargs).arguments
     needed: list[Any] = []
     left: dict[str, Any] = {}
@@ -160,10 +186,47 @@ def _read(
             needed.append(bound[p.name])
         else:
             left[p.name] = bound[p.name]
-    return tuple(needed), left, {p.name: p.default for p in signature.parameters.values()}
+    return tuple(needed), left
 
 
-_signature = lru_cache(maxsize=512)(inspect.signature)
+@lru_cache(maxsize=512)
+def _of_function(function: Function) -> _Meaning:
+    """Say what one of NumPy's functions means."""
+    ours = _ADAPTED.get(function) or _ours(function)
+    name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # NumPy before 2.4 tells not all of them; those functions of ours take the same arguments
+        if ours is None:
+            return _Meaning(name, ours, (), {})
+        signature = inspect.signature(ours)
+    parameters = signature.parameters.values()
+    defaults = {p.name: p.default for p in parameters}
+    single = not any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    needed = sum(p.default is p.empty for p in parameters) if single else None
+    return _Meaning(name, ours, _takes(ours), defaults, signature, needed)
+
+
+@lru_cache(maxsize=512)
+def _of_ufunc(ufunc: np.ufunc, method: str) -> _Meaning:
+    """Say what a ufunc or one of its methods means."""
+    called = method == "__call__"
+    ours = _ours(ufunc) if called else _named(_METHODS.get((ufunc, method)))
+    name = ufunc.__name__ if called else f"{ufunc.__name__}.{method}"
+    return _Meaning(name, ours, _takes(ours), _LEFT_OUT)
+
+
+def _takes(ours: Function | None) -> Container[str]:
+    """Give the names of a function's arguments."""
+    parameters = {} if ours is None else inspect.signature(ours).parameters
+    return _All() if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else frozenset(parameters)
+
+
+class _All:
+    """All names."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 def _ours(function: Function) -> Function | None:
@@ -173,7 +236,7 @@ def _ours(function: Function) -> Function | None:
 
 def _named(name: str | None) -> Function | None:
     """Give our function of a name."""
-    package = sys.modules["mdhnp"]
+    package = _package()
     if name is None:
         return None
     module, _, last = name.rpartition(".")
@@ -203,7 +266,7 @@ _METHODS: Mapping[tuple[np.ufunc, str], str] = {
 #: Arguments that have another name in the standard.
 _RENAMED = {"a_min": "min", "a_max": "max", "ddof": "correction"}
 #: What ufuncs take for arguments that are left out.
-_UFUNC: Mapping[str, Any] = {
+_LEFT_OUT: Mapping[str, Any] = {
     "where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True, "keepdims": False,
 }  # fmt: skip
 #: Functions that look at shapes, types and addresses only.
@@ -303,6 +366,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 _PLAIN, _MISSING = (bool, int, float, str), object()
+_OURS = (Array, np.ndarray)
 
 
 def _package() -> Any:
