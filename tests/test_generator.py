@@ -264,6 +264,22 @@ def test_logaddexp(device: Device, dtype: str) -> None:
     np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("names", ["sqrt log arcsin", "sinh cos tanh arctanh"])
+def test_complex_functions(device: Device, names: str) -> None:
+    """As the formulas of their parts have it, for numbers that are special, too; `test_arithmetic.py` looks at those."""
+    z = np.append(_edges("c8"), [0.3 - 0.7j, 1e-6 + 1j, 90 - 2j, 1e30 + 1e20j])
+    functions = [getattr(np, name) for name in names.split()]
+    views = ", ".join(f"{name}[i]" for name in names.split())
+    h = md_hom(lambda a: tuple(f(a) for f in functions), {"i": cc}, f"x[i] -> {views}").bind(z)
+    (stage,) = lowered(h)
+    s = replace(Schedule.plain(stage.mdhom.extents, 2), vector_dim=0, vector_width=4, private_tile=(4,))
+    found = execute(device, h, (z,), generate([stage], [s], CAPS, lambda m, _: s))
+    parts = interpret(stage.mdhom, z.real.copy(), z.imag.copy())
+    for n, (name, got) in enumerate(zip(names.split(), found, strict=True)):
+        for part, want in zip((got.real, got.imag), parts[2 * n : 2 * n + 2], strict=True):
+            np.testing.assert_allclose(part, want, rtol=1e-5, atol=1e-7, err_msg=name)
+
+
 def test_negative_powers_of_integers(device: Device) -> None:
     """NumPy refuses them; kernels cannot, and round the power toward 0."""
     x, n = np.array([0, 1, -1, -1, 2, -3, 5]), np.array([-1, -2, -2, -3, -1, -1, 0])

@@ -1,11 +1,15 @@
 """Elementwise functions of two operands: arithmetic, comparisons, logic, bits.
 
-Complex numbers have those of them that `mdh/arithmetic.py` gives a meaning in real ones.
+What they mean of complex numbers is written down in `mdh/parts.py`.
 """
+
+from typing import Any
 
 import numpy as np
 
-from mdhnp.frontend.maps import binary
+from mdhnp.arrays import Array
+from mdhnp.calls import call
+from mdhnp.frontend.maps import Elementwise, binary
 
 __all__ = [
     "add", "arctan2", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
@@ -121,15 +125,6 @@ nextafter = binary(
     "[1., 2.]",
 )
 not_equal = binary("not_equal", np.not_equal, "biufc", "Say which elements differ.", "[1, 2]", "2", "[ True, False]")
-pow = binary(
-    "pow",
-    np.power,
-    "iuf",
-    "Raise to powers; whole numbers to negative ones are what NumPy refuses.",
-    "[1.0, 3.0]",
-    "2",
-    "[1., 9.]",
-)
 remainder = binary(
     "remainder",
     np.remainder,
@@ -140,6 +135,48 @@ remainder = binary(
     "[3, 1]",
 )
 subtract = binary("subtract", np.subtract, "iufc", "Subtract.", "[1.0, 2.0]", "3", "[-2., -1.]")
+
+_power = Elementwise("pow", np.power, "biufc")
+_square = Elementwise("square", np.square, "iufc")
+
+
+def pow(x1: Any, x2: Any, /) -> Array:
+    """Raise to powers; those of integers to negative ones are rounded toward 0.
+
+    Parameters
+    ----------
+    x1, x2 : Array, ndarray or number
+        Of booleans, integers, floats or complex numbers. At least one is an Array, to whose device others are copied.
+        They are broadcast.
+
+    Returns
+    -------
+    Array
+        New, of the type that ``numpy.pow`` gives; Python's numbers take the type of the other operand.
+
+    Raises
+    ------
+    TypeError
+        If neither is an Array, or one is of another type.
+    ValueError
+        If they cannot be broadcast, or are on several devices; if `x1` is of integers and `x2` a negative int.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> x = mdhnp.asarray([1.0, 3.0])
+    >>> mdhnp.pow(x, 2).numpy()
+    array([1., 9.])
+    """
+    if type(x1) is Array and type(x2) in (int, float):  # NumPy's float64 is a float, too, and has a type of its own
+        if x2 == 2 and x1.dtype.kind in ("iufc" if type(x2) is int else "fc"):
+            squared: Array = call(_square.what, (x1,))
+            return squared
+        if type(x2) is int and x2 < 0 and x1.dtype.kind in "bi":
+            raise ValueError("pow: integers to negative powers are no integers; convert x1 to floats")
+    result: Array = _power(x1, x2)
+    return result
+
 
 #: NumPy's other names.
 arctan2, left_shift, mod, power = atan2, bitwise_left_shift, remainder, pow

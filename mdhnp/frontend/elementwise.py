@@ -1,6 +1,6 @@
 """Elementwise functions of one operand, and of conditions and bounds.
 
-Complex numbers have those of them that `mdh/arithmetic.py` gives a meaning in real ones.
+What they mean of complex numbers is written down in `mdh/parts.py`.
 """
 
 from typing import Any
@@ -22,14 +22,14 @@ __all__ = [
 
 
 def _round(x: Any) -> Any:
-    return np.rint(x) if x.dtype.kind == "f" else np.positive(x)
+    return np.rint(x) if x.dtype.kind in "fc" else np.positive(x)
 
 
 abs = unary("abs", np.absolute, "biufc", "Give absolute values.", "[-1.5, 2.0]", "[1.5, 2. ]")
 acos = unary(
     "acos",
     np.arccos,
-    "biuf",
+    "biufc",
     "Give the angles whose cosines are the elements, in radians.",
     "[1.0, 0.0]",
     "[0.        , 1.57079633]",
@@ -37,7 +37,7 @@ acos = unary(
 acosh = unary(
     "acosh",
     np.arccosh,
-    "biuf",
+    "biufc",
     "Give the numbers whose hyperbolic cosines are the elements.",
     "[1.0, 2.0]",
     "[0.       , 1.3169579]",
@@ -45,7 +45,7 @@ acosh = unary(
 asin = unary(
     "asin",
     np.arcsin,
-    "biuf",
+    "biufc",
     "Give the angles whose sines are the elements, in radians.",
     "[0.0, 1.0]",
     "[0.        , 1.57079633]",
@@ -53,7 +53,7 @@ asin = unary(
 asinh = unary(
     "asinh",
     np.arcsinh,
-    "biuf",
+    "biufc",
     "Give the numbers whose hyperbolic sines are the elements.",
     "[0.0, 1.0]",
     "[0.        , 0.88137359]",
@@ -61,7 +61,7 @@ asinh = unary(
 atan = unary(
     "atan",
     np.arctan,
-    "biuf",
+    "biufc",
     "Give the angles whose tangents are the elements, in radians.",
     "[0.0, 1.0]",
     "[0.        , 0.78539816]",
@@ -69,7 +69,7 @@ atan = unary(
 atanh = unary(
     "atanh",
     np.arctanh,
-    "biuf",
+    "biufc",
     "Give the numbers whose hyperbolic tangents are the elements.",
     "[0.0, 0.5]",
     "[0.        , 0.54930614]",
@@ -78,14 +78,14 @@ bitwise_invert = unary("bitwise_invert", np.invert, "biu", "Turn all bits round.
 cbrt = unary("cbrt", np.cbrt, "biuf", "Give cubic roots.", "[1.0, 27.0]", "[1., 3.]")
 ceil = unary("ceil", np.ceil, "biuf", "Round up to whole numbers.", "[1.2, -1.2]", "[ 2., -1.]")
 conj = unary("conj", np.conjugate, "iufc", "Give complex conjugates.", "[1 + 2j]", "[1.-2.j]")
-cos = unary("cos", np.cos, "biuf", "Give the cosines of angles in radians.", "[0.0, 1.0]", "[1.        , 0.54030231]")
-cosh = unary("cosh", np.cosh, "biuf", "Give hyperbolic cosines.", "[0.0, 1.0]", "[1.        , 1.54308063]")
+cos = unary("cos", np.cos, "biufc", "Give the cosines of angles in radians.", "[0.0, 1.0]", "[1.        , 0.54030231]")
+cosh = unary("cosh", np.cosh, "biufc", "Give hyperbolic cosines.", "[0.0, 1.0]", "[1.        , 1.54308063]")
 exp = unary("exp", np.exp, "biufc", "Give the elements' exponentials.", "[0.0, 1.0]", "[1.        , 2.71828183]")
 exp2 = unary("exp2", np.exp2, "biuf", "Give the elements' powers of 2.", "[0.0, 3.0]", "[1., 8.]")
 expm1 = unary(
     "expm1",
     np.expm1,
-    "biuf",
+    "biufc",
     "Give the exponentials less 1, exact for small numbers.",
     "[0.0, 1.0]",
     "[0.        , 1.71828183]",
@@ -105,17 +105,17 @@ isinf = unary(
 isnan = unary(
     "isnan", np.isnan, "biufc", "Say which elements are NaN.", "[1.0, np.inf, np.nan]", "[False, False,  True]"
 )
-log = unary("log", np.log, "biuf", "Give natural logarithms.", "[1.0, 2.0]", "[0.        , 0.69314718]")
+log = unary("log", np.log, "biufc", "Give natural logarithms.", "[1.0, 2.0]", "[0.        , 0.69314718]")
 log1p = unary(
     "log1p",
     np.log1p,
-    "biuf",
+    "biufc",
     "Give the logarithms of 1 plus the elements, exact for small numbers.",
     "[0.0, 1.0]",
     "[0.        , 0.69314718]",
 )
-log2 = unary("log2", np.log2, "biuf", "Give logarithms to the base 2.", "[1.0, 8.0]", "[0., 3.]")
-log10 = unary("log10", np.log10, "biuf", "Give logarithms to the base 10.", "[1.0, 100.0]", "[0., 2.]")
+log2 = unary("log2", np.log2, "biufc", "Give logarithms to the base 2.", "[1.0, 8.0]", "[0., 3.]")
+log10 = unary("log10", np.log10, "biufc", "Give logarithms to the base 10.", "[1.0, 100.0]", "[0., 2.]")
 logical_not = unary(
     "logical_not", np.logical_not, "biufc", "Say which elements are zero, or false.", "[0, 3]", "[ True, False]"
 )
@@ -123,14 +123,14 @@ negative = unary("negative", np.negative, "iufc", "Change the elements' signs.",
 positive = unary(
     "positive", np.positive, "iufc", "Give the elements as they are, in a new array.", "[1.5, -2.0]", "[ 1.5, -2. ]"
 )
-reciprocal = unary("reciprocal", np.reciprocal, "iuf", "Give 1 divided by the elements.", "[2.0, 4.0]", "[0.5 , 0.25]")
+reciprocal = unary("reciprocal", np.reciprocal, "iufc", "Give 1 divided by the elements.", "[2.0, 4.0]", "[0.5 , 0.25]")
 rint = unary(
-    "rint", np.rint, "biuf", "Round to the nearest whole numbers, halves to even ones.", "[0.5, 1.7]", "[0., 2.]"
+    "rint", np.rint, "biufc", "Round to the nearest whole numbers, halves to even ones.", "[0.5, 1.7]", "[0., 2.]"
 )
 round = unary(
     "round",
     _round,
-    "iuf",
+    "iufc",
     "Round to the nearest whole numbers, halves to even ones; whole numbers stay what they are.",
     "[0.5, 1.7]",
     "[0., 2.]",
@@ -138,7 +138,7 @@ round = unary(
 sign = unary(
     "sign",
     np.sign,
-    "iuf",
+    "iufc",
     "Give -1, 0 or 1 for negative elements, zero and positive ones.",
     "[-2.5, 0.0, 3.0]",
     "[-1.,  0.,  1.]",
@@ -146,12 +146,12 @@ sign = unary(
 signbit = unary(
     "signbit", np.signbit, "biuf", "Say which elements have a sign, also of zeros.", "[-0.0, 0.0]", "[ True, False]"
 )
-sin = unary("sin", np.sin, "biuf", "Give the sines of angles in radians.", "[0.0, 1.0]", "[0.        , 0.84147098]")
-sinh = unary("sinh", np.sinh, "biuf", "Give hyperbolic sines.", "[0.0, 1.0]", "[0.        , 1.17520119]")
+sin = unary("sin", np.sin, "biufc", "Give the sines of angles in radians.", "[0.0, 1.0]", "[0.        , 0.84147098]")
+sinh = unary("sinh", np.sinh, "biufc", "Give hyperbolic sines.", "[0.0, 1.0]", "[0.        , 1.17520119]")
 square = unary("square", np.square, "iufc", "Give squares.", "[1.5, -2.0]", "[2.25, 4.  ]")
-sqrt = unary("sqrt", np.sqrt, "biuf", "Give square roots.", "[4.0, 9.0]", "[2., 3.]")
-tan = unary("tan", np.tan, "biuf", "Give the tangents of angles in radians.", "[0.0, 1.0]", "[0.        , 1.55740772]")
-tanh = unary("tanh", np.tanh, "biuf", "Give hyperbolic tangents.", "[0.0, 1.0]", "[0.        , 0.76159416]")
+sqrt = unary("sqrt", np.sqrt, "biufc", "Give square roots.", "[4.0, 9.0]", "[2., 3.]")
+tan = unary("tan", np.tan, "biufc", "Give the tangents of angles in radians.", "[0.0, 1.0]", "[0.        , 1.55740772]")
+tanh = unary("tanh", np.tanh, "biufc", "Give hyperbolic tangents.", "[0.0, 1.0]", "[0.        , 0.76159416]")
 trunc = unary("trunc", np.trunc, "biuf", "Round towards zero.", "[1.8, -1.8]", "[ 1., -1.]")
 
 #: NumPy's other names.

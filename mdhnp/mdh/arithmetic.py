@@ -6,7 +6,7 @@ A float16 is a float32 that was rounded; partial results are not rounded before 
 stages, schedules or OpenCL.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function, Instruction, identity_function, literal_value
 from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.parts import FORMULAS, where
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.mdh.views import View
 
@@ -181,8 +182,8 @@ def _complex(step: Instruction, args: Sequence[_Parts], recorder: Recorder) -> _
         return _cast_complex(args[0], step.dtype, recorder)
     if step.op == "where":
         (condition,), left, right = args
-        return tuple(_where(condition, a, b) for a, b in zip(left, right, strict=True))
-    found = _FORMULAS[step.op](*args)
+        return tuple(where(condition, a, b) for a, b in zip(left, right, strict=True))
+    found = FORMULAS[step.op](*args)
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -196,67 +197,5 @@ def _cast_complex(value: _Parts, dtype: np.dtype[Any], recorder: Recorder) -> _P
     return _wide(value[0]).astype(part), imaginary
 
 
-def _where(condition: Symbol, left: Symbol, right: Symbol) -> Any:
-    return np.where(condition, left, right)  # type: ignore[call-overload]
-
-
 def _nonzero(a: _Parts) -> Any:
     return (a[0] != 0) | (a[1] != 0)
-
-
-def _multiply(a: _Parts, b: _Parts) -> _Parts:
-    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
-
-
-def _divide(a: _Parts, b: _Parts) -> _Parts:
-    """Smith's algorithm, as in NumPy: scaled by the divisor's larger part, so that nothing overflows on the way."""
-    wide = np.abs(b[0]) >= np.abs(b[1])
-    large, small = _where(wide, b[0], b[1]), _where(wide, b[1], b[0])
-    ratio = small / large
-    scale = 1 / (large + small * ratio)
-    first, second = _where(wide, a[0], a[1]), _where(wide, a[1], a[0])
-    real = (first + second * ratio) * scale
-    imaginary = _where(wide, a[1] - a[0] * ratio, a[1] * ratio - a[0]) * scale
-    zero = large == 0
-    return _where(zero, a[0] / np.abs(b[0]), real), _where(zero, a[1] / np.abs(b[0]), imaginary)
-
-
-def _exp(a: _Parts) -> _Parts:
-    """Where only the size overflows, not the parts, it is scaled; infinite powers with no angle have C99's values."""
-    real: Any
-    angle: Any
-    real, angle = a
-    number = real.dtype.type
-    large = real > (88 if real.dtype == _SINGLE else 709)
-    size = np.exp(real - _where(large, number(16), number(0)))
-    scale = _where(large, number(np.exp(16)), number(1))
-    nowhere = np.isinf(real) & ~np.isfinite(angle)
-    cosine = _where(nowhere, np.maximum(real, number(0)), size * np.cos(angle) * scale)
-    sine = _where(nowhere & (real < 0), number(0), size * np.sin(angle) * scale)
-    return cosine, _where(angle == 0, angle, sine)
-
-
-def _either(test: np.ufunc) -> Callable[[_Parts], Any]:
-    return lambda a: test(a[0]) | test(a[1])
-
-
-#: What operations on complex numbers mean, in real ones.
-_FORMULAS: Mapping[str, Callable[..., Any]] = {
-    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "subtract": lambda a, b: (a[0] - b[0], a[1] - b[1]),
-    "multiply": _multiply,
-    "divide": _divide,
-    "square": lambda a: _multiply(a, a),
-    "exp": _exp,
-    "negative": lambda a: (-a[0], -a[1]),
-    "positive": lambda a: a,
-    "conjugate": lambda a: (a[0], -a[1]),
-    "absolute": lambda a: np.hypot(a[0], a[1]),
-    "real": lambda a: a[0],
-    "imag": lambda a: a[1],
-    "equal": lambda a, b: (a[0] == b[0]) & (a[1] == b[1]),
-    "not_equal": lambda a, b: (a[0] != b[0]) | (a[1] != b[1]),
-    "isnan": _either(np.isnan),
-    "isinf": _either(np.isinf),
-    "isfinite": lambda a: np.isfinite(a[0]) & np.isfinite(a[1]),
-}

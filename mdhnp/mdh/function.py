@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mdhnp.mdh.parts import FORMULAS
+
 __all__ = [
     "COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "identity_function", "integer_power",
     "literal_value",
@@ -26,10 +28,7 @@ OPERATIONS = frozenset(
     bitwise_and bitwise_or bitwise_xor invert left_shift right_shift conjugate real imag where cast""".split()  # noqa: SIM905
 )
 #: Those of them that take complex numbers.
-COMPLEX_OPERATIONS = frozenset(
-    """add subtract multiply divide square exp negative positive conjugate absolute real imag equal not_equal isnan
-    isinf isfinite logical_and logical_or logical_xor logical_not where cast""".split()  # noqa: SIM905
-)
+COMPLEX_OPERATIONS = frozenset(FORMULAS) | {"logical_and", "logical_or", "logical_xor", "logical_not", "where", "cast"}
 
 
 @dataclass(frozen=True)
