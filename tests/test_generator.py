@@ -264,9 +264,26 @@ def test_logaddexp(device: Device, dtype: str) -> None:
     np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize(("function", "dtype"), [(np.sin, "f4"), (np.cos, "f4"), (np.tan, "f4"), (np.power, "f8")])
+def test_lanes_do_not_depend_on_each_other(device: Device, function: np.ufunc, dtype: str) -> None:
+    """PoCL's functions of vectors: one lane that is special changes others."""
+    x = np.tile(10.0 ** -np.arange(0.1, 9), 16).astype(dtype)
+    x[3::11] = np.resize([np.inf, 1e30, 0.0, -np.inf, np.nan, 1e10], len(x[3::11]))
+    arrays = (x, np.full_like(x, 1.7))[: function.nin]
+    views = ", ".join(f"{name}[i]" for name in "xy"[: function.nin])
+    h = md_hom(function, {"i": cc}, f"{views} -> z[i]").bind(*arrays)
+    (stage,) = lowered(h)
+    plain = Schedule.plain(stage.mdhom.extents, function.nin)
+    for lanes in (4, 8, 16):
+        s = replace(plain, vector_dim=0, vector_width=lanes, private_tile=(lanes,))
+        (got,) = execute(device, h, arrays, generate([stage], [s], CAPS, lambda m, _, s=s: s))
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(got, function(*arrays), rtol=6 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("names", ["sqrt log arcsin", "sinh cos tanh arctanh"])
 def test_complex_functions(device: Device, names: str) -> None:
-    """As the formulas of their parts have it, for numbers that are special, too; `test_arithmetic.py` looks at those."""
+    """As the formulas of their parts have it, which `test_arithmetic.py` looks at."""
     z = np.append(_edges("c8"), [0.3 - 0.7j, 1e-6 + 1j, 90 - 2j, 1e30 + 1e20j])
     functions = [getattr(np, name) for name in names.split()]
     views = ", ".join(f"{name}[i]" for name in names.split())

@@ -67,6 +67,16 @@ _ELEMENTWISE = {
 }  # fmt: skip
 
 
+#: Functions of vectors that PoCL 3.0 gets wrong in other lanes where one lane's first operand is such; these are
+#: computed alone. Of floats beyond 10^5 it is the sines of small ones, of 0 and infinity any power of 8 doubles.
+_ALONE = {
+    ("sin", "float"): "!(a * a < 1e10f)",
+    ("cos", "float"): "!(a * a < 1e10f)",
+    ("tan", "float"): "!(a * a < 1e10f)",
+    ("pow", "double"): "a == 0 || a - a != 0",
+}
+
+
 def _item(name: str, index: str) -> str:
     return f"vload_half({index}, p)" if name == "half" else f"p[{index}]"
 
@@ -287,6 +297,24 @@ class Helpers:
         calls = ", ".join(f"{short}_{name}({', '.join(f'{x}.s{n:x}' for x in letters)})" for n in range(lanes))
         self._texts[f"elementwise {short}_{name} {wide}"] = f"{head(wide)}\n{{ return ({wide})({calls}); }}\n"
         return f"{short}_{wide}"
+
+    def function(self, called: str, name: str, lanes: int, count: int) -> str:
+        """Ask for one of OpenCL's functions of so many operands, which computes some lanes alone."""
+        alone = _ALONE.get((called, name))
+        if alone is None or lanes == 1:
+            return called
+        wide, masks = vector_name(name, lanes), vector_name("long" if name == "double" else "int", lanes)
+        letters, inline = "ab"[:count], "inline __attribute__((always_inline))" if _is_wide(name, lanes) else "inline"
+        head = f"static {inline} {wide} {called}_{wide}({', '.join(f'{wide} {x}' for x in letters)})"
+        each = ", ".join(f"(({name} *)&{x})[n]" for x in letters)
+        self._texts[f"function {called}_{wide}"] = (
+            f"{head}\n{{ const {masks} m = {alone}; const {wide} one = ({wide})(1);\n"
+            f"  {wide} r = {called}({', '.join(['m ? one : a', *letters[1:]])});\n"
+            f"  if (any(m)) {{ {masks} t = m; {wide} s = r;\n"
+            f"    for (int n = 0; n < {lanes}; ++n) if ((({masks[: -len(str(lanes))]} *)&t)[n]) "
+            f"(({name} *)&s)[n] = {called}({each});\n    r = s; }}\n  return r; }}\n"
+        )
+        return f"{called}_{wide}"
 
     def user(self, source: str) -> None:
         """A scalar function given as OpenCL C."""

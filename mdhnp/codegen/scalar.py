@@ -56,6 +56,7 @@ _CALLS = {
     "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "hypot": "hypot", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
     "rint": "rint", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter", "fmax": "fmax", "fmin": "fmin",
+    "power": "pow",
 }  # fmt: skip
 #: Operations that helper functions compute: for any type, and for integers only.
 _HELPED = frozenset({"floor_divide", "remainder"})
@@ -155,7 +156,8 @@ def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Va
         if op in ("fmax", "fmin"):
             return _extremum(op[1:], ">")(dtype, wide, lanes)
         return args[0]  # floor, ceil, trunc and rint
-    return Value(f"{_CALLS[op]}({', '.join(a.text for a in wide)})", dtype, lanes)
+    function = helpers.function(_CALLS[op], value_type(dtype), lanes, len(wide))
+    return Value(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
 
 
 def _widened(args: Sequence[Value], lanes: int) -> list[Value]:
@@ -317,7 +319,6 @@ _SPECIAL: dict[str, Build] = {
     "divide": lambda t, a, n: Value(f"{a[0].atom} / {a[1].atom}", t, n),
     "maximum": _extremum("max", ">"),
     "minimum": _extremum("min", "<"),
-    "power": lambda t, a, n: Value(f"pow({a[0].text}, {a[1].text})", t, n),
     "sign": _sign,
     "logaddexp": _logaddexp,
     "negative": lambda t, a, n: _arithmetic("-", a, t, n),
