@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes
 from separate import separate
 
 import mdhnp
-from mdhnp.frontend.not_offered_b import NOT_OFFERED_B
+from mdhnp.frontend.not_offered import NOT_OFFERED
 from mdhnp.runtime.devices import Device
 
 #: What the array API standard (2024.12) has of these kinds.
@@ -77,10 +77,10 @@ def compare(device: Device, name: str, a: Any, *args: Any, **options: Any) -> No
 
 def test_all_of_the_standard_is_offered_or_has_a_reason() -> None:
     every = [name for names in STANDARD.values() for name in names]
-    assert set(NOT_OFFERED_B) <= set(every)
+    assert set(NOT_OFFERED) <= set(every)
     for name in every:
-        assert (name in mdhnp.__all__) != (name in NOT_OFFERED_B), name
-        assert callable(getattr(mdhnp, name)) if name in mdhnp.__all__ else NOT_OFFERED_B[name].strip()
+        assert (name in mdhnp.__all__) != (name in NOT_OFFERED), name
+        assert callable(getattr(mdhnp, name)) if name in mdhnp.__all__ else NOT_OFFERED[name].strip()
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-__all__ = ["NOT_OFFERED_B"]
+__all__ = ["NOT_OFFERED"]
 
 _GATHERS = "which element is read depends on values, and indices of an MDH are affine"
 _SORTS = "orders elements by comparisons of all of them, which is no MDH whose work grows as slowly as a sort's"
 _UNKNOWN = "how many elements the result has depends on values, and a launch needs to know it"
 
 #: By name, for people.
-NOT_OFFERED_B: Mapping[str, str] = {
+NOT_OFFERED: Mapping[str, str] = {
     "argsort": _SORTS,
     "nonzero": _UNKNOWN,
     "searchsorted": "halves an interval by what it reads; as a sum of comparisons each value is compared with all",
