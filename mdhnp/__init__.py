@@ -47,6 +47,7 @@ from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.creation import asarray, empty
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
+from mdhnp.frontend.not_offered import NOT_OFFERED
 from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
 from mdhnp.frontend.tensordot import tensordot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
@@ -172,7 +173,8 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        reason = NOT_OFFERED.get(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}" + (f", which {reason}" if reason else ""))
     found = globals()[name] = getattr(import_module(_LATER[name]), name)
     return found
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 __all__ = ["NOT_OFFERED"]
 
-_GATHERS = "which element is read depends on values, and indices of an MDH are affine"
+_GATHERS = "reads elements by values, and indices of an MDH are affine"
 _SORTS = "orders elements by comparisons of all of them, which is no MDH whose work grows as slowly as a sort's"
-_UNKNOWN = "how many elements the result has depends on values, and a launch needs to know it"
+_UNKNOWN = "gives a number of elements that depends on values, and a launch needs to know it"
 
 #: By name, for people.
 NOT_OFFERED: Mapping[str, str] = {
