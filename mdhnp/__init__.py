@@ -44,7 +44,7 @@ from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
-from mdhnp.frontend.creation import asarray, empty
+from mdhnp.frontend.creation import array, asarray, empty
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.not_offered import NOT_OFFERED
@@ -72,6 +72,7 @@ __array_api_version__ = "2024.12"
 
 __all__ = [
     "Array",
+    "array",
     "asarray",
     "empty",
     "from_buffer",

@@ -26,10 +26,16 @@ CALLS: dict[str, Callable[..., Any]] = {
     "full, complex": lambda xp, **d: xp.full((), 1 + 2j, **d),
     "full, bool": lambda xp, **d: xp.full(4, True, **d),
     "full, converted": lambda xp, **d: xp.full(4, 2.7, dtype=np.uint8, **d),
+    "full, wrapped": lambda xp, **d: xp.full(4, -2.7, dtype=np.uint8, **d),
     "arange": lambda xp, **d: xp.arange(7, **d),
     "arange, floats": lambda xp, **d: xp.arange(0.5, 3.0, 0.25, **d),
     "arange, backwards": lambda xp, **d: xp.arange(9, -3, -2, dtype=np.int32, **d),
     "arange, nothing": lambda xp, **d: xp.arange(5, 2, **d),
+    "arange, to a float": lambda xp, **d: xp.arange(0, 5.5, **d),
+    "arange, float zero": lambda xp, **d: xp.arange(0.0, 9, 2, **d),
+    "arange, a float32": lambda xp, **d: xp.arange(np.float32(2.5), **d),
+    "arange, two": lambda xp, **d: xp.arange(4, 6, dtype=bool, **d),
+    "arange, float16": lambda xp, **d: xp.arange(0.3, 9, 0.1, dtype=np.float16, **d),
     "arange, float32": lambda xp, **d: xp.arange(0, 1000, 3, dtype=np.float32, **d),
     "linspace": lambda xp, **d: xp.linspace(-1, 2, 17, **d),
     "linspace, half open": lambda xp, **d: xp.linspace(0, 1, 10, endpoint=False, **d),
@@ -46,7 +52,7 @@ def same(ours: Any, numpys: Any, where: Device) -> None:
     assert type(ours) is mdhnp.Array
     assert ours.device is where
     assert (ours.shape, ours.dtype) == (numpys.shape, numpys.dtype)
-    np.testing.assert_allclose(ours.numpy(), numpys, rtol=1e-6)
+    np.testing.assert_array_equal(ours.numpy(), numpys)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -87,6 +93,8 @@ def test_triangles_and_grids(where: Device) -> None:
         (lambda: mdhnp.zeros(1.5, device="cpu"), TypeError, "shape is whole numbers"),
         (lambda: mdhnp.zeros(3, dtype=np.longdouble, device="cpu"), TypeError, "zeros|full"),
         (lambda: mdhnp.full(3, "x", device="cpu"), TypeError, "full: dtype"),
+        (lambda: mdhnp.full(3, 300, dtype="u1", device="cpu"), OverflowError, "300"),
+        (lambda: mdhnp.asarray(np.ones(3, ">f4"), copy=False, device="cpu"), ValueError, "byte order"),
         (lambda: mdhnp.arange(0, 3, 0, device="cpu"), ZeroDivisionError, "zero"),
         (lambda: mdhnp.linspace(0, 1, -3, device="cpu"), ValueError, "non-negative"),
         (lambda: mdhnp.meshgrid(indexing="yx"), ValueError, "'xy' or 'ij'"),
@@ -137,3 +145,22 @@ def test_the_namespace_says_what_it_can(device: Device) -> None:
         assert np.dtype(getattr(xp, name)).name == name
     with pytest.raises(ValueError, match=r"2019\.01"):
         a.__array_namespace__(api_version="2019.01")
+
+
+def test_arrays_of_lists_of_arrays(where: Device) -> None:
+    """They are where the first one is."""
+    x = mdhnp.asarray(np.arange(3.0), device=where)
+    same(mdhnp.asarray([[x[2], 7.0], [x[1], x[0]]]), np.array([[2.0, 7.0], [1.0, 0.0]]), where)
+    same(mdhnp.asarray((x, x)), np.array([[0.0, 1.0, 2.0]] * 2), where)
+
+
+def test_array_copies(where: Device) -> None:
+    x = np.arange(3)
+    a = mdhnp.array(x, device=where)
+    x[0] = 5
+    same(a, np.arange(3), where)
+    same(mdhnp.array(a, np.float32), np.arange(3, dtype=np.float32), where)
+    b = mdhnp.array(a)
+    b[0] = 9
+    same(a, np.arange(3), where)
+    assert mdhnp.array(a, copy=None) is a

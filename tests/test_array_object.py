@@ -215,6 +215,12 @@ def test_an_array_is_put_into_itself(where: Device) -> None:
         a[to] = a[of]
         expected[to] = filled(10)[of]
         same(a, expected)
+    for to, of in ((np.s_[...], np.s_[0]), (np.s_[:, 0], np.s_[0, 1]), (np.s_[...], np.s_[:, :1])):
+        expected = filled((3, 4))
+        a = mdhnp.asarray(filled((3, 4)))
+        a[to] = a[of]
+        expected[to] = filled((3, 4))[of]
+        same(a, expected)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from mdhnp.mdh.pattern import array_view
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["asarray", "assign", "empty"]
+__all__ = ["array", "asarray", "assign", "empty"]
 
 
 def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = None, copy: bool | None = None) -> Array:
@@ -65,12 +66,28 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
             assign(made, obj)
             return made
         obj, copy = obj.numpy(), True if copy is None and not where.own_memory else copy
-    elements = np.asarray(obj, dtype, copy=None if where.own_memory else copy)
-    checked_type("asarray", elements.dtype)
-    elements = np.require(elements.astype(elements.dtype.newbyteorder("="), copy=False), requirements="A")
     if where.own_memory and copy is False:
         raise ValueError("asarray: copy=False, but a device with memory of its own needs a copy")
+    elements = np.asarray(obj, dtype, copy=None if where.own_memory else copy)
+    if elements.dtype not in SUPPORTED or not elements.flags.aligned:
+        native = checked_type("asarray", elements.dtype)
+        if copy is False:
+            raise ValueError("asarray: copy=False, but another byte order or alignment needs a copy")
+        elements = np.require(elements.astype(native, copy=False), requirements="A")
     return make(transfer.put(elements, where), where)
+
+
+def array(obj: Any, /, dtype: npt.DTypeLike | None = None, *, copy: bool | None = True, device: Any = None) -> Array:
+    """Give an array on a device as :func:`mdhnp.asarray` does, but in new memory unless `copy` says otherwise.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> a = mdhnp.asarray([1.0, 2.0], device="cpu")
+    >>> mdhnp.array(a) is a
+    False
+    """
+    return asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
 def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
@@ -103,7 +120,7 @@ def assign(array: Array, value: Any) -> None:
     if not array.size:
         return
     if np.may_share_memory(source, array._view):
-        source = asarray(value, copy=True)._view
+        source = _broadcast(asarray(value, copy=True)._view, array.shape)
     call((_ASSIGN,), (make(source, array.device), array))
     transfer.changed(array)
 
@@ -128,12 +145,22 @@ _ASSIGN = Routine("assign", _describe_assign)
 
 
 def device_for(given: Any, like: Any = None) -> "Device":
-    """Give the device that an argument names; by default that of an Array, else the default one."""
-    from mdhnp.runtime.devices import default_device, find_device
+    """Give the device that an argument names; by default that of an Array, the first in lists, else the default one."""
+    if given is None:
+        while isinstance(like, list | tuple) and like:
+            like = like[0]
+        if isinstance(like, Array):
+            return like.device
+    listing = _listing()
+    return listing.default_device() if given is None else listing.find_device(given)
 
-    if given is not None:
-        return find_device(given)
-    return like.device if isinstance(like, Array) else default_device()
+
+@cache
+def _listing() -> Any:
+    """Give what knows the devices: imported once, as that loads OpenCL, and looked for no more."""
+    from mdhnp.runtime import devices
+
+    return devices
 
 
 def checked_type(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
@@ -144,9 +171,11 @@ def checked_type(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
     TypeError
         If kernels do not compute with it.
     """
-    wanted = np.dtype(dtype).newbyteorder("=")
-    if wanted not in SUPPORTED:
-        raise TypeError(f"{function}: dtype {wanted} is none that OpenCL kernels compute with")
+    wanted = np.dtype(dtype)
+    if wanted not in SUPPORTED:  # of which none has another byte order
+        wanted = wanted.newbyteorder("=")
+        if wanted not in SUPPORTED:
+            raise TypeError(f"{function}: dtype {wanted} is none that OpenCL kernels compute with")
     return np.dtype(wanted.str)
 
 

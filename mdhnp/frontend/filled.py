@@ -61,8 +61,10 @@ def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, dev
     """
     kind = fill_value.dtype if isinstance(fill_value, Array) else np.asarray(fill_value).dtype
     wanted = checked_type("full", kind if dtype is None else dtype)
-    made = empty(checked_shape("full", shape), dtype=wanted, device=device_for(device, fill_value))
-    assign(made, fill_value)
+    where = device_for(device, fill_value)
+    made = make(transfer.empty(checked_shape("full", shape), wanted, where), where)
+    number = isinstance(fill_value, int)  # which its type must hold, where others are converted
+    assign(made, fill_value if number or isinstance(fill_value, Array) else np.asarray(fill_value).astype(wanted))
     return made
 
 
@@ -90,7 +92,10 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
     array([[0, 0],
            [0, 0]], dtype=int8)
     """
-    return full(shape, 0, dtype=np.float64 if dtype is None else dtype, device=device)
+    where, wanted = device_for(device), checked_type("zeros", dtype)
+    if not where.own_memory:  # the system's memory is 0 until it is written to
+        return make(np.zeros(checked_shape("zeros", shape), wanted), where)
+    return full(shape, 0, dtype=wanted, device=where)
 
 
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
@@ -110,7 +115,7 @@ def full_like(x: Array, /, fill_value: Any, *, dtype: npt.DTypeLike | None = Non
 
 def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     """Give a new array as :func:`mdhnp.empty_like` does, of zeros."""
-    return full_like(x, 0, dtype=dtype, device=device)
+    return zeros(x.shape, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
 
 
 def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
@@ -145,16 +150,20 @@ def arange(
     """
     first, end = (0, start) if stop is None else (start, stop)
     where = device_for(device)
-    wanted = checked_type("arange", np.arange(first, first, step).dtype if dtype is None else dtype)
-    if not where.own_memory:
-        return make(np.arange(first, end, step, dtype=wanted), where)
+    common = np.result_type(np.intp, *[np.asarray(n) for n in (first, end, step)])
+    wanted = checked_type("arange", common if dtype is None else dtype)
     count = max(ceil((end - first) / step), 0)
-    begin = wanted.type(first)
-    return _made((count,), wanted, where, _ramp, (begin, wanted.type(first + step) - begin))
+    if not where.own_memory or count < 3 or wanted.kind == "b":
+        return asarray(np.arange(first, end, step, dtype=wanted), device=where)
+    # As in NumPy the first two numbers are converted, and numbers of 16 bits then computed with 32.
+    computed = np.dtype(np.float32) if wanted.char == "e" else wanted
+    begin, second = [np.asarray(wanted.type(n)).astype(computed) for n in (first, first + step)]
+    return _made((count,), wanted, where, _ramp, (begin, second, np.subtract(second, begin)))
 
 
-def _ramp(first: Any, step: Any) -> Any:
-    return first + index(0).astype(first.dtype) * step
+def _ramp(first: Any, second: Any, step: Any) -> Any:
+    place = index(0)
+    return np.where(place == 1, second, first + place.astype(first.dtype) * step)
 
 
 def linspace(
