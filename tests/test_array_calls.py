@@ -15,7 +15,7 @@ from mdhnp.runtime.devices import Device
 #: Ways in which an Array lies in its memory, from ndarrays: contiguous ones, and views of larger ones.
 VIEWS: tuple[Callable[[Array, Device], mdhnp.Array], ...] = (
     lambda x, d: mdhnp.asarray(x, device=d),
-    lambda x, d: mdhnp.asarray(np.ascontiguousarray(x.T), device=d).T,
+    lambda x, d: mdhnp.asarray(x.T.copy(), device=d).T,
     lambda x, d: mdhnp.asarray(x[(slice(None, None, -1),) * x.ndim].copy(), device=d)[
         (slice(None, None, -1),) * x.ndim
     ],

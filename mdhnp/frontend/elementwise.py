@@ -96,14 +96,19 @@ isfinite = unary(
     np.isfinite,
     "biufc",
     "Say which elements are neither infinite nor NaN.",
-    "[1.0, np.inf, np.nan]",
+    "[1.0, mdhnp.inf, mdhnp.nan]",
     "[ True, False, False]",
 )
 isinf = unary(
-    "isinf", np.isinf, "biufc", "Say which elements are infinite.", "[1.0, np.inf, np.nan]", "[False,  True, False]"
+    "isinf",
+    np.isinf,
+    "biufc",
+    "Say which elements are infinite.",
+    "[1.0, mdhnp.inf, mdhnp.nan]",
+    "[False,  True, False]",
 )
 isnan = unary(
-    "isnan", np.isnan, "biufc", "Say which elements are NaN.", "[1.0, np.inf, np.nan]", "[False, False,  True]"
+    "isnan", np.isnan, "biufc", "Say which elements are NaN.", "[1.0, mdhnp.inf, mdhnp.nan]", "[False, False,  True]"
 )
 log = unary("log", np.log, "biufc", "Give natural logarithms.", "[1.0, 2.0]", "[0.        , 0.69314718]")
 log1p = unary(
