@@ -57,10 +57,12 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
     return make(np.broadcast_to(x._view, shape), x.device)
 
 
-def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
-    """Give views of arrays with their common shape; ValueError where there is none."""
-    shape = np.broadcast_shapes(*[x.shape for x in arrays])
-    return tuple([broadcast_to(x, shape) for x in arrays])
+def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
+    """Give views of arrays, ndarrays brought to the Arrays, with their common shape; ValueError where there is none."""
+    where = next((x.device for x in arrays if isinstance(x, Array)), None)
+    found = [x if isinstance(x, Array) else asarray(x, device=where) for x in arrays]
+    shape = np.broadcast_shapes(*[x.shape for x in found])
+    return tuple([broadcast_to(x, shape) for x in found])
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
