@@ -151,16 +151,16 @@ def device_for(given: Any, like: Any = None) -> "Device":
             like = like[0]
         if isinstance(like, Array):
             return like.device
-    listing = _listing()
-    return listing.default_device() if given is None else listing.find_device(given)
+    default, find = _listing()
+    return default() if given is None else find(given)
 
 
 @cache
-def _listing() -> Any:
+def _listing() -> tuple[Any, Any]:
     """Give what knows the devices: imported once, as that loads OpenCL, and looked for no more."""
-    from mdhnp.runtime import devices
+    from mdhnp.runtime.devices import default_device, find_device
 
-    return devices
+    return default_device, find_device
 
 
 def checked_type(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
