@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import MdHom, index, interpret
 from mdhnp.placement.numpys import numpy_function
 
 RNG = np.random.default_rng(0)
@@ -100,3 +100,84 @@ def test_nothing_for_other_computations() -> None:
     dims = {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}
     shortest = mdhnp.md_hom(np.add, dims, "A[i,k], B[k,j] -> C[i,j]")
     assert numpy_function(shortest.bind(a, a)) is None
+
+
+#: Scalar functions of maps, of two operands, and NumPy's name of each where it is one function.
+MAPS = {
+    "add": (np.add, "numpy.add"),
+    "reciprocal": (lambda a, b: 1 / (a + 2), None),
+    "quotient": (np.divide, "numpy.divide"),
+    "floor": (np.floor_divide, "numpy.floor_divide"),
+    "less": (np.less, "numpy.less"),
+    "copy": (lambda a, b: a, "numpy.copy"),
+    "second": (lambda a, b: b, "numpy.copy"),
+    "converted": (lambda a, b: b.astype(np.int16), "numpy.astype"),
+    "truth": (lambda a, b: a.astype(bool), "numpy.astype"),
+    "both": (np.logical_and, "numpy.logical_and"),
+    "choice": (lambda a, b: np.where(a, a, b), "numpy.where"),
+    "bounded": (lambda a, b: np.clip(a, b, a), None),
+    "swapped": (lambda a, b: b - a, "numpy.subtract"),
+    "number": (lambda a, b: a + 3, "numpy.add"),
+    "expression": (lambda a, b: np.sqrt(np.abs(a)) * b + a, None),
+    "indices": (lambda a, b: a + index(1) - index(0) * b, None),
+    "only an index": (lambda a, b: index(1) * 2, None),
+    "widened": (lambda a, b: np.positive((a != 0).astype(np.int8)), None),
+    "powers": (lambda a, b: a.astype(np.int32) ** b.astype(np.int32), None),
+}  # fmt: skip
+VIEWS = [
+    "A[i,j], B[i,j] -> C[i,j]", "A[i,j], B[j] -> C[i,j]", "A[j,i], B[j] -> C[i,j]", "A[i,j], B[i,j] -> C[j,i]",
+    "A[i], B[j] -> C[i,j]", "A[i,0], B[2] -> C[i,j]", "A[j], B[] -> C[i,j]", "A[1,j], B[i,j] -> C[j,i]",
+]  # fmt: skip
+
+
+def viewed(views: str, dtypes: tuple[str, str]) -> list[Any]:
+    """Give arrays for the views."""
+    given = views.partition("->")[0]
+    axes = [part.partition("]")[0] for part in given.split("[")[1:]]
+    shapes = [[{"i": 4, "j": 5}.get(n, 3) for n in names.split(",") if n] for names in axes]
+    return [np.asarray(RNG.integers(-3, 4, shape)).astype(t) for shape, t in zip(shapes, dtypes, strict=True)]
+
+
+@pytest.mark.parametrize("views", VIEWS)
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_are_what_their_definition_says(name: str, views: str) -> None:
+    scalar, expected = MAPS[name]
+    for dtypes in (("f4", "f4"), ("i4", "f8"), ("u1", "i2"), ("f2", "f2"), ("?", "f4")):
+        arrays = viewed(views, dtypes)
+        combine = {"i": mdhnp.cc, "j": mdhnp.cc}
+        h = mdhnp.md_hom(scalar, combine, views).bind(*arrays, i=4, j=5)
+        function = numpy_function(h)
+        assert function is not None
+        if expected is not None and len(set(dtypes)) == 1 and name not in ("floor", "quotient"):
+            assert function.name == expected
+        for others in zip(*map(layouts, arrays), strict=True):
+            with np.errstate(all="raise"):  # sums apart nothing warns
+                found = np.asarray(function.compute(*others))
+            with np.errstate(all="ignore"):
+                wanted = interpret(h, *others)
+            assert found.flags.c_contiguous
+            assert not any(np.may_share_memory(found, a) for a in others)
+            np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_maps_of_complex_numbers() -> None:
+    z = np.array([1 + 2j, -3j, 0], np.complex64)
+    for scalar in (np.conjugate, lambda a: a.real, lambda a: a.imag, lambda a: a.imag + a.real, np.abs):
+        h = mdhnp.md_hom(scalar, {"i": mdhnp.cc}, "z[i] -> w[i]").bind(z)
+        function = numpy_function(h)
+        assert function is not None
+        found = function.compute(z)
+        assert not np.may_share_memory(found, z)
+        np.testing.assert_array_equal(found, interpret(h, z), strict=True)
+    h = mdhnp.md_hom(lambda a: a.astype(np.float32), {"i": mdhnp.cc}, "z[i] -> w[i]").bind(z)
+    function = numpy_function(h)
+    assert function is not None
+    np.testing.assert_array_equal(function.compute(z), z.real)  # without a warning
+
+
+@pytest.mark.parametrize("views", ["A[i+j] -> C[i,j]", "A[i,i] -> C[i]", "A[2*i] -> C[i]", "A[i] -> C[i], D[i]"])
+def test_no_function_for_maps_with_other_indices_or_several_results(views: str) -> None:
+    dims = {n: mdhnp.cc for n in "ij" if n in views}
+    scalar = (lambda a: (-a, a)) if "D" in views else np.negative
+    h = mdhnp.md_hom(scalar, dims, views).bind(np.ones((9,) * (1 + ("i,i" in views))), **dict.fromkeys(dims, 4))
+    assert numpy_function(h) is None

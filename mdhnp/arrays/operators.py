@@ -66,7 +66,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _is_operand(x: Any) -> bool:
-    return isinstance(x, (Operators, *_NUMBERS)) or is_array(x)
+    return isinstance(x, _OPERANDS) or is_array(x)
 
 
 class Operators:
@@ -114,3 +114,6 @@ class Operators:
     __eq__, __ne__ = _compare("equal"), _compare("not_equal")
     __neg__, __pos__ = _unary("negative"), _unary("positive")
     __abs__, __invert__ = _unary("abs"), _unary("bitwise_invert")
+
+
+_OPERANDS = (Operators, *_NUMBERS)

@@ -31,11 +31,17 @@ atan2 = binary(
 )
 bitwise_and = binary("bitwise_and", np.bitwise_and, "biu", "Give the bits that both have.", "[6, 3]", "5", "[4, 1]")
 bitwise_left_shift = binary(
-    "bitwise_left_shift", np.left_shift, "iu", "Shift bits to the left, to the higher ones.", "[1, 3]", "2", "[ 4, 12]"
+    "bitwise_left_shift", np.left_shift, "biu", "Shift bits to the left, to the higher ones.", "[1, 3]", "2", "[ 4, 12]"
 )
 bitwise_or = binary("bitwise_or", np.bitwise_or, "biu", "Give the bits that either has.", "[6, 3]", "5", "[7, 7]")
 bitwise_right_shift = binary(
-    "bitwise_right_shift", np.right_shift, "iu", "Shift bits to the right, to the lower ones.", "[4, 12]", "2", "[1, 3]"
+    "bitwise_right_shift",
+    np.right_shift,
+    "biu",
+    "Shift bits to the right, to the lower ones.",
+    "[4, 12]",
+    "2",
+    "[1, 3]",
 )
 bitwise_xor = binary(
     "bitwise_xor", np.bitwise_xor, "biu", "Give the bits that one has and the other has not.", "[6, 3]", "5", "[3, 6]"
@@ -128,13 +134,13 @@ not_equal = binary("not_equal", np.not_equal, "biufc", "Say which elements diffe
 remainder = binary(
     "remainder",
     np.remainder,
-    "iuf",
+    "biuf",
     "Give what division leaves over, of the second one's sign.",
     "[7, -7]",
     "4",
     "[3, 1]",
 )
-subtract = binary("subtract", np.subtract, "iufc", "Subtract.", "[1.0, 2.0]", "3", "[-2., -1.]")
+subtract = binary("subtract", np.subtract, "biufc", "Subtract; not both booleans.", "[1.0, 2.0]", "3", "[-2., -1.]")
 
 _power = Elementwise("pow", np.power, "biufc")
 _square = Elementwise("square", np.square, "iufc")

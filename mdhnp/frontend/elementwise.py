@@ -22,7 +22,13 @@ __all__ = [
 
 
 def _round(x: Any) -> Any:
-    return np.rint(x) if x.dtype.kind in "fc" else np.positive(x)
+    return np.positive(x) if x.dtype.kind in "iu" else np.rint(x)
+
+
+def _clip(*x: Any) -> Any:
+    """Compute in the type of all three, which that of two of them may be wider than."""
+    (common_type,) = {*common(tuple([v.dtype for v in x]))}
+    return np.clip(*[v.astype(common_type) for v in x])
 
 
 abs = unary("abs", np.absolute, "biufc", "Give absolute values.", "[-1.5, 2.0]", "[1.5, 2. ]")
@@ -77,7 +83,7 @@ atanh = unary(
 bitwise_invert = unary("bitwise_invert", np.invert, "biu", "Turn all bits round.", "[0, 5]", "[-1, -6]")
 cbrt = unary("cbrt", np.cbrt, "biuf", "Give cubic roots.", "[1.0, 27.0]", "[1., 3.]")
 ceil = unary("ceil", np.ceil, "biuf", "Round up to whole numbers.", "[1.2, -1.2]", "[ 2., -1.]")
-conj = unary("conj", np.conjugate, "iufc", "Give complex conjugates.", "[1 + 2j]", "[1.-2.j]")
+conj = unary("conj", np.conjugate, "biufc", "Give complex conjugates.", "[1 + 2j]", "[1.-2.j]")
 cos = unary("cos", np.cos, "biufc", "Give the cosines of angles in radians.", "[0.0, 1.0]", "[1.        , 0.54030231]")
 cosh = unary("cosh", np.cosh, "biufc", "Give hyperbolic cosines.", "[0.0, 1.0]", "[1.        , 1.54308063]")
 exp = unary("exp", np.exp, "biufc", "Give the elements' exponentials.", "[0.0, 1.0]", "[1.        , 2.71828183]")
@@ -128,14 +134,16 @@ negative = unary("negative", np.negative, "iufc", "Change the elements' signs.",
 positive = unary(
     "positive", np.positive, "iufc", "Give the elements as they are, in a new array.", "[1.5, -2.0]", "[ 1.5, -2. ]"
 )
-reciprocal = unary("reciprocal", np.reciprocal, "iufc", "Give 1 divided by the elements.", "[2.0, 4.0]", "[0.5 , 0.25]")
+reciprocal = unary(
+    "reciprocal", np.reciprocal, "biufc", "Give 1 divided by the elements.", "[2.0, 4.0]", "[0.5 , 0.25]"
+)
 rint = unary(
     "rint", np.rint, "biufc", "Round to the nearest whole numbers, halves to even ones.", "[0.5, 1.7]", "[0., 2.]"
 )
 round = unary(
     "round",
     _round,
-    "iufc",
+    "biufc",
     "Round to the nearest whole numbers, halves to even ones; whole numbers stay what they are.",
     "[0.5, 1.7]",
     "[0., 2.]",
@@ -153,7 +161,7 @@ signbit = unary(
 )
 sin = unary("sin", np.sin, "biufc", "Give the sines of angles in radians.", "[0.0, 1.0]", "[0.        , 0.84147098]")
 sinh = unary("sinh", np.sinh, "biufc", "Give hyperbolic sines.", "[0.0, 1.0]", "[0.        , 1.17520119]")
-square = unary("square", np.square, "iufc", "Give squares.", "[1.5, -2.0]", "[2.25, 4.  ]")
+square = unary("square", np.square, "biufc", "Give squares.", "[1.5, -2.0]", "[2.25, 4.  ]")
 sqrt = unary("sqrt", np.sqrt, "biufc", "Give square roots.", "[4.0, 9.0]", "[2., 3.]")
 tan = unary("tan", np.tan, "biufc", "Give the tangents of angles in radians.", "[0.0, 1.0]", "[0.        , 1.55740772]")
 tanh = unary("tanh", np.tanh, "biufc", "Give hyperbolic tangents.", "[0.0, 1.0]", "[0.        , 0.76159416]")
@@ -165,7 +173,7 @@ arcsinh, arctan, arctanh, bitwise_not = asinh, atan, atanh, bitwise_invert
 conjugate, invert = conj, bitwise_invert
 
 _WHERE = Elementwise("where", np.where, "biufc", lambda types: (types[0], *common(types[1:])))
-_CLIP = Elementwise("clip", np.clip, "biuf", common)
+_CLIP = Elementwise("clip", _clip, "biuf", common)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
@@ -227,6 +235,10 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     >>> mdhnp.clip(mdhnp.asarray([1, 5, 9]), 2, 6).numpy()
     array([2, 5, 6])
     """
+    if type(x) is Array and x.dtype.kind in "iu":  # whose every element is within bounds beyond its type
+        info = np.iinfo(x.dtype)
+        min = info.min if type(min) is int and min < info.min else min
+        max = info.max if type(max) is int and max > info.max else max
     if min is not None and max is not None:
         result: Array = _CLIP(x, min, max)
         return result

@@ -6,15 +6,16 @@ shapes broadcast. It must not know devices.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays import Array
+from mdhnp.arrays import Array, transfer
+from mdhnp.arrays.array import make
 from mdhnp.arrays.opencl import is_array
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import addressable
+from mdhnp.calls.operands import SUPPORTED, addressable
 from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import ELLIPSIS
 from mdhnp.frontend.pairwise import keep_order
@@ -22,10 +23,16 @@ from mdhnp.frontend.pointwise import pointwise
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.function import Function
 
+if TYPE_CHECKING:  # which loads OpenCL
+    from mdhnp.runtime.handle import Device
+
 __all__ = ["Elementwise", "binary", "broadcast", "kinds", "mapped", "unary"]
 
 #: Python's own numbers, which take the type of what they are combined with, and one of each.
 _WEAK: dict[type, Any] = {int: 0, float: 0.0, complex: 0j}
+#: Numbers with a type of their own, and all numbers.
+_STRONG = (np.generic, bool)
+_NUMBERS = (*_STRONG, *_WEAK)
 _WORDS = {"b": "booleans", "iu": "integers", "f": "floats", "c": "complex numbers"}
 
 #: Types of operands: dtypes, and the types of Python's numbers.
@@ -56,7 +63,8 @@ class Elementwise:
     ) -> None:
         self.name, self.takes = name, takes
         self._compares = name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
-        self._promoted = lru_cache(maxsize=256)(promoted or _by(compute))
+        self._promoted = promoted or _by(compute)
+        self._numbers: dict[_Types, _Types] = {}
         self._traced: Callable[..., Function] = lru_cache(maxsize=256)(lambda *types: trace(compute, types))
         self.what = (Routine(name, self._describe, getattr(np, name), addressable),)
 
@@ -72,15 +80,36 @@ class Elementwise:
         return mapped(self.name, self._traced(*types), arrays)
 
     def _lifted(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Make arrays of numbers: were they constants of kernels, each would need another one."""
+        """Make Arrays of numbers: were they constants of kernels, each would need another one."""
+        key = tuple([x.dtype if type(x) is Array else type(x) for x in operands])
+        wanted = self._numbers.get(key)
+        if wanted is None:
+            wanted = self._types_of_numbers(operands)
+            if not any([isinstance(x, np.ndarray) or is_array(x) for x in operands]):  # whose types the key lacks
+                self._numbers[key] = wanted
+        device = next((x.device for x in operands if type(x) is Array), None)
+        return tuple([x if t is None else self._lift(x, t, device) for x, t in zip(operands, wanted, strict=True)])
+
+    def _types_of_numbers(self, operands: tuple[Any, ...]) -> _Types:
+        """Give the type that each number among operands is to have, and None for arrays.
+
+        Raises
+        ------
+        TypeError
+            If one is neither, or none is an Array.
+        """
         types = tuple([_type(self.name, n, x) for n, x in enumerate(operands)])
         if not any([type(x) is Array or is_array(x) for x in operands]):
             raise TypeError(f"{self.name}: no operand is an Array; use mdhnp.asarray, or NumPy's function")
         wanted = self._promoted(types) if any([t in _WEAK for t in types]) else types
-        return tuple([
-            self._number(x, w) if t in _WEAK else np.asarray(x) if isinstance(x, np.generic | bool) else x
-            for x, t, w in zip(operands, types, wanted, strict=True)
-        ])  # fmt: skip
+        return tuple([w if isinstance(x, _NUMBERS) else None for x, w in zip(operands, wanted, strict=True)])
+
+    def _lift(self, x: Any, dtype: np.dtype[Any], device: "Device | None") -> Any:
+        """Make an array of a number, on the device of Arrays where there are any."""
+        number = np.asarray(x) if isinstance(x, _STRONG) else self._number(x, dtype)
+        if device is None or number.dtype not in SUPPORTED:
+            return number
+        return make(transfer.constant(number, device) if device.own_memory else number, device)
 
     def _number(self, x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Make an array of a Python number; what is beyond all integers of a type compares as infinity does.

@@ -110,7 +110,7 @@ def _one(function: Function) -> tuple[str, Compute] | None:
     if step.op == "power" and step.dtype.kind == "i":
         return _called(function, "power", integer_power, sources) if given == wanted else None
     ufunc = getattr(np, step.op)
-    if not step.op.startswith("logical_") and ufunc.resolve_dtypes((*given, None)) != (*wanted, step.dtype):
+    if not step.op.startswith("logical_") and not _resolves(ufunc, given, (*wanted, step.dtype)):
         return None
     return _called(function, step.op, partial(ufunc, order="C"), sources)
 
@@ -120,6 +120,14 @@ def _of_one(step: Instruction) -> tuple[str, Compute]:
         return f"numpy.{step.op}", lambda a: getattr(a, step.op).copy()
     # Of complex numbers NumPy would warn that their imaginary parts go.
     return "numpy.astype", lambda a: (a if step.dtype.kind in "cb" else a.real).astype(step.dtype, order="C")
+
+
+def _resolves(ufunc: Any, given: Sequence[np.dtype[Any]], loop: tuple[np.dtype[Any], ...]) -> bool:
+    """Whether a ufunc itself converts operands of such types to those of the loop."""
+    try:
+        return bool(ufunc.resolve_dtypes((*given, None)) == loop)
+    except TypeError:  # as `positive` of booleans, which may be converted before
+        return False
 
 
 def _where(*operands: Any) -> Any:
