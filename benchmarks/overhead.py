@@ -67,13 +67,13 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
             mdhnp.einsum("ij,jk->ik", a, b)
         plan, arrays = seen[0]
         assert isinstance(plan, Kernels)
-        state = plan.executable._make_state()
+        state = plan.executable._new_state()
         outputs = plan.make()
         queue, enqueue = device.queue, cl.enqueue_nd_range_kernel
         bound = state.bind(queue, arrays, outputs)
         assert not state.memory.transient and len(state.launches) == 1
         launch = state.launches[0]
-        result = next((index, bound[slot]) for index, slot in launch.bindings if slot == len(arrays))
+        result = next((index, bound.arguments[slot]) for index, slot in launch.bindings if slot == len(arrays))
 
         def bare() -> None:
             enqueue(queue, launch.kernel, launch.global_size, launch.local_size).wait()

@@ -18,7 +18,6 @@ import pytest
 from numpy.typing import NDArray
 
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.runtime import executable as executables
 from mdhnp.runtime import launches
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.executable import Executable, LaunchError
@@ -244,7 +243,7 @@ def test_a_failing_launch_names_kernel_and_sizes(device: Device, monkeypatch: py
         raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_RESOURCES, routine="clEnqueue"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(executables, "_enqueue", refused)
+        patch.setattr(launches, "_enqueue", refused)
         with pytest.raises(LaunchError, match=r"'square', global size 8, local size 1.*OUT_OF_RESOURCES"):
             plan([a, a], [out])
     plan([a, a], [out])

@@ -13,7 +13,7 @@ from separate import separate
 
 import mdhnp
 from mdhnp.calls import store
-from mdhnp.runtime import executable
+from mdhnp.runtime import launches
 from mdhnp.runtime import pool as pools
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.pool import Pool, size_class
@@ -189,7 +189,7 @@ def test_a_launch_for_which_there_is_no_room_is_tried_again(
     monkeypatch.setattr("mdhnp.runtime.launches.Enqueuer", None)
     a = mdhnp.asarray(x, device=where)
     mdhnp.empty(MB, dtype="uint8", device=where)
-    enqueue, refusals = executable._enqueue, [True]
+    enqueue, refusals = launches._enqueue, [True]
 
     def full(*arguments: object) -> object:
         if refusals and refusals.pop():
@@ -198,7 +198,7 @@ def test_a_launch_for_which_there_is_no_room_is_tried_again(
         return enqueue(*arguments)
 
     store.forget()
-    monkeypatch.setattr(executable, "_enqueue", full)
+    monkeypatch.setattr(launches, "_enqueue", full)
     np.testing.assert_array_equal((a @ a).numpy(), x @ x)
     assert pool.free() < MB
     refusals += [True] * 3

@@ -18,8 +18,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import pyopencl as cl
@@ -27,9 +27,9 @@ import pyopencl as cl
 from mdhnp.codegen.program import Program
 from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.launches import Launch, LaunchError, State, make_state, translated
+from mdhnp.runtime.launches import LaunchError, State, make_state
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.memory import taken
+from mdhnp.runtime.memory import Bound
 from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.programs import build
 
@@ -39,8 +39,6 @@ T = TypeVar("T")
 
 #: Seconds of a call that Ctrl-C may have to wait for. Leaving a call to a second thread costs about 0.0001.
 _LONG = 0.05
-
-_enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 
 # All executables alive, for what concerns all: Ctrl-C, and forks.
 _alive: "dict[int, weakref.ref[Executable]]" = {}
@@ -145,27 +143,11 @@ class Executable:
 
     def _run(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         """Run all kernels on arrays of the host, and wait."""
-        launch: Launch | None = None
-        blocks: tuple[Block, ...] = ()
-        try:
-            state = self._states.pop()
-        except IndexError:
-            state = self._new_state()
-        try:
-            # What OpenCL refuses is tried again from here, where its error can be told.
-            if state.native is None or not state.launched(arrays_in, arrays_out):
-                bound = state.bind(self._queue, arrays_in, arrays_out)
-                blocks = bound.blocks
-                for launch in state.launches:
-                    event = _enqueue(self._queue, launch.kernel, launch.global_size, launch.local_size)
-                state.complete(event, self._queue, bound, arrays_out)
-        except BaseException as error:
-            self._rest()
-            if isinstance(error, cl.Error):
-                raise self._translated(error, launch) from error
-            raise
-        finally:
-            self._give_back(blocks)
+        state = self._taken()
+        # What OpenCL refuses is tried again from here, where its error can be told.
+        if state.native is None or not state.launched(arrays_in, arrays_out):
+            with self._bound(state, self._queue, arrays_in, arrays_out) as bound:
+                state.complete(state.launch(self._queue)[-1], self._queue, bound, arrays_out)
         self._states.append(state)
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
@@ -195,64 +177,63 @@ class Executable:
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
             return self._interruptibly(lambda: self.profile(arrays_in, arrays_out, repeats))
-        queue = self.device.profiling_queue
-        launch: Launch | None = None
-        try:
-            state = self._states.pop()
-        except IndexError:
-            state = self._new_state()
+        queue, state = self.device.profiling_queue, self._taken()
         fastest = [float("inf")] * len(state.launches)
-        blocks: tuple[Block, ...] = ()
-        try:
-            self._queue.finish()  # what operands and blocks come from
-            bound = state.bind(queue, arrays_in, arrays_out)
-            blocks = bound.blocks
+        self._queue.finish()  # what operands and blocks come from
+        with self._bound(state, queue, arrays_in, arrays_out) as bound:
             for _ in range(repeats):
-                events = []
-                for launch in state.launches:
-                    events.append(_enqueue(queue, launch.kernel, launch.global_size, launch.local_size))
+                events = state.launch(queue)
                 events[-1].wait()
                 seconds = [(event.profile.end - event.profile.start) * 1e-9 for event in events]
                 fastest = [min(pair) for pair in zip(fastest, seconds, strict=True)]
             state.complete(events[-1], queue, bound, arrays_out)
-        except BaseException as error:
-            with suppress(cl.Error):
-                queue.finish()
-            if isinstance(error, cl.Error):
-                raise self._translated(error, launch) from error
-            raise
-        finally:
-            self._give_back(blocks)
         self._states.append(state)
         return fastest
 
     def _enqueue(self, views_in: Sequence[Any], views_out: Sequence[Any]) -> None:
         """Enqueue all kernels on views of the device's own memory."""
-        launch: Launch | None = None
-        try:
-            state = self._states.pop()
-        except IndexError:
-            state = self._new_state()
+        state = self._taken()
         blocks: tuple[Block, ...] = ()
         try:
             event: cl.Event | None = None
             done: int | None = None
             if state.enqueuer is not None:
                 if self.program.temporaries:
-                    blocks = taken(self._pool, self.program.temporaries)
+                    blocks = self._pool.take_all(self.program.temporaries)
                 done = state.enqueuer.enqueue(views_in, views_out, blocks, pending.wants_event(self.device))
             if done:
                 event = cl.Event.from_int_ptr(done, retain=False)
             elif done is None:  # what OpenCL refuses is tried again from here, where its error can be told
                 blocks += state.bind(self._queue, views_in, views_out).blocks
-                for launch in state.launches:
-                    event = _enqueue(self._queue, launch.kernel, launch.global_size, launch.local_size)
+                event = state.launch(self._queue)[-1]
             pending.note(self.device, event, state.launches[-1].where)
-        except cl.Error as error:
-            raise self._translated(error, launch) from error
         finally:
-            self._give_back(blocks)
+            self._pool.give_back(*blocks)
         self._states.append(state)
+
+    def _taken(self) -> State:
+        """Give a state that no other call uses."""
+        try:
+            return self._states.pop()
+        except IndexError:
+            return self._new_state()
+
+    @contextmanager
+    def _bound(
+        self, state: State, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]
+    ) -> Iterator[Bound]:
+        """Bind arrays for a block. Whatever ends it, blocks are returned and no kernel writes any more."""
+        blocks: tuple[Block, ...] = ()
+        try:
+            bound = state.bind(queue, arrays_in, arrays_out)
+            blocks = bound.blocks
+            yield bound
+        except BaseException:  # after Ctrl-C, too, kernels may still write into arrays about to be freed
+            with suppress(cl.Error):  # the first error says more
+                queue.finish()
+            raise
+        finally:
+            self._pool.give_back(*blocks)
 
     def _timed(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         begin = time.perf_counter()
@@ -292,24 +273,7 @@ class Executable:
         return results.pop()
 
     def _new_state(self) -> State:
-        try:
-            return make_state(self.device, self._built, self.program, self.inputs, self.outputs, resident=self.resident)
-        except cl.Error as error:
-            raise self._translated(error, None) from error
-
-    def _give_back(self, blocks: Sequence[Block]) -> None:
-        """Return blocks; kernels may use them still, but whatever uses them next is behind these in the queue."""
-        for block in blocks:
-            self._pool.give_back(block)
-
-    def _rest(self) -> None:
-        """Let the device come to rest: after Ctrl-C, too, kernels may still write into arrays about to be freed."""
-        with suppress(cl.Error):  # the first error says more
-            self._queue.finish()
-
-    def _translated(self, error: cl.Error, launch: Launch | None) -> Exception:
-        nbytes = sum(layout.nbytes for layout in (*self.inputs, *self.outputs)) + sum(self.program.temporaries)
-        return translated(error, launch, self.device, nbytes)
+        return make_state(self.device, self._built, self.program, self.inputs, self.outputs, resident=self.resident)
 
 
 def _executables_of(device: Device) -> list[Executable]:

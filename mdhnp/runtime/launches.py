@@ -4,7 +4,8 @@ Takes a device, a compiled program and the arrays' layouts; gives :class:`State`
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,7 +22,9 @@ from mdhnp.runtime.memory import Bound, Memory, Resident, SystemMemory, memory_f
 from mdhnp.runtime.pending import FULL, LaunchError
 from mdhnp.runtime.resident import Lease
 
-__all__ = ["Launch", "LaunchError", "State", "lacks_memory", "make_state", "translated"]
+__all__ = ["Launch", "LaunchError", "State", "make_state", "translating"]
+
+_enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 
 
 class Launch(NamedTuple):
@@ -54,8 +57,10 @@ class Launch(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """Memory and launches of one call at a time."""
+    """Memory and launches of one call at a time. OpenCL's errors are those of :func:`translating`."""
 
+    device: Device
+    nbytes: int  # of all arrays and temporaries
     launches: tuple[Launch, ...]
     memory: Memory
     native: "Launcher | None"  # launches without Python, where kernels work on the arrays' own memory
@@ -71,19 +76,29 @@ class State:
 
     def bind(self, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> Bound:
         """Set what changes from call to call, and give it."""
-        bound = self.memory.bind(queue, arrays_in, arrays_out)
+        with translating(self.device, self.nbytes):
+            bound = self.memory.bind(queue, arrays_in, arrays_out)
+            for launch in self.launches:
+                for index, slot in launch.bindings:
+                    launch.set_arg(index, bound.arguments[slot])
+                for index, slot in launch.offsets:
+                    launch.set_arg(index, bound.offsets[slot])
+            return bound
+
+    def launch(self, queue: cl.CommandQueue) -> list[cl.Event]:
+        """Enqueue all kernels, and give their events."""
+        events = []
         for launch in self.launches:
-            for index, slot in launch.bindings:
-                launch.set_arg(index, bound.arguments[slot])
-            for index, slot in launch.offsets:
-                launch.set_arg(index, bound.offsets[slot])
-        return bound
+            with translating(self.device, self.nbytes, launch):
+                events.append(_enqueue(queue, launch.kernel, launch.global_size, launch.local_size))
+        return events
 
     def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, arrays_out: Sequence[Any]) -> None:
         """Wait for the last launch, see that the results are in `arrays_out`, and let go of what was bound."""
-        self.memory.complete(event, queue, bound, arrays_out)
-        if self.memory.transient:
-            self.unbind()
+        with translating(self.device, self.nbytes, self.launches[-1]):
+            self.memory.complete(event, queue, bound, arrays_out)
+            if self.memory.transient:
+                self.unbind()
         if self.native is not None:
             self.native.forget()
 
@@ -123,47 +138,47 @@ def make_state(
     LaunchError
         A kernel is missing, or needs more work-items or local memory than the device has.
     MemoryError
-        An array or temporary is larger than the device's largest buffer.
-    pyopencl.Error
-        Anything else that OpenCL refuses.
+        An array or temporary is larger than the device's largest buffer, or there is no room.
 
     Examples
     --------
     >>> make_state(device, build(device, program.source), program, inputs, outputs)  # doctest: +SKIP
     """
     device.check()
-    memory = memory_for(device, inputs, outputs, program.temporaries, resident=resident)
-    first = {"input": 0, "output": len(inputs), "temporary": len(inputs) + len(outputs)}
-    sizes = [np.int32(n) for n in program.sizes]
-    launches = []
-    for description in program.kernels:
-        where = (
-            f"kernel {description.name!r}, global size {description.global_size}, local size {description.local_size}, "
-            f"on {device.name} ({device.runtime})"
-        )
-        try:
-            with unforked():  # pyopencl looks into a file for how to call it
-                kernel = cl.Kernel(built, description.name)
-        except cl.LogicError as error:
-            raise LaunchError(f"{where}: the program has no such kernel") from error
-        _check(device, kernel, description, where)
-        bindings, offsets = [], []
-        for index, (role, position) in enumerate(description.arguments):
-            if role == "size":
-                kernel.set_arg(index, sizes[position])
-            elif role.startswith("offset"):
-                offsets.append((index, position + first[role.removeprefix("offset of ")]))
-            else:
-                bindings.append((index, position + first[role]))
-        items = (description.global_size,), (description.local_size,)
-        launches.append(Launch(kernel, kernel.set_arg, *items, tuple(bindings), tuple(offsets), where))
+    nbytes = sum(layout.nbytes for layout in (*inputs, *outputs)) + sum(program.temporaries)
+    with translating(device, nbytes):
+        memory = memory_for(device, inputs, outputs, program.temporaries, resident=resident)
+        first = {"input": 0, "output": len(inputs), "temporary": len(inputs) + len(outputs)}
+        launches = tuple([_launch(device, built, kernel, program.sizes, first) for kernel in program.kernels])
     temporaries = memory.temporaries if isinstance(memory, SystemMemory) and program.temporaries else None
-    fast = (
-        _native_launcher(device, memory, launches, program),
-        temporaries,
-        _enqueuer(device, memory, launches, program),
+    launcher = _native_launcher(device, memory, launches, program)
+    return State(device, nbytes, launches, memory, launcher, temporaries, _enqueuer(device, memory, launches, program))
+
+
+def _launch(
+    device: Device, built: cl.Program, description: Kernel, sizes: Sequence[int], first: Mapping[str, int]
+) -> Launch:
+    """Make a kernel object with its sizes set; `first` is where each role's arguments begin among all arrays."""
+    where = (
+        f"kernel {description.name!r}, global size {description.global_size}, local size {description.local_size}, "
+        f"on {device.name} ({device.runtime})"
     )
-    return State(tuple(launches), memory, *fast)
+    try:
+        with unforked():  # pyopencl looks into a file for how to call it
+            kernel = cl.Kernel(built, description.name)
+    except cl.LogicError as error:
+        raise LaunchError(f"{where}: the program has no such kernel") from error
+    _check(device, kernel, description, where)
+    bindings, offsets = [], []
+    for index, (role, position) in enumerate(description.arguments):
+        if role == "size":
+            kernel.set_arg(index, np.int32(sizes[position]))
+        elif role.startswith("offset"):
+            offsets.append((index, position + first[role.removeprefix("offset of ")]))
+        else:
+            bindings.append((index, position + first[role]))
+    items = (description.global_size,), (description.local_size,)
+    return Launch(kernel, kernel.set_arg, *items, tuple(bindings), tuple(offsets), where)
 
 
 def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch], program: Program) -> "Launcher | None":
@@ -224,52 +239,38 @@ def _check(device: Device, kernel: cl.Kernel, description: Kernel, where: str) -
         raise LaunchError(f"{where}: needs {local} bytes of local memory, of {device.caps.local_memory}")
 
 
-def lacks_memory(error: BaseException, launch: Launch | None) -> bool:
-    """Say whether an error means that the device's memory is full.
+@contextmanager
+def translating(device: Device, nbytes: int, launch: Launch | None = None) -> Iterator[None]:
+    """Turn an OpenCL error in this block into the exception that tells a user what it means.
 
     Parameters
     ----------
-    error : BaseException
-        Anything caught.
-    launch : Launch or None
-        The launch that was under way. Of a launch, ``OUT_OF_RESOURCES`` speaks of local memory or registers.
-
-    Examples
-    --------
-    >>> lacks_memory(ValueError(), None)
-    False
-    """
-    if not isinstance(error, cl.Error):
-        return False
-    return error.code in FULL or (launch is None and error.code == cl.status_code.OUT_OF_RESOURCES)
-
-
-def translated(error: cl.Error, launch: Launch | None, device: Device, nbytes: int) -> Exception:
-    """Give the exception that tells a user what an OpenCL error means.
-
-    Parameters
-    ----------
-    error : pyopencl.Error
-        What OpenCL said.
-    launch : Launch or None
-        The launch that was under way.
     device : Device
         Where.
     nbytes : int
         Bytes of all arrays and temporaries.
+    launch : Launch, optional
+        What is under way; by default arrays are brought to the device.
 
-    Returns
-    -------
-    MemoryError or LaunchError
-        To be raised from `error`.
+    Raises
+    ------
+    MemoryError
+        If it means that the device's memory is full.
+    LaunchError
+        Anything else that OpenCL refuses.
 
     Examples
     --------
-    >>> raise translated(error, None, device, 4096) from error  # doctest: +SKIP
+    >>> with translating(device, 4096):  # doctest: +SKIP
+    ...     kernel.set_arg(0, buffer)
     """
-    if lacks_memory(error, launch):
-        return MemoryError(f"{device.name} ({device.runtime}) has no room for {nbytes} bytes: {error}")
-    if launch is None:
-        return LaunchError(f"arrays of {nbytes} bytes could not be brought to {device.name}: {error}")
-    local = launch.kernel.get_work_group_info(cl.kernel_work_group_info.LOCAL_MEM_SIZE, device.cl)
-    return LaunchError(f"{launch.where}, {local} bytes of local memory: {error}")
+    try:
+        yield
+    except cl.Error as error:
+        # Of a launch, OUT_OF_RESOURCES speaks of local memory or registers.
+        if error.code in FULL or (launch is None and error.code == cl.status_code.OUT_OF_RESOURCES):
+            raise MemoryError(f"{device.name} ({device.runtime}) has no room for {nbytes} bytes: {error}") from error
+        if launch is None:
+            raise LaunchError(f"arrays of {nbytes} bytes could not be brought to {device.name}: {error}") from error
+        local = launch.kernel.get_work_group_info(cl.kernel_work_group_info.LOCAL_MEM_SIZE, device.cl)
+        raise LaunchError(f"{launch.where}, {local} bytes of local memory: {error}") from error

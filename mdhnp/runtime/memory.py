@@ -14,14 +14,13 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.pool import Block, Pool, pool
+from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.resident import place
 from mdhnp.runtime.results import maker
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
-    "Bound", "DeviceBuffers", "HostBuffers", "Memory", "Resident", "SystemMemory", "check_sizes", "largest_array",
-    "memory_for", "taken",
+    "Bound", "DeviceBuffers", "HostBuffers", "Memory", "Resident", "SystemMemory", "largest_array", "memory_for",
 ]  # fmt: skip
 
 _SVM: Any = cl.SVM
@@ -110,7 +109,7 @@ class HostBuffers:
     def __init__(
         self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
     ) -> None:
-        check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
+        _check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
         self._device = device
         self._inputs = inputs
         self._outputs = outputs
@@ -150,7 +149,7 @@ class DeviceBuffers:
     def __init__(
         self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
     ) -> None:
-        check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
+        _check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
         self._device = device
         self._pool = pool(device)
         self._inputs = inputs
@@ -160,13 +159,12 @@ class DeviceBuffers:
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Copy the inputs; gaps between elements go along, because kernels have the strides built in."""
-        blocks = taken(self._pool, self._sizes)
+        blocks = self._pool.take_all(self._sizes)
         try:
             for layout, array, block in zip(self._inputs, inputs, blocks, strict=False):
                 send(self._device, layout.bytes_of(array), block.buffer, 0, queue)
         except BaseException:
-            for block in blocks:
-                self._pool.give_back(block)
+            self._pool.give_back(*blocks)
             raise
         return Bound([block.buffer for block in blocks], self._offsets, blocks)
 
@@ -184,7 +182,6 @@ class Resident:
     def __init__(
         self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
     ) -> None:
-        self._device = device
         self._pool = pool(device)
         self.lows = tuple(layout.low for layout in (*inputs, *outputs))
         self._temporaries = temporaries
@@ -192,31 +189,12 @@ class Resident:
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Say where the views are."""
         places = [place(view) for view in (*inputs, *outputs)]
-        blocks = taken(self._pool, self._temporaries)
+        blocks = self._pool.take_all(self._temporaries)
         offsets = [np.int64(at.offset + low) for at, low in zip(places, self.lows, strict=True)]
         return Bound([*(at.block.buffer for at in places), *(block.buffer for block in blocks)], offsets, blocks)
 
     def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
         """Do nothing: the kernels are on their way."""
-
-
-def taken(source: Pool, sizes: Sequence[int]) -> tuple[Block, ...]:
-    """Take blocks; none stays taken where there is no room for all.
-
-    Raises
-    ------
-    MemoryError
-        If there is none.
-    """
-    blocks: list[Block] = []
-    try:
-        for nbytes in sizes:
-            blocks.append(source.take(nbytes))
-    except BaseException:
-        for block in blocks:
-            source.give_back(block)
-        raise
-    return tuple(blocks)
 
 
 def memory_for(
@@ -261,7 +239,7 @@ def largest_array(device: Device) -> int | None:
     return None if not device.own_memory and device.svm else device.caps.max_allocation
 
 
-def check_sizes(device: Device, sizes: Sequence[int]) -> None:
+def _check_sizes(device: Device, sizes: Sequence[int]) -> None:
     """Raise MemoryError where a buffer of so many bytes is larger than the device's largest."""
     largest = max(sizes, default=0)
     if largest > device.caps.max_allocation:

@@ -12,6 +12,7 @@ import gc
 import mmap
 import os
 import threading
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyopencl as cl
@@ -126,12 +127,24 @@ class Pool:
         except (KeyError, IndexError):
             return self._new(size)
 
-    def give_back(self, block: Block) -> None:
-        """Keep a block for the next array."""
+    def take_all(self, sizes: Sequence[int]) -> tuple[Block, ...]:
+        """Give a block for each number of bytes; none stays taken where there is no room for all."""
+        blocks: list[Block] = []
         try:
-            self._free[block.size].append(block)
-        except KeyError:
-            self._free.setdefault(block.size, []).append(block)
+            for nbytes in sizes:
+                blocks.append(self.take(nbytes))
+        except BaseException:
+            self.give_back(*blocks)
+            raise
+        return tuple(blocks)
+
+    def give_back(self, *blocks: Block) -> None:
+        """Keep blocks for the next arrays. Kernels may use them still; what uses them next is behind these."""
+        for block in blocks:
+            try:
+                self._free[block.size].append(block)
+            except KeyError:
+                self._free.setdefault(block.size, []).append(block)
 
     def free(self) -> int:
         """Give the bytes of all free blocks."""
