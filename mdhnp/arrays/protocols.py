@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.arrays.nested import each
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import deliver, fallback, foreign, left_to_numpy
 from mdhnp.settings import config
@@ -29,7 +30,7 @@ def array_function(array: Array, function: Function, types: Iterable[type], args
     if not all([issubclass(t, _OURS) for t in types]):
         return NotImplemented
     if function in _LOOKS:
-        return function(*_each(args, _view), **_each(kwargs, _view))
+        return function(*each(args, _view), **each(kwargs, _view))
     meaning = _of_function(function)
     asked = _Asked(meaning, function, *_read(meaning, args, kwargs), array)
     return asked.views() if function in _VIEWS else asked.answer()
@@ -105,7 +106,7 @@ class _Asked(NamedTuple):
         if left_to_numpy.get() or type(first) is not Array:
             return self.answer()
         found = self.function(view_of(first), *others, **self.kwargs)
-        return _each(found, lambda view: make(view, first.device))
+        return each(found, lambda view: make(view, first.device))
 
     def answer(self) -> Any:
         """Let our function compute, if there is one that takes all arguments."""
@@ -160,11 +161,11 @@ class _Asked(NamedTuple):
         """Let NumPy compute on copies, and bring what it puts into `out` back."""
         out = self.kwargs.get("out")
         copies = [(a, np.array(a.numpy())) for a in _arrays(out)]
-        kwargs = self.kwargs if out is None else self.kwargs | {"out": _each(out, _swapped(copies))}
-        found = self.function(*_each(self.args, _host), **_each(kwargs, _host))
+        kwargs = self.kwargs if out is None else self.kwargs | {"out": each(out, _swapped(copies))}
+        found = self.function(*each(self.args, _host), **each(kwargs, _host))
         for a, copy in copies:
             a[...] = copy
-        return _each(found, _swapped([(copy, a) for a, copy in copies]))
+        return each(found, _swapped([(copy, a) for a, copy in copies]))
 
 
 def _read(meaning: _Meaning, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -332,19 +333,9 @@ _ADAPTED: Mapping[Function, Function] = {
 # Arrays among other arguments.
 
 
-def _each(x: Any, change: Callable[[Any], Any]) -> Any:
-    """Change what is in nested tuples, lists and dictionaries."""
-    if isinstance(x, tuple):
-        changed = [_each(e, change) for e in x]
-        return type(x)(*changed) if hasattr(x, "_fields") else tuple(changed)
-    if isinstance(x, list):
-        return [_each(e, change) for e in x]
-    return {key: _each(e, change) for key, e in x.items()} if isinstance(x, dict) else change(x)
-
-
 def _arrays(x: Any) -> list[Array]:
     found: list[Array] = []
-    _each(x, lambda e: found.append(e) if type(e) is Array else None)
+    each(x, lambda e: found.append(e) if type(e) is Array else None)
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.nested import each
 from mdhnp.calls.operands import addressable, unsupported
 
 if TYPE_CHECKING:  # which loads OpenCL
@@ -62,22 +63,18 @@ def on_device(
 
 def wrapped(result: Any, device: "Device") -> Any:
     """Give what a call on views gives as Arrays."""
-    if type(result) is np.ndarray:
+    if type(result) is np.ndarray:  # as most calls give
         return make(result, device)
-    if type(result) is Array:
-        return result
-    if isinstance(result, tuple):
-        made = [wrapped(each, device) for each in result]
-        return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
-    return make(np.asarray(result), device)
+    return each(result, lambda found: found if type(found) is Array else make(np.asarray(found), device))
 
 
 def brought(result: Any, device: "Device") -> Any:
     """Give what NumPy has computed on the host as Arrays; what kernels do not compute with stays what it is."""
-    if isinstance(result, np.ndarray | np.generic):
-        (plain,) = addressable((result,))
-        return result if unsupported((plain,)) else make(transfer.put(plain, device), device)
-    if isinstance(result, tuple):
-        made = [brought(each, device) for each in result]
-        return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
-    return [brought(each, device) for each in result] if isinstance(result, list) else result
+
+    def one(found: Any) -> Any:
+        if not isinstance(found, np.ndarray | np.generic):
+            return found
+        (plain,) = addressable((found,))
+        return found if unsupported((plain,)) else make(transfer.put(plain, device), device)
+
+    return each(result, one)

@@ -56,9 +56,9 @@ def call(
     """
     mode = config.mode
     if operands and type(operands[0]) is Array:
-        on_device = find_views(entries, what, mode, operands, Array)
-        if on_device is not None:
-            found, views, device = on_device
+        repeated = find_views(entries, what, mode, operands, Array)
+        if repeated is not None:
+            found, views, device = repeated
             return wrapped(found.run(views), device)
     devices = _devices()
     found = find(entries, what, devices, mode, operands)
