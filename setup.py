@@ -6,7 +6,7 @@ import numpy as np
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-NAMES = ("_native", "_enqueue")
+SOURCES = {"_native": ["_native.c"], "_enqueue": ["_enqueue.c", "_lease.c", "_caller.c"]}
 
 
 class BuildInBoth(build_ext):
@@ -14,7 +14,7 @@ class BuildInBoth(build_ext):
 
     def run(self) -> None:
         """Build as always, then copy. What an earlier build left must not stand in for one that fails."""
-        for name in NAMES:
+        for name in SOURCES:
             built = Path(self.get_ext_fullpath(f"mdhnp.{name}"))
             for old in (built, Path("mdhnp") / built.name):
                 old.unlink(missing_ok=True)
@@ -26,8 +26,14 @@ class BuildInBoth(build_ext):
 setup(
     ext_modules=[
         # Optional: without a C compiler the package installs and does the same in Python.
-        Extension(f"mdhnp.{name}", [f"mdhnp/{name}.c"], include_dirs=[np.get_include()], optional=True)
-        for name in NAMES
+        Extension(
+            f"mdhnp.{name}",
+            [f"mdhnp/{file}" for file in files],
+            depends=["mdhnp/_lease.h"],
+            include_dirs=[np.get_include()],
+            optional=True,
+        )
+        for name, files in SOURCES.items()
     ],
     cmdclass={"build_ext": BuildInBoth},
 )

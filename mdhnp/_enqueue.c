@@ -1,12 +1,10 @@
-/* Launching kernels on views of a device's own memory, without Python's own work in between and without waiting.
+/* Calls on views of a device's own memory, without Python's own work in between and without waiting: new memory for the
+   results, arguments, launches, and a record of who called.
 
-   Its twin in Python is runtime/memory.py's Resident with runtime/executable.py, which also tells OpenCL's errors. Like
-   _native.c it knows no OpenCL header and links no OpenCL library. */
+   Its twin in Python is runtime/executable.py with memory.py's Resident and pending.py, which also tells OpenCL's
+   errors. Like _native.c it knows no OpenCL header and links no OpenCL library. */
 
-#define PY_SSIZE_T_CLEAN
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#include <Python.h>
-#include <numpy/arrayobject.h>
+#include "_lease.h"
 
 typedef int (*SetArgument)(void *kernel, unsigned index, size_t size, const void *value);
 typedef int (*Enqueue)(void *queue, void *kernel, unsigned dimensions, const size_t *offset, const size_t *global_size,
@@ -34,16 +32,18 @@ typedef struct {
     SetArgument set_argument;
     Enqueue enqueue;
     void *queue;
-    PyObject *lease; /* the type of views' last base */
-    Py_ssize_t arrays, launches, bindings;
+    Py_ssize_t arrays, launches, bindings, each;
     int offsets_set; /* whether all offsets are what `last` says */
+    int distance; /* frames to the caller outside of the package, at the call before */
     Py_ssize_t *lows; /* of each array: bytes from its first element to the lowest */
     Place *places;
     Launch *launch;
     Binding *binding;
+    PyObject *outputs, *temporaries, *new_block; /* (home, size, shape, dtype) and (home, size) each; size -> block */
+    PyObject *what, *package, *records, *waiting;
 } Enqueuer;
 
-static PyObject *handle_name, *base_name;
+static PyObject *handle_name;
 
 static void
 enqueuer_dealloc(Enqueuer *self)
@@ -52,10 +52,32 @@ enqueuer_dealloc(Enqueuer *self)
     PyMem_Free(self->places);
     PyMem_Free(self->launch);
     PyMem_Free(self->binding);
-    Py_XDECREF(self->lease);
+    Py_XDECREF(self->outputs);
+    Py_XDECREF(self->temporaries);
+    Py_XDECREF(self->new_block);
+    Py_XDECREF(self->what);
+    Py_XDECREF(self->package);
+    Py_XDECREF(self->records);
+    Py_XDECREF(self->waiting);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
+}
+
+/* Read the entry `n` of a tuple of tuples. */
+static int
+entry(PyObject *tuple, Py_ssize_t n, const char *format, ...)
+{
+    PyObject *found = PyTuple_GET_ITEM(tuple, n);
+    if (!PyTuple_Check(found)) {
+        PyErr_SetString(PyExc_TypeError, "Enqueuer: what is launched and where is given in tuples of tuples");
+        return 0;
+    }
+    va_list fields;
+    va_start(fields, format);
+    int read = PyArg_VaParse(found, format, fields);
+    va_end(fields);
+    return read;
 }
 
 static int
@@ -69,13 +91,13 @@ read_launches(Enqueuer *self, PyObject *lows, PyObject *launches, PyObject *bind
     for (Py_ssize_t n = 0; n < self->launches; ++n) {
         unsigned long long kernel;
         Py_ssize_t global_size, local_size;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(launches, n), "Knn", &kernel, &global_size, &local_size))
+        if (!entry(launches, n, "Knn", &kernel, &global_size, &local_size))
             return -1;
         self->launch[n] = (Launch){(void *)(uintptr_t)kernel, (size_t)global_size, (size_t)local_size};
     }
     for (Py_ssize_t n = 0; n < self->bindings; ++n) {
         Binding *b = &self->binding[n];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(bindings, n), "nInp", &b->launch, &b->index, &b->slot, &b->is_offset))
+        if (!entry(bindings, n, "nInp", &b->launch, &b->index, &b->slot, &b->is_offset))
             return -1;
         if (b->launch < 0 || b->launch >= self->launches || b->slot < 0 || b->slot >= self->arrays) {
             PyErr_SetString(PyExc_ValueError, "Enqueuer: bindings name a launch or an array that is not there");
@@ -85,17 +107,35 @@ read_launches(Enqueuer *self, PyObject *lows, PyObject *launches, PyObject *bind
     return 0;
 }
 
+/* See that outputs and temporaries say what `new_outputs` and `take` rely on. */
+static int
+check_memory(Enqueuer *self)
+{
+    PyObject *home, *size, *shape, *type;
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(self->outputs); ++n)
+        if (!entry(self->outputs, n, "O!O!O!O!", &PyList_Type, &home, &PyLong_Type, &size, &PyTuple_Type, &shape,
+                   &PyArrayDescr_Type, &type))
+            return -1;
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(self->temporaries); ++n)
+        if (!entry(self->temporaries, n, "O!O!", &PyList_Type, &home, &PyLong_Type, &size))
+            return -1;
+    return 0;
+}
+
 static PyObject *
 enqueuer_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     unsigned long long functions[2], queue;
-    PyObject *lease, *lows, *launches, *bindings;
+    PyObject *lows, *launches, *bindings, *outputs, *temporaries, *new_block, *what, *package, *records, *waiting;
+    Py_ssize_t each;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Enqueuer takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "(KK)KO!O!O!O!:Enqueuer", &functions[0], &functions[1], &queue, &PyType_Type,
-                          &lease, &PyTuple_Type, &lows, &PyTuple_Type, &launches, &PyTuple_Type, &bindings))
+    if (!PyArg_ParseTuple(arguments, "(KK)KO!O!O!(O!O!O)(UUO!nO):Enqueuer", &functions[0], &functions[1], &queue,
+                          &PyTuple_Type, &lows, &PyTuple_Type, &launches, &PyTuple_Type, &bindings, &PyTuple_Type,
+                          &outputs, &PyTuple_Type, &temporaries, &new_block, &what, &package, &PyList_Type, &records,
+                          &each, &waiting))
         return NULL;
     Enqueuer *self = (Enqueuer *)type->tp_alloc(type, 0);
     if (self == NULL)
@@ -103,50 +143,78 @@ enqueuer_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
     self->set_argument = (SetArgument)(uintptr_t)functions[0];
     self->enqueue = (Enqueue)(uintptr_t)functions[1];
     self->queue = (void *)(uintptr_t)queue;
-    self->lease = Py_NewRef(lease);
     self->arrays = PyTuple_GET_SIZE(lows);
     self->launches = PyTuple_GET_SIZE(launches);
     self->bindings = PyTuple_GET_SIZE(bindings);
+    self->each = each;
+    self->distance = 1;
     self->lows = PyMem_Calloc(self->arrays, sizeof *self->lows);
     self->places = PyMem_Calloc(self->arrays, sizeof *self->places);
     self->launch = PyMem_Calloc(self->launches, sizeof *self->launch);
     self->binding = PyMem_Calloc(self->bindings, sizeof *self->binding);
+    self->outputs = Py_NewRef(outputs);
+    self->temporaries = Py_NewRef(temporaries);
+    self->new_block = Py_NewRef(new_block);
+    self->what = Py_NewRef(what);
+    self->package = Py_NewRef(package);
+    self->records = Py_NewRef(records);
+    self->waiting = Py_NewRef(waiting);
     if (!self->lows || !self->places || !self->launch || !self->binding)
         PyErr_NoMemory();
-    else if (read_launches(self, lows, launches, bindings) == 0)
+    else if (check_memory(self) == 0 && read_launches(self, lows, launches, bindings) == 0)
         return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
 }
 
-/* Read the address of an OpenCL object from an attribute. */
-static void *
-handle_of(PyObject *owner)
+/* Take a free block of a size from its home, or have a new one made. */
+static PyObject *
+take(Enqueuer *self, PyObject *home, PyObject *size)
 {
-    PyObject *number = PyObject_GetAttr(owner, handle_name);
+    Py_ssize_t last = PyList_GET_SIZE(home) - 1;
+    if (last < 0)
+        return PyObject_CallOneArg(self->new_block, size);
+    PyObject *block = Py_NewRef(PyList_GET_ITEM(home, last));
+    if (PyList_SetSlice(home, last, last + 1, NULL) < 0)
+        Py_CLEAR(block);
+    return block;
+}
+
+/* Make views of new memory for the results. */
+static PyObject *
+new_outputs(Enqueuer *self)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(self->outputs);
+    PyObject *views = PyTuple_New(count);
+    for (Py_ssize_t n = 0; views != NULL && n < count; ++n) {
+        PyObject *output = PyTuple_GET_ITEM(self->outputs, n), *home = PyTuple_GET_ITEM(output, 0);
+        PyObject *shape = PyTuple_GET_ITEM(output, 2);
+        npy_intp sizes[NPY_MAXDIMS];
+        int rank = (int)PyTuple_GET_SIZE(shape);
+        for (int axis = 0; axis < rank; ++axis)
+            sizes[axis] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis));
+        PyObject *view = NULL, *block = PyErr_Occurred() ? NULL : take(self, home, PyTuple_GET_ITEM(output, 1));
+        if (block != NULL)
+            view = leased_view(block, home, rank, sizes, (PyArray_Descr *)PyTuple_GET_ITEM(output, 3));
+        Py_XDECREF(block);
+        if (view == NULL)
+            Py_CLEAR(views);
+        else
+            PyTuple_SET_ITEM(views, n, view);
+    }
+    return views;
+}
+
+/* Read the address of a block's buffer. */
+static void *
+handle_of(PyObject *block)
+{
+    PyObject *number = PyObject_GetAttr(block, handle_name);
     if (number == NULL)
         return NULL;
     void *handle = PyLong_AsVoidPtr(number);
     Py_DECREF(number);
     return handle;
-}
-
-/* Find a view's lease: its base, or its base's, …; a borrowed reference, since the view holds it. */
-static PyObject *
-lease_of(Enqueuer *self, PyObject *view)
-{
-    PyObject *base = view;
-    while (base != NULL && (PyObject *)Py_TYPE(base) != self->lease) {
-        if (PyArray_Check(base))
-            base = PyArray_BASE((PyArrayObject *)base);
-        else {
-            base = PyObject_GetAttr(base, base_name); /* of what NumPy puts between arrays */
-            Py_XDECREF(base);
-        }
-    }
-    if (base == NULL && !PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "an array is no view of a device's own memory");
-    return base;
 }
 
 /* Say where views from `slot` on are, and give the slot after them; -1 for an error. */
@@ -164,45 +232,20 @@ find_places(Enqueuer *self, PyObject *views, Py_ssize_t slot)
             PyErr_SetString(PyExc_TypeError, "views are not as many as in the plan, or no arrays");
             return -1;
         }
-        PyObject *lease = lease_of(self, view);
-        if (lease == NULL || (self->places[n].buffer = handle_of(lease)) == NULL)
+        char *start;
+        PyObject *block = leased_block(view, &start);
+        if (block == NULL || (self->places[n].buffer = handle_of(block)) == NULL)
             return -1;
-        self->places[n].offset =
-            PyArray_BYTES((PyArrayObject *)view) - PyArray_BYTES((PyArrayObject *)lease) + self->lows[n];
+        self->places[n].offset = PyArray_BYTES((PyArrayObject *)view) - start + self->lows[n];
     }
     return end;
 }
 
-PyDoc_STRVAR(enqueue_doc,
-"enqueue(inputs, outputs, blocks, with_event)\n--\n\n"
-"Enqueue all kernels on views and on blocks for temporaries. Gives the last one's event, 0 where none is wanted; None if\n"
-"OpenCL refused something.");
-
-static PyObject *
-enqueuer_enqueue(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
+/* Launch all kernels on what stands in `places`; OpenCL's error, or 0. */
+static int
+launch(Enqueuer *self, void **event)
 {
-    if (count != 4 || !PyTuple_Check(arguments[2])) {
-        PyErr_SetString(PyExc_TypeError, "enqueue: takes inputs, outputs, a tuple of blocks and whether to give an event");
-        return NULL;
-    }
-    Py_ssize_t filled = find_places(self, arguments[0], 0);
-    if (filled >= 0)
-        filled = find_places(self, arguments[1], filled);
-    if (filled < 0)
-        return NULL;
-    Py_ssize_t blocks = PyTuple_GET_SIZE(arguments[2]);
-    if (filled + blocks != self->arrays) {
-        PyErr_SetString(PyExc_TypeError, "views and blocks are not as many as in the plan");
-        return NULL;
-    }
-    for (Py_ssize_t n = 0; n < blocks; ++n) {
-        void *buffer = handle_of(PyTuple_GET_ITEM(arguments[2], n));
-        if (buffer == NULL)
-            return NULL;
-        self->places[filled + n] = (Place){buffer, 0};
-    }
-    int error = 0, with_event = arguments[3] == Py_True;
-    void *event = NULL;
+    int error = 0;
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t n = 0; n < self->bindings && error == 0; ++n) {
         Binding *b = &self->binding[n];
@@ -216,24 +259,85 @@ enqueuer_enqueue(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
     }
     for (Py_ssize_t n = 0; n < self->launches && error == 0; ++n) {
         Launch *l = &self->launch[n];
-        void **last = with_event && n == self->launches - 1 ? &event : NULL;
+        void **last = n == self->launches - 1 ? event : NULL;
         error = self->enqueue(self->queue, l->kernel, 1, NULL, &l->global_size, &l->local_size, 0, NULL, last);
     }
     Py_END_ALLOW_THREADS
     self->offsets_set = error == 0;
-    return error == 0 ? PyLong_FromVoidPtr(event) : Py_NewRef(Py_None);
+    return error;
+}
+
+/* Write down what was launched, by whom. */
+static int
+record(Enqueuer *self, void *event)
+{
+    PyObject *written = caller_of(self->what, self->package, &self->distance), *nothing = NULL;
+    int failed = written == NULL || PyList_Append(self->records, written) < 0;
+    Py_XDECREF(written);
+    if (event != NULL) {
+        nothing = PyObject_CallFunction(self->waiting, "K", (unsigned long long)(uintptr_t)event);
+        failed |= nothing == NULL;
+        Py_XDECREF(nothing);
+    }
+    return failed ? -1 : 0;
+}
+
+PyDoc_STRVAR(run_doc,
+"run(inputs, outputs)\n--\n\n"
+"Enqueue all kernels on views, and give the outputs: new views, where they are None. None if OpenCL refused something.");
+
+static PyObject *
+enqueuer_run(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "run: takes inputs and outputs");
+        return NULL;
+    }
+    PyObject *outputs = arguments[1] == Py_None ? new_outputs(self) : Py_NewRef(arguments[1]), *result = NULL;
+    Py_ssize_t filled = outputs == NULL ? -1 : find_places(self, arguments[0], 0);
+    if (filled >= 0)
+        filled = find_places(self, outputs, filled);
+    Py_ssize_t temporaries = PyTuple_GET_SIZE(self->temporaries), taken = 0;
+    if (filled >= 0 && filled + temporaries != self->arrays) {
+        PyErr_SetString(PyExc_TypeError, "views are not as many as in the plan");
+        filled = -1;
+    }
+    PyObject *blocks = filled < 0 ? NULL : PyTuple_New(temporaries);
+    for (; blocks != NULL && taken < temporaries; ++taken) {
+        PyObject *wanted = PyTuple_GET_ITEM(self->temporaries, taken);
+        PyObject *block = take(self, PyTuple_GET_ITEM(wanted, 0), PyTuple_GET_ITEM(wanted, 1));
+        if (block == NULL)
+            break;
+        PyTuple_SET_ITEM(blocks, taken, block);
+        self->places[filled + taken] = (Place){handle_of(block), 0};
+    }
+    if (blocks != NULL && taken == temporaries && !PyErr_Occurred()) {
+        void *event = NULL;
+        int wanted = PyList_GET_SIZE(self->records) >= self->each - 1;
+        if (launch(self, wanted ? &event : NULL) != 0)
+            result = Py_NewRef(Py_None);
+        else if (record(self, event) == 0)
+            result = Py_NewRef(outputs);
+    }
+    for (Py_ssize_t n = 0; n < taken; ++n) /* what uses them next is behind these kernels */
+        bring_home(PyTuple_GET_ITEM(PyTuple_GET_ITEM(self->temporaries, n), 0), PyTuple_GET_ITEM(blocks, n));
+    Py_XDECREF(blocks);
+    Py_XDECREF(outputs);
+    return result;
 }
 
 PyDoc_STRVAR(enqueuer_doc,
-"Enqueuer(functions, queue, lease, lows, launches, bindings)\n--\n\n"
+"Enqueuer(functions, queue, lows, launches, bindings, memory, notes)\n--\n\n"
 "Kernels ready to be launched on views of a device's own memory; one call at a time. All it is given must outlive it.\n\n"
-"functions: addresses of clSetKernelArg, clEnqueueNDRangeKernel. queue: the command queue's address. lease: the type of\n"
-"views' last base; like a block it has an attribute `handle`, its buffer's address. lows: of each view and block the\n"
-"bytes from its first element to the lowest. launches: (kernel's address, global size, local size) each. bindings:\n"
-"(launch, argument's index, view or block, whether it is its offset) each.");
+"functions: addresses of clSetKernelArg, clEnqueueNDRangeKernel. queue: the command queue's address. lows: of each view\n"
+"and temporary the bytes from its first element to the lowest. launches: (kernel's address, global size, local size)\n"
+"each. bindings: (launch, argument's index, view or temporary, whether it is its offset) each. memory: of each output\n"
+"(list of free blocks, their size, shape, dtype), of each temporary (list of free blocks, their size), and what makes a\n"
+"block of a size. notes: what is launched, the package's folder, a list for (what, the caller's code, its instruction),\n"
+"how many of them there are for an event, and what takes the event's address.");
 
 static PyMethodDef enqueuer_methods[] = {
-    {"enqueue", (PyCFunction)(void (*)(void))enqueuer_enqueue, METH_FASTCALL, enqueue_doc},
+    {"run", (PyCFunction)(void (*)(void))enqueuer_run, METH_FASTCALL, run_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -259,11 +363,11 @@ PyInit__enqueue(void)
 {
     import_array();
     handle_name = PyUnicode_InternFromString("handle");
-    base_name = PyUnicode_InternFromString("base");
     PyObject *made = PyModule_Create(&module);
-    PyObject *type = PyType_FromSpec(&enqueuer_spec);
-    if (handle_name == NULL || base_name == NULL || made == NULL || type == NULL
-        || PyModule_AddObjectRef(made, "Enqueuer", type) < 0 || PyModule_AddIntConstant(made, "INTERFACE", 1) < 0)
+    PyObject *type = PyType_FromSpec(&enqueuer_spec), *lease = (PyObject *)lease_type();
+    if (handle_name == NULL || made == NULL || type == NULL || lease == NULL
+        || PyModule_AddObjectRef(made, "Enqueuer", type) < 0 || PyModule_AddObjectRef(made, "Lease", lease) < 0
+        || PyModule_AddIntConstant(made, "INTERFACE", 2) < 0)
         Py_CLEAR(made);
     Py_XDECREF(type);
     return made;

@@ -1,5 +1,7 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
+
+import numpy as np
 
 INTERFACE: int
 
@@ -8,11 +10,18 @@ class Enqueuer:
         cls,
         functions: tuple[int, int],
         queue: int,
-        lease: type,
         lows: tuple[int, ...],
         launches: tuple[tuple[int, int, int], ...],
         bindings: tuple[tuple[int, int, int, bool], ...],
+        memory: tuple[
+            tuple[tuple[list[Any], int, tuple[int, ...], np.dtype[Any]], ...],
+            tuple[tuple[list[Any], int], ...],
+            Callable[[int], Any],
+        ],
+        notes: tuple[str, str, list[Any], int, Callable[[int], None]],
     ) -> Self: ...
-    def enqueue(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], blocks: tuple[Any, ...], with_event: bool
-    ) -> int | None: ...
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> Sequence[Any] | None: ...
+
+class Lease(np.ndarray[Any, Any]):
+    block: Any
+    home: Any

@@ -1,18 +1,18 @@
-"""What is compiled from `_native.c` and `_enqueue.c`; None where the package was installed without a C compiler."""
+"""What is compiled of the package; None where it was installed without a C compiler."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-__all__ = ["Enqueuer", "Launcher", "find", "find_views"]
+__all__ = ["Enqueuer", "Launcher", "Lease", "find", "find_views"]
 
-#: What libraries must give for INTERFACE: those of another version of `_native.c` and `_enqueue.c` are not used.
-_NATIVE, _ENQUEUE = 3, 1
+#: What libraries must give for INTERFACE: those of another version of these files are not used.
+_NATIVE, _ENQUEUE = 3, 2
 
 if TYPE_CHECKING:
-    from mdhnp._enqueue import Enqueuer
+    from mdhnp._enqueue import Enqueuer, Lease
     from mdhnp._native import Launcher, find, find_views
 else:
-    Enqueuer = Launcher = find = find_views = None
+    Enqueuer = Launcher = Lease = find = find_views = None
     with suppress(ImportError):
         from mdhnp import _native
 
@@ -22,4 +22,4 @@ else:
         from mdhnp import _enqueue
 
         if _enqueue.INTERFACE == _ENQUEUE:
-            Enqueuer = _enqueue.Enqueuer
+            Enqueuer, Lease = _enqueue.Enqueuer, _enqueue.Lease

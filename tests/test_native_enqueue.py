@@ -9,6 +9,8 @@ import pytest
 
 from mdhnp import native
 from mdhnp.calls.store import _find_views, key_of
+from mdhnp.runtime import lease as lease_module
+from mdhnp.runtime.lease import lease
 
 compiled = pytest.mark.skipif(native.Enqueuer is None, reason="the package was installed without a C compiler")
 
@@ -46,78 +48,154 @@ class Recorder:
         return said
 
 
-class Lease(np.ndarray):
-    """What a device's views are based on."""
+class Block:
+    """Memory that stands for a device's."""
 
-    handle: int
-
-
-def leased(handle: int) -> np.ndarray:
-    lease = Lease((1024,), np.uint8, bytearray(1024))
-    lease.handle = handle
-    return np.ndarray(100, np.float64, lease)
+    def __init__(self, handle: int, size: int = 1024) -> None:
+        self.handle, self.size, self.memory = handle, size, (ctypes.c_char * size)()
+        self.start = ctypes.addressof(self.memory)
 
 
-def enqueuer(opencl: Recorder, **changes: Any) -> Any:
-    """Give one for two kernels, of one input, one output and one block."""
-    given = {
-        "functions": opencl.addresses, "queue": 5, "lease": Lease, "lows": (-8, 0, 0),
-        "launches": ((11, 8, 2), (12, 6, 3)),
-        "bindings": ((0, 0, 0, False), (0, 1, 2, False), (0, 2, 0, True), (1, 0, 2, False), (1, 1, 1, False),
-                     (1, 2, 1, True)),
-    }  # fmt: skip
-    return native.Enqueuer(*(given | changes).values())
+def leased(block: Block, home: list[Any] | None = None) -> np.ndarray:
+    return np.ndarray(100, np.float64, lease(block.memory, block, home))
+
+
+class Plan:
+    """Give one for two kernels, of one input, one output and one temporary, and what it is made of."""
+
+    def __init__(self, opencl: Recorder, **changes: Any) -> None:
+        self.free: list[Any] = []
+        self.free_temporaries: list[Any] = []
+        self.made: list[int] = []
+        self.records: list[Any] = []
+        self.events: list[int] = []
+        given = {
+            "functions": opencl.addresses, "queue": 5, "lows": (-8, 0, 0),
+            "launches": ((11, 8, 2), (12, 6, 3)),
+            "bindings": ((0, 0, 0, False), (0, 1, 2, False), (0, 2, 0, True), (1, 0, 2, False), (1, 1, 1, False),
+                         (1, 2, 1, True)),
+            "memory": (((self.free, 64, (2, 3), np.dtype(np.float32)),), ((self.free_temporaries, 128),), self.block),
+            "notes": ("what", "/nowhere/", self.records, 3, self.put),
+        }  # fmt: skip
+        self.native = native.Enqueuer(*(given | changes).values())
+
+    def block(self, size: int) -> Block:
+        self.made.append(size)
+        return Block(200 + len(self.made), size)
+
+    def put(self, event: int) -> None:
+        self.events.append(event)
+        self.records.clear()
 
 
 @compiled
 def test_kernels_are_enqueued_on_buffers_and_offsets() -> None:
     opencl = Recorder()
-    a, out, block = leased(101), leased(102), SimpleNamespace(handle=103)
-    made = enqueuer(opencl)
+    plan, a, out = Plan(opencl), leased(Block(101)), leased(Block(102))
+    plan.free_temporaries.append(Block(103))
     sets = [("set", 11, 0, 8, 101), ("set", 11, 1, 8, 103), ("set", 11, 2, 8, 3 * 8 - 8)]
     more = [("set", 12, 0, 8, 103), ("set", 12, 1, 8, 102), ("set", 12, 2, 8, 5 * 8)]
     kernels = [("enqueue", 5, 11, 8, 2, False), ("enqueue", 5, 12, 6, 3, False)]
-    assert made.enqueue((a[3:],), [out[5:]], (block,), False) == 0
+    outputs = [out[5:]]
+    assert plan.native.run((a[3:],), outputs) is outputs
     assert opencl.heard() == sets + more + kernels
     # Of offsets only those that change are set again, of views of views, too; buffers are, since theirs may be gone.
-    assert made.enqueue([np.broadcast_to(a[3:], (2, 97))[0][:50]], (out[6:].reshape(2, 47).T,), (block,), True) == 77
+    assert plan.native.run([np.broadcast_to(a[3:], (2, 97))[0][:50]], (out[6:].reshape(2, 47).T,)) is not None
     wide = [("set", 12, 2, 8, 6 * 8)]
-    assert opencl.heard() == sets[:2] + more[:2] + wide + [kernels[0], (*kernels[1][:-1], True)]
+    assert opencl.heard() == sets[:2] + more[:2] + wide + kernels
     for fails, said in (
         (("enqueue", 11), sets[:2] + more[:2] + kernels[:1]),
         (("set", 12, 1), sets + more[:2]),
         (("enqueue", 12), sets + more[:2] + wide + kernels),
     ):
         opencl.fails = fails
-        assert made.enqueue((a[3:],), (out[6:],), (block,), False) is None
+        plan.records.clear()
+        assert plan.native.run((a[3:],), (out[6:],)) is None
         assert opencl.heard() == said
+        assert len(plan.free_temporaries) == 1
     opencl.fails = ()
-    assert made.enqueue((a[3:],), (out[5:],), (block,), False) == 0
+    plan.records.clear()
+    assert plan.native.run((a[3:],), (out[5:],)) is not None
     assert opencl.heard() == sets + more + kernels  # after a failure nobody knows what is set
+    assert plan.made == []
 
 
 @compiled
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ((), (), ()),
-        ((np.zeros(3),), (leased(1),), (SimpleNamespace(handle=3),)),  # no view of a device
-        ((leased(1),), (leased(2),), (3,)),
-        ((leased(1),), (leased(2),), ()),
-        ((leased(1),), (leased(2),), (SimpleNamespace(handle=3),) * 2),
-        ((leased(1), leased(1), leased(1), leased(1)), (leased(2),), ()),
-        (1, 2, 3),
-        ((1,), (leased(2),), (SimpleNamespace(handle=3),)),
-    ],
-)
-def test_what_is_no_view_is_refused(arguments: tuple[Any, ...]) -> None:
+def test_results_are_in_free_blocks_or_new_ones() -> None:
+    plan, a = Plan(Recorder()), leased(Block(101))
+    (first,) = plan.native.run((a,), None)
+    assert plan.made == [64, 128]
+    assert (first.shape, first.dtype, first.flags.c_contiguous, first.flags.writeable) == (
+        (2, 3),
+        np.float32,
+        True,
+        False,
+    )
+    part, block = first[1:, ::2].T, first.base.block
+    assert [b.size for b in plan.free_temporaries] == [128]
+    del first
+    assert plan.free == []
+    del part
+    assert plan.free == [block]
+    (second,) = plan.native.run((a,), None)
+    assert second.base.block is block
+    assert plan.free == []
+    assert plan.made == [64, 128]
+
+
+@compiled
+def test_callers_are_written_down_and_every_third_call_has_an_event() -> None:
     opencl = Recorder()
-    made = enqueuer(opencl)
-    with pytest.raises((TypeError, AttributeError)):
-        made.enqueue(*arguments, False)
-    with pytest.raises(TypeError):
-        made.enqueue(*arguments)
+    plan, a = Plan(opencl), leased(Block(101))
+
+    def call() -> Any:
+        return plan.native.run((a,), None)
+
+    for n in range(7):
+        call()
+        assert plan.events == [77] * ((n + 1) // 3)
+        assert len(plan.records) == (n + 1) % 3
+        assert [entry[-1] for entry in opencl.heard() if entry[0] == "enqueue"] == [False, n % 3 == 2]
+    what, code, instruction = plan.records[0]
+    assert (what, code) == ("what", call.__code__)
+    assert any(begin <= instruction < end for begin, end, _ in code.co_lines())
+    inside = Plan(opencl, notes=("what", __file__, plan.records, 9, plan.put))  # all of this file is the package
+    inside.native.run((a,), None)
+    assert plan.records[-1][1].co_filename != __file__
+
+
+@compiled
+def test_what_is_no_view_is_refused() -> None:
+    opencl = Recorder()
+    plan, a = Plan(opencl), leased(Block(101))
+    for arguments in (
+        ((), ()),
+        ((np.zeros(3),), (a,)),  # no view of a device
+        ((a,), (3,)),
+        ((a,), ()),
+        ((a, a), (a,)),
+        (1, None),
+        ((1,), None),
+        ((a,),),
+    ):
+        with pytest.raises((TypeError, AttributeError)):
+            plan.native.run(*arguments)
     assert opencl.heard() == []
+    assert plan.records == []
+
+
+@compiled
+def test_what_fails_amid_a_call_leaves_no_block_behind() -> None:
+    def none(size: int) -> Any:
+        raise MemoryError(size)
+
+    plan = Plan(Recorder())
+    a, block = leased(Block(101)), Block(300, 64)
+    plan.free.append(block)
+    memory = ((plan.free, 64, (2, 3), np.dtype(np.float32)),), ((plan.free_temporaries, 128),), none
+    with pytest.raises(MemoryError):
+        Plan(Recorder(), memory=memory).native.run((a,), None)
+    assert plan.free == [block]
 
 
 @compiled
@@ -125,17 +203,35 @@ def test_what_is_no_view_is_refused(arguments: tuple[Any, ...]) -> None:
     "changes",
     [
         {"functions": (0,)},
-        {"lease": 1},
         {"lows": (1.5, 0, 0)},
         {"launches": ((1, 2),)},
         {"bindings": ((2, 0, 0, False),)},
         {"bindings": ((0, 0, 3, True),)},
         {"bindings": ((0, 0, 0),)},
+        {"memory": ((1,), (), print)},
+        {"memory": ((), ((3, 4),), print)},
+        {"notes": ()},
     ],
 )
 def test_an_enqueuer_of_nonsense_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
-        enqueuer(Recorder(), **changes)
+        Plan(Recorder(), **changes)
+
+
+@pytest.mark.parametrize("kind", [lease_module._InPython, pytest.param(native.Lease, marks=compiled, id="compiled")])
+def test_a_lease_goes_home_once(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_module, "Lease", kind)
+    home: list[Any] = []
+    whole = lease(bytearray(8), "block", home)
+    parts = [whole[2:], whole.copy(), np.ndarray(2, np.int32, whole)[1:]]
+    assert [type(part) is kind for part in parts] == [True, True, False]
+    del whole, parts[:2]
+    assert home == []
+    del parts
+    assert home == ["block"]
+    lease(bytearray(8), "somebody else's", None)
+    with pytest.raises(AttributeError):
+        np.ndarray.__new__(kind, 3).block  # noqa: B018
 
 
 class Boxed:

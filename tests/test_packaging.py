@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 #: What the build itself finds or makes.
-_BUILT = {".py", ".pyc", ".c", ".so", ".pyd"}
+_BUILT = {".py", ".pyc", ".c", ".h", ".so", ".pyd"}
 
 
 def _shipped() -> set[Path]:

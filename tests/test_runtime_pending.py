@@ -6,7 +6,7 @@ import pytest
 from separate import separate
 
 import mdhnp
-from mdhnp.runtime import executable, pending, pinned, transfers
+from mdhnp.runtime import pending, pinned, transfers
 from mdhnp.runtime.devices import Device
 
 
@@ -15,30 +15,33 @@ def where(request: pytest.FixtureRequest, device: Device, monkeypatch: pytest.Mo
     """Give a device with memory of its own, whose kernels are enqueued in either way."""
     if request.param == "in Python":
         monkeypatch.setattr("mdhnp.runtime.launches.Enqueuer", None)
-        mdhnp.calls.store.forget()
+    monkeypatch.setattr(pending, "EACH", 2)
+    mdhnp.calls.store.forget()  # plans of other tests
     return separate(device)
 
 
 def test_results_are_right_however_many_calls_wait(where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "_MOST", 4)
-    monkeypatch.setattr(pending, "_EACH", 2)
     x = np.random.default_rng(0).integers(0, 3, (8, 8)).astype(np.int64)
     a, b, expected = mdhnp.asarray(x, device=where), mdhnp.asarray(np.eye(8, dtype=np.int64), device=where), np.eye(8)
     for _ in range(30):
         b = a @ b
-        assert len(pending._waiting[where]) <= 5
+        assert len(pending.waiting(where).few) <= 4
+        assert len(pending.waiting(where).last) <= 1
     for _ in range(30):
         expected = x.astype(np.uint64) @ expected.astype(np.uint64)
     np.testing.assert_array_equal(b.numpy(), expected.astype(np.int64))
     mdhnp.synchronize(where)
-    assert len(pending._waiting[where]) <= 1
+    assert not pending.waiting(where).few
+    assert not pending.waiting(where).last
 
 
 def test_a_failed_call_is_named_where_a_result_is_read(where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """An event fails as a kernel's does: on CPUs, no kernel fails and leaves the process alive."""
     a = mdhnp.asarray(np.ones((4, 4), np.float32), device=where)
     (a @ a).numpy()
-    note, failing = pending.note, []
+    put, failing = pending.Waiting.put, []
+    mdhnp.synchronize(where)
 
     class Failed:
         command_execution_status = -5
@@ -46,13 +49,13 @@ def test_a_failed_call_is_named_where_a_result_is_read(where: Device, monkeypatc
         def wait(self) -> None:
             raise cl.RuntimeError(cl._cl._ErrorRecord(msg="", code=-5, routine="clWaitForEvents"))
 
-    def noted(device: Device, event: object, what: str) -> None:
-        note(device, Failed() if failing else event, what)  # type: ignore[arg-type]
+    def noted(self: pending.Waiting, event: cl.Event) -> None:
+        put(self, Failed() if failing else event)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(executable.pending, "note", noted)
-    b = a @ a
+    monkeypatch.setattr(pending.Waiting, "put", noted)
     failing.append(True)
-    c = b @ a  # this one fails
+    b = a @ a
+    c = b @ a  # one of these fails
     failing.clear()
     b @ c
     with pytest.raises(mdhnp.LaunchError, match=r"kernel 'mdh_0'.*test_runtime_pending.py:\d+"):
@@ -60,7 +63,7 @@ def test_a_failed_call_is_named_where_a_result_is_read(where: Device, monkeypatc
     assert (b @ a).numpy().tolist() == np.full((4, 4), 16.0).tolist()  # what was told is not told again
 
     failing.append(True)
-    c = b @ a
+    c = b @ a @ a
     failing.clear()
     monkeypatch.setattr(
         cl, "enqueue_copy", lambda *_, **__: (_ for _ in ()).throw(cl.RuntimeError(cl._cl._ErrorRecord("", -5, "copy")))

@@ -36,7 +36,6 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> Blocks:
     """Give each test free blocks of its own."""
     own = Blocks(results._blocks._most)
     monkeypatch.setattr(results, "_blocks", own)
-    monkeypatch.setattr(results._Lease.__del__, "__defaults__", (own, *results._Lease.__del__.__defaults__[1:]))
     return own
 
 
@@ -131,13 +130,13 @@ def test_a_block_serves_sizes_near_its_own_only(blocks: Blocks) -> None:
 def test_free_memory_is_bounded_and_ages(monkeypatch: pytest.MonkeyPatch) -> None:
     few = Blocks(3 * PAGE)
     for block in [few.take(PAGE) for _ in range(5)]:
-        few.give_back(block)
+        few.append(block)
     assert len(few.free) == 3
     many = Blocks(100 * PAGE)
-    many.give_back(many.take(20 * PAGE))
+    many.append(many.take(20 * PAGE))
     for _ in range(results._AGE + 1):
         assert any(len(b) == 20 * PAGE for _, b in many.free)
-        many.give_back(many.take(2 * PAGE))
+        many.append(many.take(2 * PAGE))
     assert [len(b) for _, b in many.free] == [2 * PAGE]
 
 
@@ -149,18 +148,18 @@ def test_the_system_may_take_all_but_what_was_freed_last(monkeypatch: pytest.Mon
     first, second, third = taken = [own.take(4 * PAGE) for _ in range(3)]
     del advised[:]
     for block in taken:
-        own.give_back(block)
+        own.append(block)
     assert advised == [(first, mmap.MADV_FREE)]
     assert own.take(4 * PAGE) is third
-    own.give_back(third)
+    own.append(third)
     assert advised == [(first, mmap.MADV_FREE)]  # once is enough
     large = own.take(16 * PAGE)
     del advised[:]
-    own.give_back(large)
+    own.append(large)
     assert [block for block, _ in advised] == [second, third, large]
     assert own.take(4 * PAGE) is third
     assert own.take(4 * PAGE) is second
-    own.give_back(second)
+    own.append(second)
     assert [block for block, _ in advised] == [second, third, large]
 
 

@@ -3,7 +3,7 @@
 Takes a request, gives a plan. Each function asks one folder. It must not know whether kernels are what is best.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,6 @@ from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
-from mdhnp.runtime import pinned, resident
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
@@ -156,16 +155,16 @@ def _plan(request: Request, found: Sequence[Found], program: Program, why: str) 
         tuple(f.schedule for f in found),
         tuple(f.origin for f in found),
         program,
-        Executable(device, program, request.layouts, outputs, resident=request.mode.resident),
-        None if request.into else _maker(request),
+        Executable(
+            device,
+            program,
+            request.layouts,
+            outputs,
+            resident=request.mode.resident,
+            results=() if request.into else _outputs(h),
+        ),
+        request.into,
     )
-
-
-def _maker(request: Request) -> Callable[[], tuple[Any, ...]]:
-    outputs = _outputs(request.mdhom)
-    if not request.device.own_memory:
-        return maker(outputs)
-    return resident.maker(request.device, outputs) if request.mode.resident else pinned.maker(request.device, outputs)
 
 
 def staged(h: MdHom) -> tuple[Stage, ...]:

@@ -149,15 +149,15 @@ class Kernels(Leaf):
         The generated text and launches.
     executable : Executable
         The compiled program.
-    make : callable or None
-        Allocates the results; None where the last array given is where the only one goes.
+    into : bool
+        Whether the last array given is where the only result goes.
     """
 
     schedules: "tuple[Schedule, ...]"
     origins: "tuple[Origin, ...]"
     program: "Program"
     executable: "Executable" = field(repr=False, compare=False)
-    make: Callable[[], Results] | None = field(repr=False, compare=False)
+    into: bool
 
     @property
     def device(self) -> "Device":
@@ -168,12 +168,14 @@ class Kernels(Leaf):
         """Launch the kernels, and wait unless arrays are views of the device's own memory."""
         if observe.blocks:
             observe.note(self, arrays)
-        if self.make is None:
-            self.compute(arrays[:-1], arrays[-1:])
-            return ()
-        results = self.make()
-        self.compute(arrays, results)
-        return results
+        if not self.into:
+            return self.executable.new(arrays)
+        self.compute(arrays[:-1], arrays[-1:])
+        return ()
+
+    def make(self) -> Results:
+        """Allocate results."""
+        return self.executable.make()
 
     def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
         """Launch the kernels on arrays for the results."""
@@ -181,7 +183,7 @@ class Kernels(Leaf):
 
     def profile(self, arrays: Sequence[Array]) -> list[float]:
         """Give the seconds of each kernel, by the device's clock."""
-        if self.make is None:
+        if self.into:
             return self.executable.profile(arrays[:-1], arrays[-1:])
         return self.executable.profile(arrays, self.make())
 

@@ -25,9 +25,9 @@ from typing import Any, TypeVar
 import pyopencl as cl
 
 from mdhnp.codegen.program import Program
-from mdhnp.runtime import pending
+from mdhnp.runtime import pending, pinned, resident, results
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.launches import LaunchError, State, make_state
+from mdhnp.runtime.launches import LaunchError, Output, State, make_state
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import Bound
 from mdhnp.runtime.pool import Block, pool
@@ -36,6 +36,7 @@ from mdhnp.runtime.programs import build
 __all__ = ["LaunchError", "Executable"]
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 #: Seconds of a call that Ctrl-C may have to wait for. Leaving a call to a second thread costs about 0.0001.
 _LONG = 0.05
@@ -58,6 +59,8 @@ class Executable:
         they are resident.
     resident : bool, optional
         Whether these are views of the device's own memory: then a call does not wait.
+    results : sequence of (tuple of int, dtype), optional
+        Shapes and types of the new arrays that :meth:`new` gives.
     keep : bool, optional
         Whether the compiled program is kept on disk (see :func:`mdhnp.runtime.programs.build`).
 
@@ -93,6 +96,7 @@ class Executable:
         outputs: Sequence[Layout],
         *,
         resident: bool = False,
+        results: Sequence[Output] = (),
         keep: bool = True,
     ) -> None:
         self.device = device
@@ -100,6 +104,8 @@ class Executable:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.resident = resident
+        self.results = tuple(results)
+        self.make = _maker(device, self.results, resident)
         self._built = build(device, program.source, keep=keep)
         self._queue = device.queue
         self._pool = pool(device)
@@ -131,15 +137,28 @@ class Executable:
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
             self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
-            return
-        run = self._enqueue if self.resident else self._run
+        elif self.resident:
+            self._tried(self._enqueue, arrays_in, arrays_out)
+        else:
+            self._tried(self._run, arrays_in, arrays_out)
+
+    def new(self, arrays_in: Sequence[Any]) -> tuple[Any, ...]:
+        """Run all kernels as a call does, and give the results in new memory."""
+        if self.resident and self._quick:
+            found: tuple[Any, ...] = self._tried(self._enqueue, arrays_in, None)
+            return found
+        arrays_out = self.make()
+        self(arrays_in, arrays_out)
+        return arrays_out
+
+    def _tried(self, run: Callable[[Sequence[Any], V], T], arrays_in: Sequence[Any], arrays_out: V) -> T:
         try:
-            run(arrays_in, arrays_out)
+            return run(arrays_in, arrays_out)
         except MemoryError:
             if not self._pool.free():
                 raise
             self._pool.empty()  # the device has less room than its pool believed: what is free goes back
-            run(arrays_in, arrays_out)
+            return run(arrays_in, arrays_out)
 
     def _run(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         """Run all kernels on arrays of the host, and wait."""
@@ -190,26 +209,22 @@ class Executable:
         self._states.append(state)
         return fastest
 
-    def _enqueue(self, views_in: Sequence[Any], views_out: Sequence[Any]) -> None:
-        """Enqueue all kernels on views of the device's own memory."""
+    def _enqueue(self, views_in: Sequence[Any], views_out: Sequence[Any] | None) -> Any:
+        """Enqueue all kernels on views of the device's own memory, and give the outputs, new ones for None."""
         state = self._taken()
-        blocks: tuple[Block, ...] = ()
-        try:
-            event: cl.Event | None = None
-            done: int | None = None
-            if state.enqueuer is not None:
-                if self.program.temporaries:
-                    blocks = self._pool.take_all(self.program.temporaries)
-                done = state.enqueuer.enqueue(views_in, views_out, blocks, pending.wants_event(self.device))
-            if done:
-                event = cl.Event.from_int_ptr(done, retain=False)
-            elif done is None:  # what OpenCL refuses is tried again from here, where its error can be told
-                blocks += state.bind(self._queue, views_in, views_out).blocks
+        # What OpenCL refuses is tried again from here, where its error can be told.
+        found = None if state.enqueuer is None else state.enqueuer.run(views_in, views_out)
+        if found is None:
+            found = self.make() if views_out is None else views_out
+            bound = state.bind(self._queue, views_in, found)
+            try:
                 event = state.launch(self._queue)[-1]
-            pending.note(self.device, event, state.launches[-1].where)
-        finally:
-            self._pool.give_back(*blocks)
+            finally:
+                self._pool.give_back(*bound.blocks)
+            wanted = pending.wants_event(self.device)
+            pending.note(self.device, event if wanted else None, state.launches[-1].where)
         self._states.append(state)
+        return found
 
     def _taken(self) -> State:
         """Give a state that no other call uses."""
@@ -273,7 +288,16 @@ class Executable:
         return results.pop()
 
     def _new_state(self) -> State:
-        return make_state(self.device, self._built, self.program, self.inputs, self.outputs, resident=self.resident)
+        layouts = self.inputs, self.outputs
+        return make_state(
+            self.device, self._built, self.program, *layouts, resident=self.resident, results=self.results
+        )
+
+
+def _maker(device: Device, outputs: Sequence[Output], is_resident: bool) -> Callable[[], tuple[Any, ...]]:
+    """Give what makes results where kernels, or copies from the device, are fastest to write them."""
+    where = resident if is_resident else pinned
+    return where.maker(device, outputs) if device.own_memory else results.maker(outputs)
 
 
 def _executables_of(device: Device) -> list[Executable]:

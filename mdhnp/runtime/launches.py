@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +16,18 @@ import pyopencl as cl
 
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.native import Enqueuer, Launcher
+from mdhnp.runtime import pending
 from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import Bound, Memory, Resident, SystemMemory, memory_for
 from mdhnp.runtime.pending import FULL, LaunchError
-from mdhnp.runtime.resident import Lease
+from mdhnp.runtime.pool import pool
 
-__all__ = ["Launch", "LaunchError", "State", "make_state", "translating"]
+__all__ = ["Launch", "LaunchError", "Output", "State", "make_state", "translating"]
+
+#: Shape and type of a result.
+Output = tuple[tuple[int, ...], np.dtype[Any]]
 
 _enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 
@@ -117,6 +122,7 @@ def make_state(
     outputs: Sequence[Layout],
     *,
     resident: bool = False,
+    results: Sequence[Output] = (),
 ) -> State:
     """Make kernel objects.
 
@@ -132,6 +138,8 @@ def make_state(
         Of the arrays to come.
     resident : bool
         Whether these are views of the device's own memory.
+    results : sequence of (tuple of int, dtype)
+        Shapes and types of outputs that calls do not bring, if they are resident.
 
     Raises
     ------
@@ -152,7 +160,8 @@ def make_state(
         launches = tuple([_launch(device, built, kernel, program.sizes, first) for kernel in program.kernels])
     temporaries = memory.temporaries if isinstance(memory, SystemMemory) and program.temporaries else None
     launcher = _native_launcher(device, memory, launches, program)
-    return State(device, nbytes, launches, memory, launcher, temporaries, _enqueuer(device, memory, launches, program))
+    enqueuer = _enqueuer(device, memory, launches, program, results)
+    return State(device, nbytes, launches, memory, launcher, temporaries, enqueuer)
 
 
 def _launch(
@@ -191,12 +200,13 @@ def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch],
     return Launcher(functions, device.queue.int_ptr, lows, kernels, bindings)
 
 
-def _enqueuer(device: Device, memory: Memory, launches: Sequence[Launch], program: Program) -> "Enqueuer | None":
-    if Enqueuer is None or not isinstance(memory, Resident):
-        return None
+def _enqueuer(
+    device: Device, memory: Memory, launches: Sequence[Launch], program: Program, outputs: Sequence[Output]
+) -> "Enqueuer | None":
     functions = _addresses("SetKernelArg", "EnqueueNDRangeKernel")
-    if functions is None:
+    if Enqueuer is None or not isinstance(memory, Resident) or functions is None:
         return None
+    set_argument, enqueue = functions
     lows = (*memory.lows, *(0 for _ in program.temporaries))
     kernels = tuple((launch.kernel.int_ptr, *launch.global_size, *launch.local_size) for launch in launches)
     bindings = tuple(
@@ -205,8 +215,15 @@ def _enqueuer(device: Device, memory: Memory, launches: Sequence[Launch], progra
         for kind, pairs in ((False, launch.bindings), (True, launch.offsets))
         for binding in pairs
     )
-    set_argument, enqueue = functions
-    return Enqueuer((set_argument, enqueue), device.queue.int_ptr, Lease, lows, kernels, bindings)
+    source, waiting = pool(device), pending.waiting(device)
+    results = [(source.size_of(prod(shape) * dtype.itemsize), shape, dtype) for shape, dtype in outputs]
+    temporaries = [source.size_of(nbytes) for nbytes in program.temporaries]
+    return Enqueuer(
+        (set_argument, enqueue), device.queue.int_ptr, lows, kernels, bindings,
+        (tuple((source.home(size), size, shape, dtype) for size, shape, dtype in results),
+         tuple((source.home(size), size) for size in temporaries), source.new),
+        (launches[-1].where, pending.PACKAGE, waiting.last, pending.EACH, waiting.put_address),
+    )  # fmt: skip
 
 
 def _functions() -> tuple[int, int, int, int] | None:

@@ -8,7 +8,7 @@ these few. With the environment variable MDHNP_SYNCHRONOUS=1 every call is waite
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +18,15 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 
-__all__ = ["FULL", "LaunchError", "errors", "note", "settled", "synchronize", "wants_event"]
+__all__ = [
+    "EACH", "FULL", "PACKAGE", "LaunchError", "Waiting", "errors", "note", "settled", "synchronize", "waiting",
+    "wants_event",
+]  # fmt: skip
 
 #: Launches to an event, and events that may be waited for: with more, a call waits until half of them are done.
-_EACH, _MOST = 1 if os.environ.get("MDHNP_SYNCHRONOUS", "") not in ("", "0") else 8, 128
-_PACKAGE = str(Path(__file__).parents[1])
+EACH, _MOST = 1 if os.environ.get("MDHNP_SYNCHRONOUS", "") not in ("", "0") else 8, 128
+#: The beginning of the names of the package's files.
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 #: What OpenCL says where memory is full.
@@ -32,29 +36,19 @@ FULL = (
     cl.status_code.INVALID_BUFFER_SIZE,
 )
 
+#: What was launched, and the caller's code and instruction.
+Caller = tuple[str, Any, int]
+
 
 class LaunchError(RuntimeError):
     """A device refused a kernel, or could not complete it."""
 
 
-class _Record(NamedTuple):
-    """What was launched, and the caller's code and instruction."""
+class _Few(NamedTuple):
+    """Some launches in a row, and the event of the last one, if it has one."""
 
-    what: str
-    code: Any
-    instruction: int
-
-    def __str__(self) -> str:
-        line = next((n for a, b, n in self.code.co_lines() if a <= self.instruction < b), None)
-        return f"{self.what}, called at {self.code.co_filename}:{line}"
-
-
-@dataclass(eq=False)
-class _Few:
-    """Some launches in a row, and the event of the last one, when there is one."""
-
-    records: list[_Record] = field(default_factory=list)
-    event: Any = None
+    callers: Sequence[Caller]
+    event: Any
 
     def status(self) -> int:
         try:
@@ -63,72 +57,80 @@ class _Few:
             return -1
 
 
-_waiting: dict[Device, deque[_Few]] = {}
+@dataclass(frozen=True)
+class Waiting:
+    """What of a device was not yet waited for: launches with an event, and the last ones, which have none yet."""
+
+    device: Device
+    few: deque[_Few] = field(default_factory=deque)
+    last: list[Caller] = field(default_factory=list)
+
+    def put(self, event: cl.Event) -> None:
+        """Note that the last launch has an event; waits where too much would wait.
+
+        Raises
+        ------
+        LaunchError
+            Of a call that was waited for.
+        """
+        callers = self.last[:]
+        del self.last[: len(callers)]  # another thread may have put some more
+        self.few.append(_Few(callers, event))
+        if EACH == 1:
+            synchronize(self.device)
+        elif len(self.few) > _MOST:
+            with errors(self.device), suppress(IndexError):  # other threads wait, too
+                self.few[_MOST // 2].event.wait()
+            settled(self.device)
+
+    def put_address(self, event: int) -> None:
+        """Do the same with an event's address."""
+        self.put(cl.Event.from_int_ptr(event, retain=False))
+
+    def taken(self) -> list[_Few]:
+        """Give all, and forget them."""
+        found = [*self.few, _Few(self.last[:], None)]
+        self.few.clear()
+        self.last.clear()
+        return found
+
+
+_waiting: dict[Device, Waiting] = {}
+
+
+def waiting(device: Device) -> Waiting:
+    """Give what waits on a device, the same object at every call."""
+    found = _waiting.get(device)
+    return _waiting.setdefault(device, Waiting(device)) if found is None else found
 
 
 def wants_event(device: Device) -> bool:
     """Say whether the next launch is to have an event."""
-    waiting = _waiting.get(device)
-    return _EACH == 1 if not waiting else len(waiting[-1].records) >= _EACH - 1
+    return len(waiting(device).last) >= EACH - 1
 
 
 def note(device: Device, event: cl.Event | None, what: str) -> None:
-    """Keep what was just launched until it is done; waits where too much would wait.
-
-    Raises
-    ------
-    LaunchError
-        Of a call that was waited for.
-    """
-    frame = _caller()
-    if (waiting := _waiting.get(device)) is None:
-        waiting = _waiting.setdefault(device, deque())
-    try:
-        few = waiting[-1]
-    except IndexError:
-        few = _Few()
-        waiting.append(few)
-    few.records.append(_Record(what, frame.f_code, frame.f_lasti))
-    if event is None:
-        return
-    few.event = event
-    waiting.append(_Few())
-    if _EACH == 1:
-        synchronize(device)
-    elif len(waiting) > _MOST:
-        with errors(device), suppress(IndexError):  # other threads wait, too
-            waiting[_MOST // 2].event.wait()
-        settled(device)
+    """Keep what was just launched until it is done; errors as of :meth:`Waiting.put`."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    waiting(device).last.append((what, frame.f_code, frame.f_lasti))
+    if event is not None:
+        waiting(device).put(event)
 
 
-def _caller() -> Any:
-    """Give the frame outside of the package that made a call; most are as far away as the one before."""
-    global _distance  # noqa: PLW0603
-    try:
-        if not _inside(frame := sys._getframe(_distance)) and _inside(sys._getframe(_distance - 1)):
-            return frame
-    except ValueError:  # the stack is shorter
-        pass
-    frame, distance = sys._getframe(1), 1
-    while frame.f_back is not None and _inside(frame):
-        frame, distance = frame.f_back, distance + 1
-    _distance = distance
-    return frame
-
-
-_distance = 1
-
-
-def _inside(frame: Any) -> bool:
-    return bool(frame.f_code.co_filename.startswith(_PACKAGE))
+def _described(caller: Caller) -> str:
+    what, code, instruction = caller
+    line = next((n for a, b, n in code.co_lines() if a <= instruction < b), None)
+    return f"{what}, called at {code.co_filename}:{line}"
 
 
 def settled(device: Device) -> None:
     """Forget what is done."""
-    waiting = _waiting.get(device)
+    few = waiting(device).few
     with suppress(IndexError):  # other threads forget, too
-        while waiting and waiting[0].event is not None and waiting[0].status() == cl.command_execution_status.COMPLETE:
-            waiting.popleft()
+        while few and few[0].status() == cl.command_execution_status.COMPLETE:
+            few.popleft()
 
 
 @contextmanager
@@ -147,10 +149,10 @@ def errors(device: Device) -> Iterator[None]:
     except cl.Error as error:
         if error.code in FULL:
             raise MemoryError(f"{device.name} ({device.runtime}) has no room: {error}") from error
-        waiting = _waiting.pop(device, None) or ()
-        left = [few for few in waiting if few.status() != cl.command_execution_status.COMPLETE and few.records]
-        failed = next((few for few in left if few.status() < 0), left[-1] if left else _Few())
-        names = list(dict.fromkeys(map(str, failed.records)))
+        done = cl.command_execution_status.COMPLETE
+        left = [few for few in waiting(device).taken() if few.status() != done and few.callers]
+        failed = next((few for few in left if few.status() < 0), left[-1] if left else _Few((), None))
+        names = list(dict.fromkeys(map(_described, failed.callers)))
         if len(names) > 1:
             names = [f"one of these calls failed (MDHNP_SYNCHRONOUS=1 tells which): {'; '.join(names)}"]
         raise LaunchError(": ".join([*(names or [f"{device.name} ({device.runtime})"]), str(error)])) from error
@@ -164,19 +166,23 @@ def synchronize(device: Device) -> None:
     LaunchError
         If a call failed; names it.
     """
+    here = waiting(device)
+    before = len(here.last)
     with errors(device):
         device.queue.finish()
-        for few in tuple(_waiting.get(device, ())):
+        for few in tuple(here.few):
             if few.status() < 0:
                 few.event.wait()  # which raises
-    waiting = _waiting.get(device)
-    with suppress(IndexError):
-        while waiting and waiting[0].event is not None:
-            waiting.popleft()
+    settled(device)
+    del here.last[:before]
 
 
 def _after_fork_in_child() -> None:
-    _waiting.clear()
+    for each in _waiting.values():
+        _kept.append(each.taken())  # what frees events calls into a runtime that may be dead
+
+
+_kept: list[Any] = []
 
 
 if hasattr(os, "register_at_fork"):

@@ -18,6 +18,7 @@ import pyopencl as cl
 
 from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.lease import lease
 
 __all__ = ["held", "is_pinned", "maker"]
 
@@ -39,22 +40,7 @@ class _Block:
         mapped: Any = cl.enqueue_map_buffer(device.queue, self.buffer, both, 0, (size,), np.dtype(np.uint8))
         self.memory: Array = mapped[0]
         self.start = int(self.memory.__array_interface__["data"][0])
-        # Leases are over these: of arrays over an array over an ndarray NumPy keeps the last one alive, not the lease.
         self.bytes: Any = (ctypes.c_char * size).from_address(self.start)
-
-
-class _Lease(np.ndarray[Any, Any]):
-    """All bytes of a block, which is free again when no array holds this any more."""
-
-    __slots__ = ("block", "pool")
-
-    block: _Block
-    pool: "_Pool"
-
-    def __del__(self) -> None:
-        # Slices and copies of a lease have its type, but no block.
-        if (owner := getattr(self, "pool", None)) is not None:
-            owner.free.setdefault(self.block.memory.size, []).append(self.block)
 
 
 class _Pool:
@@ -68,18 +54,14 @@ class _Pool:
         self.all: list[_Block] = []
         self.most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _MOST)
 
-    def lease(self, size: int) -> _Lease | None:
+    def lease(self, size: int) -> Array | None:
         """Give memory of a size; None where that has not come often, or too much is pinned."""
+        home = self.free.setdefault(size, [])
         try:
-            block = self.free[size].pop()
-        except (KeyError, IndexError):
-            found = self._new(size)
-            if found is None:
-                return None
-            block = found
-        lease = np.ndarray.__new__(_Lease, (size,), np.uint8, block.bytes)
-        lease.block, lease.pool = block, self
-        return lease
+            block: _Block | None = home.pop()
+        except IndexError:
+            block = self._new(size)
+        return None if block is None else lease(block.bytes, block, home)
 
     def _new(self, size: int) -> _Block | None:
         with self._lock:
@@ -110,8 +92,8 @@ def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]
     source = _pools.setdefault(device, _Pool(device))
 
     def one(n: int) -> Array:
-        lease = source.lease(sizes[n]) if sizes[n] >= results.LARGE else None
-        return plain[n]()[0] if lease is None else np.ndarray(*outputs[n], lease)
+        found = source.lease(sizes[n]) if sizes[n] >= results.LARGE else None
+        return plain[n]()[0] if found is None else np.ndarray(*outputs[n], found)
 
     return lambda: tuple([one(n) for n in range(len(outputs))])
 

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
@@ -46,15 +47,18 @@ class Block:
     addresses : mmap.mmap
         As many addresses, without memory behind them: who reads there by mistake ends the process, and gets no wrong
         result.
+    start : int
+        The first of them.
     version : int
         Counts changes of what is in it, for those who keep a copy.
     """
 
-    __slots__ = ("addresses", "buffer", "handle", "size", "version")
+    __slots__ = ("addresses", "buffer", "handle", "size", "start", "version")
 
     def __init__(self, buffer: cl.Buffer, size: int) -> None:
         self.buffer, self.handle, self.size, self.version = buffer, buffer.int_ptr, size, 0
         self.addresses = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        self.start = int(np.ndarray(size, np.uint8, self.addresses).__array_interface__["data"][0])
 
 
 class MemoryInfo(NamedTuple):
@@ -120,12 +124,17 @@ class Pool:
         size = size_class(nbytes)
         return nbytes if size > self._device.caps.max_allocation else size
 
+    def home(self, size: int) -> list[Block]:
+        """Give the list of free blocks of a size, always the same."""
+        found = self._free.get(size)
+        return self._free.setdefault(size, []) if found is None else found
+
     def block(self, size: int) -> Block:
         """Give a block of a size; errors as of :meth:`take`."""
         try:
-            return self._free[size].pop()
-        except (KeyError, IndexError):
-            return self._new(size)
+            return self.home(size).pop()
+        except IndexError:
+            return self.new(size)
 
     def take_all(self, sizes: Sequence[int]) -> tuple[Block, ...]:
         """Give a block for each number of bytes; none stays taken where there is no room for all."""
@@ -141,10 +150,7 @@ class Pool:
     def give_back(self, *blocks: Block) -> None:
         """Keep blocks for the next arrays. Kernels may use them still; what uses them next is behind these."""
         for block in blocks:
-            try:
-                self._free[block.size].append(block)
-            except KeyError:
-                self._free.setdefault(block.size, []).append(block)
+            self.home(block.size).append(block)
 
     def free(self) -> int:
         """Give the bytes of all free blocks."""
@@ -175,7 +181,8 @@ class Pool:
         """Make the lock anew, which a thread of the parent may hold."""
         self._lock = threading.RLock()
 
-    def _new(self, size: int) -> Block:
+    def new(self, size: int) -> Block:
+        """Give a new block of a size; errors as of :meth:`take`."""
         if size > self._device.caps.max_allocation:
             raise MemoryError(
                 f"an array of {size} bytes is larger than {self._device.name} ({self._device.runtime}) can hold in one "

@@ -1,8 +1,8 @@
 """Arrays in the memory of a device that has its own: their views, their results, and copies of them.
 
 Takes a device and ndarrays; gives views. A *view* is an ndarray over addresses that nobody can read (`pool.Block`); its
-base is a *lease* of the block, held by all views of the same array. So NumPy slices and transposes them, and the block
-is free again when the last one dies, however they were made.
+base is a *lease* of the block (`lease.py`), held by all views of the same array. So NumPy slices and transposes them,
+and the block is free again when the last one dies, however they were made.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,37 +16,13 @@ import pyopencl as cl
 from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.pool import Block, Pool, pool
+from mdhnp.runtime.lease import Home, Lease, lease
+from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.transfers import receive, send
 
-__all__ = ["Lease", "Place", "changed", "download", "foreign", "maker", "place", "upload", "version"]
+__all__ = ["Place", "changed", "download", "foreign", "maker", "place", "upload", "version"]
 
 Array = npt.NDArray[Any]
-
-
-class Lease(np.ndarray[Any, Any]):
-    """All addresses of a block, which is the pool's again when no view holds this any more.
-
-    Attributes
-    ----------
-    block : Block
-        What is leased.
-    handle : int
-        Address of its buffer.
-    pool : Pool or None
-        Whose block it is; None of somebody else's buffer.
-    """
-
-    __slots__ = ("block", "handle", "pool")
-
-    block: Block
-    handle: int
-    pool: Pool | None
-
-    def __del__(self) -> None:
-        # Slices and copies of a lease have its type, but no block.
-        if (owner := getattr(self, "pool", None)) is not None:
-            owner.give_back(self.block)
 
 
 class Place(NamedTuple):
@@ -60,13 +36,12 @@ def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]
     """Give what makes views of new memory, as :func:`mdhnp.runtime.results.maker` does on the host."""
     source = pool(device)
     sizes = [(source.size_of(prod(shape) * dtype.itemsize), shape, dtype) for shape, dtype in outputs]
-    return lambda: tuple([np.ndarray(shape, dtype, _lease(source.block(n), source)) for n, shape, dtype in sizes])
+    return lambda: tuple([np.ndarray(s, t, _lease(source.block(n), source.home(n))) for n, s, t in sizes])
 
 
-def _lease(block: Block, source: Pool | None) -> Lease:
-    lease = np.ndarray.__new__(Lease, (block.size,), np.uint8, block.addresses)
-    lease.block, lease.handle, lease.pool = block, block.handle, source
-    return lease
+def _lease(block: Block, home: Home | None) -> Array:
+    found: Array = lease(block.addresses, block, home)
+    return found
 
 
 def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: Sequence[int] | None) -> Array:
@@ -74,7 +49,7 @@ def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, 
     return np.ndarray(shape, dtype, _lease(Block(buffer, buffer.size), None), offset, strides)
 
 
-def _lease_of(view: Any) -> Lease:
+def _lease_of(view: Any) -> Any:
     base = view.base
     while type(base) is not Lease:
         base = base.base
@@ -83,16 +58,17 @@ def _lease_of(view: Any) -> Lease:
 
 def place(view: Array) -> Place:
     """Say where a view's first element is."""
-    lease = _lease_of(view)
-    return Place(lease.block, view.__array_interface__["data"][0] - lease.__array_interface__["data"][0])
+    block = _lease_of(view).block
+    return Place(block, view.__array_interface__["data"][0] - block.start)
 
 
 def version(view: Array) -> int:
     """Give a number that is another one when the memory behind a view may have changed; somebody else's always may."""
-    lease = _lease_of(view)
-    if lease.pool is None:
-        lease.block.version += 1
-    return lease.block.version
+    found = _lease_of(view)
+    if found.home is None:
+        found.block.version += 1
+    version: int = found.block.version
+    return version
 
 
 def changed(view: Array) -> None:
@@ -114,13 +90,14 @@ def upload(device: Device, array: Array) -> Array:
         If there is no room.
     """
     layout = Layout.of(array) if array.size else None
-    if layout is None or not layout.contiguous or layout.low:
+    if layout is not None and (not layout.contiguous or layout.low):
         array = np.ascontiguousarray(array)
+        layout = Layout.of(array)
     block = pool(device).take(array.nbytes)
-    lease = _lease(block, pool(device))
-    if array.nbytes:
-        send(device, Layout.of(array).bytes_of(array), block.buffer, 0)
-    return np.ndarray(array.shape, array.dtype, lease, 0, array.strides)
+    found = np.ndarray(array.shape, array.dtype, _lease(block, pool(device).home(block.size)), 0, array.strides)
+    if layout is not None:
+        send(device, layout.bytes_of(array), block.buffer, 0)
+    return found
 
 
 def download(device: Device, view: Array) -> Array:

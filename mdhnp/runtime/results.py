@@ -3,22 +3,23 @@
 Takes shapes and dtypes, gives what makes arrays as ``numpy.empty`` does. It must not know devices. The system clears
 memory that it hands out, which takes longer than many a kernel needs to fill it; memory used again is there already.
 
-A large result is an array over a *lease* of a block, which holds the block. Every view of the result, and whatever else
-can reach its memory, holds the lease. So the lease dies last, and only then the block is free again.
+A large result is an array over a *lease* of a block (`lease.py`), held by every view of the result and by whatever else
+can reach its memory. So the lease dies last, and only then the block is free again.
 """
 
 import mmap
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from mdhnp.runtime.lease import lease
 
 __all__ = ["LARGE", "free", "maker"]
 
@@ -82,7 +83,7 @@ class Blocks:
             _advise(block, mmap.MADV_HUGEPAGE)
         return block
 
-    def give_back(self, block: mmap.mmap) -> None:
+    def append(self, block: mmap.mmap) -> None:
         """Keep a block for the next result, if there is room; called by the garbage collector, in any thread."""
         if self._lock.acquire(blocking=False):
             try:
@@ -133,17 +134,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blocks.after_fork_in_child)
 
 
-class _Lease(np.ndarray[Any, Any]):
-    """All bytes of a block; NumPy keeps it as the base of arrays over it, since its type is another than theirs."""
-
-    __slots__ = ()
-
-    # What it needs lies in its defaults: at the end of the process the module's names go before the last result.
-    def __del__(self, blocks: Blocks = _blocks, kind: Any = mmap.mmap, ending: Any = sys.is_finalizing) -> None:
-        if type(self.base) is kind and not ending():  # slices and copies of a result's base have its type, but no block
-            blocks.give_back(cast("mmap.mmap", self.base))
-
-
 def free() -> int:
     """Give the bytes of all free blocks."""
     return sum(len(block) for _, block in tuple(_blocks.free))
@@ -179,4 +169,4 @@ def _large(nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         block = _blocks.take(nbytes)
     except OSError:
         return np.empty(shape, dtype)  # or the error that NumPy raises
-    return np.ndarray(shape, dtype, _Lease((len(block),), np.uint8, block))
+    return np.ndarray(shape, dtype, lease(block, block, _blocks))

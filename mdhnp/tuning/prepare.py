@@ -87,7 +87,7 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
 def requested(seen: Sequence[tuple[Leaf, Sequence[npt.NDArray[Any]]]]) -> Iterator[Request]:
     """Give what kernels were asked for that ran on arrays, but for copies into memory that was there."""
     for plan, arrays in seen:
-        if isinstance(plan, Kernels) and plan.make is not None:
+        if isinstance(plan, Kernels) and not plan.into:
             with config(tuning="off", specialise="always"):
                 yield Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, config.mode)
 

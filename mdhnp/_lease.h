@@ -1,0 +1,28 @@
+/* What the files of mdhnp._enqueue share. */
+
+#ifndef MDHNP_LEASE_H
+#define MDHNP_LEASE_H
+
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL mdhnp_enqueue_numpy
+#include <Python.h>
+#include <numpy/arrayobject.h>
+
+/* Make the type of leases; a new reference. */
+PyTypeObject *lease_type(void);
+
+/* Give the block of a view's lease, and where the lease begins; a borrowed reference, since the view holds it. */
+PyObject *leased_block(PyObject *view, char **start);
+
+/* Give a view of a block in C order, which goes home when nobody sees it any more. */
+PyObject *leased_view(PyObject *block, PyObject *home, int rank, const npy_intp *shape, PyArray_Descr *type);
+
+/* Give (what, code, instruction) of the code outside of the package's folder that makes a call; `distance` is how many
+   frames away it was found the last time. */
+PyObject *caller_of(PyObject *what, PyObject *package, int *distance);
+
+/* Give a block home, and keep the error that there may be. */
+void bring_home(PyObject *home, PyObject *block);
+
+#endif
