@@ -16,6 +16,8 @@ from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
+from mdhnp.placement.overlap import overlapping
+from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
@@ -52,10 +54,12 @@ def own(request: Request, why: str) -> Kernels | InParts:
     h, device = request.mdhom, request.device
     if not device.caps.fp64 and (double := [t for t in h.dtypes if t.char in "dD"]):
         raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
-    largest = largest_array(device)
-    cuttable = largest is not None and not request.mode.resident and _is_too_large(request)
-    if cuttable and (parts := _parts(request, why, largest or 0)):
-        return InParts(parts, maker(_outputs(h)))
+    if not request.mode.resident and not request.into:
+        if device.own_memory and (found := overlapping(h, device)):
+            views = replace(request, mode=request.mode.of_views)
+            return InParts(_parts(views, found, why), pinned.maker(device, _outputs(h)), True)
+        if _is_too_large(request) and (found := cut(h, largest_array(device) or 0)):
+            return InParts(_parts(request, found, why), maker(_outputs(h)), False)
     return _best(request, why)  # where nothing can be cut, an error will say what is too large
 
 
@@ -125,10 +129,9 @@ def _best(request: Request, why: str) -> Kernels:
         return _plan(request, safe, _program(each, safe, device), why)
 
 
-def _parts(request: Request, why: str, largest: int) -> tuple[tuple[Kernels, Part], ...]:
-    """Cut a computation whose arrays are too large for the device, if it can be; parts of equal sizes share a plan."""
+def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Kernels, Part], ...]:
+    """Make kernels for parts; those of equal sizes share a plan."""
     found: dict[MdHom, Kernels] = {}
-    parts = cut(request.mdhom, largest)
     for part in parts:
         if part.mdhom not in found:
             sliced = tuple(

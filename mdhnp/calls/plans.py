@@ -190,21 +190,45 @@ class Kernels(Leaf):
 
 @dataclass(frozen=True)
 class InParts:
-    """Part by part, each on slices of the arrays, where one is larger than the device's largest buffer."""
+    """Part by part, each on slices of the arrays.
+
+    Attributes
+    ----------
+    parts : tuple of (Kernels, Part)
+        What computes each, and its slices.
+    make : callable
+        Allocates the results.
+    overlap : bool
+        Whether the plans take views of the device's own memory, for copies of some parts and kernels of others to go
+        on side by side. Otherwise an array is larger than the device's largest buffer.
+    """
 
     parts: tuple[tuple[Kernels, Part], ...]
     make: Callable[[], Results]
+    overlap: bool
 
     def run(self, arrays: Sequence[Array]) -> Results:
-        """Compute one part after the other."""
+        """Compute all parts."""
         results = self.make()
         self.compute(arrays, results)
         return results
 
     def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
         """Launch the kernels of each part on slices of arrays for the results."""
-        for plan, part in self.parts:
-            inputs = [a[where] for a, where in zip(arrays, part.inputs, strict=True)]
+        each = [
+            (
+                plan,
+                [a[where] for a, where in zip(arrays, part.inputs, strict=True)],
+                [r[where] for r, where in zip(results, part.outputs, strict=True)],
+            )
+            for plan, part in self.parts
+        ]
+        if self.overlap:
+            from mdhnp.runtime.overlap import Job, overlapped
+
+            overlapped(self.parts[0][0].device, [Job(plan.run, inputs, outputs) for plan, inputs, outputs in each])
+            return
+        for plan, inputs, outputs in each:
             if observe.blocks:
                 observe.note(plan, inputs)
-            plan.compute(inputs, [r[where] for r, where in zip(results, part.outputs, strict=True)])
+            plan.compute(inputs, outputs)

@@ -16,7 +16,7 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.least_work import Step, least_work
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
-from mdhnp.mdh.slices import Part, cut
+from mdhnp.mdh.slices import Part, cut, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
@@ -49,5 +49,6 @@ __all__ = [
     "pw",
     "renumber_finish",
     "stages",
+    "stretches",
     "trace",
 ]

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["Part", "cut", "part"]
+__all__ = ["Part", "cut", "part", "stretches"]
 
 
 class Part(NamedTuple):
@@ -55,6 +55,57 @@ def cut(h: MdHom, largest: int) -> tuple[Part, ...]:
                 parts = [part(h, dim, begin, min(begin + points, h.extents[dim])) for begin in begins]
                 return tuple(parts) if fits else _cut_again(parts, largest)
     return ()
+
+
+def stretches(h: MdHom, count: int) -> tuple[Part, ...]:
+    """Cut an MDH in about `count` parts, each of which reads and writes one stretch of each array or all of an input.
+
+    No input may have gaps between its elements.
+
+    Parameters
+    ----------
+    h : MdHom
+        Without extents of 0.
+    count : int
+        Two or more; as long as a dimension has as many points.
+
+    Returns
+    -------
+    tuple of Part
+        All but the last of equal size; none where no dimension can be cut so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import cc, md_hom, pw
+    >>> rows = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((9, 5)))
+    >>> [found.outputs[0][0] for found in stretches(rows, 2)]
+    [slice(0, 5, None), slice(5, 9, None)]
+    """
+    if not all(map(_dense, h.inputs)):
+        return ()
+    for dim in h.dims("cc"):
+        points = -(-h.extents[dim] // count)
+        try:
+            first = part(h, dim, 0, points)
+        except ValueError:
+            continue
+        shapes = [tuple(s.stop - s.start for s in where) for where in first.inputs]
+        moved = [n for n, v in enumerate(h.inputs) if shapes[n] != v.shape]
+        whole = all(
+            h.inputs[n].strides == row_major(h.inputs[n].shape) and _in_one_stretch(h.inputs[n], first.inputs[n])
+            for n in moved
+        )
+        if moved and whole and all(map(_in_one_stretch, h.outputs, first.outputs)):
+            begins = range(0, h.extents[dim], points)
+            return tuple(part(h, dim, begin, min(begin + points, h.extents[dim])) for begin in begins)
+    return ()
+
+
+def _dense(v: View) -> bool:
+    """Whether an array's elements lie one after the other, along whichever axes first."""
+    axes = sorted(range(len(v.shape)), key=lambda axis: -v.strides[axis])
+    return v.offset == 0 and tuple(v.strides[a] for a in axes) == row_major(tuple(v.shape[a] for a in axes))
 
 
 def _fits(h: MdHom, largest: int) -> bool:

@@ -139,6 +139,13 @@ def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRate
 def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -> tuple[float, float]:
     """Give the seconds that a call of kernels takes by estimate, and that the device takes for it at least."""
     copies = _copies(h.inputs, rates.sending) + _copies(h.outputs, rates.receiving)
+    computing, least = computing_times(h, caps, rates)
+    floor = costs.launch + copies + least
+    return max(costs.launch + _OURS + copies + computing, floor), floor
+
+
+def computing_times(h: MdHom, caps: DeviceCaps, rates: DeviceRates) -> tuple[float, float]:
+    """Give the seconds that kernels alone take by estimate, and at least."""
     moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
     least = (max(moved - _CACHED, 0) if caps.kind == "cpu" else moved) / rates.bandwidth
     model, computing = 0.0, 0.0
@@ -147,8 +154,7 @@ def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -
         model += _model(own, caps)
         dtype = "float64" if any(t.char == "d" for t in own.dtypes) else "float32"
         computing += own.points * _instructions(own) / rates.peak.get(dtype, rates.peak["float32"])
-    floor = costs.launch + copies + max(least, computing)
-    return max(costs.launch + _OURS + copies + max(model, moved / rates.bandwidth), floor), floor
+    return max(model, moved / rates.bandwidth), max(least, computing)
 
 
 @lru_cache(maxsize=1024)

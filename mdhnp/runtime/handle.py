@@ -108,6 +108,16 @@ class Device:
         return self._queue("profiling")
 
     @property
+    def sending_queue(self) -> cl.CommandQueue:
+        """In-order queue of copies to the device that go on beside kernels."""
+        return self._queue("sending")
+
+    @property
+    def receiving_queue(self) -> cl.CommandQueue:
+        """In-order queue of copies from the device that go on beside kernels."""
+        return self._queue("receiving")
+
+    @property
     def lost(self) -> bool:
         """Whether this process was forked, and the runtime does not survive that; see :meth:`check`."""
         return self.forked and self.runtime not in ("intel", "oclgrind")

@@ -20,7 +20,7 @@ from mdhnp.runtime.lease import Home, Lease, lease
 from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.transfers import receive, send
 
-__all__ = ["Place", "changed", "download", "foreign", "maker", "place", "upload", "version"]
+__all__ = ["Place", "changed", "download", "download_into", "foreign", "maker", "place", "upload", "version"]
 
 Array = npt.NDArray[Any]
 
@@ -76,8 +76,8 @@ def changed(view: Array) -> None:
     _lease_of(view).block.version += 1
 
 
-def upload(device: Device, array: Array) -> Array:
-    """Copy an ndarray to a device.
+def upload(device: Device, array: Array, queue: cl.CommandQueue | None = None) -> Array:
+    """Copy an ndarray to a device, in its own queue of calls or another one.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def upload(device: Device, array: Array) -> Array:
     block = pool(device).take(array.nbytes)
     found = np.ndarray(array.shape, array.dtype, _lease(block, pool(device).home(block.size)), 0, array.strides)
     if layout is not None:
-        send(device, layout.bytes_of(array), block.buffer, 0)
+        send(device, layout.bytes_of(array), block.buffer, 0, queue)
     return found
 
 
@@ -114,3 +114,10 @@ def download(device: Device, view: Array) -> Array:
     (memory,) = results.maker([((layout.nbytes,), np.dtype(np.uint8))])()
     receive(device, memory, block.buffer, offset + layout.low)
     return np.ndarray(view.shape, view.dtype, memory, -layout.low, view.strides)
+
+
+def download_into(device: Device, view: Array, array: Array, queue: cl.CommandQueue) -> None:
+    """Copy the elements of a view to an ndarray, both in C order; errors as of :func:`download`."""
+    if view.size:
+        block, offset = place(view)
+        receive(device, array, block.buffer, offset, queue)

@@ -125,21 +125,34 @@ class Ring:
             raise
 
 
-_rings: dict[Device, Ring] = {}
+_rings: dict[tuple[Device, str], Ring] = {}
 _making = threading.Lock()
 
 
-def _ring(device: Device) -> Ring:
-    if device not in _rings:
+@contextmanager
+def _ring(device: Device, way: str, memory: Bytes) -> Iterator[Ring | None]:
+    """Give the ring for a copy "up" to a device or "down" from it; None if the driver is as fast, or it is in use."""
+    key = device, way
+    if memory.size < _LARGE or _pinned(device, memory):
+        yield None
+        return
+    if key not in _rings:
         with _making:
-            if device not in _rings:
-                _rings[device] = Ring(device)
-    return _rings[device]
+            if key not in _rings:
+                _rings[key] = Ring(device)
+    ring = _rings[key]
+    if not ring.lock.acquire(blocking=False):
+        yield None
+        return
+    try:
+        yield ring
+    finally:
+        ring.lock.release()
 
 
 def pinned(device: Device) -> int:
     """Give the bytes of the host's memory that are pinned for copies from and to a device, and for its results."""
-    return (_BLOCK * _BLOCKS if device in _rings else 0) + held(device)
+    return _BLOCK * _BLOCKS * sum([(device, way) in _rings for way in ("up", "down")]) + held(device)
 
 
 def _pinned(device: Device, memory: Bytes) -> bool:
@@ -184,20 +197,14 @@ def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.
     LaunchError
         If that, or a call before, failed.
     """
-    plain = np.frombuffer(source, np.uint8)
-    with pending.errors(device), _noted(True, plain.size):
-        if plain.size >= _LARGE and not _pinned(device, plain) and (ring := _ring(device)).lock.acquire(blocking=False):
-            try:
-                ring.send(plain, buffer, offset, queue or device.queue)
-            finally:
-                ring.lock.release()
+    plain, queue = np.frombuffer(source, np.uint8), queue or device.queue
+    with pending.errors(device), _noted(True, plain.size), _ring(device, "up", plain) as ring:
+        if ring is not None:
+            ring.send(plain, buffer, offset, queue)
         elif plain.size >= _LARGE:
-            cl.enqueue_copy(queue or device.queue, buffer, plain, dst_offset=offset, is_blocking=True)
+            cl.enqueue_copy(queue, buffer, plain, dst_offset=offset, is_blocking=True)
         else:  # from a copy, so that nobody waits for what is before it in the queue
-            _keep(
-                device,
-                cl.enqueue_copy(queue or device.queue, buffer, plain.copy(), dst_offset=offset, is_blocking=False),
-            )
+            _keep(device, cl.enqueue_copy(queue, buffer, plain.copy(), dst_offset=offset, is_blocking=False))
 
 
 def _keep(device: Device, event: Any) -> None:
@@ -222,15 +229,12 @@ def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: 
     LaunchError
         If that, or a call before, failed.
     """
-    plain = target.reshape(-1).view(np.uint8)
-    with pending.errors(device), _noted(False, plain.size):
-        if plain.size >= _LARGE and not _pinned(device, plain) and (ring := _ring(device)).lock.acquire(blocking=False):
-            try:
-                ring.receive(plain, buffer, offset, queue or device.queue)
-            finally:
-                ring.lock.release()
+    plain, queue = target.reshape(-1).view(np.uint8), queue or device.queue
+    with pending.errors(device), _noted(False, plain.size), _ring(device, "down", plain) as ring:
+        if ring is not None:
+            ring.receive(plain, buffer, offset, queue)
         else:
-            cl.enqueue_copy(queue or device.queue, plain, buffer, src_offset=offset, is_blocking=True)
+            cl.enqueue_copy(queue, plain, buffer, src_offset=offset, is_blocking=True)
     pending.settled(device)
 
 

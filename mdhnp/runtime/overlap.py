@@ -1,0 +1,98 @@
+"""Kernels on parts of arrays of the host, while other parts are copied to a device with memory of its own, or from it.
+
+Takes the parts, and what enqueues kernels for each. It must not know what they compute. Copies to the device, kernels
+and copies from it have a queue each; markers keep a part's own order.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+import pyopencl as cl
+
+from mdhnp.runtime import pending, resident
+from mdhnp.runtime.handle import Device
+
+__all__ = ["Job", "overlapped"]
+
+Array = npt.NDArray[Any]
+
+
+class Job(NamedTuple):
+    """A part.
+
+    Attributes
+    ----------
+    enqueue : callable
+        From views of the inputs to views of the results.
+    inputs, outputs : sequence of ndarray
+        Of the host.
+    """
+
+    enqueue: Callable[[Sequence[Array]], Sequence[Array]]
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+
+
+def overlapped(device: Device, jobs: Sequence[Job]) -> None:
+    """Do all jobs, and return when their results are in the outputs.
+
+    Parameters
+    ----------
+    device : Device
+        With memory of its own, which has room for all inputs.
+    jobs : sequence of Job
+        What several of them read is copied once.
+
+    Raises
+    ------
+    LaunchError
+        If a copy or a kernel failed.
+    MemoryError
+        If there is no room.
+    """
+    views: dict[tuple[Any, ...], Array] = {}  # all held to the end: the queue of copies does not wait for kernels
+    up, calls, down = device.sending_queue, device.queue, device.receiving_queue
+    with pending.errors(device), ThreadPoolExecutor(1, thread_name_prefix="mdhnp-receive") as receiver:
+        copies: list[Future[None]] = []
+        try:
+            _after(up, calls)  # kernels of calls before may still use what are free blocks now
+            for job in jobs:
+                for a in job.inputs:
+                    key = _memory(a)
+                    if key not in views:
+                        views[key] = resident.upload(device, a, up)
+                _after(calls, up)
+                found = job.enqueue([views[_memory(a)] for a in job.inputs])
+                done = cl.enqueue_marker(calls)
+                calls.flush()
+                copies.append(receiver.submit(_receive, device, found, job.outputs, done))
+            for copy in copies:
+                copy.result()
+        except BaseException:
+            for copy in copies:
+                copy.cancel()
+            for queue in (up, calls, down):  # which use the arrays, and blocks about to be free
+                with suppress(cl.Error):  # the first error says more
+                    queue.finish()
+            raise
+
+
+def _memory(a: Array) -> tuple[Any, ...]:
+    return a.__array_interface__["data"][0], a.shape, a.strides
+
+
+def _after(queue: cl.CommandQueue, other: cl.CommandQueue) -> None:
+    """Have all that is enqueued from now on wait for what the other queue has got."""
+    marker = cl.enqueue_marker(other)
+    other.flush()
+    cl.enqueue_barrier(queue, wait_for=[marker])
+
+
+def _receive(device: Device, views: Sequence[Array], outputs: Sequence[Array], done: cl.Event) -> None:
+    down = device.receiving_queue
+    cl.enqueue_barrier(down, wait_for=[done])
+    for view, output in zip(views, outputs, strict=True):
+        resident.download_into(device, view, output, down)
