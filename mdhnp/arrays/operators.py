@@ -11,16 +11,25 @@ from mdhnp.arrays.opencl import is_array
 if TYPE_CHECKING:
     from mdhnp.arrays.array import Array
 
-__all__ = ["Operators", "ours"]
-
-#: What an operator takes beside Arrays and pyopencl's arrays.
-_NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
+__all__ = ["Operators", "check_cast", "ours"]
 
 
 def ours(name: str) -> Callable[..., Any]:
     """Give the package's function of a name; those are made of calls, which are made of Arrays."""
     function: Callable[..., Any] = getattr(sys.modules["mdhnp"], name)
     return function
+
+
+def check_cast(function: str, given: np.dtype[Any], wanted: np.dtype[Any], rule: Any = "same_kind") -> None:
+    """Check that elements of a type may be put into an array, by default as results of NumPy's ufuncs may.
+
+    Raises
+    ------
+    TypeError
+        If they may not.
+    """
+    if not np.can_cast(given, wanted, rule):
+        raise TypeError(f"{function}: {given} cannot be put into an array of {wanted} by the rule {rule!r}")
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
@@ -36,8 +45,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         if not _is_operand(other):
             return NotImplemented
         result = ours(name)(self, other)
-        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
-            raise TypeError(f"{name}: a result of {result.dtype} cannot be put into an array of {self.dtype}")
+        check_cast(name, result.dtype, self.dtype)
         if result.shape != self.shape:
             raise ValueError(f"{name}: a result of shape {result.shape} cannot be put into one of {self.shape}")
         self[...] = result
@@ -116,4 +124,5 @@ class Operators:
     __abs__, __invert__ = _unary("abs"), _unary("bitwise_invert")
 
 
-_OPERANDS = (Operators, *_NUMBERS)
+#: What an operator takes beside pyopencl's arrays.
+_OPERANDS = (Operators, np.ndarray, np.generic, int, float, complex)
