@@ -51,22 +51,27 @@ def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: bool = True, device: Any 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """Give the type that NumPy's promotion makes of arrays, types and Python's numbers."""
-    return np.result_type(*[x.dtype if isinstance(x, Array) else x for x in arrays_and_dtypes])
+    return np.result_type(*map(_type, arrays_and_dtypes))
 
 
 def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
     """Say whether an array or type can be converted by NumPy's promotion, without loss."""
-    return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to)
+    return np.can_cast(_type(from_), to)
 
 
 def finfo(type: Any, /) -> np.finfo[Any]:
     """Give what ``numpy.finfo`` says of a type or of an array's."""
-    return np.finfo(type.dtype if isinstance(type, Array) else type)
+    return np.finfo(_type(type))
 
 
 def iinfo(type: Any, /) -> np.iinfo[Any]:
     """Give what ``numpy.iinfo`` says of a type or of an array's."""
-    return np.iinfo(type.dtype if isinstance(type, Array) else type)
+    return np.iinfo(_type(type))
+
+
+def _type(x: Any) -> Any:
+    """Give an Array's type, and anything else as it is."""
+    return x.dtype if isinstance(x, Array) else x
 
 
 class __array_namespace_info__:
