@@ -20,6 +20,7 @@ from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.placement.axes import Seen, seen
 from mdhnp.placement.elements import ufuncs
+from mdhnp.placement.products import einsum
 
 __all__ = ["Found", "by_ufunc", "row_sums"]
 
@@ -36,7 +37,6 @@ _ROW, _LONG = 512, 1 << 14
 #: Points that are reduced in the time in which an einsum walks through one; times that it takes for one of a scan.
 _FAST, _SCAN = 3, 8
 
-_einsum: Compute = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
 _BOOL, _HALF, _INDEX, _SINGLE = (np.dtype(t) for t in (np.bool_, np.float16, np.int64, np.float32))
 
 
@@ -211,7 +211,7 @@ def row_sums(view: View, axes: tuple[int, ...]) -> Compute | None:
 
     def compute(a: Array) -> Any:
         a = a.reshape((*kept, row))
-        rows = _einsum("...a->...", a[..., :whole].reshape((*kept, -1, _ROW)))
-        return np.add.reduce(rows, (*others, outer)) + np.add.reduce(_einsum("...a->...", a[..., whole:]), others)
+        rows = einsum("...a->...", a[..., :whole].reshape((*kept, -1, _ROW)))
+        return np.add.reduce(rows, (*others, outer)) + np.add.reduce(einsum("...a->...", a[..., whole:]), others)
 
     return compute
