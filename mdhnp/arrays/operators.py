@@ -99,6 +99,17 @@ class Operators:
         """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
         return ours("std")(self, axis, correction=ddof, keepdims=keepdims)
 
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Any:
+        """Give the sums of all elements up to each one, along an axis or among all elements in C order."""
+        return ours("cumulative_sum")(self._flat_unless(axis), axis or 0, dtype=dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Any:
+        """Give the products of all elements up to each one, as :meth:`cumsum` gives sums."""
+        return ours("cumulative_prod")(self._flat_unless(axis), axis or 0, dtype=dtype)
+
+    def _flat_unless(self, axis: int | None) -> Any:
+        return ours("reshape")(self, (-1,)) if axis is None else self
+
     def __contains__(self, value: Any) -> bool:
         """Whether an element equals a value, or a part that of another array."""
         equal = self == value

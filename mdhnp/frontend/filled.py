@@ -1,6 +1,6 @@
 """New arrays whose elements follow from where they are: zeros, ranges, diagonals, triangles.
 
-On a device with memory of its own they are computed there; on others by NumPy, whose memory it is.
+On a device with memory of its own they are computed there, but for `linspace`; on others by NumPy, whose memory it is.
 """
 
 from collections.abc import Callable, Sequence

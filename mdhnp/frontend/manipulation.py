@@ -1,4 +1,4 @@
-"""Functions of the array API standard that give the same elements in other axes.
+"""Functions of the array API standard that give the same elements in other axes, or more often.
 
 Of an Array that is a view of its memory, or, where strides cannot say it, of a copy. What is no Array is left to NumPy.
 """
