@@ -149,10 +149,9 @@ def _others(spec: str, markdown: Path | None) -> None:
 def _arrays(spec: str, seconds: float, markdown: Path | None) -> None:
     from benchmarks import arrays
 
-    _show("beside", arrays.BESIDE.format(rounds=9), *arrays.beside(), markdown)
-    arrays.quiet()
-    _show("transfers", "Copies of NumPy arrays, medians of 15", ["copy", "speed"], arrays.transfers(spec), markdown)
-    _show("arrays", arrays.CAPTION.format(rounds=11, seconds=seconds), *arrays.table(spec, seconds=seconds), markdown)
+    _show("beside", arrays.BESIDE, *arrays.beside(), markdown)
+    _show("transfers", arrays.TRANSFERS, *arrays.transfers(spec), markdown)
+    _show("arrays", arrays.CAPTION.format(seconds=seconds), *arrays.table(spec, seconds), markdown)
 
 
 def _show(mark: str, caption: str, header: list[str], lines: list[list[str]], markdown: Path | None) -> None:

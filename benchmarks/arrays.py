@@ -18,19 +18,24 @@ from benchmarks.contractions import extents as extents_of
 from benchmarks.problem import Array, Call, random
 from benchmarks.report import seconds_text
 from benchmarks.stencils import gaussian
+from mdhnp.calls.plans import ByNumpy
 from mdhnp.tuning import background
 
-__all__ = ["BESIDE", "CAPTION", "beside", "quiet", "table", "transfers"]
+__all__ = ["BESIDE", "CAPTION", "TRANSFERS", "beside", "table", "transfers"]
+
+#: Rounds by turns, on arrays that are on a device and on NumPy's, of a small call's host part, and copies.
+_ROUNDS, _BESIDE_ROUNDS, _HOST_ROUNDS, _COPIES = 11, 9, 21, 15
 
 CAPTION = (
-    "Peer's time over ours, of a call on arrays that are on the device and a wait after it; medians of {rounds} rounds "
-    "by turns, five calls each, and in parentheses the spread of the middle half. Our kernels are those for the very "
-    "sizes, by default schedules, or found in {seconds:g} s (tuned)"
+    f"Peer's time over ours, of a call on arrays that are on the device and a wait after it; medians of {_ROUNDS} "
+    "rounds by turns, five calls each, and in parentheses the spread of the middle half. Our kernels are those for the "
+    "very sizes, by default schedules, or found in {seconds:g} s (tuned)"
 )
 BESIDE = (
     "NumPy's time over ours, of calls on NumPy arrays with default settings, prepared by `mdhnp.prepare`; medians of "
-    "{rounds} rounds by turns"
+    f"{_BESIDE_ROUNDS} rounds by turns"
 )
+TRANSFERS = f"Copies of NumPy arrays, medians of {_COPIES}"
 
 
 class _Case(NamedTuple):
@@ -92,8 +97,8 @@ def _cases() -> list[_Case]:
     ]
 
 
-def table(spec: str, rounds: int = 11, seconds: float = 8, say: Any = print) -> tuple[list[str], list[list[str]]]:
-    """Measure all on a device and give the table's header and lines."""
+def table(spec: str, seconds: float) -> tuple[list[str], list[list[str]]]:
+    """Measure all on a device, with searches of some seconds, and give the table's header and lines."""
     import cupy
     import torch
 
@@ -110,17 +115,19 @@ def table(spec: str, rounds: int = 11, seconds: float = 8, say: Any = print) -> 
         for tuned in (False, True) if case.tuned else (False,):
             if tuned:
                 mdhnp.tune(calls[0], budget=seconds)
-            lines.append([case.title + (", tuned" if tuned else ""), *_compared(calls, waits, rounds)])
-            say(" ".join(lines[-1]))
-    lines.append(["`a + b`, 1000, the host's part in a loop", *_host_seconds(cupy, torch, device)])
-    say(" ".join(lines[-1]))
+            lines.append([case.title + (", tuned" if tuned else ""), *_compared(calls, waits)])
+            print(*lines[-1])
+    x = random(1000)
+    arrays = (mdhnp.asarray(x, device=device), cupy.asarray(x), torch.from_numpy(x).cuda())
+    lines.append(["`a + b`, 1000, the host's part in a loop", *_host_seconds(arrays, waits)])
+    print(*lines[-1])
     return ["case", "ours", f"CuPy {cupy.__version__}", f"PyTorch {torch.__version__}"], lines
 
 
-def _compared(calls: Sequence[Call], waits: Sequence[Call], rounds: int) -> list[str]:
+def _compared(calls: Sequence[Call], waits: Sequence[Call]) -> list[str]:
     """Give our time, and the peers' over it."""
     with mdhnp.config(specialise="always", tuning="off"):
-        ours, *peers = _by_turns(list(zip(calls, waits, strict=True)), rounds)
+        ours, *peers = _by_turns(list(zip(calls, waits, strict=True)), _ROUNDS)
     return [seconds_text(median(ours)), *(_ratio(ours, peer) for peer in peers)]
 
 
@@ -147,14 +154,12 @@ def _ratio(ours: Sequence[float], peer: Sequence[float]) -> str:
     return f"{median(pairs):.2f} ({low:.2f}–{high:.2f})"
 
 
-def _host_seconds(cupy: Any, torch: Any, device: Any, calls: int = 500, rounds: int = 21) -> list[str]:
+def _host_seconds(arrays: Sequence[Any], waits: Sequence[Call]) -> list[str]:
     """Measure what a small call costs the host in a loop without waiting: calls a second are what it allows."""
-    x = random(1000)
-    arrays = (mdhnp.asarray(x, device=device), cupy.asarray(x), torch.from_numpy(x).cuda())
-    waits = (partial(mdhnp.synchronize, device), cupy.cuda.get_current_stream().synchronize, torch.cuda.synchronize)
-    samples: list[list[float]] = [[], [], []]
+    calls = 500
+    samples: list[list[float]] = [[] for _ in arrays]
     with mdhnp.config(specialise="always", tuning="off"):
-        for _ in range(rounds):
+        for _ in range(_HOST_ROUNDS):
             for a, wait, own in zip(arrays, waits, samples, strict=True):
                 begin = time.perf_counter()
                 for _ in range(calls):
@@ -164,32 +169,34 @@ def _host_seconds(cupy: Any, torch: Any, device: Any, calls: int = 500, rounds: 
     return [seconds_text(median(samples[0])), *(_ratio(samples[0], peer) for peer in samples[1:])]
 
 
-def beside(rounds: int = 9, warm: float = 1.0, say: Any = print) -> tuple[list[str], list[list[str]]]:
+def beside() -> tuple[list[str], list[list[str]]]:
     """Measure calls on NumPy arrays with default settings, where any device may compute them."""
     long, huge = random(1 << 24), random(1 << 26)
     wide, vector, small = random(4096, 4096), random(4096), random(256, 256)
     medium, large, batch = random(1024, 1024), random(8192, 8192), random(64, 256, 256)
-    cases: list[tuple[str, Callable[[], Any], Callable[[], Any]]] = [
-        ("matmul, 256³", lambda: mdhnp.matmul(small, small), lambda: np.matmul(small, small)),
-        ("matmul, 1024³", lambda: mdhnp.matmul(medium, medium), lambda: np.matmul(medium, medium)),
-        ("matmul, 4096³", lambda: mdhnp.matmul(wide, wide), lambda: np.matmul(wide, wide)),
-        ("matmul, 8192³", lambda: mdhnp.matmul(large, large), lambda: np.matmul(large, large)),
-        ("matmul, 64 of 256³", lambda: mdhnp.matmul(batch, batch), lambda: np.matmul(batch, batch)),
-        ("gemv, 4096²", lambda: mdhnp.matmul(wide, vector), lambda: np.matmul(wide, vector)),
-        ("dot, 2^24", lambda: mdhnp.dot(long, long), lambda: np.dot(long, long)),
-        ("dot, 2^26", lambda: mdhnp.dot(huge, huge), lambda: np.dot(huge, huge)),
-    ]
+    cases = (
+        ("matmul, 256³", "matmul", small, small),
+        ("matmul, 1024³", "matmul", medium, medium),
+        ("matmul, 4096³", "matmul", wide, wide),
+        ("matmul, 8192³", "matmul", large, large),
+        ("matmul, 64 of 256³", "matmul", batch, batch),
+        ("gemv, 4096²", "matmul", wide, vector),
+        ("dot, 2^24", "dot", long, long),
+        ("dot, 2^26", "dot", huge, huge),
+    )
     lines = []
-    for title, ours, numpys in cases:
+    for title, name, *operands in cases:
+        ours, numpys = (partial(getattr(library, name), *operands) for library in (mdhnp, np))
         mdhnp.prepare(ours)
-        end = time.perf_counter() + warm
+        end = time.perf_counter() + 1  # in which whoever computes it is settled
         while time.perf_counter() < end:
             ours()
-        samples = _by_turns([(ours, _rest), (numpys, _rest)], rounds, each=1)
+        samples = _by_turns([(ours, _rest), (numpys, _rest)], _BESIDE_ROUNDS, each=1)
         last = mdhnp.explain(ours).launches[-1]
-        who = "NumPy" if type(last).__name__ == "ByNumpy" else last.devices[0].name
+        who = "NumPy" if isinstance(last, ByNumpy) else last.devices[0].name
         lines.append([title, seconds_text(median(samples[0])), who, _ratio(samples[0], samples[1])])
-        say(" ".join(lines[-1]))
+        print(*lines[-1])
+    background.wait()  # so that nothing is built or searched during what is measured next
     return ["case", "ours", "computed by", "NumPy " + np.__version__], lines
 
 
@@ -197,17 +204,13 @@ def _rest() -> None:
     """Nothing to wait for: a call on NumPy's arrays is done when it returns."""
 
 
-def quiet() -> None:
-    """Wait until nothing is built or searched in the background."""
-    background.wait()
-
-
-def transfers(spec: str, mb: int = 256, rounds: int = 15) -> list[list[str]]:
+def transfers(spec: str) -> tuple[list[str], list[list[str]]]:
     """Measure copies of NumPy arrays to the device and back."""
+    mb = 256
     device, x = mdhnp.asarray(0, device=spec).device, random(mb << 18)
     up: list[float] = []
     down: list[float] = []
-    for _ in range(rounds):
+    for _ in range(_COPIES):
         begin = time.perf_counter()
         a = mdhnp.asarray(x, device=device)
         mdhnp.synchronize(device)
@@ -215,7 +218,7 @@ def transfers(spec: str, mb: int = 256, rounds: int = 15) -> list[list[str]]:
         a.numpy()
         up.append(middle - begin)
         down.append(time.perf_counter() - middle)
-    return [
+    return ["copy", "speed"], [
         [f"{mb} MB to the device", f"{x.nbytes / median(up) / 1e9:.1f} GB/s"],
         [f"{mb} MB back", f"{x.nbytes / median(down) / 1e9:.1f} GB/s"],
     ]

@@ -38,7 +38,7 @@ class Explanation:
     launches: tuple[Leaf, ...]
     seconds: float
     kernel_seconds: tuple[tuple[float, ...], ...]
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[Copy, ...]
 
     @property
     def source(self) -> str:

@@ -25,7 +25,8 @@ _NAMES = {
         concat repeat roll stack tile
     """,
     "manipulation": """
-        expand_dims flip matrix_transpose moveaxis permute_dims reshape squeeze swapaxes unstack
+        broadcast_arrays broadcast_shapes broadcast_to expand_dims flip matrix_transpose moveaxis permute_dims
+        reshape squeeze swapaxes unstack
     """,
     "moments": """
         mean std var
@@ -37,8 +38,7 @@ _NAMES = {
         cumulative_prod cumulative_sum diff
     """,
     "types": """
-        __array_namespace_info__ astype broadcast_arrays broadcast_shapes broadcast_to can_cast finfo iinfo
-        isdtype result_type
+        __array_namespace_info__ astype can_cast finfo iinfo isdtype result_type
     """,
 }
 

@@ -4,9 +4,12 @@ import ast
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from mdhnp import namespace
 
 PACKAGE = Path(__file__).parents[1] / "mdhnp"
 
@@ -75,6 +78,11 @@ def test_pure_folders_know_no_device(folder: str) -> None:
 
 def test_there_are_modules() -> None:
     assert len(MODULES) > 30
+
+
+@pytest.mark.parametrize("module", sorted({*namespace.MODULES.values()}))
+def test_the_namespace_has_what_its_modules_offer(module: str) -> None:
+    assert {name for name, of in namespace.MODULES.items() if of == module} == {*import_module(module).__all__}
 
 
 def test_importing_the_package_loads_no_opencl() -> None:

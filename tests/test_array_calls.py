@@ -1,16 +1,20 @@
 """All calls with Arrays: the values, shapes and types of those with ndarrays, as Arrays on the device."""
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
+from arrays import close
 from cases import DTYPES, EINSUM, MIXED, Array, assert_same, magnitude, operands, values
 from separate import separate
 
 import mdhnp
 from mdhnp.runtime.devices import Device
+
+check = partial(close, atol=1e-5)  # differences of products
 
 #: Ways in which an Array lies in its memory, from ndarrays: contiguous ones, and views of larger ones.
 VIEWS: tuple[Callable[[Array, Device], mdhnp.Array], ...] = (
@@ -29,22 +33,8 @@ def _wide(x: Array) -> Array:
     return wide
 
 
-@pytest.fixture(params=["shared", "separate"])
-def where(request: pytest.FixtureRequest, device: Device) -> Device:
-    """Give a device, and it again as if it had memory of its own."""
-    return device if request.param == "shared" else separate(device)
-
-
 def name(case: Any) -> str:
     return f"{case[0]} {' '.join('x'.join(map(str, s)) or '()' for s in case[1])}"
-
-
-def check(result: Any, expected: Any, where: Device, **tolerance: float) -> None:
-    assert type(result) is mdhnp.Array
-    assert result.device is where
-    expected = np.asarray(expected)
-    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_allclose(result.numpy(), expected, **(tolerance or {"rtol": 1e-5, "atol": 1e-5}))
 
 
 @pytest.mark.parametrize("number", range(0, len(EINSUM), 2), ids=lambda n: name(EINSUM[n]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import filled, same
+from arrays import close, filled, same
 from separate import separate
 
 import mdhnp
@@ -132,23 +132,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def equal(found: Any, expected: Any, where: Device) -> None:
-    if isinstance(expected, tuple | list):
-        assert type(found) is type(expected)
-        for each, one in zip(found, expected, strict=True):
-            equal(each, one, where)
-        return
-    expected = np.asarray(expected)
-    assert type(found) is mdhnp.Array
-    assert (found.device, found.shape, found.dtype) == (where, expected.shape, expected.dtype)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
-
-
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_numpys_on_the_device(device: Device, name: str) -> None:
     call, before = FUNCTIONS[name], mdhnp.fallback_counts()
     with mdhnp.device(device if list(FUNCTIONS).index(name) % 4 == 0 else separate(device)) as where:
-        equal(call(*map(mdhnp.asarray, (A, B, V, N))), call(A, B, V, N), where)
+        close(call(*map(mdhnp.asarray, (A, B, V, N))), call(A, B, V, N), where)
     assert mdhnp.fallback_counts() == before
 
 
@@ -169,7 +157,7 @@ MIXED: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("call", MIXED.values(), ids=MIXED)
 def test_ndarrays_beside_arrays_go_to_the_device(where: Device, call: Callable[..., Any]) -> None:
-    equal(call(mdhnp.asarray(A)), call(A), where)
+    close(call(mdhnp.asarray(A)), call(A), where)
 
 
 LOOKS: tuple[Callable[[Any], Any], ...] = (
@@ -232,8 +220,8 @@ def test_results_are_put_into_arrays(where: Device, name: str) -> None:
     view = out[:1]
     assert call(mdhnp.asarray(A), mdhnp.asarray(B), out) is out
     call(A, B, expected)
-    equal(out, expected, where)
-    equal(view, expected[:1], where)
+    close(out, expected, where)
+    close(view, expected[:1], where)
 
 
 def test_copyto(where: Device) -> None:
@@ -254,9 +242,9 @@ def test_copyto(where: Device) -> None:
         (lambda a: np.sum(a, out=np.zeros(())), "sum: out must be an Array.*not ndarray"),
         (lambda a: operator.iadd(A.copy(), a), "add: out must be an Array.*not ndarray"),
         (lambda a: np.copyto(A.copy(), a), "copyto: dst must be an Array"),
-        (lambda a: np.copyto(mdhnp.asarray(N), a), "copyto: float32 cannot be put into int32"),
-        (lambda a: np.add(a, 1, out=mdhnp.asarray(N)), "add: a result of float32 cannot be put into .* int32"),
-        (lambda a: np.sum(a, axis=0, out=mdhnp.asarray(N)), "sum: a result of float32 cannot"),
+        (lambda a: np.copyto(mdhnp.asarray(N), a), "copyto: float32 cannot be put into .* int32"),
+        (lambda a: np.add(a, 1, out=mdhnp.asarray(N)), "add: float32 cannot be put into .* int32"),
+        (lambda a: np.sum(a, axis=0, out=mdhnp.asarray(N)), "sum: float32 cannot be put"),
     ],
 )
 def test_out_of_another_kind_is_a_type_error(where: Device, call: Callable[[Any], Any], words: str) -> None:
@@ -323,7 +311,7 @@ def test_numpy_computes_on_copies_where_the_settings_say_so(where: Device, name:
     expected = call(A)
     if name == "histogram":
         expected = tuple(expected)
-    equal(found, expected, where)
+    close(found, expected, where)
     assert mdhnp.fallback_counts()[name] == before + 1
 
 
@@ -346,14 +334,14 @@ def test_numpy_puts_results_into_arrays(where: Device) -> None:
     a, out = mdhnp.asarray(A), mdhnp.asarray(np.zeros(6, np.float32))
     with mdhnp.config(fallback="numpy"):
         assert np.median(a, axis=0, out=out) is out
-        equal(out, np.median(A, axis=0), where)
+        close(out, np.median(A, axis=0), where)
         masked = mdhnp.asarray(np.full((4, 6), 9, np.float32))
         assert np.add(a, 1, out=masked, where=A > 2) is masked
-        equal(masked, np.add(A, 1, out=np.full((4, 6), 9, np.float32), where=A > 2), where)
+        close(masked, np.add(A, 1, out=np.full((4, 6), 9, np.float32), where=A > 2), where)
         two = mdhnp.empty(6, dtype="f4"), mdhnp.empty(6, dtype="f4")
         found = np.divmod(V * 9, mdhnp.asarray(V), out=two)
         assert all(x is y for x, y in zip(found, two, strict=True))
-        equal(found, np.divmod(V * 9, V), where)
+        close(found, np.divmod(V * 9, V), where)
 
 
 def test_calls_that_kernels_cannot_compute_are_numpys_on_copies(where: Device) -> None:
@@ -368,7 +356,7 @@ def test_calls_that_kernels_cannot_compute_are_numpys_on_copies(where: Device) -
         np.testing.assert_allclose(found, A @ long)
         out = mdhnp.asarray(np.zeros(4))
         assert np.matmul(mdhnp.asarray(A), long, out=out, casting="same_kind") is out
-        equal(out, (A @ long).astype(float), where)
+        close(out, (A @ long).astype(float), where)
     assert mdhnp.fallback_counts()["matmul"] == before + 2
 
 
@@ -391,6 +379,6 @@ def test_other_libraries_may_say_what_happens() -> None:
 
 def test_calls_are_the_same_while_numpy_is_patched(where: Device) -> None:
     with mdhnp.patch():
-        equal(np.einsum("ij,jk", mdhnp.asarray(A), B), A @ B, where)
-        equal(np.matmul(mdhnp.asarray(A), B), A @ B, where)
-    equal(np.matmul(mdhnp.asarray(A), B), A @ B, where)
+        close(np.einsum("ij,jk", mdhnp.asarray(A), B), A @ B, where)
+        close(np.matmul(mdhnp.asarray(A), B), A @ B, where)
+    close(np.matmul(mdhnp.asarray(A), B), A @ B, where)

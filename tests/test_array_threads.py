@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from separate import separate
 from test_threads import resident
 
 import mdhnp
@@ -63,11 +62,9 @@ def run(where: Device, expected: list[Any], seconds: float) -> None:
     assert min(done) > 0
 
 
-@pytest.mark.parametrize("place", ["shared", "separate"])
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(60.0, marks=pytest.mark.slow)])
-def test_threads_share_a_device(device: Device, place: str, seconds: float) -> None:
-    where = device if place == "shared" else separate(device)
-    a, v = mdhnp.asarray(X, device=where), mdhnp.asarray(V, device=where)
+def test_threads_share_a_device(where: Device, seconds: float) -> None:
+    a, v = mdhnp.asarray(X), mdhnp.asarray(V)
     expected = [np.array(call(a, v).numpy()) for call in CALLS]
     del a, v
     run(where, expected, 0.5)

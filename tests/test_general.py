@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from kernels import BOTH, DOT, FIRST, GEMM, GEMV, HALF_GEMM, LARGEST, RANGE
 from random_functions import Drawn
+from running import execute, expected, lowered
 from schedules import CAPS, for_any_sizes
 from strategies import Array, Case, case
-from test_generator import execute, expected, lowered
 from tiers import First, Kept, decide, own_helper
 
 import mdhnp

@@ -14,8 +14,8 @@ import pytest
 from guards import assert_same_bits
 from oracle import evaluate, largest_sum
 from random_functions import Seeded
+from running import execute, lowered
 from strategies import Case, TooLarge, case
-from test_generator import execute, lowered
 
 from mdhnp.codegen import Program, generate, generate_general, resized
 from mdhnp.mdh import MdHom

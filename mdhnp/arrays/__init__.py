@@ -1,4 +1,4 @@
-"""Arrays that live on a device: `Array`, and how calls take and give them."""
+"""Arrays that live on a device: `Array`, what it computes and copies, and other libraries' memory and protocols."""
 
 from mdhnp.arrays.array import Array
 

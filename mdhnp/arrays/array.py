@@ -165,14 +165,6 @@ class Array(Operators, Arguments):
         """Give a copy of the elements along one axis."""
         return ours("reshape")(self, (-1,), copy=True)
 
-    def cumsum(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> "Array":
-        """Give the sums of all elements up to each one, along an axis or among all elements in C order."""
-        return ours("cumulative_sum")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
-
-    def cumprod(self, axis: int | None = None, dtype: npt.DTypeLike | None = None) -> "Array":
-        """Give the products of all elements up to each one, as :meth:`cumsum` gives sums."""
-        return ours("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
-
     # Copies.
 
     def numpy(self) -> npt.NDArray[Any]:

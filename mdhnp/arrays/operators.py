@@ -11,16 +11,25 @@ from mdhnp.arrays.opencl import is_array
 if TYPE_CHECKING:
     from mdhnp.arrays.array import Array
 
-__all__ = ["Operators", "ours"]
-
-#: What an operator takes beside Arrays and pyopencl's arrays.
-_NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
+__all__ = ["Operators", "check_cast", "ours"]
 
 
 def ours(name: str) -> Callable[..., Any]:
     """Give the package's function of a name; those are made of calls, which are made of Arrays."""
     function: Callable[..., Any] = getattr(sys.modules["mdhnp"], name)
     return function
+
+
+def check_cast(function: str, given: np.dtype[Any], wanted: np.dtype[Any], rule: Any = "same_kind") -> None:
+    """Check that elements of a type may be put into an array, by default as results of NumPy's ufuncs may.
+
+    Raises
+    ------
+    TypeError
+        If they may not.
+    """
+    if not np.can_cast(given, wanted, rule):
+        raise TypeError(f"{function}: {given} cannot be put into an array of {wanted} by the rule {rule!r}")
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
@@ -36,8 +45,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
         if not _is_operand(other):
             return NotImplemented
         result = ours(name)(self, other)
-        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
-            raise TypeError(f"{name}: a result of {result.dtype} cannot be put into an array of {self.dtype}")
+        check_cast(name, result.dtype, self.dtype)
         if result.shape != self.shape:
             raise ValueError(f"{name}: a result of shape {result.shape} cannot be put into one of {self.shape}")
         self[...] = result
@@ -91,6 +99,17 @@ class Operators:
         """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
         return ours("std")(self, axis, correction=ddof, keepdims=keepdims)
 
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Any:
+        """Give the sums of all elements up to each one, along an axis or among all elements in C order."""
+        return ours("cumulative_sum")(self._flat_unless(axis), axis or 0, dtype=dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Any:
+        """Give the products of all elements up to each one, as :meth:`cumsum` gives sums."""
+        return ours("cumulative_prod")(self._flat_unless(axis), axis or 0, dtype=dtype)
+
+    def _flat_unless(self, axis: int | None) -> Any:
+        return ours("reshape")(self, (-1,)) if axis is None else self
+
     def __contains__(self, value: Any) -> bool:
         """Whether an element equals a value, or a part that of another array."""
         equal = self == value
@@ -116,4 +135,5 @@ class Operators:
     __abs__, __invert__ = _unary("abs"), _unary("bitwise_invert")
 
 
-_OPERANDS = (Operators, *_NUMBERS)
+#: What an operator takes beside pyopencl's arrays.
+_OPERANDS = (Operators, np.ndarray, np.generic, int, float, complex)

@@ -16,6 +16,7 @@ import numpy as np
 
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.nested import each
+from mdhnp.arrays.operators import check_cast
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import deliver, fallback, foreign, left_to_numpy
 from mdhnp.settings import config
@@ -144,10 +145,8 @@ class _Asked(NamedTuple):
         """Put a result into `out`, by the casting rule of NumPy's functions."""
         if out is None:
             return result
-        name = self.meaning.name
-        if not np.can_cast(result.dtype, out.dtype, "same_kind"):
-            raise TypeError(f"{name}: a result of {result.dtype} cannot be put into an array of {out.dtype}")
-        return deliver(name, result, out)
+        check_cast(self.meaning.name, result.dtype, out.dtype)
+        return deliver(self.meaning.name, result, out)
 
     def _on_copies(self, reason: str) -> Any:
         """Let NumPy compute on copies, if the settings allow that."""
@@ -284,11 +283,7 @@ _VIEWS = {
 }  # fmt: skip
 
 
-# Functions of NumPy's that are a line of ours.
-
-
-def _concatenate(arrays: Any, /, axis: Any = 0) -> Any:
-    return _package().concat(arrays, axis=axis)
+# Functions of NumPy's that are a line of ours, or a method.
 
 
 def _vstack(tup: Any) -> Any:
@@ -300,33 +295,16 @@ def _hstack(tup: Any) -> Any:
     return _package().concat(arrays, axis=min(arrays[0].ndim - 1, 1))
 
 
-def _ravel(a: Array) -> Any:
-    return a.ravel()
-
-
-def _cumsum(a: Array, axis: Any = None, dtype: Any = None) -> Any:
-    return a.cumsum(axis, dtype)
-
-
-def _cumprod(a: Array, axis: Any = None, dtype: Any = None) -> Any:
-    return a.cumprod(axis, dtype)
-
-
-def _copy(a: Array) -> Array:
-    return a.copy()
-
-
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
     if type(dst) is not Array:
         raise TypeError(f"copyto: dst must be an Array, since src is, not {type(dst).__name__}; copy src by .numpy()")
-    if not np.can_cast(np.result_type(src), dst.dtype, casting):
-        raise TypeError(f"copyto: {np.result_type(src)} cannot be put into {dst.dtype} by the rule {casting!r}")
+    check_cast("copyto", np.result_type(src), dst.dtype, casting)
     dst[...] = src
 
 
 _ADAPTED: Mapping[Function, Function] = {
-    np.concatenate: _concatenate, np.vstack: _vstack, np.hstack: _hstack, np.ravel: _ravel, np.cumsum: _cumsum,
-    np.cumprod: _cumprod, np.copy: _copy, np.copyto: _copyto,
+    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: Array.ravel, np.copy: Array.copy,
+    np.cumsum: Array.cumsum, np.cumprod: Array.cumprod,
 }  # fmt: skip
 
 

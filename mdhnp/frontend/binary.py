@@ -5,145 +5,59 @@ What they mean of complex numbers is written down in `mdh/parts.py`.
 
 from typing import Any
 
-import numpy as np
-
 from mdhnp.arrays import Array
 from mdhnp.calls import call
-from mdhnp.frontend.maps import Elementwise, binary
+from mdhnp.frontend.maps import Elementwise, binary, functions
 
-__all__ = [
-    "add", "arctan2", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "copysign", "divide", "equal", "floor_divide", "fmax", "fmin", "fmod", "greater",
-    "greater_equal", "hypot", "left_shift", "less", "less_equal", "logaddexp", "logical_and", "logical_or",
-    "logical_xor", "maximum", "minimum", "mod", "multiply", "nextafter", "not_equal", "pow", "power", "remainder",
-    "right_shift", "subtract", "true_divide",
-]  # fmt: skip
+#: By name, which is NumPy's: kinds of types that it takes, what it does, elements and a number, what it gives of them.
+_FUNCTIONS = {
+    "add": ("biufc", "Add.", "[1.0, 2.0]", "3", "[4., 5.]"),
+    "atan2": ("biuf", "Give points' angles, in radians: `x1` are the heights, `x2` how far they are to the right.",
+              "[1.0, -1.0]", "1", "[ 0.78539816, -0.78539816]"),
+    "bitwise_and": ("biu", "Give the bits that both have.", "[6, 3]", "5", "[4, 1]"),
+    "bitwise_left_shift": ("biu", "Shift bits to the left, to the higher ones.", "[1, 3]", "2", "[ 4, 12]"),
+    "bitwise_or": ("biu", "Give the bits that either has.", "[6, 3]", "5", "[7, 7]"),
+    "bitwise_right_shift": ("biu", "Shift bits to the right, to the lower ones.", "[4, 12]", "2", "[1, 3]"),
+    "bitwise_xor": ("biu", "Give the bits that one has and the other has not.", "[6, 3]", "5", "[3, 6]"),
+    "copysign": ("biuf", "Give the sizes of the first with the signs of the second.",
+                 "[1.0, -2.0]", "-0.0", "[-1., -2.]"),
+    "divide": ("biufc", "Divide; whole numbers become floats.", "[1.0, 3.0]", "2", "[0.5, 1.5]"),
+    "equal": ("biufc", "Say which elements are equal.", "[1, 2]", "2", "[False,  True]"),
+    "floor_divide": ("biuf", "Divide and round down.", "[7, -7]", "2", "[ 3, -4]"),
+    "fmax": ("biuf", "Give the larger of two numbers; of a number and NaN the number.", "[1.0, 3.0]", "2", "[2., 3.]"),
+    "fmin": ("biuf", "Give the smaller of two numbers; of a number and NaN the number.", "[1.0, 3.0]", "2", "[1., 2.]"),
+    "fmod": ("biuf", "Give what division leaves over, of the first one's sign.", "[7.0, -7.0]", "4", "[ 3., -3.]"),
+    "greater": ("biuf", "Say which elements are greater.", "[1, 3]", "2", "[False,  True]"),
+    "greater_equal": ("biuf", "Say which elements are not less.", "[1, 2]", "2", "[False,  True]"),
+    "hypot": ("biuf", "Give the lengths of hypotenuses.", "[3.0, 5.0]", "4", "[5.        , 6.40312424]"),
+    "less": ("biuf", "Say which elements are less.", "[1, 3]", "2", "[ True, False]"),
+    "less_equal": ("biuf", "Say which elements are not greater.", "[1, 3]", "1", "[ True, False]"),
+    "logaddexp": ("biuf", "Give the logarithms of the sums of exponentials.",
+                  "[0.0, 1.0]", "1", "[1.31326169, 1.69314718]"),
+    "logical_and": ("biufc", "Say where both are true, or not zero.", "[0, 3]", "2", "[False,  True]"),
+    "logical_or": ("biufc", "Say where one is true, or not zero.", "[0, 3]", "0", "[False,  True]"),
+    "logical_xor": ("biufc", "Say where just one is true, or not zero.", "[0, 3]", "2", "[ True, False]"),
+    "maximum": ("biuf", "Give the larger of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[2., 3.]"),
+    "minimum": ("biuf", "Give the smaller of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[1., 2.]"),
+    "multiply": ("biufc", "Multiply.", "[1.5, 2.0]", "2", "[3., 4.]"),
+    "nextafter": ("biuf", "Give the next floats in the direction of the second.", "[1.0, 2.0]", "0", "[1., 2.]"),
+    "not_equal": ("biufc", "Say which elements differ.", "[1, 2]", "2", "[ True, False]"),
+    "remainder": ("biuf", "Give what division leaves over, of the second one's sign.", "[7, -7]", "4", "[3, 1]"),
+    "subtract": ("biufc", "Subtract; not both booleans.", "[1.0, 2.0]", "3", "[-2., -1.]"),
+}  # fmt: skip
+#: NumPy's other names.
+_ALSO = {
+    "arctan2": "atan2", "left_shift": "bitwise_left_shift", "mod": "remainder", "right_shift": "bitwise_right_shift",
+    "true_divide": "divide",
+}  # fmt: skip
 
-add = binary("add", np.add, "biufc", "Add.", "[1.0, 2.0]", "3", "[4., 5.]")
-atan2 = binary(
-    "atan2",
-    np.arctan2,
-    "biuf",
-    "Give the angles of points, in radians: `x1` are the heights, `x2` how far they are to the right.",
-    "[1.0, -1.0]",
-    "1",
-    "[ 0.78539816, -0.78539816]",
-)
-bitwise_and = binary("bitwise_and", np.bitwise_and, "biu", "Give the bits that both have.", "[6, 3]", "5", "[4, 1]")
-bitwise_left_shift = binary(
-    "bitwise_left_shift", np.left_shift, "biu", "Shift bits to the left, to the higher ones.", "[1, 3]", "2", "[ 4, 12]"
-)
-bitwise_or = binary("bitwise_or", np.bitwise_or, "biu", "Give the bits that either has.", "[6, 3]", "5", "[7, 7]")
-bitwise_right_shift = binary(
-    "bitwise_right_shift",
-    np.right_shift,
-    "biu",
-    "Shift bits to the right, to the lower ones.",
-    "[4, 12]",
-    "2",
-    "[1, 3]",
-)
-bitwise_xor = binary(
-    "bitwise_xor", np.bitwise_xor, "biu", "Give the bits that one has and the other has not.", "[6, 3]", "5", "[3, 6]"
-)
-copysign = binary(
-    "copysign",
-    np.copysign,
-    "biuf",
-    "Give the sizes of the first with the signs of the second.",
-    "[1.0, -2.0]",
-    "-0.0",
-    "[-1., -2.]",
-)
-divide = binary("divide", np.divide, "biufc", "Divide; whole numbers become floats.", "[1.0, 3.0]", "2", "[0.5, 1.5]")
-equal = binary("equal", np.equal, "biufc", "Say which elements are equal.", "[1, 2]", "2", "[False,  True]")
-floor_divide = binary("floor_divide", np.floor_divide, "biuf", "Divide and round down.", "[7, -7]", "2", "[ 3, -4]")
-fmax = binary(
-    "fmax",
-    np.fmax,
-    "biuf",
-    "Give the larger of two numbers; of a number and NaN the number.",
-    "[1.0, 3.0]",
-    "2",
-    "[2., 3.]",
-)
-fmin = binary(
-    "fmin",
-    np.fmin,
-    "biuf",
-    "Give the smaller of two numbers; of a number and NaN the number.",
-    "[1.0, 3.0]",
-    "2",
-    "[1., 2.]",
-)
-fmod = binary(
-    "fmod",
-    np.fmod,
-    "biuf",
-    "Give what division leaves over, of the first one's sign.",
-    "[7.0, -7.0]",
-    "4",
-    "[ 3., -3.]",
-)
-greater = binary("greater", np.greater, "biuf", "Say which elements are greater.", "[1, 3]", "2", "[False,  True]")
-greater_equal = binary(
-    "greater_equal", np.greater_equal, "biuf", "Say which elements are not less.", "[1, 2]", "2", "[False,  True]"
-)
-hypot = binary(
-    "hypot", np.hypot, "biuf", "Give the lengths of hypotenuses.", "[3.0, 5.0]", "4", "[5.        , 6.40312424]"
-)
-less = binary("less", np.less, "biuf", "Say which elements are less.", "[1, 3]", "2", "[ True, False]")
-less_equal = binary(
-    "less_equal", np.less_equal, "biuf", "Say which elements are not greater.", "[1, 3]", "1", "[ True, False]"
-)
-logaddexp = binary(
-    "logaddexp",
-    np.logaddexp,
-    "biuf",
-    "Give the logarithms of the sums of exponentials.",
-    "[0.0, 1.0]",
-    "1",
-    "[1.31326169, 1.69314718]",
-)
-logical_and = binary(
-    "logical_and", np.logical_and, "biufc", "Say where both are true, or not zero.", "[0, 3]", "2", "[False,  True]"
-)
-logical_or = binary(
-    "logical_or", np.logical_or, "biufc", "Say where one is true, or not zero.", "[0, 3]", "0", "[False,  True]"
-)
-logical_xor = binary(
-    "logical_xor", np.logical_xor, "biufc", "Say where just one is true, or not zero.", "[0, 3]", "2", "[ True, False]"
-)
-maximum = binary(
-    "maximum", np.maximum, "biuf", "Give the larger of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[2., 3.]"
-)
-minimum = binary(
-    "minimum", np.minimum, "biuf", "Give the smaller of two numbers; NaN if one is.", "[1.0, 3.0]", "2", "[1., 2.]"
-)
-multiply = binary("multiply", np.multiply, "biufc", "Multiply.", "[1.5, 2.0]", "2", "[3., 4.]")
-nextafter = binary(
-    "nextafter",
-    np.nextafter,
-    "biuf",
-    "Give the next floats in the direction of the second.",
-    "[1.0, 2.0]",
-    "0",
-    "[1., 2.]",
-)
-not_equal = binary("not_equal", np.not_equal, "biufc", "Say which elements differ.", "[1, 2]", "2", "[ True, False]")
-remainder = binary(
-    "remainder",
-    np.remainder,
-    "biuf",
-    "Give what division leaves over, of the second one's sign.",
-    "[7, -7]",
-    "4",
-    "[3, 1]",
-)
-subtract = binary("subtract", np.subtract, "biufc", "Subtract; not both booleans.", "[1.0, 2.0]", "3", "[-2., -1.]")
+__all__ = ["pow", "power"]
+__all__.extend(_FUNCTIONS | _ALSO)
 
-_power = Elementwise("pow", np.power, "biufc")
-_square = Elementwise("square", np.square, "iufc")
+globals().update(functions(binary, _FUNCTIONS, _ALSO))
+
+_power = Elementwise("pow", "biufc")
+_square = Elementwise("square", "iufc")
 
 
 def pow(x1: Any, x2: Any, /) -> Array:
@@ -180,10 +94,7 @@ def pow(x1: Any, x2: Any, /) -> Array:
             return squared
         if type(x2) is int and x2 < 0 and x1.dtype.kind in "bi":
             raise ValueError("pow: integers to negative powers are no integers; convert x1 to floats")
-    result: Array = _power(x1, x2)
-    return result
+    return _power(x1, x2)
 
 
-#: NumPy's other names.
-arctan2, left_shift, mod, power = atan2, bitwise_left_shift, remainder, pow
-right_shift, true_divide = bitwise_right_shift, divide
+power = pow

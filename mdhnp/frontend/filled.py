@@ -1,10 +1,10 @@
 """New arrays whose elements follow from where they are: zeros, ranges, diagonals, triangles.
 
-On a device with memory of its own they are computed there; on others by NumPy, whose memory it is.
+On a device with memory of its own they are computed there, but for `linspace`; on others by NumPy, whose memory it is.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil
 from operator import index as whole
 from typing import Any
@@ -14,15 +14,10 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
-from mdhnp.calls import Described, Routine, call
+from mdhnp.calls import Routine, call
 from mdhnp.frontend.creation import asarray, assign, checked_shape, checked_type, device_for, empty
-from mdhnp.mdh import MdHom, index
-from mdhnp.mdh.combine import CC
-from mdhnp.mdh.function import Function
-from mdhnp.mdh.mdhom import contiguous
-from mdhnp.mdh.pattern import array_view
-from mdhnp.mdh.trace import trace
-from mdhnp.mdh.views import Affine
+from mdhnp.frontend.pointwise import pointwise
+from mdhnp.mdh import Function, MdHom, index, trace
 
 __all__ = [
     "arange", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "tril", "triu",
@@ -158,7 +153,7 @@ def arange(
     # As in NumPy the first two numbers are converted, and numbers of 16 bits then computed with 32.
     computed = np.dtype(np.float32) if wanted.char == "e" else wanted
     begin, second = [np.asarray(wanted.type(n)).astype(computed) for n in (first, first + step)]
-    return _made((count,), wanted, where, _ramp, (begin, second, np.subtract(second, begin)))
+    return _made(_ARANGE, (count,), wanted, where, (begin, second, np.subtract(second, begin)))
 
 
 def _ramp(first: Any, second: Any, step: Any) -> Any:
@@ -231,7 +226,7 @@ def eye(
     where, wanted = device_for(device), checked_type("eye", dtype)
     if not where.own_memory:
         return make(np.eye(shape[0], shape[1], whole(k), dtype=wanted), where)
-    return _made(shape, wanted, where, _diagonal, (wanted.type(1), np.int64(whole(k))))
+    return _made(_EYE, shape, wanted, where, (wanted.type(1), np.int64(whole(k))))
 
 
 def _diagonal(one: Any, k: Any) -> Any:
@@ -247,20 +242,20 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     ValueError
         If there are fewer than two axes.
     """
-    return _triangle("tril", x, k)
+    return _triangle(_TRIL, x, k)
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
     """Give the matrices of a stack with zeros below a diagonal; `k` as of :func:`mdhnp.eye`, errors as of `tril`."""
-    return _triangle("triu", x, k)
+    return _triangle(_TRIU, x, k)
 
 
-def _triangle(function: str, x: Array, k: int) -> Array:
+def _triangle(routine: Routine, x: Array, k: int) -> Array:
     if x.ndim < 2:
-        raise ValueError(f"{function}: x has {x.ndim} axes, a matrix has two or more")
+        raise ValueError(f"{routine.name}: x has {x.ndim} axes, a matrix has two or more")
     if not x.device.own_memory:
-        return make(getattr(np, function)(x._view, whole(k)), x.device)
-    result: Array = call((_TRIANGLES[function],), (x, np.array(whole(k), np.int64)))
+        return make(getattr(np, routine.name)(x._view, whole(k)), x.device)
+    result: Array = call((routine,), (x, np.array(whole(k), np.int64)))
     return result
 
 
@@ -286,22 +281,17 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, arrays, strict=True)])
 
 
-def _made(
-    shape: tuple[int, ...], dtype: np.dtype[Any], device: Any, function: Callable[..., Any], numbers: Sequence[Any]
-) -> Array:
+def _made(routine: Routine, shape: tuple[int, ...], dtype: np.dtype[Any], device: Any, numbers: Sequence[Any]) -> Array:
     """Compute an array from numbers and each element's place."""
     given = [make(transfer.constant(np.asarray(n), device), device) for n in numbers]
-    result: Array = call((_PLACED, function, shape, dtype), tuple(given))
+    result: Array = call((routine, shape, dtype), tuple(given))
     return result
 
 
 def _describe_placed(
-    arrays: Sequence[npt.NDArray[Any]], function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> Described:
-    scalar = _traced(function, tuple([a.dtype for a in arrays]), dtype)
-    inputs = tuple([array_view(name, a, ((),)) for name, a in zip("ABCD", arrays, strict=False)])
-    output = contiguous("O", dtype, shape, tuple(range(len(shape))))
-    return Described(MdHom(shape, (CC,) * len(shape), scalar, inputs, (output,)))
+    function: Callable[..., Any], arrays: Sequence[npt.NDArray[Any]], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> MdHom:
+    return pointwise(_traced(function, tuple([a.dtype for a in arrays]), dtype), arrays, shape)
 
 
 @lru_cache(maxsize=256)
@@ -309,7 +299,7 @@ def _traced(function: Callable[..., Any], parameters: tuple[Any, ...], dtype: np
     return trace(function, parameters, [dtype])
 
 
-def _describe_triangle(arrays: Sequence[npt.NDArray[Any]], *, upper: bool) -> Described:
+def _describe_triangle(upper: bool, arrays: Sequence[npt.NDArray[Any]]) -> MdHom:
     x, k = arrays
     rank = x.ndim
 
@@ -317,14 +307,10 @@ def _describe_triangle(arrays: Sequence[npt.NDArray[Any]], *, upper: bool) -> De
         above = index(rank - 1) - index(rank - 2)
         return np.where(above >= k if upper else above <= k, value, x.dtype.type(0))
 
-    each = tuple([Affine.of(d, rank) for d in range(rank)])
-    inputs = (array_view("A", x, (each,)), array_view("k", k, ((),)))
-    output = contiguous("O", x.dtype, x.shape, tuple(range(rank)))
-    return Described(MdHom(x.shape, (CC,) * rank, trace(kept, [x.dtype, k.dtype], [x.dtype]), inputs, (output,)))
+    return pointwise(trace(kept, [x.dtype, k.dtype], [x.dtype]), arrays)
 
 
-_PLACED = Routine("arange", _describe_placed)
-_TRIANGLES = {
-    "tril": Routine("tril", lambda arrays: _describe_triangle(arrays, upper=False)),
-    "triu": Routine("triu", lambda arrays: _describe_triangle(arrays, upper=True)),
-}
+_ARANGE = Routine("arange", partial(_describe_placed, _ramp))
+_EYE = Routine("eye", partial(_describe_placed, _diagonal))
+_TRIL = Routine("tril", partial(_describe_triangle, False))
+_TRIU = Routine("triu", partial(_describe_triangle, True))

@@ -1,4 +1,4 @@
-"""Functions of the array API standard that give the same elements in other axes.
+"""Functions of the array API standard that give the same elements in other axes, or more often.
 
 Of an Array that is a view of its memory, or, where strides cannot say it, of a copy. What is no Array is left to NumPy.
 """
@@ -13,16 +13,11 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.frontend.creation import asarray
 
 __all__ = [
-    "expand_dims",
-    "flip",
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
-    "reshape",
-    "squeeze",
-    "swapaxes",
-    "unstack",
-]
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis",
+    "permute_dims", "reshape", "squeeze", "swapaxes", "unstack",
+]  # fmt: skip
+
+broadcast_shapes = np.broadcast_shapes
 
 Axis = int | tuple[int, ...] | None
 
@@ -49,7 +44,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
     >>> mdhnp.permute_dims(x, (1, 0)).shape
     (3, 1)
     """
-    return _viewed(x, lambda a: np.permute_dims(a, axes))
+    return _viewed(x, np.permute_dims, axes)
 
 
 def matrix_transpose(x: Any, /) -> Any:
@@ -78,7 +73,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
     >>> mdhnp.swapaxes(mdhnp.empty((2, 3, 4), device="cpu"), 0, 2).shape
     (4, 3, 2)
     """
-    return _viewed(x, lambda a: np.swapaxes(a, axis1, axis2))
+    return _viewed(x, np.swapaxes, axis1, axis2)
 
 
 def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Any:
@@ -90,7 +85,7 @@ def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[
     >>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape
     (3, 4, 2)
     """
-    return _viewed(x, lambda a: np.moveaxis(a, source, destination))
+    return _viewed(x, np.moveaxis, source, destination)
 
 
 def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
@@ -102,7 +97,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
     >>> mdhnp.expand_dims(mdhnp.empty(3, device="cpu"), axis=1).shape
     (3, 1)
     """
-    return _viewed(x, lambda a: np.expand_dims(a, axis))
+    return _viewed(x, np.expand_dims, axis)
 
 
 def squeeze(x: Any, /, axis: Axis = None) -> Any:
@@ -119,7 +114,7 @@ def squeeze(x: Any, /, axis: Axis = None) -> Any:
     >>> mdhnp.squeeze(mdhnp.empty((3, 1), device="cpu"), axis=1).shape
     (3,)
     """
-    return _viewed(x, lambda a: np.squeeze(a, axis))
+    return _viewed(x, np.squeeze, axis)
 
 
 def flip(x: Any, /, axis: Axis = None) -> Any:
@@ -131,7 +126,7 @@ def flip(x: Any, /, axis: Axis = None) -> Any:
     >>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()
     [3, 2, 1]
     """
-    return _viewed(x, lambda a: np.flip(a, axis))
+    return _viewed(x, np.flip, axis)
 
 
 def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
@@ -153,6 +148,19 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     if not x.ndim:
         raise ValueError("unstack: the array has no axis")
     return tuple(moveaxis(x, axis, 0))
+
+
+def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
+    """Give a view with another shape, in which elements are repeated; ValueError where that cannot be."""
+    return _viewed(x, np.broadcast_to, shape)
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
+    """Give views of arrays, ndarrays brought to the Arrays, with their common shape; ValueError where there is none."""
+    where = next((x.device for x in arrays if isinstance(x, Array)), None)
+    found = [x if isinstance(x, Array) else asarray(x, device=where) for x in arrays]
+    shape = np.broadcast_shapes(*[x.shape for x in found])
+    return tuple([broadcast_to(x, shape) for x in found])
 
 
 def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Any:
@@ -191,6 +199,8 @@ def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None
     return make(np.reshape(view_of(asarray(x, copy=True)), wanted, copy=False), x.device)
 
 
-def _viewed(x: Any, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Any:
-    """Apply a function that gives views."""
-    return make(function(view_of(x)), x.device) if isinstance(x, Array) else function(np.asanyarray(x))
+def _viewed(x: Any, function: Callable[..., npt.NDArray[Any]], *others: Any) -> Any:
+    """Apply a function of NumPy's that gives views."""
+    if isinstance(x, Array):
+        return make(function(view_of(x), *others), x.device)
+    return function(np.asanyarray(x), *others)

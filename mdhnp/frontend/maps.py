@@ -4,7 +4,7 @@ Takes functions of NumPy's, or of traced values, and the operands of a call. Num
 shapes broadcast. It must not know devices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from mdhnp.mdh.function import Function
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["Elementwise", "binary", "broadcast", "kinds", "mapped", "unary"]
+__all__ = ["Elementwise", "binary", "common", "functions", "unary"]
 
 #: Python's own numbers, which take the type of what they are combined with, and one of each.
 _WEAK: dict[type, Any] = {int: 0, float: 0.0, complex: 0j}
@@ -46,10 +46,10 @@ class Elementwise:
     ----------
     name : str
         Its name here and in NumPy.
-    compute : callable
-        NumPy's ufunc, or a function of traced values.
     takes : str
         Kinds of types that it takes, as ``numpy.dtype.kind`` has them.
+    compute : callable, optional
+        A function of traced values; by default NumPy's ufunc of that name.
     promoted : callable, optional
         From operands' types to those that Python's numbers among them get; by default as the ufunc promotes.
     """
@@ -57,27 +57,29 @@ class Elementwise:
     def __init__(
         self,
         name: str,
-        compute: Callable[..., Any],
         takes: str,
+        compute: Callable[..., Any] | None = None,
         promoted: Callable[[_Types], _Types] | None = None,
     ) -> None:
         self.name, self.takes = name, takes
         self._compares = name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
-        self._promoted = promoted or _by(compute)
+        numpys = getattr(np, name)
+        self._promoted = promoted or _by(numpys)
         self._numbers: dict[_Types, _Types] = {}
-        self._traced: Callable[..., Function] = lru_cache(maxsize=256)(lambda *types: trace(compute, types))
-        self.what = (Routine(name, self._describe, getattr(np, name), addressable),)
+        self._traced: Callable[..., Function] = lru_cache(maxsize=256)(lambda *types: trace(compute or numpys, types))
+        self.what = (Routine(name, self._describe, numpys, addressable),)
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: Any) -> Array:
         """Apply the function to operands of which some may be no Arrays."""
-        return call(self.what, self._lifted(operands))
+        result: Array = call(self.what, self._lifted(operands))
+        return result
 
     def _describe(self, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
         types = tuple([a.dtype for a in arrays])
         for t in types:
             if t.kind not in self.takes:
-                raise TypeError(f"{self.name}: takes {kinds(self.takes)}, not {t}")
-        return mapped(self.name, self._traced(*types), arrays)
+                raise TypeError(f"{self.name}: takes {_kinds(self.takes)}, not {t}")
+        return _mapped(self.name, self._traced(*types), arrays)
 
     def _lifted(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make Arrays of numbers: were they constants of kernels, each would need another one."""
@@ -158,19 +160,19 @@ def common(types: _Types) -> _Types:
     return (np.result_type(*[_WEAK.get(t, t) for t in types]),) * len(types)
 
 
-def kinds(takes: str) -> str:
+def _kinds(takes: str) -> str:
     """Say in words what types a function takes.
 
     Examples
     --------
-    >>> kinds("biu"), kinds("f")
+    >>> _kinds("biu"), _kinds("f")
     ('booleans or integers', 'floats')
     """
     words = [word for letters, word in _WORDS.items() if letters[0] in takes]
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def broadcast(function: str, arrays: Sequence[npt.NDArray[Any]]) -> tuple[int, ...]:
+def _broadcast(function: str, arrays: Sequence[npt.NDArray[Any]]) -> tuple[int, ...]:
     """Give the shape that arrays are broadcast to.
 
     Raises
@@ -185,9 +187,9 @@ def broadcast(function: str, arrays: Sequence[npt.NDArray[Any]]) -> tuple[int, .
         raise ValueError(f"{function}: operands of shapes {shapes} cannot be broadcast together") from None
 
 
-def mapped(name: str, function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
+def _mapped(name: str, function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
     """Describe a map whose result lies in memory as NumPy's would: in the operands' order where they have another."""
-    shape = broadcast(name, arrays)
+    shape = _broadcast(name, arrays)
     rank = len(shape)
     labels = ELLIPSIS[:rank]
     memory = keep_order(tuple([labels[rank - a.ndim :] for a in arrays]), labels, arrays)
@@ -198,11 +200,19 @@ def mapped(name: str, function: Function, arrays: Sequence[npt.NDArray[Any]]) ->
     return Described(pointwise(function, arrays, shape, order), None, lambda found: array(found).transpose(seen))
 
 
+def functions(
+    make: Callable[..., Callable[..., Array]], rows: Mapping[str, tuple[str, ...]], also: Mapping[str, str]
+) -> dict[str, Callable[..., Array]]:
+    """Make the public functions of a table, by `unary` or `binary`; `also` has other names of some."""
+    found = {name: make(name, *row) for name, row in rows.items()}
+    return found | {other: found[name] for other, name in also.items()}
+
+
 def unary(
-    name: str, compute: Callable[..., Any], takes: str, summary: str, example: str, result: str
+    name: str, takes: str, summary: str, example: str, result: str, compute: Callable[..., Any] | None = None
 ) -> Callable[[Array], Array]:
     """Make the public function of one operand; `example` is a list of elements, and `result` what it makes of them."""
-    entry = Elementwise(name, compute, takes)
+    entry = Elementwise(name, takes, compute)
     what = entry.what
 
     def function(x: Array, /) -> Array:
@@ -214,7 +224,7 @@ def unary(
     Parameters
     ----------
     x : Array
-        Of {kinds(takes)}.
+        Of {_kinds(takes)}.
 
     Returns
     -------
@@ -236,11 +246,9 @@ def unary(
     return _named(function, name, text)
 
 
-def binary(
-    name: str, compute: Callable[..., Any], takes: str, summary: str, example: str, number: str, result: str
-) -> Callable[[Any, Any], Array]:
+def binary(name: str, takes: str, summary: str, example: str, number: str, result: str) -> Callable[[Any, Any], Array]:
     """Make the public function of two operands; `example` and `number` are such, and `result` what it makes of them."""
-    entry = Elementwise(name, compute, takes)
+    entry = Elementwise(name, takes)
     what = entry.what
 
     def function(x1: Any, x2: Any, /) -> Array:
@@ -253,7 +261,7 @@ def binary(
     Parameters
     ----------
     x1, x2 : Array, ndarray or number
-        Of {kinds(takes)}. At least one is an Array, to whose device others are copied. They are broadcast.
+        Of {_kinds(takes)}. At least one is an Array, to whose device others are copied. They are broadcast.
 
     Returns
     -------

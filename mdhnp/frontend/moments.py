@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
-from mdhnp.frontend.reductions import Axis, axes_of, named, operand, reduction
+from mdhnp.frontend.reducing import axes_of, named, operand, reduction
 from mdhnp.mdh import Function, MdHom, Step, trace
 
 __all__ = ["mean", "std", "var"]

@@ -1,11 +1,10 @@
-"""Reductions of the array API standard, as NumPy has them: sums, means, extremes and where they are, tests.
+"""Reductions of the array API standard, as NumPy has them: sums, products, extremes and where they are, tests.
 
-Each is one MDH on the operand's own axes, whose dimensions are kept (`cc`) or reduced (`pw`); `var` and `std` are two.
-How many elements a mean is of is an operand, too, so that one kernel serves all shapes. Takes array-likes; it must not
-know devices.
+Each is one MDH on the operand's own axes, whose dimensions are kept (`cc`) or reduced (`pw`). Takes array-likes; it
+must not know devices.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from math import prod as product
 from operator import index as whole
@@ -13,27 +12,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.calls import Routine, call
 from mdhnp.calls.operands import exact_type
-from mdhnp.frontend.manipulation import reshape
+from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.pointwise import convert, pointwise
-from mdhnp.mdh import Affine, Function, MdHom, View, index, pw, trace
-from mdhnp.mdh.combine import CC, Combine
+from mdhnp.frontend.reducing import axes_of, named, operand, reduction, total_type
+from mdhnp.mdh import Function, MdHom, index, trace
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
 from mdhnp.mdh.function import identity_function
-from mdhnp.mdh.mdhom import row_major
 
-__all__ = [
-    "all", "any", "argmax", "argmin", "axes_of", "count_nonzero", "max", "min", "named", "operand", "prod",
-    "reduction", "sum", "total_type",
-]  # fmt: skip
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "sum"]
 
-Axis = int | tuple[int, ...] | None
 DType = np.dtype[Any]
 
-_BOOL, _INDEX, _SINGLE = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float32)
+_BOOL, _INDEX = np.dtype(np.bool_), np.dtype(np.int64)
 
 
 def sum(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Any:
@@ -42,7 +35,7 @@ def sum(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, kee
     Parameters
     ----------
     x : array_like
-        Of any type but float8 and the like; float16 is added in float32.
+        Of booleans or numbers; float16 is added in float32.
     axis : int or tuple of int, optional
         Along which axes; by default along all.
     dtype : dtype, optional
@@ -205,28 +198,6 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any
 # From arguments to calls.
 
 
-def operand(x: Any) -> Any:
-    """Give something with axes: what has any, or an ndarray."""
-    return x if hasattr(x, "ndim") else np.asarray(x)
-
-
-def total_type(given: DType) -> DType:
-    """Give the type in which NumPy adds and multiplies elements of a type."""
-    if given.kind in "bi":
-        return np.dtype(np.int64)
-    return np.dtype(np.uint64) if given.kind == "u" else given
-
-
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Give the axes that an argument names, counted from 0."""
-    if axis is None:
-        return tuple(range(ndim))
-    if type(axis) is int and 0 <= axis < ndim:
-        return (axis,)  # as it mostly is
-    found: tuple[int, ...] = normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
-    return found
-
-
 def _reduced(routine: Routine, x: Any, axis: Axis, keepdims: bool, *others: Any) -> Any:
     x = operand(x)
     return call((routine, axes_of(axis, x.ndim), bool(keepdims), *others), (x,), dtypes=others)
@@ -248,38 +219,12 @@ def _placed(routine: Routine, x: Any, axis: int | None, keepdims: bool) -> Any:
 # From calls to MDHs.
 
 
-def reduction(
-    mapped: MdHom, axes: Collection[int], operator: Combine, finish: Function | None = None, keepdims: bool = False
-) -> MdHom:
-    """Reduce a map along some of its dimensions."""
-    combine = tuple([operator if d in axes else CC for d in range(mapped.rank)])
-    outputs = tuple([
-        _output(f"O{n}", t, mapped.extents, axes, keepdims) for n, t in enumerate((finish or mapped.scalar).dtypes)
-    ])  # fmt: skip
-    return MdHom.unchecked(mapped.extents, combine, mapped.scalar, mapped.inputs, outputs, finish, mapped.names)
-
-
-def _output(name: str, dtype: DType, extents: tuple[int, ...], axes: Collection[int], keepdims: bool) -> View:
-    """Describe a result: without the reduced axes, or with one element along each."""
-    rank = len(extents)
-    stay = [d for d in range(rank) if keepdims or d not in axes]
-    shape = tuple([1 if d in axes else extents[d] for d in stay])
-    access = tuple([Affine((0,) * rank) if d in axes else Affine.of(d, rank) for d in stay])
-    return View(name, dtype, shape, row_major(shape), 0, (access,))
-
-
 def _describe_total(
     name: str, arrays: Sequence[npt.NDArray[Any]], axes: tuple[int, ...], keepdims: bool, wanted: DType | None
 ) -> MdHom:
     (x,) = arrays
     scalar = convert(x.dtype, wanted or total_type(x.dtype))
     return reduction(pointwise(scalar, arrays), axes, named(name, scalar.dtypes[0]), keepdims=keepdims)
-
-
-@lru_cache(maxsize=256)
-def named(name: str, dtype: DType) -> Combine:
-    """Give the reduction by an operator with a name."""
-    return pw(name).resolve([dtype])
 
 
 def _describe_extreme(which: Which, arrays: Sequence[npt.NDArray[Any]], axes: tuple[int, ...], keepdims: bool) -> MdHom:

@@ -17,7 +17,7 @@ from mdhnp.calls.operands import exact_type
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.pointwise import convert, pointwise
-from mdhnp.frontend.reductions import named, operand, total_type
+from mdhnp.frontend.reducing import named, operand, total_type
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.mdhom import contiguous

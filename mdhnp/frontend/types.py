@@ -5,15 +5,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.array import Array
 from mdhnp.frontend.creation import asarray, checked_type, device_for
 
-__all__ = [
-    "__array_namespace_info__", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "finfo",
-    "iinfo", "isdtype", "result_type",
-]  # fmt: skip
+__all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
-broadcast_shapes, isdtype = np.broadcast_shapes, np.isdtype
+isdtype = np.isdtype
 
 _KINDS = {
     "bool": ("bool",), "signed integer": ("int8", "int16", "int32", "int64"),
@@ -49,40 +46,32 @@ def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: bool = True, device: Any 
     >>> mdhnp.astype(mdhnp.asarray([1.5, -1.5], device="cpu"), "int8").numpy()
     array([ 1, -1], dtype=int8)
     """
-    return asarray(x, dtype=dtype, device=device_for(device, x), copy=True if copy else None)
-
-
-def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
-    """Give a view of an array with another shape, in which elements are repeated; ValueError where that cannot be."""
-    return make(np.broadcast_to(x._view, shape), x.device)
-
-
-def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
-    """Give views of arrays, ndarrays brought to the Arrays, with their common shape; ValueError where there is none."""
-    where = next((x.device for x in arrays if isinstance(x, Array)), None)
-    found = [x if isinstance(x, Array) else asarray(x, device=where) for x in arrays]
-    shape = np.broadcast_shapes(*[x.shape for x in found])
-    return tuple([broadcast_to(x, shape) for x in found])
+    return asarray(x, dtype=dtype, device=device, copy=True if copy else None)
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """Give the type that NumPy's promotion makes of arrays, types and Python's numbers."""
-    return np.result_type(*[x.dtype if isinstance(x, Array) else x for x in arrays_and_dtypes])
+    return np.result_type(*map(_type, arrays_and_dtypes))
 
 
 def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
     """Say whether an array or type can be converted by NumPy's promotion, without loss."""
-    return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to)
+    return np.can_cast(_type(from_), to)
 
 
 def finfo(type: Any, /) -> np.finfo[Any]:
     """Give what ``numpy.finfo`` says of a type or of an array's."""
-    return np.finfo(type.dtype if isinstance(type, Array) else type)
+    return np.finfo(_type(type))
 
 
 def iinfo(type: Any, /) -> np.iinfo[Any]:
     """Give what ``numpy.iinfo`` says of a type or of an array's."""
-    return np.iinfo(type.dtype if isinstance(type, Array) else type)
+    return np.iinfo(_type(type))
+
+
+def _type(x: Any) -> Any:
+    """Give an Array's type, and anything else as it is."""
+    return x.dtype if isinstance(x, Array) else x
 
 
 class __array_namespace_info__:

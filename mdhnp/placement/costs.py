@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.placement.numpys import dot, einsum
+from mdhnp.placement.products import dot, einsum
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout

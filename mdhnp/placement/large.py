@@ -13,7 +13,7 @@ import pyopencl as cl
 
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.placement.costs import keep, kept, least
-from mdhnp.placement.numpys import dot, einsum
+from mdhnp.placement.products import dot, einsum
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.memory import DeviceBuffers, Layout

@@ -19,13 +19,10 @@ import numpy as np
 from mdhnp.mdh import MdHom, View
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.placement.maps import numpy_map
-from mdhnp.placement.products import Layout, Product, dot, is_large, matrix_product
+from mdhnp.placement.products import Layout, Product, einsum, is_large, matrix_product
 from mdhnp.placement.reductions import by_ufunc, row_sums
 
-__all__ = ["NumpyFunction", "dot", "einsum", "numpy_function", "roughly"]
-
-# `np.einsum` itself takes as long to call this as this takes for small arrays.
-einsum: Callable[..., Any] = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
+__all__ = ["NumpyFunction", "numpy_function", "roughly"]
 
 #: Types that BLAS multiplies, and how many multiply-adds of float32 one of theirs takes as long as.
 _BLAS = {"f": 1, "d": 2, "F": 4, "D": 8, "e": 1}

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Layout", "Product", "dot", "is_large", "matrix_product"]
+__all__ = ["Layout", "Product", "dot", "einsum", "is_large", "matrix_product"]
 
 dot = np.ndarray.dot
+# `np.einsum` itself takes as long to call this as this takes for small arrays.
+einsum: Callable[..., Any] = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
 
 _Function = Callable[[Any], Any]
 _Labels = Sequence[str]

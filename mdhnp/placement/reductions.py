@@ -18,7 +18,9 @@ from mdhnp.mdh import Affine, Function, MdHom, View
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import contiguous
+from mdhnp.placement.axes import Seen, seen
 from mdhnp.placement.elements import ufuncs
+from mdhnp.placement.products import einsum
 
 __all__ = ["Found", "by_ufunc", "row_sums"]
 
@@ -35,7 +37,6 @@ _ROW, _LONG = 512, 1 << 14
 #: Points that are reduced in the time in which an einsum walks through one; times that it takes for one of a scan.
 _FAST, _SCAN = 3, 8
 
-_einsum: Compute = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: ignore[attr-defined]
 _BOOL, _HALF, _INDEX, _SINGLE = (np.dtype(t) for t in (np.bool_, np.float16, np.int64, np.float32))
 
 
@@ -63,46 +64,24 @@ def by_ufunc(h: MdHom) -> Found | None:
         return None
     if h.combine[dims[0]].kind == "ps" and (initial := _initial(h, dims[0])) is not None:
         return initial
-    arrange = [_arranged(view, h) for view in h.inputs]
+    order = tuple(range(h.rank))
+    found = [seen(v, v.accesses[0], order, h.extents) if len(v.accesses) == 1 else None for v in h.inputs]
+    views = [v for v in found if v is not None]
     kept = [d for i in h.outputs[0].accesses[0] for d in i.dims()]
-    if None in arrange or kept != sorted(kept) or max([prod(v.shape) for v in h.inputs]) < h.points:
+    if len(views) < len(found) or kept != sorted(kept) or max([prod(v.shape) for v in views]) < h.points:
         return None
-    arranged = [a for a in arrange if a is not None]
     which = next((w for w in _WHICH if _is_place(h, w, dims)), None)
-    return _combined(h, dims, arranged) if which is None else _placed(h, which, dims[0], arranged[0])
+    return _combined(h, dims, views) if which is None else _placed(h, which, dims[0], views[0])
 
 
-def _arranged(view: View, h: MdHom) -> Compute | None:
-    """Give what makes an input's axes the MDH's dimensions, of one element where it does not move; None if none can."""
-    if len(view.accesses) != 1 or view.boundary is not None:
-        return None
-    access = view.accesses[0]
-    dims = [d for i in access for d in i.dims()]
-    for i, size in zip(access, view.shape, strict=True):
-        if i.dims() and (i.dim() is None or h.extents[i.dims()[0]] != size):
-            return None
-    if len(set(dims)) < len(dims):
-        return None
-    if dims == list(range(h.rank)) and len(access) == h.rank:
-        return _as_it_is
-    first = (*[slice(None) if i.dims() else i.constant for i in access], ...)
-    order = tuple([dims.index(d) for d in sorted(dims)])
-    places = tuple([slice(None) if d in dims else None for d in range(h.rank)])
-    return lambda a: a[first].transpose(order)[places]
-
-
-def _as_it_is(a: Array) -> Array:
-    return a
-
-
-def _combined(h: MdHom, dims: tuple[int, ...], arranged: Sequence[Compute]) -> Found | None:
+def _combined(h: MdHom, dims: tuple[int, ...], views: Sequence[Seen]) -> Found | None:
     """Give the function that reduces or scans by a ufunc."""
     finish, dtype = h.finish, h.scalar.dtypes[0]
     ufunc, scans = _ufunc(h), h.combine[dims[0]].kind == "ps"
     if ufunc is None or (scans and len(dims) > 1):
         return None
     mapped = _unconverted(h.scalar)
-    whole = any([prod(h.inputs[p].shape) == h.points for p in mapped.used_parameters()])
+    whole = any([prod(views[p].shape) == h.points for p in mapped.used_parameters()])
     functions = [mapped] if finish is None else [mapped, finish]
     if not whole or any([f.text is not None or f.used_indices() for f in functions]):
         return None
@@ -116,11 +95,11 @@ def _combined(h: MdHom, dims: tuple[int, ...], arranged: Sequence[Compute]) -> F
         combine = np.count_nonzero
     else:
         combine = partial(ufunc.reduce, axis=dims, dtype=inner, keepdims=wide)
-    only = arranged[0] if len(arranged) == 1 else None
+    as_they_are = all([v.view is None for v in views])
     shape = h.outputs[0].shape
 
     def compute(*arrays: Array) -> Any:
-        given = arrays if only is _as_it_is else [arrange(a) for arrange, a in zip(arranged, arrays, strict=True)]
+        given = arrays if as_they_are else [v.of(a) for v, a in zip(views, arrays, strict=True)]
         found = combine(values(*given))
         if inner is _SINGLE:
             found = found.astype(dtype)
@@ -184,11 +163,11 @@ def _is_place(h: MdHom, which: Which, dims: tuple[int, ...]) -> bool:
     )
 
 
-def _placed(h: MdHom, which: Which, dim: int, arrange: Compute) -> Found:
+def _placed(h: MdHom, which: Which, dim: int, view: Seen) -> Found:
     function: Compute = np.argmax if which == "max" else np.argmin
     shape, in_rows = h.outputs[0].shape, dim == h.rank - 1 and abs(h.inputs[0].strides[-1]) == 1
     walked = h.points // _FAST if in_rows else 2 * h.points
-    return Found(f"numpy.arg{which}", lambda a: _result(function(arrange(a), dim), shape), walked)
+    return Found(f"numpy.arg{which}", lambda a: _result(function(view.of(a), dim), shape), walked)
 
 
 def _initial(h: MdHom, dim: int) -> Found | None:
@@ -232,7 +211,7 @@ def row_sums(view: View, axes: tuple[int, ...]) -> Compute | None:
 
     def compute(a: Array) -> Any:
         a = a.reshape((*kept, row))
-        rows = _einsum("...a->...", a[..., :whole].reshape((*kept, -1, _ROW)))
-        return np.add.reduce(rows, (*others, outer)) + np.add.reduce(_einsum("...a->...", a[..., whole:]), others)
+        rows = einsum("...a->...", a[..., :whole].reshape((*kept, -1, _ROW)))
+        return np.add.reduce(rows, (*others, outer)) + np.add.reduce(einsum("...a->...", a[..., whole:]), others)
 
     return compute

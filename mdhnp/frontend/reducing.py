@@ -1,0 +1,68 @@
+"""What reductions, moments and scans share: what their arguments mean, and how a map is reduced.
+
+Takes array-likes and MDHs of maps; it must not know devices.
+"""
+
+from collections.abc import Collection
+from functools import lru_cache
+from operator import index as whole
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from mdhnp.mdh import Affine, Function, MdHom, View, pw
+from mdhnp.mdh.combine import CC, Combine
+from mdhnp.mdh.mdhom import row_major
+
+__all__ = ["axes_of", "named", "operand", "reduction", "total_type"]
+
+DType = np.dtype[Any]
+
+
+def operand(x: Any) -> Any:
+    """Give something with axes: what has any, or an ndarray."""
+    return x if hasattr(x, "ndim") else np.asarray(x)
+
+
+def total_type(given: DType) -> DType:
+    """Give the type in which NumPy adds and multiplies elements of a type."""
+    if given.kind in "bi":
+        return np.dtype(np.int64)
+    return np.dtype(np.uint64) if given.kind == "u" else given
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Give the axes that an argument names, counted from 0."""
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int and 0 <= axis < ndim:
+        return (axis,)  # as it mostly is
+    found: tuple[int, ...] = normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
+    return found
+
+
+@lru_cache(maxsize=256)
+def named(name: str, dtype: DType) -> Combine:
+    """Give the reduction by an operator with a name."""
+    return pw(name).resolve([dtype])
+
+
+def reduction(
+    mapped: MdHom, axes: Collection[int], operator: Combine, finish: Function | None = None, keepdims: bool = False
+) -> MdHom:
+    """Reduce a map along some of its dimensions."""
+    combine = tuple([operator if d in axes else CC for d in range(mapped.rank)])
+    outputs = tuple([
+        _output(f"O{n}", t, mapped.extents, axes, keepdims) for n, t in enumerate((finish or mapped.scalar).dtypes)
+    ])  # fmt: skip
+    return MdHom.unchecked(mapped.extents, combine, mapped.scalar, mapped.inputs, outputs, finish, mapped.names)
+
+
+def _output(name: str, dtype: DType, extents: tuple[int, ...], axes: Collection[int], keepdims: bool) -> View:
+    """Describe a result: without the reduced axes, or with one element along each."""
+    rank = len(extents)
+    stay = [d for d in range(rank) if keepdims or d not in axes]
+    shape = tuple([1 if d in axes else extents[d] for d in stay])
+    access = tuple([Affine((0,) * rank) if d in axes else Affine.of(d, rank) for d in stay])
+    return View(name, dtype, shape, row_major(shape), 0, (access,))
