@@ -202,7 +202,7 @@ def fail(*_: Any) -> Any:
     raise RuntimeError("no")
 
 
-@pytest.mark.parametrize("error", [BuildError("no", "", None), MemoryError("no"), RuntimeError("no")])
+@pytest.mark.parametrize("error", [BuildError("hopeless", "", None), MemoryError("hopeless"), RuntimeError("hopeless")])
 def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
     device: Device, error: Exception, at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +216,7 @@ def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
 
     monkeypatch.setattr(improve, "install", failing)
     with mdhnp.config(specialise="auto", tuning="off"), observe() as seen:
-        said = "keeps the plan it has, since a better one could not be made: no"
+        said = "keeps the plan it has, since a better one could not be made: hopeless"
         with pytest.warns(RuntimeWarning, match=said) as caught:
             np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
             background.wait()
@@ -227,7 +227,7 @@ def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
                 np.testing.assert_array_equal(mdhnp.matmul(a, a.T), a @ a.T)
     assert len(made) == 1
     assert [plan.origins for plan, _ in seen] == [("general",)] * 4
-    assert seen[-1][0].why == "no better kernels: no"
+    assert seen[-1][0].why == "no better kernels: hopeless"
 
 
 @pytest.mark.parametrize("where", ["submit", "install"])

@@ -26,7 +26,7 @@ X, Y, V = (np.random.default_rng(0).integers(-3, 4, shape).astype("f4") for shap
 @pytest.fixture
 def where(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """Give a device with memory of its own, on which small calls are computed in parts, too."""
-    rates = DeviceRates(1e12, {"float32": 1e12, "float64": 1e12}, (0.0, 1.0), (0.0, 1.0))
+    rates = DeviceRates(1.0, {"float32": 1.0, "float64": 1.0}, (0.0, 1.0), (0.0, 1.0))
     monkeypatch.setattr(overlap, "device_rates", lambda _: rates)
     monkeypatch.setattr(overlap, "_BYTES", 1000)
     monkeypatch.setattr(overlap, "_SHARE", 0.0)

@@ -1,11 +1,12 @@
-"""Which calls are computed in parts, so that copies to a device, its kernels and copies from it go on side by side.
+"""Which calls are computed in parts, so that copies to and from a device go on beside its kernels.
 
 From an MDH and a device's measured rates to its parts. It must not know how they are run.
 """
 
+from collections.abc import Iterable
 from math import prod
 
-from mdhnp.mdh import MdHom, Part, stretches
+from mdhnp.mdh import MdHom, Part, View, stretches
 from mdhnp.placement.choice import computing_times
 from mdhnp.placement.large import device_rates
 from mdhnp.runtime.devices import Device
@@ -13,7 +14,7 @@ from mdhnp.runtime.devices import Device
 __all__ = ["overlapping"]
 
 #: At most so many parts, of so many bytes at least: smaller copies do not reach the link's speed.
-_PARTS, _BYTES = 8, 1 << 23
+_PARTS, _BYTES = 8, 1 << 25
 #: Seconds, and part of a call's time, that must be won by estimate.
 _WON, _SHARE = 1e-3, 0.15
 
@@ -28,19 +29,24 @@ def overlapping(h: MdHom, device: Device) -> tuple[Part, ...]:
     device : Device
         With memory of its own.
     """
-    moved = sum(prod(v.shape) * v.dtype.itemsize for v in (*h.inputs, *h.outputs))
+    moved = _nbytes((*h.inputs, *h.outputs))
     if moved < 2 * _BYTES:
         return ()
-    parts = stretches(h, min(_PARTS, moved // _BYTES))
-    if not parts:
+    first = stretches(h, 2)[:1]
+    if not first:
+        return ()
+    cut = [v for v, part in zip(h.inputs, first[0].inputs, strict=True) if v.shape != tuple(s.stop for s in part)]
+    parts = min(_PARTS, (_nbytes(cut) + _nbytes(h.outputs)) // _BYTES)
+    if parts < 2:
         return ()
     rates = device_rates(device)
-    cut = [v for v, part in zip(h.inputs, parts[0].inputs, strict=True) if v.shape != tuple(s.stop for s in part)]
-    each = (
-        sum(prod(v.shape) * v.dtype.itemsize for v in cut) * rates.sending[1],
-        max(computing_times(h, device.caps, rates)),
-        sum(prod(v.shape) * v.dtype.itemsize for v in h.outputs) * rates.receiving[1],
-    )
-    whole = sum(prod(v.shape) * v.dtype.itemsize for v in h.inputs) * rates.sending[1] + each[1] + each[2]
-    won = (sum(each) - max(each)) * (1 - 1 / len(parts))
-    return parts if won > _WON and won > _SHARE * whole else ()
+    (_, up), (_, down) = rates.sending, rates.receiving
+    kernels = max(computing_times(h, device.caps, rates))
+    # Copies up and down share the host's memory: side by side they take as long as one after the other.
+    won = min(_nbytes(cut) * up + _nbytes(h.outputs) * down, kernels) * (1 - 1 / parts)
+    whole = _nbytes(h.inputs) * up + kernels + _nbytes(h.outputs) * down
+    return stretches(h, parts) if won > max(_WON, _SHARE * whole) else ()
+
+
+def _nbytes(views: Iterable[View]) -> int:
+    return sum(prod(v.shape) * v.dtype.itemsize for v in views)
