@@ -6,18 +6,17 @@ import numpy as np
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-SOURCES = {"_native": ["_native.c"], "_enqueue": ["_enqueue.c", "_lease.c", "_caller.c"]}
+SOURCES = sorted(map(str, Path("mdhnp/compiled").glob("*.c")))
 
 
 class BuildInBoth(build_ext):
-    """Leaves the library beside its source, too: Python started in a checkout imports the package from there."""
+    """Leaves the library beside the package, too: Python started in a checkout imports it from there."""
 
     def run(self) -> None:
         """Build as always, then copy. What an earlier build left must not stand in for one that fails."""
-        for name in SOURCES:
-            built = Path(self.get_ext_fullpath(f"mdhnp.{name}"))
-            for old in (built, Path("mdhnp") / built.name):
-                old.unlink(missing_ok=True)
+        built = Path(self.get_ext_fullpath("mdhnp._native"))
+        for old in (built, Path("mdhnp") / built.name):
+            old.unlink(missing_ok=True)
         super().run()
         if not self.inplace:
             self.copy_extensions_to_source()
@@ -27,13 +26,12 @@ setup(
     ext_modules=[
         # Optional: without a C compiler the package installs and does the same in Python.
         Extension(
-            f"mdhnp.{name}",
-            [f"mdhnp/{file}" for file in files],
-            depends=["mdhnp/_lease.h"],
+            "mdhnp._native",
+            SOURCES,
+            depends=["mdhnp/compiled/shared.h"],
             include_dirs=[np.get_include()],
             optional=True,
         )
-        for name, files in SOURCES.items()
     ],
     cmdclass={"build_ext": BuildInBoth},
 )

@@ -1,5 +1,7 @@
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Self
+
+import numpy as np
 
 INTERFACE: int
 
@@ -9,6 +11,9 @@ def find(
 def find_views(
     entries: dict[Hashable, Any], what: Hashable, mode: Hashable, operands: tuple[Any, ...], kind: type
 ) -> tuple[Any, tuple[Any, ...], Any] | None: ...
+def repeat(
+    entries: dict[Hashable, Any], what: Hashable, mode: Hashable, operands: tuple[Any, ...], kind: type
+) -> Any: ...
 
 class Launcher:
     def __new__(
@@ -21,3 +26,24 @@ class Launcher:
     ) -> Self: ...
     def launch(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool: ...
     def forget(self) -> None: ...
+
+class Enqueuer:
+    def __new__(
+        cls,
+        functions: tuple[int, int],
+        queue: int,
+        lows: tuple[int, ...],
+        launches: tuple[tuple[int, int, int], ...],
+        bindings: tuple[tuple[int, int, int, bool], ...],
+        memory: tuple[
+            tuple[tuple[list[Any], int, tuple[int, ...], np.dtype[Any]], ...],
+            tuple[tuple[list[Any], int], ...],
+            Callable[[int], Any],
+        ],
+        notes: tuple[str, str, list[Any], int, Callable[[int], None]],
+    ) -> Self: ...
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> Sequence[Any] | None: ...
+
+class Lease(np.ndarray[Any, Any]):
+    block: Any
+    home: Any

@@ -1,25 +1,20 @@
-"""What is compiled of the package; None where it was installed without a C compiler."""
+"""What is compiled of the package (`compiled/`); None where it was installed without a C compiler."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-__all__ = ["Enqueuer", "Launcher", "Lease", "find", "find_views"]
+__all__ = ["Enqueuer", "Launcher", "Lease", "find", "find_views", "repeat"]
 
-#: What libraries must give for INTERFACE: those of another version of these files are not used.
-_NATIVE, _ENQUEUE = 3, 2
+#: What the library must give for INTERFACE: that of another version of the sources is not used.
+_INTERFACE = 4
 
 if TYPE_CHECKING:
-    from mdhnp._enqueue import Enqueuer, Lease
-    from mdhnp._native import Launcher, find, find_views
+    from mdhnp._native import Enqueuer, Launcher, Lease, find, find_views, repeat
 else:
-    Enqueuer = Launcher = Lease = find = find_views = None
+    Enqueuer = Launcher = Lease = find = find_views = repeat = None
     with suppress(ImportError):
         from mdhnp import _native
 
-        if _native.INTERFACE == _NATIVE:
-            Launcher, find, find_views = _native.Launcher, _native.find, _native.find_views
-    with suppress(ImportError):
-        from mdhnp import _enqueue
-
-        if _enqueue.INTERFACE == _ENQUEUE:
-            Enqueuer, Lease = _enqueue.Enqueuer, _enqueue.Lease
+        if _native.INTERFACE == _INTERFACE:
+            Enqueuer, Launcher, Lease = _native.Enqueuer, _native.Launcher, _native.Lease
+            find, find_views, repeat = _native.find, _native.find_views, _native.repeat

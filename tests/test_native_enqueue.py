@@ -52,7 +52,7 @@ class Block:
     """Memory that stands for a device's."""
 
     def __init__(self, handle: int, size: int = 1024) -> None:
-        self.handle, self.size, self.memory = handle, size, (ctypes.c_char * size)()
+        self.handle, self.serial, self.size, self.memory = handle, handle, size, (ctypes.c_char * size)()
         self.start = ctypes.addressof(self.memory)
 
 
@@ -99,12 +99,19 @@ def test_kernels_are_enqueued_on_buffers_and_offsets() -> None:
     outputs = [out[5:]]
     assert plan.native.run((a[3:],), outputs) is outputs
     assert opencl.heard() == sets + more + kernels
-    # Of offsets only those that change are set again, of views of views, too; buffers are, since theirs may be gone.
+    # Only what changes is set again, of views of views, too.
     assert plan.native.run([np.broadcast_to(a[3:], (2, 97))[0][:50]], (out[6:].reshape(2, 47).T,)) is not None
     wide = [("set", 12, 2, 8, 6 * 8)]
-    assert opencl.heard() == sets[:2] + more[:2] + wide + kernels
+    assert opencl.heard() == wide + kernels
+    plan.records.clear()
+    another = Block(104)
+    another.handle = 101  # at the address of a buffer that is gone, perhaps
+    assert plan.native.run([leased(another)[3:]], (out[6:],)) is not None
+    assert opencl.heard() == sets[:1] + kernels
+    assert plan.native.run([a[3:]], (out[6:],)) is not None
+    assert opencl.heard() == sets[:1] + kernels
     for fails, said in (
-        (("enqueue", 11), sets[:2] + more[:2] + kernels[:1]),
+        (("enqueue", 11), kernels[:1]),
         (("set", 12, 1), sets + more[:2]),
         (("enqueue", 12), sets + more[:2] + wide + kernels),
     ):
@@ -239,6 +246,46 @@ class Boxed:
 
     def __init__(self, view: Any, device: Any) -> None:
         self._view, self.device = view, device
+
+
+class Entry:
+    """What is found, and has kernels that results are but enqueued of."""
+
+    def __init__(self, *enqueuers: Any) -> None:
+        self.free = [SimpleNamespace(enqueuer=e) for e in enqueuers]
+
+
+@compiled
+def test_a_call_that_only_enqueues_is_made_where_it_is_found() -> None:
+    opencl = Recorder()
+    plan, a, here = Plan(opencl), leased(Block(101)), SimpleNamespace(key=("here",))
+    entry = Entry(plan.native)
+    entries: Any = {key_of("what", ("here",), "mode", (a,)): entry}
+
+    def repeat(operand: Any) -> Any:
+        return native.repeat(entries, "what", "mode", (operand,), Boxed)
+
+    made = repeat(Boxed(a, here))
+    assert (type(made), made._view.shape, made.device, made._copy) == (Boxed, (2, 3), here, None)
+    assert len(entry.free) == 1
+    opencl.fails = ("enqueue", 12)
+    assert repeat(Boxed(a, here)) == (entry, (a,), here)  # the caller has to see to it
+    assert len(entry.free) == 1
+    for other in (Entry(), Entry(None), SimpleNamespace(), SimpleNamespace(free=None)):
+        entries[next(iter(entries))] = other
+        assert repeat(Boxed(a, here))[0] is other
+    assert repeat(Boxed(a[1:], here)) is None
+    assert repeat(a) is None
+
+    def none(size: int) -> Any:
+        raise MemoryError(size)
+
+    memory = ((plan.free, 64, (2, 3), np.dtype(np.float32)),), ((plan.free_temporaries, 128),), none
+    del made
+    plan.free.clear()
+    entries[next(iter(entries))] = Entry(Plan(Recorder(), memory=memory).native)
+    with pytest.raises(MemoryError):
+        repeat(Boxed(a, here))
 
 
 HERE, THERE = SimpleNamespace(key=("here",)), SimpleNamespace(key=("there",))

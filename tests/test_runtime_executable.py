@@ -154,7 +154,7 @@ def test_threads_share_a_plan(anyhow: Device) -> None:
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(6)))
-    assert 1 <= len(plan._states) <= 6
+    assert 1 <= len(plan.free) <= 6
 
 
 def test_profile_times_each_kernel_and_leaves_results(anyhow: Device) -> None:
@@ -223,7 +223,7 @@ def test_a_full_device_is_reported(device: Device, monkeypatch: pytest.MonkeyPat
         raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=code, routine="clCreateBuffer"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(plan._states[0].memory), "bind", full)
+        patch.setattr(type(plan.free[0].memory), "bind", full)
         with pytest.raises(MemoryError, match=r"no room for 128 bytes"):
             plan([a, a], [out])
     plan([a, a], [out])
@@ -348,7 +348,7 @@ def test_an_error_of_a_first_call_is_the_callers(device: Device, monkeypatch: py
     a = np.ones(8, np.float32)
     plan = Executable(device, two_kernels(8), [Layout.of(a)] * 2, [Layout.of(a)])
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "_states", [])
+        patch.setattr(plan, "free", [])
         patch.setattr(plan, "_new_state", lambda: (_ for _ in ()).throw(MemoryError("full")))
         with pytest.raises(MemoryError, match="full"):
             plan([a, a], [np.empty_like(a)])

@@ -11,12 +11,12 @@ import numpy as np
 
 from mdhnp.arrays.array import Array
 from mdhnp.arrays.opencl import is_array, seen
-from mdhnp.calls import before
+from mdhnp.calls import before, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
-from mdhnp.calls.store import entries, find, find_views, key_of, store
+from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
 from mdhnp.mdh import Step, least_work
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
@@ -56,7 +56,9 @@ def call(
     """
     mode = config.mode
     if operands and type(operands[0]) is Array:
-        repeated = find_views(entries, what, mode, operands, Array)
+        repeated = (find_views if observe.blocks else repeat)(entries, what, mode, operands, Array)
+        if type(repeated) is Array:
+            return repeated
         if repeated is not None:
             found, views, device = repeated
             return wrapped(found.run(views), device)

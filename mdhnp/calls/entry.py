@@ -65,9 +65,11 @@ class Entry:
     ----------
     owner : weakref.ref or None
         Drops the entry when the object dies that alone makes this call.
+    free : list of State or None
+        Free states of kernels of one result, where all that a call does is to enqueue these; see `store.repeat`.
     """
 
-    __slots__ = ("_give", "_now", "_take", "owner")
+    __slots__ = ("_give", "_now", "_take", "free", "owner")
 
     def __init__(
         self,
@@ -92,6 +94,8 @@ class Entry:
     def put(self, plan: Plan, watcher: Watcher | None = None) -> None:
         """Use a plan from now on, and have its calls followed."""
         self._now = plan, watcher  # at once, so that no watcher takes another plan's time for its own's
+        plain = watcher is None and self._take is None and self._give is None
+        self.free: list[Any] | None = getattr(plan, "free", None) if plain else None
 
     def run(self, operands: Sequence[Array]) -> Any:
         """Make the call again, with operands of the same layouts."""

@@ -164,6 +164,12 @@ class Kernels(Leaf):
         """Where they run."""
         return self.devices[0]
 
+    @property
+    def free(self) -> list[Any] | None:
+        """Free states of its executable, if it gives one result, on views of the device's own memory."""
+        plain = self.executable.resident and len(self.executable.results) == 1
+        return self.executable.free if plain else None
+
     def run(self, arrays: Sequence[Array]) -> Results:
         """Launch the kernels, and wait unless arrays are views of the device's own memory."""
         if observe.blocks:

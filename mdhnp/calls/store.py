@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mdhnp.calls.entry import Entry
     from mdhnp.runtime.handle import Device
 
-__all__ = ["Store", "entries", "find", "find_views", "forget", "key_of", "store"]
+__all__ = ["Store", "entries", "find", "find_views", "forget", "key_of", "repeat", "store"]
 
 #: Entries kept; those not used for long go first.
 _CAPACITY = 4096
@@ -54,6 +54,8 @@ def _find_views(
 
 find = _find if native.find is None else native.find
 find_views = _find_views if native.find_views is None else native.find_views
+#: The same, which also makes the call where all it does is to enqueue kernels, and gives its Array then.
+repeat = find_views if native.repeat is None else native.repeat
 
 
 class Store:

@@ -110,7 +110,7 @@ class Executable:
         self._queue = device.queue
         self._pool = pool(device)
         self._quick = resident  # whether a call has taken less than _LONG, and none was interrupted since
-        self._states = [self._new_state()]
+        self.free = [self._new_state()]
         key = id(self)
         _alive[key] = weakref.ref(self, lambda _: _alive.pop(key, None))
 
@@ -167,7 +167,7 @@ class Executable:
         if state.native is None or not state.launched(arrays_in, arrays_out):
             with self._bound(state, self._queue, arrays_in, arrays_out) as bound:
                 state.complete(state.launch(self._queue)[-1], self._queue, bound, arrays_out)
-        self._states.append(state)
+        self.free.append(state)
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
         """Measure the kernels alone, by the device's own clock.
@@ -206,7 +206,7 @@ class Executable:
                 seconds = [(event.profile.end - event.profile.start) * 1e-9 for event in events]
                 fastest = [min(pair) for pair in zip(fastest, seconds, strict=True)]
             state.complete(events[-1], queue, bound, arrays_out)
-        self._states.append(state)
+        self.free.append(state)
         return fastest
 
     def _enqueue(self, views_in: Sequence[Any], views_out: Sequence[Any] | None) -> Any:
@@ -223,13 +223,13 @@ class Executable:
                 self._pool.give_back(*bound.blocks)
             wanted = pending.wants_event(self.device)
             pending.note(self.device, event if wanted else None, state.launches[-1].where)
-        self._states.append(state)
+        self.free.append(state)
         return found
 
     def _taken(self) -> State:
         """Give a state that no other call uses."""
         try:
-            return self._states.pop()
+            return self.free.pop()
         except IndexError:
             return self._new_state()
 
@@ -316,8 +316,8 @@ def _after_fork_in_child() -> None:
     for reference in list(_alive.values()):
         executable = reference()
         if executable is not None:
-            _abandoned.append(executable._states)
-            executable._states = []
+            _abandoned.append(executable.free)
+            executable.free = []
 
 
 if hasattr(os, "register_at_fork"):

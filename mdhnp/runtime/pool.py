@@ -13,6 +13,7 @@ import mmap
 import os
 import threading
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,9 @@ _FULL = (
 )
 
 
+_serials = count(1)
+
+
 class Block:
     """A buffer, and addresses that stand for its bytes on the host.
 
@@ -49,15 +53,18 @@ class Block:
         result.
     start : int
         The first of them.
+    serial : int
+        Its number among all blocks of this process, from 1 on.
     version : int
         Counts changes of what is in it, for those who keep a copy.
     """
 
-    __slots__ = ("addresses", "buffer", "handle", "size", "start", "version")
+    __slots__ = ("addresses", "buffer", "handle", "serial", "size", "start", "version")
 
     def __init__(self, buffer: cl.Buffer, size: int) -> None:
         self.buffer, self.handle, self.size, self.version = buffer, buffer.int_ptr, size, 0
         self.addresses = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        self.serial = next(_serials)
         self.start = int(np.ndarray(size, np.uint8, self.addresses).__array_interface__["data"][0])
 
 

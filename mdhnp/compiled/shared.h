@@ -1,13 +1,27 @@
-/* What the files of mdhnp._enqueue share. */
+/* What the files of mdhnp._native share.
 
-#ifndef MDHNP_LEASE_H
-#define MDHNP_LEASE_H
+   They know no OpenCL header and link no OpenCL library: the functions are those that pyopencl calls, given as addresses. */
+
+#ifndef MDHNP_SHARED_H
+#define MDHNP_SHARED_H
 
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define PY_ARRAY_UNIQUE_SYMBOL mdhnp_enqueue_numpy
+#define PY_ARRAY_UNIQUE_SYMBOL mdhnp_native_numpy
 #include <Python.h>
 #include <numpy/arrayobject.h>
+
+typedef int (*Enqueue)(void *queue, void *kernel, unsigned dimensions, const size_t *offset, const size_t *global_size,
+                       const size_t *local_size, unsigned waits, void *const *wait_list, void **event);
+
+typedef struct {
+    void *kernel;
+    size_t global_size, local_size;
+} Launch;
+
+/* What the module gives. */
+extern PyMethodDef finders[];
+extern PyType_Spec launcher_spec, enqueuer_spec;
 
 /* Make the type of leases; a new reference. */
 PyTypeObject *lease_type(void);

@@ -1,7 +1,7 @@
 /* Who outside of the package makes a call, for errors that are found later. */
 
 #define NO_IMPORT_ARRAY
-#include "_lease.h"
+#include "shared.h"
 
 static PyObject *getframe;
 

@@ -3,7 +3,7 @@
    The twin in Python is runtime/lease.py. A lease is a NumPy array with two more fields, at the end of NumPy's own. */
 
 #define NO_IMPORT_ARRAY
-#include "_lease.h"
+#include "shared.h"
 #include <structmember.h>
 
 #if PY_VERSION_HEX < 0x030D0000
@@ -67,7 +67,7 @@ lease_type(void)
     members[0].offset = fields + (Py_ssize_t)offsetof(Fields, block);
     members[1].offset = fields + (Py_ssize_t)offsetof(Fields, home);
     PyType_Spec spec = {
-        .name = "mdhnp._enqueue.Lease",
+        .name = "mdhnp._native.Lease",
         .basicsize = (int)(fields + (Py_ssize_t)sizeof(Fields)),
         .flags = Py_TPFLAGS_DEFAULT,
         .slots = slots,

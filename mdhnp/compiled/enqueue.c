@@ -2,29 +2,23 @@
    results, arguments, launches, and a record of who called.
 
    Its twin in Python is runtime/executable.py with memory.py's Resident and pending.py, which also tells OpenCL's
-   errors. Like _native.c it knows no OpenCL header and links no OpenCL library. */
+   errors. */
 
-#include "_lease.h"
+#define NO_IMPORT_ARRAY
+#include "shared.h"
 
 typedef int (*SetArgument)(void *kernel, unsigned index, size_t size, const void *value);
-typedef int (*Enqueue)(void *queue, void *kernel, unsigned dimensions, const size_t *offset, const size_t *global_size,
-                       const size_t *local_size, unsigned waits, void *const *wait_list, void **event);
-
-typedef struct {
-    void *kernel;
-    size_t global_size, local_size;
-} Launch;
 
 typedef struct { /* argument `index` of a launch's kernel is the buffer of array `slot`, or the offset in it */
     Py_ssize_t launch, slot;
     unsigned index;
     int is_offset;
-    npy_int64 last; /* the offset set at the launch before */
+    npy_int64 last; /* the offset, or the block's serial number, set at the call before */
 } Binding;
 
 typedef struct { /* where an array is */
     void *buffer;
-    npy_int64 offset;
+    npy_int64 offset, serial; /* no two blocks share a serial number, as two buffers one after the other may an address */
 } Place;
 
 typedef struct {
@@ -33,7 +27,7 @@ typedef struct {
     Enqueue enqueue;
     void *queue;
     Py_ssize_t arrays, launches, bindings, each;
-    int offsets_set; /* whether all offsets are what `last` says */
+    int are_set; /* whether all arguments are what `last` says */
     int distance; /* frames to the caller outside of the package, at the call before */
     Py_ssize_t *lows; /* of each array: bytes from its first element to the lowest */
     Place *places;
@@ -42,8 +36,6 @@ typedef struct {
     PyObject *outputs, *temporaries, *new_block; /* (home, size, shape, dtype) and (home, size) each; size -> block */
     PyObject *what, *package, *records, *waiting;
 } Enqueuer;
-
-static PyObject *handle_name;
 
 static void
 enqueuer_dealloc(Enqueuer *self)
@@ -205,16 +197,21 @@ new_outputs(Enqueuer *self)
     return views;
 }
 
-/* Read the address of a block's buffer. */
-static void *
-handle_of(PyObject *block)
+/* Say where a block's buffer is; -1 for an error. */
+static int
+find_place(PyObject *block, npy_int64 offset, Place *place)
 {
-    PyObject *number = PyObject_GetAttr(block, handle_name);
-    if (number == NULL)
-        return NULL;
-    void *handle = PyLong_AsVoidPtr(number);
-    Py_DECREF(number);
-    return handle;
+    static PyObject *handle_name, *serial_name;
+    if (handle_name == NULL) {
+        handle_name = PyUnicode_InternFromString("handle");
+        serial_name = PyUnicode_InternFromString("serial");
+    }
+    PyObject *handle = PyObject_GetAttr(block, handle_name), *serial = PyObject_GetAttr(block, serial_name);
+    if (handle != NULL && serial != NULL)
+        *place = (Place){PyLong_AsVoidPtr(handle), offset, PyLong_AsLongLong(serial)};
+    Py_XDECREF(handle);
+    Py_XDECREF(serial);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* Say where views from `slot` on are, and give the slot after them; -1 for an error. */
@@ -234,9 +231,9 @@ find_places(Enqueuer *self, PyObject *views, Py_ssize_t slot)
         }
         char *start;
         PyObject *block = leased_block(view, &start);
-        if (block == NULL || (self->places[n].buffer = handle_of(block)) == NULL)
+        npy_int64 offset = block == NULL ? 0 : PyArray_BYTES((PyArrayObject *)view) - start + self->lows[n];
+        if (block == NULL || find_place(block, offset, &self->places[n]) < 0)
             return -1;
-        self->places[n].offset = PyArray_BYTES((PyArrayObject *)view) - start + self->lows[n];
     }
     return end;
 }
@@ -250,12 +247,12 @@ launch(Enqueuer *self, void **event)
     for (Py_ssize_t n = 0; n < self->bindings && error == 0; ++n) {
         Binding *b = &self->binding[n];
         Place *at = &self->places[b->slot];
-        if (!b->is_offset)
-            error = self->set_argument(self->launch[b->launch].kernel, b->index, sizeof at->buffer, &at->buffer);
-        else if (b->last != at->offset || !self->offsets_set) {
-            error = self->set_argument(self->launch[b->launch].kernel, b->index, sizeof at->offset, &at->offset);
-            b->last = at->offset;
-        }
+        npy_int64 wanted = b->is_offset ? at->offset : at->serial;
+        if (b->last == wanted && self->are_set)
+            continue;
+        const void *value = b->is_offset ? (void *)&at->offset : (void *)&at->buffer;
+        error = self->set_argument(self->launch[b->launch].kernel, b->index, 8, value);
+        b->last = wanted;
     }
     for (Py_ssize_t n = 0; n < self->launches && error == 0; ++n) {
         Launch *l = &self->launch[n];
@@ -263,7 +260,7 @@ launch(Enqueuer *self, void **event)
         error = self->enqueue(self->queue, l->kernel, 1, NULL, &l->global_size, &l->local_size, 0, NULL, last);
     }
     Py_END_ALLOW_THREADS
-    self->offsets_set = error == 0;
+    self->are_set = error == 0;
     return error;
 }
 
@@ -309,7 +306,10 @@ enqueuer_run(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
         if (block == NULL)
             break;
         PyTuple_SET_ITEM(blocks, taken, block);
-        self->places[filled + taken] = (Place){handle_of(block), 0};
+        if (find_place(block, 0, &self->places[filled + taken]) < 0) {
+            ++taken;
+            break;
+        }
     }
     if (blocks != NULL && taken == temporaries && !PyErr_Occurred()) {
         void *event = NULL;
@@ -346,29 +346,9 @@ static PyType_Slot enqueuer_slots[] = {
     {Py_tp_methods, enqueuer_methods}, {0, NULL},
 };
 
-static PyType_Spec enqueuer_spec = {
-    .name = "mdhnp._enqueue.Enqueuer",
+PyType_Spec enqueuer_spec = {
+    .name = "mdhnp._native.Enqueuer",
     .basicsize = sizeof(Enqueuer),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = enqueuer_slots,
 };
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "mdhnp._enqueue", "Enqueues kernels on views of a device's own memory.", -1, NULL, NULL, NULL,
-    NULL, NULL,
-};
-
-PyMODINIT_FUNC
-PyInit__enqueue(void)
-{
-    import_array();
-    handle_name = PyUnicode_InternFromString("handle");
-    PyObject *made = PyModule_Create(&module);
-    PyObject *type = PyType_FromSpec(&enqueuer_spec), *lease = (PyObject *)lease_type();
-    if (handle_name == NULL || made == NULL || type == NULL || lease == NULL
-        || PyModule_AddObjectRef(made, "Enqueuer", type) < 0 || PyModule_AddObjectRef(made, "Lease", lease) < 0
-        || PyModule_AddIntConstant(made, "INTERFACE", 2) < 0)
-        Py_CLEAR(made);
-    Py_XDECREF(type);
-    return made;
-}
