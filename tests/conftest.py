@@ -4,7 +4,8 @@ A test that takes the fixture `device` runs once for each OpenCL device present,
 count once. `--device SUBSTRING` keeps those whose runtime, platform or name contains the substring. Nothing is skipped:
 no device at all, or none that fits, is an error. Oclgrind, a simulator, is never among them: its tests ask for it.
 
-Tests marked as slow run with `--long` only.
+Tests marked as slow run with `--long` only. Of tests of very many cases (`turns`) each case runs on one of the devices,
+by turns, and with `--long` on each.
 """
 
 from __future__ import annotations
@@ -59,9 +60,18 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--long"):
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item not in set(slow)]
+        left = {item for item in items if item.get_closest_marker("slow") or not _has_its_turn(item)}
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+def _has_its_turn(item: pytest.Item) -> bool:
+    """Whether a case runs on its device, which for those that take turns is one of them."""
+    if not item.get_closest_marker("turns"):
+        return True
+    numbers = dict(item.callspec.indices)  # type: ignore[attr-defined]
+    device = numbers.pop("device")
+    return (sum(numbers.values()) - device) % len(chosen_devices(item.config.getoption("--device"))) == 0
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

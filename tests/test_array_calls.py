@@ -38,6 +38,7 @@ def name(case: Any) -> str:
 
 
 @pytest.mark.parametrize("number", range(0, len(EINSUM), 2), ids=lambda n: name(EINSUM[n]))
+@pytest.mark.turns
 def test_einsum(device: Device, number: int) -> None:
     where = device if number % 3 == 0 else separate(device)
     subscripts, shapes = EINSUM[number]
@@ -47,6 +48,7 @@ def test_einsum(device: Device, number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(DTYPES) + len(MIXED)))
+@pytest.mark.turns
 def test_types(device: Device, number: int) -> None:
     where = device if number % 3 == 0 else separate(device)
     types = [DTYPES[number]] if number < len(DTYPES) else MIXED[number - len(DTYPES)].split()

@@ -46,6 +46,7 @@ def test_pages_have_blocks() -> None:
 
 
 @pytest.mark.parametrize("name", ["mdhnp", *MODULES])
+@pytest.mark.turns
 def test_docstrings(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     # Examples of settings must not reach other tests.
     monkeypatch.setattr(os, "environ", os.environ.copy())

@@ -45,11 +45,13 @@ def _terms(subscripts, arrays):
 
 
 @pytest.mark.parametrize("case", EINSUM, ids=name)
+@pytest.mark.turns
 def test_value(device, case):
     check(case[0], operands(case[1], [np.float32]))
 
 
 @pytest.mark.parametrize("number", range(1, len(EINSUM), 3), ids=lambda n: name(EINSUM[n]))
+@pytest.mark.turns
 def test_layouts_mixed(device, number):
     check(EINSUM[number][0], operands(EINSUM[number][1], [np.float64], number, 3))
 
@@ -63,12 +65,14 @@ def test_layout(device, case, layout):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", SHORT_CASES, ids=name)
+@pytest.mark.turns
 def test_dtype(device, case, dtype):
     check(case[0], operands(case[1], [dtype]))
 
 
 @pytest.mark.parametrize("dtypes", MIXED)
 @pytest.mark.parametrize("subscripts", ["ij,jk->ik", "i,i,i->i"])
+@pytest.mark.turns
 def test_mixed_dtypes(device, subscripts, dtypes):
     shapes = {"ij,jk->ik": ((5, 7), (7, 3))}.get(subscripts, ((17,),) * 3)
     check(subscripts, operands(shapes, dtypes.split()))

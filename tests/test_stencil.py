@@ -73,6 +73,7 @@ def same(found: np.ndarray, wanted: np.ndarray) -> None:
     [(*s, m) for n, s in enumerate(SHAPES) for m in (MODES if n in (1, 5) else ("valid", MODES[1 + n % 5]))],
     ids=str,
 )
+@pytest.mark.turns
 def test_shapes(on: None, shape: tuple[int, ...], size: tuple[int, ...], mode: str) -> None:
     a, w = numbers(shape, "f4"), eighths(size)
     same(stencil(a, w, mode, 2.5), expected(a, w, mode, 2.5))
@@ -91,6 +92,7 @@ def test_dtypes(on: None, dtype: str, size: tuple[int, ...], mode: str) -> None:
     [*((layout, (3, 3)) for layout in LAYOUTS), ("reversed", (13, 11)), ("stepped", (13, 11))],
     ids=str,
 )
+@pytest.mark.turns
 def test_layouts(on: None, layout: str, size: tuple[int, int]) -> None:
     a, w = LAYOUTS[layout](numbers((31, 45), "f8")), eighths(size)
     same(stencil(a, w, "wrap"), expected(a, w, "wrap"))
