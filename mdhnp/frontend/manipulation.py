@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.frontend.creation import asarray
@@ -131,7 +132,13 @@ def flip(x: Any, /, axis: Axis = None) -> Any:
     >>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()
     [3, 2, 1]
     """
-    return _viewed(x, lambda a: np.flip(a, axis))
+
+    def flipped(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        axes = range(a.ndim) if axis is None else normalize_axis_tuple(axis, a.ndim, "axis")
+        turned: tuple[Any, ...] = tuple([slice(None, None, -1 if d in axes else 1) for d in range(a.ndim)])
+        return a[(*turned, ...)]
+
+    return _viewed(x, flipped)  # NumPy's reads the element of an array without axes
 
 
 def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.frontend.creation import asarray, checked_type, device_for
 
@@ -53,12 +54,12 @@ def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: bool = True, device: Any 
 
 
 def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
-    """Give a view of an array with another shape, in which elements are repeated; ValueError where that cannot be."""
-    return make(np.broadcast_to(x._view, shape), x.device)
+    """Give a read-only view with another shape, in which elements are repeated; ValueError where that cannot be."""
+    return make(transfer.fixed(np.broadcast_to(x._view, shape), x.device), x.device)
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
-    """Give views of arrays, ndarrays brought to the Arrays, with their common shape; ValueError where there is none."""
+    """Give read-only views of arrays, ndarrays brought to the Arrays, of one shape; ValueError if there is none."""
     where = next((x.device for x in arrays if isinstance(x, Array)), None)
     found = [x if isinstance(x, Array) else asarray(x, device=where) for x in arrays]
     shape = np.broadcast_shapes(*[x.shape for x in found])

@@ -19,7 +19,9 @@ from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pool import Block, Pool, pool
 from mdhnp.runtime.transfers import receive, send
 
-__all__ = ["Lease", "Place", "changed", "download", "foreign", "maker", "place", "upload", "version"]
+__all__ = [
+    "Lease", "Place", "changed", "download", "fixed", "foreign", "is_fixed", "maker", "place", "upload", "version",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 
@@ -47,6 +49,10 @@ class Lease(np.ndarray[Any, Any]):
         # Slices and copies of a lease have its type, but no block.
         if (owner := getattr(self, "pool", None)) is not None:
             owner.give_back(self.block)
+
+
+class Fixed(np.ndarray[Any, Any]):
+    """Stands between a lease and views that are read-only. NumPy's own flag says so of all: it must not write there."""
 
 
 class Place(NamedTuple):
@@ -85,6 +91,19 @@ def place(view: Array) -> Place:
     """Say where a view's first element is."""
     lease = _lease_of(view)
     return Place(lease.block, view.__array_interface__["data"][0] - lease.__array_interface__["data"][0])
+
+
+def fixed(view: Array) -> Array:
+    """Give a view, through which, and through whose views, nothing may be put into its memory."""
+    return np.ndarray(view.shape, view.dtype, _lease_of(view).view(Fixed), place(view).offset, view.strides)
+
+
+def is_fixed(view: Array) -> bool:
+    """Whether it is one of :func:`fixed`, or a view of such."""
+    base = view.base
+    while type(base) is not Lease and type(base) is not Fixed:
+        base = base.base  # type: ignore[union-attr]
+    return type(base) is Fixed
 
 
 def version(view: Array) -> int:
