@@ -154,6 +154,27 @@ def test_complex_functions_of_special_numbers(function: Callable[..., Any]) -> N
         np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
 
 
+#: What the array API standard says of exponentials less 1: real part, imaginary part, and both of the result.
+EXPM1 = [
+    (0.0, 0.0, 0.0, 0.0), (1.5, np.inf, np.nan, np.nan), (1.5, np.nan, np.nan, np.nan),
+    (np.inf, 0.0, np.inf, 0.0), (-np.inf, 2.0, -1.0, 0.0), (np.inf, 2.0, -np.inf, np.inf),
+    (-np.inf, np.inf, -1.0, 0.0), (np.inf, np.inf, np.inf, np.nan), (-np.inf, np.nan, -1.0, 0.0),
+    (np.inf, np.nan, np.inf, np.nan), (np.nan, 0.0, np.nan, 0.0), (np.nan, 2.0, np.nan, np.nan),
+    (np.nan, np.nan, np.nan, np.nan),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [lowered, defined])
+def test_expm1_of_special_numbers_is_the_standards(how: Callable[..., Any]) -> None:
+    """NumPy's is not. The conjugate of a number has the conjugate result."""
+    for conjugate in (1, -1):
+        rows = np.array(EXPM1) * [1, conjugate, 1, conjugate]
+        z, wanted = (np.ascontiguousarray(rows[:, n : n + 2]).view(np.complex128)[:, 0] for n in (0, 2))
+        (found,) = how(md_hom(np.expm1, {"i": cc}, "x[i] -> y[i]").bind(z), z)
+        for part in (np.real, np.imag):
+            np.testing.assert_array_equal(part(found), part(wanted))
+
+
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_complex_powers(dtype: str) -> None:
     rng = np.random.default_rng(6)
@@ -179,6 +200,17 @@ HALF: dict[str, Callable[..., Any]] = {
     "integers": lambda a, b: a.astype(np.int32) + b.astype(np.int8),
     "complex": lambda a, b: a.astype(np.complex64) * b,
 }
+
+
+@pytest.mark.parametrize("towards", [np.inf, -np.inf, 0.0, -0.0, 1.0, np.nan, 65504.0, 6e-8])
+def test_every_float16_has_a_next_one(towards: float) -> None:
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    y = np.full_like(x, towards)
+    (found,) = lowered(md_hom(np.nextafter, {"i": cc}, "x[i], y[i] -> z[i]").bind(x, y), x, y)
+    with np.errstate(all="ignore"):
+        wanted = np.nextafter(x, y)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
 
 
 @pytest.mark.parametrize("name", HALF)

@@ -1,111 +1,128 @@
-"""What the Python array API standard (2024.12) says of matmul, tensordot, vecdot and outer, as properties.
+"""What the namespace offers is what the Python array API standard (2024.12) says, and NumPy where that says nothing.
 
-Elements are small whole numbers, so that every type gives exact results.
+Hypothesis draws the arguments of each function (`namespace_calls.py`). Shapes and types of the results are those of
+array_api_strict, where that takes the arguments; values, special ones too, and errors are NumPy's. The Arrays are on a
+CPU device whose calls NumPy computes, as the MDHs say: so nothing is compiled. What kernels compute of every type is
+in `test_array_kernels.py`.
 """
 
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import mutually_broadcastable_shapes
+from namespace_calls import CALLS
 
 import mdhnp
+from mdhnp.frontend.not_offered import NOT_OFFERED
+from mdhnp.runtime.programs import compiled
 
-#: Types whose promotion the standard defines; vecdot, matmul and the others take numbers only.
-KINDS = [["i1", "i2", "i4", "i8", "u1", "u2", "u4"], ["u1", "u2", "u4", "u8"], ["f4", "f8", "c8", "c16"]]
-few = settings(max_examples=20)
-sides = st.integers(0, 5)
+array_api_strict.set_array_api_strict_flags(api_version="2024.12")
 
-
-def pairs(shapes: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Two arrays of these shapes, of types that are promoted."""
-    types = st.sampled_from(KINDS).flatmap(lambda kind: st.tuples(st.sampled_from(kind), st.sampled_from(kind)))
-
-    def fill(drawn: Any) -> list[Any]:
-        both, dtypes, seed = drawn
-        rng = np.random.default_rng(seed)
-        arrays = []
-        for shape, dtype in zip(both, map(np.dtype, dtypes), strict=True):
-            numbers = rng.integers(0 if dtype.kind == "u" else -3, 4, shape)
-            arrays.append((numbers + 1j * rng.integers(-3, 4, shape) if dtype.kind == "c" else numbers).astype(dtype))
-        return arrays
-
-    return st.tuples(shapes, types, st.integers(0, 99)).map(fill)
+#: Python's types of errors.
+ERRORS = (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError)
 
 
-def check(result: Any, expected: Any, x1: Any, x2: Any) -> None:
-    assert result.dtype == np.result_type(x1.dtype, x2.dtype)
-    assert result.shape == expected.shape
-    np.testing.assert_array_equal(result, expected.astype(result.dtype))
+def offered() -> set[str]:
+    """The namespace's functions that the standard has, or NumPy; but not those that are NumPy's own."""
+    names = [*mdhnp.__all__, *(f"linalg.{name}" for name in mdhnp.linalg.__all__)]
+    return {name for name in names if _is_function(mdhnp, name) and (
+        _is_function(array_api_strict, name) or _is_function(np, name)) and _of(mdhnp, name) is not _of(np, name)
+    }  # fmt: skip
 
 
-@st.composite
-def matrices(draw: Any) -> Any:
-    """Shapes of matmul's operands: stacks that broadcast, one of them perhaps a vector."""
-    n, k, m = draw(sides), draw(sides), draw(sides)
-    stacks = draw(mutually_broadcastable_shapes(num_shapes=2, min_dims=0, max_dims=2, max_side=3)).input_shapes
-    first, second = (*stacks[0], n, k), (*stacks[1], k, m)
-    return draw(st.sampled_from([(first, second), ((k,), second), (first, (k,)), ((k,), (k,))]))
+def _of(namespace: Any, name: str) -> Any:
+    for part in name.split("."):
+        namespace = getattr(namespace, part, None)
+    return namespace
 
 
-@few
-@given(pairs(matrices()))
-def test_matmul(device, operands):
-    x1, x2 = operands
-    a = x1[np.newaxis, :] if x1.ndim == 1 else x1
-    b = x2[:, np.newaxis] if x2.ndim == 1 else x2
-    expected = (a[..., :, :, np.newaxis] * b[..., np.newaxis, :, :]).sum(axis=-2)
-    expected = expected[..., 0, :] if x1.ndim == 1 else expected
-    expected = expected[..., 0] if x2.ndim == 1 else expected
-    for namespace in (mdhnp, mdhnp.linalg):
-        check(namespace.matmul(x1, x2), expected, x1, x2)
+def _is_function(namespace: Any, name: str) -> bool:
+    return callable(_of(namespace, name)) and not isinstance(_of(namespace, name), type)
 
 
-@few
-@given(pairs(mutually_broadcastable_shapes(num_shapes=2, min_dims=1, max_dims=3, max_side=5).map(
-    lambda drawn: tuple((*s[:-1], drawn.result_shape[-1]) for s in drawn.input_shapes))), st.data())  # fmt: skip
-def test_vecdot(device, operands, data):
-    x1, x2 = operands
-    axis = data.draw(st.integers(-min(x1.ndim, x2.ndim), -1))
-    x1, x2 = (np.moveaxis(x, -1, axis) for x in (x1, x2))
-    expected = (np.moveaxis(x1, axis, -1).conj() * np.moveaxis(x2, axis, -1)).sum(axis=-1)
-    for namespace in (mdhnp, mdhnp.linalg):
-        check(namespace.vecdot(x1, x2, axis=axis), expected, x1, x2)
+def test_all_functions_are_in_the_table() -> None:
+    assert offered() == {*CALLS}
 
 
-@few
-@given(pairs(st.tuples(st.lists(sides, max_size=2), st.lists(sides, max_size=2), st.lists(sides, max_size=2)).map(
-    lambda s: (s[0] + s[1], s[1] + s[2]))), st.data())  # fmt: skip
-def test_tensordot(device, operands, data):
-    x1, x2 = operands
-    most = max(n for n in range(min(x1.ndim, x2.ndim) + 1) if x1.shape[x1.ndim - n :] == x2.shape[:n])
-    count = data.draw(st.sampled_from([n for n in range(most + 1) if x1.shape[x1.ndim - n :] == x2.shape[:n]]))
-    outer = x1.reshape(x1.shape + (1,) * (x2.ndim - count)) * x2.reshape((1,) * (x1.ndim - count) + x2.shape)
-    expected = outer.sum(axis=tuple(range(x1.ndim - count, x1.ndim))) if count else outer
-    order = data.draw(st.permutations(range(count)))
-    axes = [x1.ndim - count + n for n in order], list(order)
-    for namespace in (mdhnp, mdhnp.linalg):
-        check(namespace.tensordot(x1, x2, axes=count), expected, x1, x2)
-        check(namespace.tensordot(x1, x2, axes=axes), expected, x1, x2)
+def test_the_standard_is_offered_or_there_is_a_reason() -> None:
+    later, own = {"isin", "fft"}, {name for name in array_api_strict.__all__ if "strict" in name.lower()}
+    standard = {*array_api_strict.__all__} - later - own  # fft is an extension, which nobody has to offer
+    missing = {name for name in standard if not hasattr(mdhnp, name)}
+    assert missing == {*NOT_OFFERED}
+    assert all(NOT_OFFERED.values())
 
 
-@few
-@given(pairs(st.tuples(st.tuples(sides), st.tuples(sides))))
-def test_outer(device, operands):
-    x1, x2 = operands
-    check(mdhnp.linalg.outer(x1, x2), x1[:, np.newaxis] * x2, x1, x2)
+def converted(value: Any, array: Callable[[Any], Any], dtype: Callable[[Any], Any]) -> Any:
+    """Exchange Arrays and types in arguments."""
+    if isinstance(value, tuple | list):
+        return type(value)(converted(v, array, dtype) for v in value)
+    if isinstance(value, mdhnp.Array):
+        return array(value)
+    return dtype(value) if isinstance(value, np.dtype | type) else value
 
 
-def test_bad_shapes():
-    for call in (
-        lambda: mdhnp.matmul(np.ones((2, 3)), np.ones((2, 3))),
-        lambda: mdhnp.matmul(np.ones(()), np.ones((2, 3))),
-        lambda: mdhnp.vecdot(np.ones(3), np.ones(4)),
-        lambda: mdhnp.vecdot(np.ones(1), np.ones(4)),
-        lambda: mdhnp.tensordot(np.ones((2, 3)), np.ones((2, 3)), axes=1),
-        lambda: mdhnp.linalg.outer(np.ones((2, 3)), np.ones(3)),
-    ):
-        with pytest.raises(ValueError):
-            call()
+def attempt(namespace: Any, name: str, args: Any, options: Any) -> Any:
+    """Give a call's result, or its error."""
+    try:
+        return _of(namespace, name)(*args, **options)
+    except Exception as error:
+        return error
+
+
+def of_strict(value: Any) -> Any:
+    """Give arguments as those of array_api_strict."""
+    array, namespace = array_api_strict.asarray, array_api_strict
+    return converted(value, lambda x: array(x.numpy()), lambda t: getattr(namespace, np.dtype(t).name))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_compiled() -> Iterator[None]:
+    """NumPy computes, but for what measures once how fast a device is."""
+    before = compiled()
+    yield
+    assert compiled() - before < 16
+
+
+@pytest.mark.parametrize("name", CALLS)
+@settings(max_examples=15)
+@given(st.data())
+def test_functions_are_the_standards_and_numpys(name: str, data: st.DataObject) -> None:
+    with mdhnp.device("cpu") as device, mdhnp.config(host="auto"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of special values and means of nothing
+        args, options = data.draw(CALLS[name])
+        found = attempt(mdhnp, name, args, options)
+        numpys = attempt(np, name, *converted((args, options), lambda x: x.numpy(), lambda t: t))
+        if isinstance(numpys, Exception):
+            assert isinstance(found, next(error for error in ERRORS if isinstance(numpys, error)))
+            return
+        assert not isinstance(found, Exception), found
+        for ours, theirs in zip(several(found), several(numpys), strict=True):
+            if isinstance(ours, mdhnp.Array):
+                assert ours.device is device
+                assert (ours.shape, ours.dtype) == (np.shape(theirs), theirs.dtype)
+                if not name.startswith("empty"):
+                    np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5, atol=1e-6)
+            else:
+                assert repr(ours) == repr(theirs)
+        if not _is_function(array_api_strict, name):
+            return
+        standards = attempt(array_api_strict, name, of_strict(args), {k: of_strict(v) for k, v in options.items()})
+        if not isinstance(standards, Exception):
+            for ours, theirs in zip(several(found), several(standards), strict=True):
+                if isinstance(ours, mdhnp.Array):
+                    assert (ours.shape, ours.dtype.name) == (theirs.shape, _name(theirs.dtype))
+                elif isinstance(ours, np.dtype):
+                    assert ours.name == _name(theirs)
+
+
+def several(found: Any) -> tuple[Any, ...]:
+    return tuple(found) if isinstance(found, tuple | list) else (found,)
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).rpartition(".")[2]

@@ -100,6 +100,8 @@ def fitted(*steps: Any) -> Callable[..., Any]:
 #: Calls of functions and estimators, from matrices and vectors.
 SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
     "MinMaxScaler": fitted(preprocessing.MinMaxScaler()),
+    "StandardScaler, means only": fitted(preprocessing.StandardScaler(with_std=False)),
+    "PolynomialFeatures": fitted(preprocessing.PolynomialFeatures()),
     "MaxAbsScaler": fitted(preprocessing.MaxAbsScaler()),
     "Normalizer": fitted(preprocessing.Normalizer()),
     "Normalizer, l1": fitted(preprocessing.Normalizer("l1")),
@@ -132,3 +134,25 @@ def test_scikit_learn(place: Device, only_here: None, monkeypatch: pytest.Monkey
         np.testing.assert_allclose(found, expected, rtol=1e-4, strict=True)
     else:
         close(found, expected, place, rtol=1e-4, atol=1e-4)
+
+
+#: Calls that read by masks, which name a few elements of rows and columns.
+MASKED: dict[str, Callable[..., Any]] = {
+    "StandardScaler": fitted(preprocessing.StandardScaler()),
+    "r2_score": lambda x, y, v, w: metrics.r2_score(v, w),
+}
+
+
+@pytest.mark.parametrize("number", range(len(MASKED)), ids=[*MASKED].__getitem__)
+def test_scikit_learn_with_numpys_indices(place: Device, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    call, before = [*MASKED.values()][number], mdhnp.fallback_counts()
+    expected = call(X, Y, V, W)
+    with sklearn.config_context(array_api_dispatch=True), mdhnp.config(fallback="numpy"):
+        found = call(*map(mdhnp.asarray, (X, Y, V, W)))
+    if isinstance(expected, float):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, strict=True)
+    else:
+        close(found, expected, place, rtol=1e-4, atol=1e-4)
+    counted = {name for name, count in mdhnp.fallback_counts().items() if count != before.get(name, 0)}
+    assert counted == {"getitem", "setitem"}

@@ -1,36 +1,21 @@
 """Functions that give an Array's elements in other axes or a new array: NumPy's values, shapes, types and errors."""
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes
+from arrays import same
 from separate import separate
 
 import mdhnp
 from mdhnp.arrays.array import view_of
 from mdhnp.runtime.devices import Device
 
-few = settings(max_examples=30)
-sides = st.integers(0, 4)
-
 
 def places(device: Device) -> tuple[Device, Device]:
     """The device, and one with memory of its own."""
     return device, separate(device)
-
-
-@st.composite
-def arrays(draw: Any, min_dims: int = 0, max_dims: int = 3) -> Any:
-    """An array of any layout; some are empty."""
-    shape = draw(array_shapes(min_dims=min_dims, max_dims=max_dims, min_side=0, max_side=4))
-    a = np.arange(prod(shape), dtype="f4").reshape(shape)
-    turned = a.transpose(draw(st.permutations(range(a.ndim))))
-    return turned[..., :: draw(st.sampled_from([1, -1, 2]))] if a.ndim else turned
 
 
 def compare(device: Device, call: Callable[..., Any], *given: Any) -> bool:
@@ -116,61 +101,27 @@ def test_errors_are_of_numpy_s_types(device: Device, call: Callable[[Any, Any], 
         assert not compare(where, call, np.arange(12, dtype="f4").reshape(3, 1, 4))
 
 
-@few
-@given(arrays(), st.data())
-def test_reshape(device: Device, a: Any, data: Any) -> None:
-    shape = list(data.draw(array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)))
-    known = prod(shape[1:])
-    if shape and known and a.size % known == 0:  # so that most of them fit
-        shape[0] = data.draw(st.sampled_from([-1, a.size // known]))
-    copy = data.draw(st.sampled_from([None, True, False]))
+def test_elements_are_moved_by_kernels(device: Device) -> None:
+    """On a CPU device NumPy moves them, as `test_array_api.py` has it."""
+    a = np.arange(24, dtype="f4").reshape(2, 3, 4)
+    calls: tuple[Callable[..., Any], ...] = (
+        lambda xp, x: xp.reshape(x.T, (6, -1)), lambda xp, x: xp.reshape(x, (4, 6), copy=True),
+        lambda xp, x: xp.concat([x, x[:, :1], x[:, ::-1]], axis=1), lambda xp, x: xp.concat([x[0], x[1, 0]], axis=None),
+        lambda xp, x: xp.stack([x[0], x[1]], axis=-1), lambda xp, x: xp.roll(x, (1, -2), axis=(0, 2)),
+        lambda xp, x: xp.roll(x.T, 5), lambda xp, x: xp.tile(x[0], (2, 1, 3)), lambda xp, x: xp.repeat(x, 2, axis=1),
+        lambda xp, x: xp.repeat(x[:0], 3),
+    )  # fmt: skip
+    for call in calls:
+        assert compare(separate(device), call, a)
+
+
+def test_flip_of_an_array_without_axes_is_one(device: Device) -> None:
+    """NumPy's gives the element, which it cannot read on a device."""
+    number = np.asarray(np.float32(3))
     for where in places(device):
-        compare(where, lambda xp, x: xp.reshape(x, tuple(shape), copy=copy), a)
-
-
-@few
-@given(st.lists(sides, max_size=2), st.lists(sides, max_size=2), st.lists(sides, min_size=1, max_size=3), st.data())
-def test_concat(device: Device, before: Any, after: Any, lengths: Any, data: Any) -> None:
-    axis = data.draw(st.sampled_from([len(before), -1 - len(after), None]))
-    shapes = [(*before, n, *after) for n in lengths]
-    given = [np.arange(prod(s), dtype="f4").reshape(s[::-1]).T for s in shapes]
-    for where in places(device):
-        compare(where, lambda xp, *xs: xp.concat(xs, axis=axis), *given)
-
-
-@few
-@given(arrays(max_dims=2), st.integers(1, 3), st.data())
-def test_stack(device: Device, a: Any, count: int, data: Any) -> None:
-    axis = data.draw(st.integers(-a.ndim - 1, a.ndim))
-    for where in places(device):
-        compare(where, lambda xp, *xs: xp.stack(xs, axis=axis), *[a + n for n in range(count)])
-
-
-@few
-@given(arrays(), st.data())
-def test_roll(device: Device, a: Any, data: Any) -> None:
-    shifts = st.integers(-9, 9)
-    axes = data.draw(st.lists(st.integers(-a.ndim, a.ndim - 1), max_size=3)) if a.ndim else []
-    several = st.lists(shifts, min_size=len(axes), max_size=len(axes)).map(tuple)
-    shift = data.draw(shifts | several if axes else shifts)
-    axis = tuple(axes) or None
-    for where in places(device):
-        compare(where, lambda xp, x: xp.roll(x, shift, axis=axis), a)
-
-
-@few
-@given(arrays(max_dims=2), st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=3).map(tuple))
-def test_tile(device: Device, a: Any, repetitions: Any) -> None:
-    for where in places(device):
-        compare(where, lambda xp, x: xp.tile(x, repetitions), a)
-
-
-@few
-@given(arrays(), st.integers(0, 3), st.data())
-def test_repeat(device: Device, a: Any, repeats: int, data: Any) -> None:
-    axis = data.draw(st.none() | st.integers(-a.ndim, a.ndim - 1) if a.ndim else st.none())
-    for where in places(device):
-        compare(where, lambda xp, x: xp.repeat(x, repeats, axis=axis), a)
+        x = mdhnp.asarray(number, device=where)
+        for flip in (mdhnp.flip, np.flip):
+            same(flip(x), number)
 
 
 def test_several_repeats_are_numpy_s(device: Device) -> None:

@@ -185,16 +185,22 @@ def test_numbers_and_lists_are_put_into_it(where: Device, value: Any) -> None:
     same(a, expected)
 
 
-@pytest.mark.parametrize("value", [7, -0.5, True, np.float32(9), np.arange(4), np.ones(1)], ids=str)
-def test_a_value_is_put_where_a_mask_is_true(where: Device, value: Any) -> None:
-    for mask in (A > 5, A[:, :, 0] > 5, A[:, 0, 0] > 5, A > 99, np.asarray(True)):
-        if np.ndim(value) + mask.ndim <= 3:
-            for given in (mask, mdhnp.asarray(mask)):
-                expected = A.astype(np.int32)
-                a = mdhnp.asarray(expected.copy())
-                a[given] = value
-                expected[mask] = value
-                same(a, expected)
+MASKS = [A[:, 0, 0] > 5, A > 5, A[:, :, 0] > 5, A > 99, np.asarray(True)]
+
+
+@pytest.mark.parametrize(
+    ("value", "masks"),
+    [(7, MASKS), *[(v, MASKS[:1]) for v in (-0.5, True, np.float32(9), np.arange(4), np.ones(1))]],
+    ids=lambda v: "" if isinstance(v, list) else str(v),
+)
+def test_a_value_is_put_where_a_mask_is_true(where: Device, value: Any, masks: Any) -> None:
+    for mask in masks:
+        for key in (mask, mdhnp.asarray(mask)):
+            expected = A.astype(np.int32)
+            a = mdhnp.asarray(expected.copy())
+            a[key] = value
+            expected[mask] = value
+            same(a, expected)
 
 
 def test_masks_that_do_not_fit_are_index_errors(where: Device) -> None:
@@ -206,6 +212,19 @@ def test_masks_that_do_not_fit_are_index_errors(where: Device) -> None:
     with pytest.raises(IndexError, match="Array"):
         a[a > 5]
     same(a, A)
+
+
+@pytest.mark.parametrize("key", [[1, 0], A > 5, (..., A[0, 0] > 1), (0, [2, 0]), np.array([[0], [1]]), True], ids=str)
+def test_numpy_indexes_copies_where_the_settings_say_so(where: Device, key: Any) -> None:
+    expected, a, before = A.copy(), mdhnp.asarray(A.copy()), mdhnp.fallback_counts()
+    with mdhnp.config(fallback="numpy"):
+        same(a[mdhnp.asarray(key) if isinstance(key, np.ndarray) else key], expected[key])
+        value = -filled(np.shape(expected[key]))
+        a[key] = mdhnp.asarray(value)
+    expected[key] = value
+    same(a, expected)
+    for name in ("getitem", "setitem"):
+        assert mdhnp.fallback_counts()[name] == before.get(name, 0) + 1
 
 
 def test_an_array_is_put_into_itself(where: Device) -> None:

@@ -136,7 +136,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 @pytest.mark.turns
 def test_functions_are_numpys_on_the_device(device: Device, name: str) -> None:
     call, before = FUNCTIONS[name], mdhnp.fallback_counts()
-    with mdhnp.device(device if list(FUNCTIONS).index(name) % 4 == 0 else separate(device)) as where:
+    place = separate(device) if list(FUNCTIONS).index(name) % 4 else device
+    with mdhnp.device(place) as where, mdhnp.config(host="auto"):  # where the host's memory is used, NumPy computes
         close(call(*map(mdhnp.asarray, (A, B, V, N))), call(A, B, V, N), where)
     assert mdhnp.fallback_counts() == before
 
@@ -184,7 +185,7 @@ def test_tables_name_functions_that_ask_arrays() -> None:
 @pytest.mark.parametrize("function", sorted(protocols._VIEWS, key=lambda f: f.__name__), ids=lambda f: f.__name__)
 def test_views_share_memory(where: Device, function: Callable[..., Any]) -> None:
     arguments: dict[str, Any] = {
-        "array_split": (2,), "broadcast_to": ((2, 2, 2, 2),), "dsplit": (2,), "expand_dims": (0,), "hsplit": (2,),
+        "array_split": (2,), "dsplit": (2,), "expand_dims": (0,), "hsplit": (2,),
         "moveaxis": (0, 1), "rollaxis": (2,), "split": (2,), "swapaxes": (0, 1), "vsplit": (2,),
     }  # fmt: skip
     a = mdhnp.asarray(filled((2, 2, 2)))

@@ -89,7 +89,7 @@ FLOATS_ONLY: dict[str, Callable[..., Any]] = {
     "fmod": np.fmod,
     "copysign": np.copysign,
     "signbit": lambda a, b: np.signbit(a) ^ np.signbit(b),
-    "nextafter": lambda a, b: np.nextafter(a if a.dtype.itemsize > 2 else a.astype(np.float32), b),
+    "nextafter": np.nextafter,
 }
 #: What complex numbers have of these.
 COMPLEX = {name: EXACT[name] for name in ("add", "subtract", "multiply", "negative", "square")} | {

@@ -139,8 +139,16 @@ class Array(Operators, Arguments):
         return make(self._view.imag, self.device) if self.dtype.kind == "c" else ours("zeros_like")(self)
 
     def __getitem__(self, key: Any) -> "Array":
-        """Give a view of some of the elements, by whole numbers, slices, ``None`` and ``...``."""
-        return make(self._view[_basic(key, self.ndim)], self.device)
+        """Give a view of some of the elements, by whole numbers, slices, ``None`` and ``...``.
+
+        Other keys are IndexErrors, or NumPy's on a copy where ``config.fallback`` is "numpy".
+        """
+        keys = _basic(key)
+        if keys is None:
+            from mdhnp.arrays import indexing
+
+            return indexing.read(self, key)
+        return make(self._view[keys], self.device)
 
     def __iter__(self) -> "Iterator[Array]":
         """Give the parts along the first axis."""
@@ -202,19 +210,23 @@ class Array(Operators, Arguments):
     def __setitem__(self, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules.
 
-        The part may also be where an array of booleans is true, if the same is put there everywhere.
+        The part may also be where an array of booleans is true, if the same is put there everywhere. Other keys as in
+        reading.
         """
-        if isinstance(key, Array | np.ndarray) and key.dtype == bool:
+        keys = _basic(key)
+        if keys is not None:
+            _assign(self[keys], value)
+        elif isinstance(key, Array | np.ndarray) and key.dtype == bool and np.ndim(value) <= self.ndim - key.ndim:
             self._put_where(key, value)
         else:
-            _assign(self[key], value)
+            from mdhnp.arrays import indexing
+
+            indexing.write(self, key, value)
 
     def _put_where(self, mask: Any, value: Any) -> None:
         axes = self.ndim - mask.ndim  # that each place has
         if mask.shape != self.shape[: mask.ndim]:
             raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {self.shape}")
-        if np.ndim(value) > axes:
-            raise IndexError(f"a value of {np.ndim(value)} axes has other elements in each place; use mdhnp.where")
         _assign(self, ours("where")(mask[(..., *[None] * axes)], value, self))
 
     def item(self) -> Any:
@@ -299,21 +311,11 @@ class Array(Operators, Arguments):
         return package
 
 
-def _basic(key: Any, ndim: int) -> tuple[Any, ...]:
-    """Give a key that makes NumPy give a view, also of a single element.
-
-    Raises
-    ------
-    IndexError
-        If it is none.
-    """
+def _basic(key: Any) -> tuple[Any, ...] | None:
+    """Give a key that makes NumPy give a view, also of a single element; None if it is none."""
     keys = key if type(key) is tuple else (key,)
-    for each in keys:
-        if not isinstance(each, _INDICES) or isinstance(each, bool):
-            raise IndexError(
-                f"an Array takes whole numbers, slices, None and ... as indices, not {type(each).__name__}; "
-                "use mdhnp.where, or .numpy() for NumPy's other kinds of indexing"
-            )
+    if any([not isinstance(each, _INDICES) or isinstance(each, bool) for each in keys]):
+        return None
     return keys if Ellipsis in keys else (*keys, ...)
 
 

@@ -276,8 +276,8 @@ _LOOKS = {
 }  # fmt: skip
 #: Functions that give views of their first argument.
 _VIEWS = {
-    np.array_split, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_to, np.diagonal, np.dsplit,
-    np.expand_dims, np.flip, np.fliplr, np.flipud, np.hsplit, np.linalg.diagonal, np.linalg.matrix_transpose,
+    np.array_split, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.diagonal, np.dsplit, np.expand_dims,
+    np.fliplr, np.flipud, np.hsplit, np.linalg.diagonal, np.linalg.matrix_transpose,
     np.matrix_transpose, np.moveaxis, np.rollaxis, np.rot90, np.split, np.squeeze, np.swapaxes, np.transpose,
     np.unstack, np.vsplit,
 }  # fmt: skip

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.arrays.array import Array
     from mdhnp.runtime.handle import Device
 
-__all__ = ["changed", "constant", "empty", "put", "read"]
+__all__ = ["changed", "constant", "empty", "fixed", "is_fixed", "put", "read"]
 
 #: Small operands that are kept on each device, since they come again in most programs.
 _MOST = 256
@@ -43,6 +43,26 @@ def changed(array: "Array") -> None:
         from mdhnp.runtime import resident
 
         resident.changed(array._view)
+
+
+def fixed(view: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
+    """Give a read-only view through which, and through whose views, nobody can put elements into an Array."""
+    if not device.own_memory:
+        found = view.view()
+        found.flags.writeable = False
+        return found
+    from mdhnp.runtime import resident
+
+    return resident.fixed(view)
+
+
+def is_fixed(array: "Array") -> bool:
+    """Whether elements cannot be put into an array."""
+    if not array.device.own_memory:
+        return not array._view.flags.writeable
+    from mdhnp.runtime import resident
+
+    return resident.is_fixed(array._view)
 
 
 def put(array: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:

@@ -5,6 +5,8 @@ What they mean of complex numbers is written down in `mdh/parts.py`.
 
 from typing import Any
 
+import numpy as np
+
 from mdhnp.arrays import Array
 from mdhnp.calls import call
 from mdhnp.frontend.maps import Elementwise, binary, functions
@@ -58,10 +60,12 @@ globals().update(functions(binary, _FUNCTIONS, _ALSO))
 
 _power = Elementwise("pow", "biufc")
 _square = Elementwise("square", "iufc")
+#: Kinds of types whose power of an int or a float is that of their own type.
+_SQUARED = {int: "iufc", float: "fc"}
 
 
 def pow(x1: Any, x2: Any, /) -> Array:
-    """Raise to powers; those of integers to negative ones are rounded toward 0.
+    """Raise to powers.
 
     Parameters
     ----------
@@ -72,14 +76,16 @@ def pow(x1: Any, x2: Any, /) -> Array:
     Returns
     -------
     Array
-        New, of the type that ``numpy.pow`` gives; Python's numbers take the type of the other operand.
+        New, of the type that ``numpy.pow`` gives; Python's numbers take the type of the other operand. Integers to
+        negative integers that are elements of an Array are rounded toward 0: nobody reads those to refuse them.
 
     Raises
     ------
     TypeError
         If neither is an Array, or one is of another type.
     ValueError
-        If they cannot be broadcast, or are on several devices; if `x1` is of integers and `x2` a negative int.
+        If they cannot be broadcast, or are on several devices; if `x1` is of integers and `x2` a number or an ndarray
+        with a negative integer.
 
     Examples
     --------
@@ -88,13 +94,22 @@ def pow(x1: Any, x2: Any, /) -> Array:
     >>> mdhnp.pow(x, 2).numpy()
     array([1., 9.])
     """
-    if type(x1) is Array and type(x2) in (int, float):  # NumPy's float64 is a float, too, and has a type of its own
-        if x2 == 2 and x1.dtype.kind in ("iufc" if type(x2) is int else "fc"):
-            squared: Array = call(_square.what, (x1,))
-            return squared
-        if type(x2) is int and x2 < 0 and x1.dtype.kind in "bi":
-            raise ValueError("pow: integers to negative powers are no integers; convert x1 to floats")
-    return _power(x1, x2)
+    # NumPy's float64 is a float, too, and has a type of its own.
+    if type(x1) is Array and type(x2) in (int, float) and x2 == 2 and x1.dtype.kind in _SQUARED[type(x2)]:
+        squared: Array = call(_square.what, (x1,))
+        return squared
+    if isinstance(x2, int | np.integer | np.ndarray) and isinstance(x1, Array) and _is_negative_power(x1.dtype, x2):
+        raise ValueError("pow: integers to negative powers are no integers; convert x1 to floats")
+    result: Array = _power(x1, x2)
+    return result
+
+
+def _is_negative_power(base: np.dtype[Any], exponent: Any) -> bool:
+    """Whether integers are raised to a negative integer among those that the host has."""
+    negative = exponent < 0
+    if not (negative if type(negative) is bool else np.any(negative)):
+        return False
+    return bool(np.result_type(base, exponent).kind == "i")
 
 
 power = pow

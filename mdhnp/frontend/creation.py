@@ -114,7 +114,7 @@ def assign(array: Array, value: Any) -> None:
         return
     if not isinstance(value, Array):
         value = asarray(np.asarray(value, array.dtype), device=array.device)
-    if any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+    if transfer.is_fixed(array):
         raise ValueError("assignment destination is read-only: it was broadcast")
     source = _broadcast(value._view, array.shape)
     if not array.size:

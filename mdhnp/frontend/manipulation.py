@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_tuple
 
+from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.frontend.creation import asarray
 
@@ -126,7 +128,13 @@ def flip(x: Any, /, axis: Axis = None) -> Any:
     >>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()
     [3, 2, 1]
     """
-    return _viewed(x, np.flip, axis)
+
+    def flipped(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        axes = range(a.ndim) if axis is None else normalize_axis_tuple(axis, a.ndim, "axis")
+        turned: tuple[Any, ...] = tuple([slice(None, None, -1 if d in axes else 1) for d in range(a.ndim)])
+        return a[(*turned, ...)]
+
+    return _viewed(x, flipped)  # NumPy's reads the element of an array without axes
 
 
 def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
@@ -151,12 +159,14 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
 
 
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
-    """Give a view with another shape, in which elements are repeated; ValueError where that cannot be."""
-    return _viewed(x, np.broadcast_to, shape)
+    """Give a read-only view with another shape, in which elements are repeated; ValueError where that cannot be."""
+    if not isinstance(x, Array):
+        return np.broadcast_to(x, shape)
+    return make(transfer.fixed(np.broadcast_to(view_of(x), shape), x.device), x.device)
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
-    """Give views of arrays, ndarrays brought to the Arrays, with their common shape; ValueError where there is none."""
+    """Give read-only views of arrays, ndarrays brought to the Arrays, of one shape; ValueError if there is none."""
     where = next((x.device for x in arrays if isinstance(x, Array)), None)
     found = [x if isinstance(x, Array) else asarray(x, device=where) for x in arrays]
     shape = np.broadcast_shapes(*[x.shape for x in found])

@@ -229,8 +229,7 @@ def _describe_total(
 
 def _describe_extreme(which: Which, arrays: Sequence[npt.NDArray[Any]], axes: tuple[int, ...], keepdims: bool) -> MdHom:
     (x,) = arrays
-    empty = product([x.shape[d] for d in axes]) == 0
-    if empty and product([n for d, n in enumerate(x.shape) if d not in axes]):
+    if not product([x.shape[d] for d in axes]):
         raise ValueError(f"{which}: an array of shape {x.shape} has no elements along axes {axes}, and so no {which}")
     return reduction(pointwise(identity_function([x.dtype]), arrays), axes, extreme(which, x.dtype), None, keepdims)
 

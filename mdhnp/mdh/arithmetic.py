@@ -151,8 +151,11 @@ def _rewrite(f: Function, given: Sequence[_Slots], *, rounded: bool = True) -> F
             values[n] = (_cast(args[0][0], half if step.dtype == _HALF else step.dtype),)
         else:
             dtype = _SINGLE if step.dtype == _HALF and step.op != "const" else step.dtype
-            numbers = tuple(_wide(part).number for (part,) in args)
-            value = recorder.add(replace(step, args=numbers, dtype=dtype))
+            wide = [_wide(part) for (part,) in args]
+            if step.op == "nextafter" and step.dtype == _HALF:
+                value = _next_half(*wide)
+            else:
+                value = recorder.add(replace(step, args=tuple(part.number for part in wide), dtype=dtype))
             values[n] = (value.astype(half) if step.dtype == _HALF else value,)
     results = tuple(part.number for r in f.results for part in values[r])
     types = tuple(parameters[p] for p in range(len(parameters)))
@@ -164,6 +167,20 @@ def _rewrite(f: Function, given: Sequence[_Slots], *, rounded: bool = True) -> F
 
 def _wide(x: Symbol) -> Symbol:
     return x.astype(_SINGLE) if x.dtype == _HALF else x
+
+
+def _next_half(x: Any, y: Any) -> Any:
+    """The float16 next to `x` in the direction of `y`, once it is rounded to one.
+
+    The next one is 2^-11 to 2^-10 of a number away, or half as far below powers of two. So a step of a little more
+    than 2^-11 of the number is more than half of the way and less than one and a half of it.
+    """
+    number = x.dtype.type
+    size = np.minimum(np.abs(x), number(2**16))  # where the first float16 would be that is none any more
+    step = np.maximum(size * number(2**-11 + 2**-17), number(2**-24 - 2**-26))  # of which the smallest are 2^-24 apart
+    start = np.copysign(size, x)
+    moved = where(y > x, start + step, start - step)
+    return where(x == y, x, where(np.isnan(x) | np.isnan(y), x + y, moved))
 
 
 def _cast(x: Symbol, dtype: np.dtype[Any]) -> Symbol:

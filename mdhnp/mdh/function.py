@@ -15,8 +15,8 @@ import numpy as np
 from mdhnp.mdh.parts import FORMULAS
 
 __all__ = [
-    "COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "identity_function", "integer_power",
-    "literal_value",
+    "COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "complex_expm1", "identity_function",
+    "integer_power", "literal_value",
 ]  # fmt: skip
 
 #: NumPy functions a scalar function may be made of, by name; `real`, `imag`, `where` and `cast` are no ufuncs.
@@ -175,6 +175,8 @@ def _evaluate(step: Instruction, values: list[Any], arguments: Sequence[Any], in
             return np.where(*values).astype(step.dtype, copy=False)
         case "power" if step.dtype.kind == "i":
             return integer_power(*values)
+        case "expm1" if step.dtype.kind == "c":
+            return complex_expm1(*values)
         case "text":
             raise TypeError("scalar: OpenCL C text cannot be interpreted; give a Python function to do that")
         case _:
@@ -187,6 +189,13 @@ def integer_power(a: Any, n: Any) -> Any:
         return np.power(a, n)
     inverse = np.where(np.abs(a) == 1, np.where(n & 1, a, 1), 0)
     return np.where(n < 0, inverse, np.power(a, np.maximum(n, 0)))
+
+
+def complex_expm1(z: Any) -> Any:
+    """Give exponentials of complex numbers less 1 as the array API standard has them; NumPy has other infinities."""
+    found = np.empty(np.shape(z), z.dtype)
+    found.real, found.imag = FORMULAS["expm1"]((z.real, z.imag))
+    return found
 
 
 _INFIX = {

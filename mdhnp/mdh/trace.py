@@ -103,8 +103,6 @@ class Symbol(NDArrayOperatorsMixin):
                 raise TypeError(f"scalar function: OpenCL kernels do not compute {name} of complex numbers")
         elif name == "conjugate":
             name = "positive"
-        if name == "nextafter" and loop[-1].char == "e":
-            raise TypeError("scalar function: OpenCL kernels do not compute nextafter of float16")
         _require_computed(name, loop[-1])
         if name in _COMPARISONS and {t.kind for t in loop[:2]} == {"i", "u"}:
             return self._compare_signs(ufunc, inputs, loop[:2])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.mdh.function import Function, Instruction, integer_power, literal_value
+from mdhnp.mdh.function import Function, Instruction, complex_expm1, integer_power, literal_value
 
 __all__ = ["Ufuncs", "ufuncs"]
 
@@ -109,6 +109,8 @@ def _one(function: Function) -> tuple[str, Compute] | None:
         return _called(function, "where", _where, sources) if alike else None
     if step.op == "power" and step.dtype.kind == "i":
         return _called(function, "power", integer_power, sources) if given == wanted else None
+    if step.op == "expm1" and step.dtype.kind == "c":
+        return _called(function, "expm1", complex_expm1, sources) if given == wanted else None
     ufunc = getattr(np, step.op)
     if not step.op.startswith("logical_") and not _resolves(ufunc, given, (*wanted, step.dtype)):
         return None

@@ -20,9 +20,16 @@ from mdhnp.runtime.lease import Home, Lease, lease
 from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.transfers import receive, send
 
-__all__ = ["Place", "changed", "download", "download_into", "foreign", "maker", "place", "upload", "version"]
+__all__ = [
+    "Place", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker", "place", "upload",
+    "version",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
+
+
+class Fixed(np.ndarray[Any, Any]):
+    """Stands between a lease and views that are read-only. NumPy's own flag says so of all: it must not write there."""
 
 
 class Place(NamedTuple):
@@ -60,6 +67,19 @@ def place(view: Array) -> Place:
     """Say where a view's first element is."""
     block = _lease_of(view).block
     return Place(block, view.__array_interface__["data"][0] - block.start)
+
+
+def fixed(view: Array) -> Array:
+    """Give a view, through which, and through whose views, nothing may be put into its memory."""
+    return np.ndarray(view.shape, view.dtype, _lease_of(view).view(Fixed), place(view).offset, view.strides)
+
+
+def is_fixed(view: Array) -> bool:
+    """Whether it is one of :func:`fixed`, or a view of such."""
+    base = view.base
+    while type(base) is not Lease and type(base) is not Fixed:
+        base = base.base  # type: ignore[union-attr]
+    return type(base) is Fixed
 
 
 def version(view: Array) -> int:
