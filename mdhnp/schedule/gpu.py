@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import MdHom
+from mdhnp.schedule import gpu_products
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
@@ -15,6 +16,8 @@ __all__ = ["gpu_complete", "gpu_default"]
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
 _POINTS, _ROUNDS = 4, 8
+#: Points of a work-item at least, of a reduction that work-items share.
+_EACH = 8
 
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -109,34 +112,32 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     x, y = min(pairs, key=lambda p: (units.index(p[0]), -h.extents[p[1]]))
     inner = max(facts.combined, key=lambda d: h.extents[d])
     found = []
-    for size in (8, 4, 2, 1):
-        for depth in (16, 8):
-            items = {x: min(16, _covering(h.extents[x])), y: min(16, _covering(h.extents[y]))}
-            points = {d: max(min(size, h.extents[d] // items[d]), 1) for d in (x, y)}
-            tiles = {d: 1 for d in facts.combined}
-            tiles[inner] = min(depth, h.extents[inner])
-            s = _build(facts, items, points, tiles)
-            s = s if chain_is_short(h, s) else _short_chains(facts, s, inner, caps)
-            order = (*(d for d in s.global_order if d != inner), inner)
-            s = replace(s, global_order=order, local_order=order)
-            copies = tuple(
-                _shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs))
-            )
-            enough = s.work_groups >= caps.compute_units or size == 1
-            if enough:
-                found.append(replace(s, local_copies=copies))
+    for tile in gpu_products.tiles(facts, caps, x, y, inner):
+        sums = {d: 1 for d in facts.combined} | {inner: tile.depth}
+        s = _build(facts, tile.items, tile.points, sums)
+        parts = -(-h.extents[inner] // sums[inner])
+        parts = -(-parts // -(-parts // tile.parts))
+        s = replace(s, num_wg=tuple(parts if d == inner else n for d, n in enumerate(s.num_wg)))
+        s = s if chain_is_short(h, s) else _short_chains(facts, s, inner, caps)
+        order = (*(d for d in s.global_order if d != inner), inner)
+        copies = tuple(_shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs)))
+        found.append(replace(s, global_order=order, local_order=order, local_copies=copies))
     return found
 
 
 def _short_chains(facts: Facts, s: Schedule, inner: int, caps: DeviceCaps) -> Schedule:
     """Split a long float sum over work-groups, or, where their parts would not fit, cut it into compensated ones."""
     h = facts.h
-    tiles = -(-h.extents[inner] // s.local_tile[inner])
-    groups = -(-tiles // max(LONGEST // s.local_tile[inner], 1))
-    groups = -(-tiles // -(-tiles // groups))
-    split = replace(s, num_wg=tuple(groups if d == inner else n for d, n in enumerate(s.num_wg)))
+    tiles = {d: -(-h.extents[d] // s.local_tile[d]) for d in facts.combined}
+    left = -(-prod(tiles.values()) * s.local_tile[inner] // LONGEST)
+    num_wg = list(s.num_wg)
+    for d in sorted(facts.combined, key=lambda d: d == inner):  # the others first, which are walked over all the same
+        groups = max(min(tiles[d], left), num_wg[d])
+        num_wg[d] = -(-tiles[d] // -(-tiles[d] // groups))
+        left = -(-left // num_wg[d])
+    split = replace(s, num_wg=tuple(num_wg))
     size = sum(t.itemsize for t in h.scalar.dtypes) * prod(h.extents[d] for d in facts.kept)
-    if groups * size <= caps.max_allocation // 8 and chain_is_short(h, split):
+    if prod(num_wg[d] for d in facts.combined) * size <= caps.max_allocation // 8 and chain_is_short(h, split):
         return split
     return replace(s, combine_on="local")
 
@@ -182,17 +183,19 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     found = []
     for count in (256, 128, 64, 32, 8, 2):
         shared = max(count // prod(beside.values()), 1)
-        items = {inner: min(shared, _power_of_two(h.extents[inner])), **beside}
+        # Of short lines each work-item has several points all the same: the tree at the end takes as long as some.
+        items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
         tiles = {d: h.extents[d] for d in facts.combined}
-        s = _build(facts, items, {inner: min(4, max(h.extents[inner] // items[inner], 1))}, tiles)
+        s = _build(facts, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
             s = replace(s, item_order=(*beside, *(d for d in s.item_order if d not in beside)))
         wanted = 4 * caps.compute_units
         reduced = prod(h.extents[d] for d in facts.combined)
         if s.work_groups < wanted and reduced >= 1 << 14 and operator.identity is not None:
             split = max(facts.combined, key=lambda d: h.extents[d])
-            parts = min(-(-wanted // s.work_groups), max(h.extents[split] // (4 * s.step(split)), 1))
-            tile = -(-h.extents[split] // parts)
+            parts = min(-(-4 * wanted // s.work_groups), max(h.extents[split] // (4 * s.step(split)), 1))
+            # Whole steps: work-items whose reads begin anywhere are slower by a tenth.
+            tile = -(-h.extents[split] // (parts * s.step(split))) * s.step(split)
             local = tuple(tile if d == split else t for d, t in enumerate(s.local_tile))
             number = -(-h.extents[split] // tile)
             s = replace(s, local_tile=local, num_wg=tuple(number if d == split else g for d, g in enumerate(s.num_wg)))
