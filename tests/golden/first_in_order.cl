@@ -28,7 +28,7 @@ void mdh_0(__global const int *restrict I0, __global int *restrict P0) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int d = 1; d < 4; d *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (m0 % (2 * d) == 0 && m0 + d < 4 && seen_l[m0 + d]) {
+      if (m0 % (d * 2) == 0 && m0 + d < 4 && seen_l[m0 + d]) {
         const int v0 = r0_l[m0];
         r0_l[m0] = seen_l[m0] ? ((v0 != 0) ? v0 : r0_l[m0 + d]) : r0_l[m0 + d];
         seen_l[m0] = 1;

@@ -28,7 +28,7 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
         for (int e = 0; e < 72; ++e) I1_l[e] = 0;
         const int n1_0 = min(8, 11 - j_l);
         for (int x0 = 0; x0 < 9; ++x0) {
-          const int m1_0 = min(8, n1_0 - 0);
+          const int m1_0 = min(8, n1_0);
           for (int y1 = 0; y1 < m1_0; ++y1) {
             I1_l[x0 * 8 + y1] = vload_half(x0 * 11 + j_l + y1, I1);
           }

@@ -64,25 +64,25 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       }
       // The work-items' results together, in a tree
       const int m0 = k_w;
-      r0_l[(j_w) * 3 + m0] = acc0;
-      r0_l[(j_w) * 3 + 6 + m0] = acc1;
-      r0_l[(j_w) * 3 + 12 + m0] = acc2;
-      r0_l[(j_w) * 3 + 18 + m0] = acc3;
+      r0_l[j_w * 3 + m0] = acc0;
+      r0_l[j_w * 3 + m0 + 6] = acc1;
+      r0_l[j_w * 3 + m0 + 12] = acc2;
+      r0_l[j_w * 3 + m0 + 18] = acc3;
       barrier(CLK_LOCAL_MEM_FENCE);
       for (int d = 1; d < 3; d *= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (m0 % (2 * d) == 0 && m0 + d < 3) {
-          r0_l[(j_w) * 3 + m0] = r0_l[(j_w) * 3 + m0] + r0_l[(j_w) * 3 + m0 + d];
-          r0_l[(j_w) * 3 + 6 + m0] = r0_l[(j_w) * 3 + 6 + m0] + r0_l[(j_w) * 3 + 6 + m0 + d];
-          r0_l[(j_w) * 3 + 12 + m0] = r0_l[(j_w) * 3 + 12 + m0] + r0_l[(j_w) * 3 + 12 + m0 + d];
-          r0_l[(j_w) * 3 + 18 + m0] = r0_l[(j_w) * 3 + 18 + m0] + r0_l[(j_w) * 3 + 18 + m0 + d];
+        if (m0 % (d * 2) == 0 && m0 + d < 3) {
+          r0_l[j_w * 3 + m0] = r0_l[j_w * 3 + m0] + r0_l[j_w * 3 + m0 + d];
+          r0_l[j_w * 3 + m0 + 6] = r0_l[j_w * 3 + m0 + 6] + r0_l[j_w * 3 + m0 + d + 6];
+          r0_l[j_w * 3 + m0 + 12] = r0_l[j_w * 3 + m0 + 12] + r0_l[j_w * 3 + m0 + d + 12];
+          r0_l[j_w * 3 + m0 + 18] = r0_l[j_w * 3 + m0 + 18] + r0_l[j_w * 3 + m0 + d + 18];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
       }
-      acc0 = r0_l[(j_w) * 3 + 0];
-      acc1 = r0_l[(j_w) * 3 + 6 + 0];
-      acc2 = r0_l[(j_w) * 3 + 12 + 0];
-      acc3 = r0_l[(j_w) * 3 + 18 + 0];
+      acc0 = r0_l[j_w * 3];
+      acc1 = r0_l[j_w * 3 + 6];
+      acc2 = r0_l[j_w * 3 + 12];
+      acc3 = r0_l[j_w * 3 + 18];
       if (k_w == 0) {
         if (i_l <= 5 && j_l <= 7) {
           O0[i * 11 + j] = acc0;

@@ -51,19 +51,19 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         for (int e = 0; e < 48; ++e) I1_l[e] = 0;
         const int n0_0 = min(8, 11 - j_l);
         const int n1_0 = min(6, 9 - k_l);
-        const int m0_0 = min(8, n0_0 - 0);
+        const int m0_0 = min(8, n0_0);
         for (int y0 = 0; y0 < m0_0 / 4 * 4; y0 += 4) {
           for (int x1 = 0; x1 < n1_0 / 4 * 4; x1 += 4) {
             transpose_float4(I1 + j_l * 9 + y0 * 9 + k_l + x1, 9, I1_l + y0 + x1 * 8, 8);
           }
         }
-        const int m0_1 = min(8, n0_0 - 0);
+        const int m0_1 = min(8, n0_0);
         for (int y0 = 0; y0 < m0_1; ++y0) {
           for (int x1 = n1_0 / 4 * 4; x1 < n1_0; ++x1) {
             I1_l[y0 + x1 * 8] = I1[j_l * 9 + y0 * 9 + k_l + x1];
           }
         }
-        const int m0_2 = min(8, n0_0 - 0);
+        const int m0_2 = min(8, n0_0);
         for (int y0 = m0_2 / 4 * 4; y0 < m0_2; ++y0) {
           for (int x1 = 0; x1 < n1_0 / 4 * 4; ++x1) {
             I1_l[y0 + x1 * 8] = I1[j_l * 9 + y0 * 9 + k_l + x1];
@@ -117,13 +117,13 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
               scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc0);
             }
             if (i < 3 && j + 4 < 11) {
-              scatter__global_float4(O0 + i * 11 + j + 4, 1, 11 - (j + 4), acc1);
+              scatter__global_float4(O0 + i * 11 + j + 4, 1, 7 - j, acc1);
             }
             if (i + 1 < 3 && j < 11) {
               scatter__global_float4(O0 + i * 11 + j + 11, 1, 11 - j, acc2);
             }
             if (i + 1 < 3 && j + 4 < 11) {
-              scatter__global_float4(O0 + i * 11 + j + 15, 1, 11 - (j + 4), acc3);
+              scatter__global_float4(O0 + i * 11 + j + 15, 1, 7 - j, acc3);
             }
           }
         } else {
@@ -142,16 +142,16 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
               scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc0);
             }
             if (i < 3 && j + 4 < 11) {
-              acc1 = gather_part__global_float4(O0 + i * 11 + j + 4, 1, 11 - (j + 4)) + acc1;
-              scatter__global_float4(O0 + i * 11 + j + 4, 1, 11 - (j + 4), acc1);
+              acc1 = gather_part__global_float4(O0 + i * 11 + j + 4, 1, 7 - j) + acc1;
+              scatter__global_float4(O0 + i * 11 + j + 4, 1, 7 - j, acc1);
             }
             if (i + 1 < 3 && j < 11) {
               acc2 = gather_part__global_float4(O0 + i * 11 + j + 11, 1, 11 - j) + acc2;
               scatter__global_float4(O0 + i * 11 + j + 11, 1, 11 - j, acc2);
             }
             if (i + 1 < 3 && j + 4 < 11) {
-              acc3 = gather_part__global_float4(O0 + i * 11 + j + 15, 1, 11 - (j + 4)) + acc3;
-              scatter__global_float4(O0 + i * 11 + j + 15, 1, 11 - (j + 4), acc3);
+              acc3 = gather_part__global_float4(O0 + i * 11 + j + 15, 1, 7 - j) + acc3;
+              scatter__global_float4(O0 + i * 11 + j + 15, 1, 7 - j, acc3);
             }
           }
         }
