@@ -193,7 +193,7 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
     steps = [index.coefficients[vector] for index in view.accesses[access]]
     if sum(map(bool, steps)) == 1 and max(steps) == 1:
         return _bounded_row(c, view, indices, steps.index(1), place.lanes, kept)
-    lane = Var("lane")
+    lane = Var("lane", None, 0, place.lanes - 1)
     moved = [index + variable(lane) * step for index, step in zip(indices, steps, strict=True)]
     register = c.build.register("b", view.dtype, place.lanes)
     c.build.add(FillLanes(register, lane, bounded_element(c, view, moved)))

@@ -24,7 +24,7 @@ from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import split, splits
 
-__all__ = ["generate", "generate_general", "resized"]
+__all__ = ["generate", "generate_general", "procedures", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
@@ -95,6 +95,17 @@ def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: Devic
     default : callable
         Gives schedules for the kernels that a split reduction or scan adds.
     """
+    return _program(_built(stages, schedules, caps, default))
+
+
+def procedures(
+    stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default
+) -> tuple[Procedure, ...]:
+    """Give the kernels of :func:`generate`, in order, as they are before they are written."""
+    return tuple(_built(stages, schedules, caps, default).procedures)
+
+
+def _built(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default) -> _Build:
     build = _Build(caps, default)
     base: dict[Argument, Argument] = {}
     for stage, schedule in zip(stages, schedules, strict=True):
@@ -104,7 +115,7 @@ def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: Devic
         inputs = [base.get(a, a) for a in stage.inputs]
         outputs = [base.get(a, a) for a in stage.outputs]
         _stage(build, stage.mdhom, schedule, inputs, outputs)
-    return _program(build)
+    return build
 
 
 def generate_general(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> Program:

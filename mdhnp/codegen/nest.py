@@ -11,11 +11,12 @@ depends on their values is decided when the kernel runs then.
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.ir.index import ONE, ZERO, Index, Var, constant, least, variable
+from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
 from mdhnp.schedule.schedule import Schedule
@@ -80,8 +81,8 @@ class Nest:
         """What stands in the text by name; see :func:`sizes`."""
         return sizes(self.h, self.s) if self.general else {}
 
-    def _size(self, name: str, value: int) -> Index:
-        return variable(Var(name, low=0)) if name in self.sizes else constant(value)
+    def _size(self, name: str, value: int, low: Limit = 1) -> Index:
+        return variable(Var(name, low=low)) if name in self.sizes else constant(value)
 
     def extent(self, d: int) -> Index:
         """Points of the dimension."""
@@ -101,11 +102,11 @@ class Nest:
 
     def strides(self, view: View) -> tuple[Index, ...]:
         """Distance of neighbours along each axis of an array, in elements."""
-        return tuple(self._size(f"{view.name}_s{axis}", stride) for axis, stride in enumerate(view.strides))
+        return tuple(self._size(f"{view.name}_s{axis}", stride, -inf) for axis, stride in enumerate(view.strides))
 
     def offset(self, view: View) -> Index:
         """Where element (0, …, 0) of an array lies, counted from its lowest address."""
-        return self._size(f"{view.name}_o", view.offset)
+        return self._size(f"{view.name}_o", view.offset, 0)
 
     def address(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
         """How far each dimension moves an access, and where it begins, in elements from the array's lowest address."""
@@ -139,10 +140,6 @@ class Nest:
     def even(self, d: int) -> bool:
         """Whether all local tiles of the dimension are sure to be whole."""
         return not self.general and self.h.extents[d] % self.s.local_tile[d] == 0
-
-    def last_tile(self, d: int) -> int:
-        """Where the last local tile begins, of sizes that are known."""
-        return (self._tiles(d) - 1) * self.s.local_tile[d]
 
     def footprint(self, d: int) -> int:
         """Points that the work-items of a group may touch in one local tile, beyond its end too."""
@@ -197,10 +194,21 @@ class Nest:
 
     @cached_property
     def _vars(self) -> dict[tuple[int, str], Var]:
+        """All variables, with the ranges of their values."""
         found: dict[tuple[int, str], Var] = {}
         for d, name in enumerate(self.h.names):
-            found |= {(d, letter): Var(f"{name}_{letter}") for letter in "lnpgb"}
-            found[d, "w"] = Var(f"{name}_w", low=0, high=self.s.num_wi[d] - 1)
+            tile, many = self.s.local_tile[d], self.general
+            points = tile if self.several(d) else self.h.extents[d]
+            highs: dict[str, Limit] = {
+                "l": inf if many else (self._tiles(d) - 1) * tile,
+                "n": tile,
+                # Combined dimensions have loops over single points, too.
+                "p": (points - 1) // self.s.step(d) * self.s.step(d) if d in self.kept else points - 1,
+                "g": inf if many else self.s.num_wg[d] - 1,
+                "w": self.s.num_wi[d] - 1,
+                "b": self.s.private_tile[d] // self.width(d) - 1,
+            }
+            found |= {(d, letter): Var(f"{name}_{letter}", low=0, high=high) for letter, high in highs.items()}
         return found
 
     def at(self, d: int, letter: str) -> Index:
@@ -209,7 +217,12 @@ class Nest:
 
     def point(self, d: int) -> Var:
         """The dimension's variable: the first point of the work-item's private tile."""
-        return Var(self.name(d))
+        return self._points[d]
+
+    @cached_property
+    def _points(self) -> tuple[Var, ...]:
+        first = [(self.begin(d) + self.local(d)).range() for d in range(self.h.rank)]
+        return tuple([Var(name, None, *ends) for name, ends in zip(self.h.names, first, strict=True)])
 
     def base(self, d: int) -> Index:
         """The value of that variable."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from mdhnp.codegen.access import Context
-from mdhnp.codegen.ir.index import Var
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.mdh import Function, MdHom, View
@@ -40,7 +39,7 @@ def procedure(c: Context, name: str, carried: Sequence[Buffer], moved: Sequence[
         # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
         inline_borders=bool(nest.combined) and not nest.general,
         buffers=(*inputs, *carried, *passed),
-        sizes=tuple([Var(size) for size in nest.sizes]),
+        sizes=tuple(nest.sizes),
         moved=tuple([c.buffer(v) for v in moved]),
         aliases=tuple([(outputs[n + 1], outputs[n]) for n in nest.paired]),
         body=c.build.body(),

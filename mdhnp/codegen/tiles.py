@@ -22,7 +22,6 @@ from mdhnp.codegen.ir.statements import AllocLocal, Clear, Copy, For, Transpose
 from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import HALF
-from mdhnp.mdh.views import Affine
 from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = ["copy_tiles", "declare_tiles"]
@@ -110,27 +109,11 @@ def _corner(nest: Nest, layout: TileLayout, axis: int) -> Index:
 
 
 def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Index]) -> tuple[list[Compare], dict[int, Compare]]:
-    """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none where it cannot."""
-    before: list[Compare] = []
-    beyond: dict[int, Compare] = {}
-    for axis, size in enumerate(layout.view.shape):
-        index = layout.view.accesses[0][axis]
-        low, high = _range(nest, index, layout, axis)
-        if low < 0 or (nest.general and any(c < 0 for c in index.coefficients)):
-            before.append(Compare(corner[axis], ">=", ZERO))
-        if high >= size or nest.general:
-            beyond[axis] = Compare(corner[axis], "<=", nest.last(layout.view, axis) + (1 - layout.extents[axis]))
-    return before, beyond
-
-
-def _range(nest: Nest, index: Affine, layout: TileLayout, axis: int) -> tuple[int, int]:
-    low, high = layout.low[axis], layout.low[axis]
-    for d, coefficient in enumerate(index.coefficients):
-        last = nest.last_tile(d)
-        edge = coefficient * (layout.footprints[d] - 1) if coefficient < 0 else 0
-        low += edge + min(0, coefficient * last)
-        high += edge + max(0, coefficient * last)
-    return low, high + layout.extents[axis] - 1
+    """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none that must hold."""
+    before = [Compare(begin, ">=", ZERO) for begin in corner]
+    last = [nest.last(layout.view, axis) + (1 - extent) for axis, extent in enumerate(layout.extents)]
+    beyond = {axis: Compare(corner[axis], "<=", end) for axis, end in enumerate(last)}
+    return [t for t in before if not t.known], {axis: t for axis, t in beyond.items() if not t.known}
 
 
 def _copy_shared(c: Context, layout: TileLayout, corner: Sequence[Index], inside: bool) -> None:
@@ -151,7 +134,8 @@ def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Index], insid
 
 def _copy_rows(c: Context, layout: TileLayout, corner: Sequence[Index], row: int) -> None:
     """Copy a tile that sticks out of an array with a boundary: only the ends of its rows need tests or functions."""
-    view, x, width = layout.view, Var(f"x{row}"), constant(layout.extents[row])
+    view, width = layout.view, constant(layout.extents[row])
+    x = Var(f"x{row}", None, 0, layout.extents[row] - 1)
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, {}, rows=row)
         indices, tests = folded(view, _indices(corner, places), row)
@@ -300,7 +284,7 @@ def _walk(
     def cut(axis: int) -> None:
         block, count = layout.blocks[axis], -(-layout.extents[axis] // layout.blocks[axis])
         if count > 1:
-            var = Var(f"x{axis}")
+            var = Var(f"x{axis}", None, 0, count - 1)
             x = variable(var)
             test = Compare(x * block, "<", ends[axis]) if axis in ends else Compare(x, "<", constant(count))
             loops.enter_context(c.build.loop(var, ZERO, test))
@@ -308,9 +292,9 @@ def _walk(
             target[0] = target[0] + x * layout.block_strides[axis]
 
     def walk(axis: int) -> None:
-        var, end = Var(f"x{axis}"), ends.get(axis, constant(layout.extents[axis]))
+        var, end = Var(f"x{axis}", None, 0, layout.extents[axis] - 1), ends.get(axis, constant(layout.extents[axis]))
         if layout.blocks[axis]:
-            var, end = Var(f"y{axis}"), constant(layout.blocks[axis])
+            var, end = Var(f"y{axis}", None, 0, layout.blocks[axis] - 1), constant(layout.blocks[axis])
             if axis in ends:
                 end = c.build.named(f"m{axis}_", least(end, ends[axis] - places[axis]))
         elif layout.extents[axis] == 1:
@@ -331,7 +315,7 @@ def _walk(
 def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Index], Index]:
     """Many work-items: neighbours read neighbouring addresses."""
     total = prod(layout.extents)
-    e = Var("e")
+    e = Var("e", None, 0, total - 1)
     test = Compare(variable(e), "<", constant(total))
     loops.enter_context(c.build.loop(e, variable(Var("w")), test, c.nest.s.work_items))
     places = [ZERO for _ in layout.extents]
@@ -341,7 +325,8 @@ def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Index
         if extent == 1:
             continue
         place = variable(e) // divisor
-        x = places[axis] = c.build.let(Var(f"x{axis}"), place if divisor * extent == total else place % extent)
+        x = c.build.let(Var(f"x{axis}", None, 0, extent - 1), place if divisor * extent == total else place % extent)
+        places[axis] = x
         block = layout.blocks[axis]
         if block:
             target = target + x // block * layout.block_strides[axis] + x % block * layout.strides[axis]

@@ -79,21 +79,19 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           acc3 = n3;
         }
       } else {
-        const int i_0 = min(i, 6);
-        const int i_1 = min(i + 1, 6);
-        const int first0 = min(j, 10);
-        const int valid0 = 11 - first0;
+        const int i_0 = min(i + 1, 6);
+        const int valid0 = 11 - j;
         for (int k_p = 0; k_p < 9; ++k_p) {
-          const float I0_2 = I0[i_0 * 18 + k_p * 2];
-          const float I1_2 = I1[i_0 * 18 + k_p * 2 + 1];
+          const float I0_2 = I0[i * 18 + k_p * 2];
+          const float I1_2 = I1[i * 18 + k_p * 2 + 1];
           const float4 I2_1 = *(__local const float4_u *)(I2_l + k_p * 4);
           const float4 I3_1 = *(__local const float4_u *)(I3_l + k_p * 4);
           const float4 n4 = acc0 + ((I0_2 * I2_1) - (I1_2 * I3_1));
           const float4 n5 = acc1 + ((I0_2 * I3_1) + (I1_2 * I2_1));
           acc0 = n4;
           acc1 = n5;
-          const float I0_3 = I0[i_1 * 18 + k_p * 2];
-          const float I1_3 = I1[i_1 * 18 + k_p * 2 + 1];
+          const float I0_3 = I0[i_0 * 18 + k_p * 2];
+          const float I1_3 = I1[i_0 * 18 + k_p * 2 + 1];
           const float4 n6 = acc2 + ((I0_3 * I2_1) - (I1_3 * I3_1));
           const float4 n7 = acc3 + ((I0_3 * I3_1) + (I1_3 * I2_1));
           acc2 = n6;
@@ -104,11 +102,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         scatter_pairs__global_float4(O0 + i * 22 + j * 2, acc0, acc1);
         scatter_pairs__global_float4(O0 + i * 22 + j * 2 + 22, acc2, acc3);
       } else {
-        if (i < 7 && j < 11) {
-          scatter__global_float4(O0 + i * 22 + j * 2, 2, 11 - j, acc0);
-          scatter__global_float4(O1 + i * 22 + j * 2 + 1, 2, 11 - j, acc1);
-        }
-        if (i + 1 < 7 && j < 11) {
+        scatter__global_float4(O0 + i * 22 + j * 2, 2, 11 - j, acc0);
+        scatter__global_float4(O1 + i * 22 + j * 2 + 1, 2, 11 - j, acc1);
+        if (i + 1 < 7) {
           scatter__global_float4(O0 + i * 22 + j * 2 + 22, 2, 11 - j, acc2);
           scatter__global_float4(O1 + i * 22 + j * 2 + 23, 2, 11 - j, acc3);
         }

@@ -46,10 +46,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     // The tile of I1 to local memory
     for (int e = 0; e < 64; ++e) I1_l[e] = 0;
     const int n0_1 = min(4, 9 - k_l);
-    const int n1_1 = 11;
-    for (int x1 = 0; x1 * 8 < n1_1; ++x1) {
+    for (int x1 = 0; x1 * 8 < 11; ++x1) {
       for (int x0 = 0; x0 < n0_1; ++x0) {
-        const int m1_0 = min(8, n1_1 - x1 * 8);
+        const int m1_0 = min(8, 11 - x1 * 8);
         for (int y1 = 0; y1 < m1_0; ++y1) {
           I1_l[x1 * 32 + x0 * 8 + y1] = I1[k_l * 11 + x0 * 11 + x1 * 8 + y1];
         }
@@ -103,13 +102,11 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           *(__global float4_u *)(O0 + i * 11 + j + 11) = acc6;
           *(__global float4_u *)(O0 + i * 11 + j + 15) = acc7;
         } else {
-          if (i < 7 && j < 11) {
-            scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc4);
-          }
-          if (i < 7 && j + 4 < 11) {
+          scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc4);
+          if (j + 4 < 11) {
             scatter__global_float4(O0 + i * 11 + j + 4, 1, 7 - j, acc5);
           }
-          if (i + 1 < 7 && j < 11) {
+          if (i + 1 < 7) {
             scatter__global_float4(O0 + i * 11 + j + 11, 1, 11 - j, acc6);
           }
           if (i + 1 < 7 && j + 4 < 11) {

@@ -25,18 +25,17 @@ void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __g
       part1 = n1;
     }
     // The work-items' results together, in a tree
-    const int m0 = i_w;
-    r0_l[m0] = part0;
-    r1_l[m0] = part1;
+    r0_l[i_w] = part0;
+    r1_l[i_w] = part1;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int d = 1; d < 2; d *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (m0 % (d * 2) == 0 && m0 + d < 2) {
-        const int v1 = r0_l[m0 + d];
-        const int n2 = (int)((uint)r0_l[m0] * (uint)v1);
-        const int n3 = (int)((uint)(int)((uint)v1 * (uint)r1_l[m0]) + (uint)r1_l[m0 + d]);
-        r0_l[m0] = n2;
-        r1_l[m0] = n3;
+      if (i_w % (d * 2) == 0 && i_w + d < 2) {
+        const int v1 = r0_l[i_w + d];
+        const int n2 = (int)((uint)r0_l[i_w] * (uint)v1);
+        const int n3 = (int)((uint)(int)((uint)v1 * (uint)r1_l[i_w]) + (uint)r1_l[i_w + d]);
+        r0_l[i_w] = n2;
+        r1_l[i_w] = n3;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }

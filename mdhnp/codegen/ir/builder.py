@@ -74,9 +74,13 @@ class Builder:
             yield
         self.add(If(tests, Block(tuple(body))))
 
-    def when(self, tests: Sequence[Test]) -> AbstractContextManager[None]:
+    def when(self, tests: Sequence[Test]) -> AbstractContextManager[object]:
         """What is done where all conditions hold; without conditions there is no body of its own."""
-        return self._when(tuple(tests)) if tests else nullcontext()
+        known = [t.known if isinstance(t, Compare) else None for t in tests]
+        if False in known:
+            return self._inner()
+        unknown = tuple(dict.fromkeys([t for t, holds in zip(tests, known, strict=True) if not holds]))
+        return self._when(unknown) if unknown else nullcontext()
 
     def either(self, tests: Iterable[Compare], inside: Callable[[], None], border: Callable[[], None]) -> None:
         """Do `inside` where all conditions hold and `border` elsewhere; only one of them where that is known."""
@@ -116,7 +120,9 @@ class Builder:
         return register
 
     def named(self, stem: str, value: Index) -> Index:
-        """Name an index by a stem and a number; it has the value's range."""
+        """Name an index by a stem and a number, if it is more than a variable or number; it has the value's range."""
+        if value.known is not None or value.is_variable:
+            return value
         return self.let(self.var(stem, *value.range()), value)
 
     def declare(self, stem: str, value: Value) -> Register:

@@ -113,6 +113,14 @@ class Index:
         """The value, where it is a number."""
         return None if self.terms else self.constant
 
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is the value of a variable."""
+        if self.constant or len(self.terms) != 1:
+            return False
+        (product, factor), *_ = self.terms
+        return factor == 1 and len(product) == 1 and isinstance(product[0], Var)
+
     def covered(self, step: int) -> "Index":
         """How many of so many points whole steps cover."""
         return self // step * step
@@ -167,12 +175,19 @@ class Compare(NamedTuple):
     @property
     def known(self) -> bool | None:
         """Whether it always holds (True), never (False), or is not known to do either (None)."""
-        if self.left.terms or self.right.terms:
-            return None
-        left, right = self.left.constant, self.right.constant
-        return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right, "==": left == right}[
-            self.sign
-        ]
+        low, high = (self.left - self.right).range()
+        match self.sign:
+            case "<":
+                always, never = high < 0, low >= 0
+            case "<=":
+                always, never = high <= 0, low > 0
+            case ">":
+                always, never = low > 0, high <= 0
+            case ">=":
+                always, never = low >= 0, high < 0
+            case "==":
+                always, never = low == high == 0, low > 0 or high < 0
+        return True if always else False if never else None
 
     def __str__(self) -> str:
         return f"{self.left} {self.sign} {self.right}"
@@ -209,24 +224,24 @@ def _call(function: str, *arguments: Index) -> Index:
     return Index((((Call(function, arguments),), 1),))
 
 
-def least(*arguments: Index) -> Index:
-    """The minimum; a number where all of them are."""
-    if all(a.known is not None for a in arguments):
-        return Index((), min(a.constant for a in arguments))
-    return _call("min", *arguments)
+def least(a: Index, b: Index) -> Index:
+    """The minimum."""
+    known = Compare(a, "<=", b).known
+    return _call("min", a, b) if known is None else a if known else b
 
 
-def most(*arguments: Index) -> Index:
-    """The maximum; a number where all of them are."""
-    if all(a.known is not None for a in arguments):
-        return Index((), max(a.constant for a in arguments))
-    return _call("max", *arguments)
+def most(a: Index, b: Index) -> Index:
+    """The maximum."""
+    known = Compare(a, ">=", b).known
+    return _call("max", a, b) if known is None else a if known else b
 
 
 def clamp(value: Index, low: Index, high: Index) -> Index:
-    """The nearest value in a range; a number where all three are."""
-    if value.known is not None and low.known is not None and high.known is not None:
-        return Index((), min(max(value.constant, low.constant), high.constant))
+    """The nearest value in a range that is not empty."""
+    if Compare(value, ">=", low).known:
+        return least(value, high)
+    if Compare(value, "<=", high).known:
+        return most(value, low)
     return _call("clamp", value, low, high)
 
 
@@ -256,7 +271,8 @@ def _range(atom: Atom) -> tuple[Limit, Limit]:
         case "clamp":
             return ranges[1][0], ranges[2][1]
         case "quotient":
-            return 0, ranges[0][1]
+            divisor = ranges[1][0]
+            return 0, ranges[0][1] // divisor if divisor > 0 and ranges[0][1] < inf else ranges[0][1]
         case "remainder":
             return 0, min(ranges[0][1], ranges[1][1] - 1)
         case "group_id" | "local_id":

@@ -222,8 +222,8 @@ class Procedure:
         compiling a kernel.
     buffers : tuple of Buffer
         Its arguments; none of them overlaps another.
-    sizes : tuple of Var
-        Further arguments: numbers that are known when it is launched.
+    sizes : tuple of str
+        Names of further arguments: indices that are known when it is launched.
     moved : tuple of Buffer
         Those of the buffers that begin somewhere in what is passed; how many bytes further on is an argument each.
     aliases : tuple of (Buffer, Buffer)
@@ -240,7 +240,7 @@ class Procedure:
     wide: bool
     inline_borders: bool
     buffers: tuple[Buffer, ...]
-    sizes: tuple[Var, ...]
+    sizes: tuple[str, ...]
     moved: tuple[Buffer, ...]
     aliases: tuple[tuple[Buffer, Buffer], ...]
     body: tuple[Stmt, ...]

@@ -76,11 +76,6 @@ class Indices:
         one_term = len(left.terms) == 1 and not left.constant and left.terms[0][1] > 0
         above = self.index(left) if one_term else f"({self.index(left)})"
         below = self.index(right)
-        if right.terms and not (one_name(right) and not right.constant):
+        if right.terms and not right.is_variable:
             below = f"({below})"
         return f"{above} {_DIVISIONS[division.function]} {below}"
-
-
-def one_name(index: Index) -> bool:
-    """Whether the terms are one variable."""
-    return len(index.terms) == 1 and index.terms[0][1] == 1 and len(index.terms[0][0]) == 1

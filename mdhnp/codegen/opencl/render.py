@@ -62,7 +62,7 @@ class _Kernel:
         attributes += [f"min_vector_width({8 * min(p.vector_bytes, 64)})"] if p.vector_bytes > 32 else []
         arguments = [
             *(f"{_pointer(b)}restrict {b.name}" for b in p.buffers),
-            *(f"const {self._indices.kind} {size.stem}" for size in p.sizes),
+            *(f"const {self._indices.kind} {size}" for size in p.sizes),
             *(f"const long {b.name}_at" for b in p.moved),
         ]
         self._line(f"// {p.title}")
