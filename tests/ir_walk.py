@@ -11,6 +11,7 @@ from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Var
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
+    Barrier,
     Block,
     Clear,
     Copy,
@@ -29,7 +30,7 @@ from mdhnp.codegen.ir.statements import (
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow
 
-__all__ = ["TooLong", "Walk"]
+__all__ = ["Evaluator", "TooLong", "Walk"]
 
 
 class TooLong(Exception):
@@ -44,26 +45,14 @@ _MODES = {
 }
 
 
-class Walk:
-    """What the work-items of a procedure do, one after the other.
+class Evaluator:
+    """Gives indices for values of their variables, and sees that they lie in their ranges."""
 
-    Each variable is seen to lie in its range, and each access in its buffer. `written` has the elements of each
-    global buffer that are stored.
-    """
-
-    def __init__(
-        self, procedure: Procedure, groups: int, elements: Mapping[str, int], sizes: Mapping[str, int], *, steps: int
-    ) -> None:
-        self.written: dict[str, set[int]] = defaultdict(set)
-        self._steps = steps
+    def __init__(self, values: Mapping[Var, int], sizes: Mapping[str, int] | None = None) -> None:
+        self._env = dict(values)
+        self._sizes = sizes or {}
+        self._ids: dict[str, int] = {}
         self._strict = True
-        self._sizes = sizes
-        self._elements = {**elements, **{alias.name: elements[b.name] for alias, b in procedure.aliases}}
-        for group in range(groups):
-            for item in range(procedure.work_items):
-                self._env: dict[Var, int] = {}
-                self._ids = {"group_id": group, "local_id": item}
-                self._all(procedure.body)
 
     def index(self, index: Index) -> int:
         total = index.constant
@@ -79,7 +68,7 @@ class Walk:
         if isinstance(atom, Var):
             return self._env[atom] if atom in self._env else self._sizes[atom.stem]
         if isinstance(atom, Choice):
-            return self.index(atom.inside if self._hold(atom.tests) else atom.elsewhere)
+            return self.index(atom.inside if self.hold(atom.tests) else atom.elsewhere)
         return self._ids[atom.function] if atom.function in self._ids else self._call(atom)
 
     def _call(self, call: Call) -> int:
@@ -96,15 +85,42 @@ class Walk:
                 return values[0] // values[1] if call.function == "quotient" else values[0] % values[1]
         return _MODES[call.function](*values)
 
-    def _hold(self, tests: Iterable[Test]) -> bool:
+    def hold(self, tests: Iterable[Test]) -> bool:
         """Whether conditions hold; those on values may."""
         signs = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__, "==": int.__eq__}
         for t in tests:
             if isinstance(t, Compare) and not signs[t.sign](self.index(t.left), self.index(t.right)):
                 return False
-            if isinstance(t, Not) and self._hold(t.tests):
+            if isinstance(t, Not) and self.hold(t.tests):
                 return False
         return True
+
+
+class Walk(Evaluator):
+    """What the work-items of a procedure do, one after the other.
+
+    Each variable is seen to lie in its range, and each access in its buffer; no work-item touches an element of local
+    memory that another one writes between the same two barriers, but for copies of the same element. `written` has
+    the elements of each global buffer that are stored.
+    """
+
+    def __init__(
+        self, procedure: Procedure, groups: int, elements: Mapping[str, int], sizes: Mapping[str, int], *, steps: int
+    ) -> None:
+        super().__init__({}, sizes)
+        self.written: dict[str, set[int]] = defaultdict(set)
+        self._steps = steps
+        self._elements = {**elements, **{alias.name: elements[b.name] for alias, b in procedure.aliases}}
+        for group in range(groups):
+            self._touched: dict[tuple[str, int, int], tuple[int, bool, bool]] = {}
+            barriers = set()
+            for item in range(procedure.work_items):
+                self._env = {}
+                self._ids = {"group_id": group, "local_id": item}
+                self._phase = 0
+                self._all(procedure.body)
+                barriers.add(self._phase)
+            assert len(barriers) == 1, "not all work-items come to the same barriers"
 
     def _set(self, var: Any, value: Any) -> None:
         if isinstance(var, Var):
@@ -122,10 +138,12 @@ class Walk:
         match s:
             case Block():
                 self._all(s.body)
+            case Barrier():
+                self._phase += 1
             case For():
                 self._for(s)
             case If():
-                if self._hold(s.tests):
+                if self.hold(s.tests):
                     self._all(s.inside.body)
                 elif s.elsewhere:
                     self._all(s.elsewhere.body)
@@ -157,27 +175,36 @@ class Walk:
     def _goes_on(self, s: For) -> bool:
         """Whether another round comes; if not, its variable may be beyond its range."""
         self._strict = False
-        found = self._hold([s.test])
+        found = self.hold([s.test])
         self._strict = True
         return found
 
-    def _touch(self, buffer: Buffer, offsets: Iterable[int], *, write: bool = False) -> None:
+    def _touch(self, buffer: Buffer, offsets: Iterable[int], *, write: bool = False, copy: bool = False) -> None:
         for offset in offsets:
             assert 0 <= offset < self._elements[buffer.name], f"{buffer.name}[{offset}]"
-            if write:
+            if buffer.space == "local":
+                self._share(buffer.name, offset, write, copy)
+            elif write:
                 self.written[buffer.name].add(offset)
+
+    def _share(self, name: str, offset: int, write: bool, copy: bool) -> None:
+        item, place = self._ids["local_id"], (name, offset, self._phase)
+        before = self._touched.setdefault(place, (item, write, copy))
+        alone = before[0] == item or not (write or before[1]) or (copy and before[2])
+        assert alone, f"{name}[{offset}] of work-items {before[0]} and {item}"
+        self._touched[place] = (item, write or before[1], copy and before[2])
 
     def _reads(self, node: Any) -> None:
         match node:
             case Load():
-                if self._hold(node.guard):
+                if self.hold(node.guard):
                     lanes, at, stride = range(node.lanes), self.index(node.offset), self.index(node.stride)
                     last = node.lanes - 1 if node.valid is None else self.index(node.valid) - 1
                     whole = range(1) if node.buffer.values or (not node.stride.terms and not stride) else lanes
                     self._touch(node.buffer, [at + min(n, last) * stride for n in whole])
                 return
             case LoadRow():
-                if self._hold(node.guard) and node.length:
+                if self.hold(node.guard) and node.length:
                     start, stride, first = (self.index(i) for i in (node.start, node.stride, node.first))
                     indices = [first + n for n in range(node.lanes)]
                     if node.mode != "constant":
@@ -203,10 +230,10 @@ class Walk:
                 at = self.index(s.offset)
                 self._touch(s.buffer, range(at, at + 2 * s.real.lanes), write=True)
             case Copy():
-                self._touch(s.target, [self.index(s.at)], write=True)
+                self._touch(s.target, [self.index(s.at)], write=True, copy=True)
             case Transpose():
                 for row in range(s.lanes):
                     begin = self.index(s.source_at) + row * self.index(s.source_stride)
                     self._touch(s.source, range(begin, begin + s.lanes))
                     begin = self.index(s.at) + row * self.index(s.stride)
-                    self._touch(s.target, range(begin, begin + s.lanes), write=True)
+                    self._touch(s.target, range(begin, begin + s.lanes), write=True, copy=True)

@@ -24,7 +24,7 @@ from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import split, splits
 
-__all__ = ["generate", "generate_general", "procedures", "resized"]
+__all__ = ["generate", "generate_general", "procedures", "procedures_for_any_sizes", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
@@ -131,9 +131,18 @@ def generate_general(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> Prog
     caps : DeviceCaps
         Sizes and limits of the device.
     """
+    return _program(_built_for_any_sizes(stage, schedule, caps))
+
+
+def procedures_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> tuple[Procedure, ...]:
+    """Give the kernels of :func:`generate_general`, in order, as they are before they are written."""
+    return tuple(_built_for_any_sizes(stage, schedule, caps).procedures)
+
+
+def _built_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> _Build:
     build = _Build(caps, lambda *_: schedule, general=True)  # no other kernel will ask
     _stage(build, stage.mdhom, schedule, stage.inputs, stage.outputs)
-    return _program(build)
+    return build
 
 
 def resized(program: Program, h: MdHom, schedule: Schedule) -> Program:

@@ -54,6 +54,7 @@ class Choice(NamedTuple):
 
 
 Atom = Var | Call | Choice
+_SIGNS = {"quotient": "//", "remainder": "%"}
 Sign = Literal["<", "<=", ">", ">=", "=="]
 
 
@@ -202,6 +203,9 @@ def named(atom: Atom) -> str:
         return atom.stem if atom.number is None else f"{atom.stem}{atom.number}"
     if isinstance(atom, Choice):
         return f"({' and '.join(map(str, atom.tests))} ? {atom.inside} : {atom.elsewhere})"
+    if atom.function in _SIGNS:
+        left, right = atom.arguments
+        return f"({left} {_SIGNS[atom.function]} {right})"
     return f"{atom.function}({', '.join(map(str, atom.arguments))})"
 
 
