@@ -12,6 +12,7 @@ from ir_walk import Evaluator
 from kernels import KERNELS
 from random_functions import Picker, Seeded
 
+from mdhnp.codegen.ir.accesses import place
 from mdhnp.codegen.ir.barriers import apart, place_barriers
 from mdhnp.codegen.ir.index import Compare, Index, Var, call, choice, clamp, constant, least, most, variable
 from mdhnp.codegen.ir.passes import lowered
@@ -283,7 +284,7 @@ def test_places_that_are_said_to_be_apart_are(seed: int) -> None:
         for x, y in set(values)
         for n in (1, 2)
     )
-    assert not (apart(a + shift[0], b + shift[1]) and alike)
+    assert not (apart(place(a + shift[0]), place(b + shift[1])) and alike)
 
 
 def test_what_is_known_of_indices() -> None:

@@ -28,6 +28,7 @@ class Context:
     #: Added to every output offset: where a work-group's own part of a split reduction begins.
     output_offset: Index = ZERO
     layouts: dict[int, "TileLayout"] = field(default_factory=dict)
+    _addresses: dict[tuple[str, int], tuple[tuple[Index, ...], Index]] = field(default_factory=dict)
     _buffers: dict[str, Buffer] = field(default_factory=dict)
 
     def buffer(self, view: View) -> Buffer:
@@ -36,6 +37,13 @@ class Context:
         if found is None:
             constant = any(view.name == v.name for v in self.nest.h.inputs)
             found = self._buffers[view.name] = Buffer(view.name, view.dtype, constant=constant)
+        return found
+
+    def address(self, view: View, access: int) -> tuple[tuple[Index, ...], Index]:
+        """How far each dimension moves an access, and where it begins; see :meth:`Nest.address`."""
+        found = self._addresses.get((view.name, access))
+        if found is None:
+            found = self._addresses[view.name, access] = self.nest.address(view, view.accesses[access])
         return found
 
     def tile(self, view: View) -> Buffer:
@@ -83,7 +91,7 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
     if view.boundary is not None and place.bounded:
         return _load_bounded(c, view, access, place, moves, kept)
-    steps, offset = c.nest.address(view, view.accesses[access])
+    steps, offset = c.address(view, access)
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
     stride = steps[vector] if moves else ZERO
@@ -117,7 +125,7 @@ def read_back(c: Context, number: int, place: Place) -> Value:
 
 def _output_offset(c: Context, view: View, place: Place) -> tuple[Index, Index]:
     """Where a place's result lies in an output, and the distance of neighbouring lanes."""
-    steps, start = c.nest.address(view, view.accesses[0])
+    steps, start = c.address(view, 0)
     offset = c.output_offset + start
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step

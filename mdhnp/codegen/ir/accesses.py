@@ -3,14 +3,22 @@
 from dataclasses import fields
 from typing import Any, NamedTuple, get_args
 
-from mdhnp.codegen.ir.index import Index
-from mdhnp.codegen.ir.statements import Clear, Copy, Stmt, Store, Transpose, Truth
+from mdhnp.codegen.ir.index import Index, Limit
+from mdhnp.codegen.ir.statements import Block, Clear, Copy, For, If, Stmt, Store, Transpose, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Value
 
-__all__ = ["FIELDS", "Access", "accesses"]
+__all__ = ["FIELDS", "Access", "Accesses", "Place", "bodies", "place"]
 
 #: Names of the fields of each kind of node.
 FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(Stmt), *get_args(Value), Truth)}
+
+
+class Place(NamedTuple):
+    """An element of a local buffer: a part on which all work-items agree, and the range of the rest."""
+
+    agreed: Index
+    low: Limit
+    high: Limit
 
 
 class Access(NamedTuple):
@@ -21,14 +29,50 @@ class Access(NamedTuple):
 
     buffer: Buffer
     how: str
-    at: Index | None
+    at: Place | None
 
 
-def accesses(node: Any) -> list[Access]:
-    """All accesses of a statement, or of several, each once."""
-    found: dict[Access, None] = {}
-    _collect(node, found)
-    return list(found)
+class Accesses:
+    """Finds what statements access, and remembers it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Stmt, tuple[Access, ...]]] = {}
+
+    def of(self, s: Stmt) -> tuple[Access, ...]:
+        """All accesses of a statement, each once."""
+        known = self._known.get(id(s))
+        if known is not None:
+            return known[1]
+        found: dict[Access, None] = {}
+        inner = bodies(s)
+        for body in inner:
+            for one in body:
+                found |= dict.fromkeys(self.of(one))
+        if isinstance(s, If):
+            _collect(s.tests, found)
+        elif not inner:
+            _collect(s, found)
+        # With the statement itself, so that nothing else gets its id.
+        self._known[id(s)] = s, tuple(found)
+        return tuple(found)
+
+
+def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The bodies inside of a statement."""
+    match s:
+        case Block():
+            return (s.body,)
+        case For():
+            return (s.body.body if isinstance(s.body, Block) else (s.body,),)
+        case If():
+            return (s.inside.body,) if s.elsewhere is None else (s.inside.body, s.elsewhere.body)
+    return ()
+
+
+def place(index: Index) -> Place:
+    """The element that an index gives."""
+    agreed, rest = index.parted(lambda var: var.agreed)
+    return Place(agreed, *rest.range())
 
 
 def _collect(node: Any, found: dict[Access, None]) -> None:
@@ -39,11 +83,13 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
         return
     if kind is Load or kind is Store:
         if node.buffer.space == "local":
-            at = node.offset if node.buffer.values else None
+            at = place(node.offset) if node.buffer.values else None
             found[Access(node.buffer, "read" if kind is Load else "store", at)] = None
     elif kind is Copy or kind is Transpose:
         found[Access(node.target, "copy", None)] = None
     elif kind is Clear:
         found[Access(node.buffer, "copy", None)] = None
     for name in FIELDS.get(kind, ()):
-        _collect(getattr(node, name), found)
+        inner = getattr(node, name)
+        if type(inner) in FIELDS or type(inner) is tuple:
+            _collect(inner, found)

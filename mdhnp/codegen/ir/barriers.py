@@ -11,9 +11,9 @@ write in the same branch is up to the emitter.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mdhnp.codegen.ir.accesses import Access, accesses
+from mdhnp.codegen.ir.accesses import Access, Accesses, Place, bodies
 from mdhnp.codegen.ir.index import Index, Var
-from mdhnp.codegen.ir.statements import Assign, Barrier, Block, For, If, Stmt
+from mdhnp.codegen.ir.statements import Assign, Barrier, Block, For, Stmt
 
 __all__ = ["apart", "has_barrier", "place_barriers"]
 
@@ -32,81 +32,82 @@ def place_barriers(body: tuple[Stmt, ...], *, first: bool) -> tuple[Stmt, ...]:
         body's first barrier and after its last one into the loop's test, where PoCL cannot cut the loop for its
         work-items any more.
     """
-    return _placed(body, [], first)
+    return _Pass(first).placed(body, [])
 
 
 def has_barrier(body: Iterable[Stmt]) -> bool:
     """Whether a barrier stands anywhere in some statements."""
-    for s in body:
-        match s:
-            case Barrier():
-                return True
-            case Block(body=inner) | For(body=Block(body=inner)):
-                if has_barrier(inner):
-                    return True
-            case If():
-                if has_barrier(s.inside.body) or (s.elsewhere and has_barrier(s.elsewhere.body)):
-                    return True
-    return False
+    return any(isinstance(s, Barrier) or any(map(has_barrier, bodies(s))) for s in body)
 
 
-def _placed(body: tuple[Stmt, ...], pending: list[Access], first: bool) -> tuple[Stmt, ...]:
-    """Insert barriers; `pending` are the accesses since the last one, before and, when it returns, behind the body."""
-    found: list[Stmt] = []
-    touched = 0  # behind the last statement that touches local memory
-    for s in body:
-        own = accesses(s)
-        if isinstance(s, Assign) and isinstance(s.target, Var):
-            # Where it stands in a place, that is another one from here on.
-            pending[:] = [a._replace(at=None) for a in pending]
-        if not own:
-            found.append(s)
-            continue
-        between = _conflicts(pending, own)
-        if between:
-            found.insert(touched, Barrier(between))
-            pending.clear()
-        match s:
-            case Block():
-                s = Block(_placed(s.body, pending, first))
-            case For(body=Block(body=inner)):
-                inner = _round(inner, first)
-                s = replace(s, body=Block(inner))
-                if not has_barrier(inner):
+class _Pass:
+    """One run: what it remembers of statements, and whether loops must begin with a barrier."""
+
+    def __init__(self, first: bool) -> None:
+        self._first = first
+        self._of = Accesses().of
+
+    def placed(self, body: tuple[Stmt, ...], pending: list[Access]) -> tuple[Stmt, ...]:
+        """Insert barriers; `pending` are the accesses since the last one, before and, on return, behind the body."""
+        found: list[Stmt] = []
+        touched = 0  # behind the last statement that touches local memory
+        for s in body:
+            if isinstance(s, Assign) and isinstance(s.target, Var):
+                # Where it stands in a place, that is another one from here on.
+                pending[:] = map(_somewhere, pending)
+            own = self._of(s)
+            if not own:
+                found.append(s)
+                continue
+            between = _conflicts(pending, own)
+            if between:
+                found.insert(touched, Barrier(between))
+                pending.clear()
+            match s:
+                case Block():
+                    s = Block(self.placed(s.body, pending))
+                case For(body=Block(body=inner)):
+                    inner = self._round(inner)
+                    s = replace(s, body=Block(inner))
+                    if not has_barrier(inner):
+                        pending += own
+                case _:
                     pending += own
-            case _:
-                pending += own
-        found.append(s)
-        touched = len(found)
-    return tuple(found)
+            found.append(s)
+            touched = len(found)
+        return tuple(found)
 
+    def _round(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Insert barriers into a loop's body, after which it comes again; a loop with a barrier ends with one.
 
-def _round(body: tuple[Stmt, ...], first: bool) -> tuple[Stmt, ...]:
-    """Insert barriers into a loop's body, after which it comes again; a loop with a barrier ends with one.
-
-    So nothing that is accessed in the loop is pending behind it.
-    """
-    pending: list[Access] = []
-    found = _placed(body, pending, first)
-    # The places are those of another round.
-    again = [a._replace(at=None) for a in accesses(body)]
-    between = _conflicts([a._replace(at=None) for a in pending], again)
-    if not between and not has_barrier(found):
+        So nothing that is accessed in the loop is pending behind it.
+        """
+        pending: list[Access] = []
+        found = self.placed(body, pending)
+        # The places are those of another round.
+        again = {_somewhere(a) for s in body for a in self._of(s)}
+        between = _conflicts(map(_somewhere, pending), again)
+        if not between and not has_barrier(found):
+            return found
+        if not isinstance(found[-1], Barrier):
+            found = (*found, Barrier(between))
+        if self._first and not isinstance(found[0], Barrier):
+            found = (Barrier(), *found)
         return found
-    if not isinstance(found[-1], Barrier):
-        found = (*found, Barrier(between))
-    if first and not isinstance(found[0], Barrier):
-        found = (Barrier(), *found)
-    return found
+
+
+def _somewhere(a: Access) -> Access:
+    return a if a.at is None else a._replace(at=None)
 
 
 def _conflicts(before: Iterable[Access], after: Iterable[Access]) -> tuple[str, ...]:
     """Names of the buffers whose accesses must not change places."""
-    found = {}
-    for b in after:
-        if not b.buffer.own and any(a.buffer == b.buffer and _ordered(a, b) for a in before):
-            found[b.buffer.name] = True
-    return tuple(found)
+    earlier: dict[str, list[Access]] = {}
+    for a in before:
+        if not a.buffer.own:
+            earlier.setdefault(a.buffer.name, []).append(a)
+    later = [b for b in after if b.buffer.name in earlier]
+    return tuple(sorted({b.buffer.name for b in later if any(_ordered(a, b) for a in earlier[b.buffer.name])}))
 
 
 def _ordered(a: Access, b: Access) -> bool:
@@ -116,16 +117,10 @@ def _ordered(a: Access, b: Access) -> bool:
     return a.at is None or b.at is None or not apart(a.at, b.at)
 
 
-def apart(a: Index, b: Index) -> bool:
-    """Whether two places are different, whatever work-items they are of.
-
-    Variables that all work-items agree on are the same in both.
-    """
-    same_a, mine_a = a.parted(lambda v: v.agreed)
-    same_b, mine_b = b.parted(lambda v: v.agreed)
-    (low_a, high_a), (low_b, high_b) = mine_a.range(), mine_b.range()
-    moved = _values(same_a - same_b)
-    return moved is not None and all(high_a + d < low_b or high_b < low_a + d for d in moved)
+def apart(a: Place, b: Place) -> bool:
+    """Whether two elements are different, whatever work-items access them."""
+    moved = [0] if a.agreed == b.agreed else _values(a.agreed - b.agreed)
+    return moved is not None and all([a.high + d < b.low or b.high < a.low + d for d in moved])
 
 
 def _values(index: Index) -> list[int] | None:

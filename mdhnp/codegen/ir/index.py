@@ -136,11 +136,13 @@ class Index:
         low: Limit = self.constant
         high: Limit = self.constant
         for product, factor in self.terms:
-            ends: tuple[Limit, Limit] = (1, 1)
-            for atom in product:
-                ends = _spanned(ends, _range(atom))
-            ends = _spanned(ends, (factor, factor))
-            low, high = low + ends[0], high + ends[1]
+            least, greatest = _range(product[0])
+            for atom in product[1:]:
+                least, greatest = _spanned((least, greatest), _range(atom))
+            if factor < 0:
+                least, greatest = greatest, least
+            # Infinity times a number is infinite, and no factor is 0.
+            low, high = low + least * factor, high + greatest * factor
         return low, high
 
     def __str__(self) -> str:

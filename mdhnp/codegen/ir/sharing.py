@@ -7,7 +7,7 @@ needed: once for each point of a private tile, say. This pass leaves the first o
 from dataclasses import replace
 from typing import Any
 
-from mdhnp.codegen.ir.accesses import FIELDS, accesses
+from mdhnp.codegen.ir.accesses import FIELDS, Accesses
 from mdhnp.codegen.ir.statements import Block, Copy, For, If, Let, Stmt, Transpose
 from mdhnp.codegen.ir.values import Load, LoadRow, Register
 
@@ -33,7 +33,7 @@ def share_loads(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             continue
         found.append(_inner(_renamed(s, instead) if instead else s))
         if isinstance(s, Block | Copy | For | If | Transpose) and not all(load.buffer.constant for load in named):
-            written = {a.buffer for a in accesses(s) if a.how != "read"}
+            written = {a.buffer for a in Accesses().of(s) if a.how != "read"}
             named = {load: name for load, name in named.items() if load.buffer not in written}
     return tuple(found)
 
@@ -61,7 +61,8 @@ def _renamed(node: Any, instead: dict[Register, Register]) -> Any:
     changed = {}
     for name in FIELDS.get(type(node), ()):
         old = getattr(node, name)
-        new = _renamed(old, instead)
-        if new is not old:
-            changed[name] = new
+        if type(old) in FIELDS or type(old) is tuple:
+            new = _renamed(old, instead)
+            if new is not old:
+                changed[name] = new
     return replace(node, **changed) if changed else node
