@@ -92,6 +92,10 @@ BARRIERS: dict[str, tuple[tuple[Stmt, ...], tuple[Stmt, ...]]] = {
         (store(HELD, half * 8 + w), Assign(HALF, ONE - half), get(HELD, (ONE - half) * 8 + w)),
         (store(HELD, half * 8 + w), R, Assign(HALF, ONE - half), get(HELD, (ONE - half) * 8 + w)),
     ),
+    "the other half, which a loop changes": (
+        (store(HELD, half * 8 + w), loop(Assign(HALF, ONE - half), get(HELD, (ONE - half) * 8 + w))),
+        (store(HELD, half * 8 + w), R, loop(Assign(HALF, ONE - half), get(HELD, (ONE - half) * 8 + w))),
+    ),
     "one barrier for two tiles, as early as can be": (
         (copy(TILE), copy(OTHER), Declare(X, Const("0", F4)), get(TILE, k), get(OTHER, k)),
         (copy(TILE), copy(OTHER), T, Declare(X, Const("0", F4)), get(TILE, k), get(OTHER, k)),

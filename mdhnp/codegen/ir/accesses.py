@@ -3,8 +3,8 @@
 from dataclasses import fields
 from typing import Any, NamedTuple, get_args
 
-from mdhnp.codegen.ir.index import Index, Limit
-from mdhnp.codegen.ir.statements import Block, Clear, Copy, For, If, Stmt, Store, Transpose, Truth
+from mdhnp.codegen.ir.index import Index, Limit, Var
+from mdhnp.codegen.ir.statements import Assign, Block, Clear, Copy, For, If, Stmt, Store, Transpose, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Value
 
 __all__ = ["FIELDS", "Access", "Accesses", "Place", "bodies", "place"]
@@ -36,25 +36,40 @@ class Accesses:
     """Finds what statements access, and remembers it."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Stmt, tuple[Access, ...]]] = {}
+        self._known: dict[int, _Found] = {}
 
     def of(self, s: Stmt) -> tuple[Access, ...]:
         """All accesses of a statement, each once."""
+        return self._find(s).accesses
+
+    def _find(self, s: Stmt) -> "_Found":
         known = self._known.get(id(s))
         if known is not None:
-            return known[1]
+            return known
         found: dict[Access, None] = {}
+        changes = isinstance(s, Assign) and isinstance(s.target, Var)
         inner = bodies(s)
         for body in inner:
-            for one in body:
-                found |= dict.fromkeys(self.of(one))
+            for one in map(self._find, body):
+                found |= dict.fromkeys(one.accesses)
+                changes |= one.changes
         if isinstance(s, If):
             _collect(s.tests, found)
         elif not inner:
             _collect(s, found)
-        # With the statement itself, so that nothing else gets its id.
-        self._known[id(s)] = s, tuple(found)
-        return tuple(found)
+        if inner and changes:
+            # What stands in a place is another one before and behind the change.
+            found = dict.fromkeys([a._replace(at=None) for a in found])
+        self._known[id(s)] = _Found(s, tuple(found), changes)
+        return self._known[id(s)]
+
+
+class _Found(NamedTuple):
+    """A statement (which is held, so that nothing else gets its id), and whether it changes an index."""
+
+    statement: Stmt
+    accesses: tuple[Access, ...]
+    changes: bool
 
 
 def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
