@@ -1,4 +1,4 @@
-"""Shows how a call is computed: its MDH, schedules, OpenCL C text and times."""
+"""Shows how a call is computed: its MDH, schedules, loops, OpenCL C text and times."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mdhnp.calls.before import load
+from mdhnp.calls.kernels import procedures_of
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
+from mdhnp.codegen.ir.show import show
 from mdhnp.placement.choice import choose
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Copy, watched
@@ -41,6 +43,12 @@ class Explanation:
     copies: tuple[Copy, ...]
 
     @property
+    def loops(self) -> str:
+        """All kernels as they are before they are written in OpenCL C: loops, loads, stores, copies and barriers."""
+        kernels = [p for plan in self.launches if isinstance(plan, Kernels) for p in procedures_of(plan)]
+        return "\n".join(map(show, kernels))
+
+    @property
     def source(self) -> str:
         """OpenCL C text of all kernels."""
         return "\n".join(plan.program.source for plan in self.launches if isinstance(plan, Kernels))
@@ -52,7 +60,7 @@ class Explanation:
 
     @property
     def summary(self) -> str:
-        """All but the OpenCL C text."""
+        """All but the loops and the OpenCL C text."""
         lines = []
         for plan, seconds in zip(self.launches, self.kernel_seconds, strict=True):
             lines.append(f"mdh       {plan.mdhom}")
@@ -76,7 +84,7 @@ class Explanation:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return f"{self.summary}\nsource\n{self.source}" if self.source else self.summary
+        return f"{self.summary}\nloops\n{self.loops}\nsource\n{self.source}" if self.source else self.summary
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:

@@ -75,6 +75,8 @@ def test_explain(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     printed = run("explain", "ij,jk->ik", "--extents", "i=20, j=30,k=10", "--dtype", "int32").stdout
     assert "md_hom(*, (++, ++, +)) ∘ (A[i,j], B[j,k]) -> C[i,k]" in printed
     assert device.name in printed and "wg=(" in printed and "__kernel" not in printed
+    loops = run("explain", *SMALL, "--loops").stdout
+    assert "kernel mdh_0" in loops and "__kernel" not in loops
     plain = run("explain", *SMALL, "--source").stdout
     assert "__kernel" in plain and "\x1b" not in plain
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -22,10 +22,12 @@ from tiers import First, Kept, decide, own_helper
 
 import mdhnp
 from mdhnp.calls import general
+from mdhnp.calls.kernels import procedures_of
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import forget
 from mdhnp.codegen import Program, generate_general, resized
+from mdhnp.codegen.opencl import source
 from mdhnp.mdh import Pattern, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import build
@@ -179,9 +181,10 @@ def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPa
     for plan, _ in seen:
         assert isinstance(plan, Kernels)
         assert plan.origins == ("general",)
+        assert source(procedures_of(plan), fp64=device.caps.fp64) == plan.program.source
         sources.add(plan.program.source)
-    (source,) = sources
-    assert build(device, source) is build(device, source)  # compiled once, for all of them
+    (text,) = sources
+    assert build(device, text) is build(device, text)  # compiled once, for all of them
 
 
 @pytest.mark.parametrize(("contest", "later"), [(First, "default"), (Kept, "general")])

@@ -94,7 +94,7 @@ def test_named_kernels(device: Device, name: str) -> None:
 )
 def test_64_bit_offsets(device: Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for buffers of 2^31 elements and more."""
-    monkeypatch.setattr(Nest, "index_type", "long")
+    monkeypatch.setattr(Nest, "wide", True)
     assert "for (long" in KERNELS[name].program().source
     test_named_kernels(device, name)
 

@@ -6,11 +6,13 @@ Takes a stage and a device, gives the program of its form, set to its sizes.
 from dataclasses import replace
 
 from mdhnp.codegen import Program, generate_general, resized
+from mdhnp.codegen.generate import procedures_for_any_sizes
+from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Stage, canonical
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule
 
-__all__ = ["general_program"]
+__all__ = ["general_procedures", "general_program"]
 
 #: With more applications of the scalar function than this, a first call is not worth a general kernel.
 _LARGE = 1 << 31
@@ -46,6 +48,14 @@ def general_program(stage: Stage, raw: MdHom, caps: DeviceCaps) -> tuple[Program
         if other is not None and other in _programs and (served := _sized(other, longer)) is not None:
             return served
     return _sized(key, h)
+
+
+def general_procedures(stage: Stage, raw: MdHom, schedule: Schedule, caps: DeviceCaps) -> tuple[Procedure, ...]:
+    """Give the kernels of :func:`general_program` before they are written, from the schedule that it gave."""
+    h = stage.mdhom if len(schedule.num_wg) == stage.mdhom.rank else canonical(raw, ones=True)
+    found = _form(replace(stage, mdhom=h), caps)
+    assert found is not None
+    return procedures_for_any_sizes(found[0], any_sizes(schedule), caps)
 
 
 def _form(stage: Stage, caps: DeviceCaps) -> _Form | None:

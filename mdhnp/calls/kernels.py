@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from mdhnp.calls import recorded
-from mdhnp.calls.general import general_program
+from mdhnp.calls.general import general_procedures, general_program
 from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
+from mdhnp.codegen.generate import procedures
+from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
 from mdhnp.placement.overlap import overlapping
 from mdhnp.runtime import pinned
@@ -92,6 +94,14 @@ def ready(request: Request, why: str) -> Kernels | None:
 def keep(plan: Kernels) -> None:
     """Have :func:`ready` find these kernels."""
     recorded.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan.mdhom)])
+
+
+def procedures_of(plan: Kernels) -> tuple[Procedure, ...]:
+    """Give the kernels of a plan as they are before they are written in OpenCL C."""
+    each, caps = staged(plan.mdhom), plan.device.caps
+    if plan.origins == ("general",):
+        return general_procedures(each[0], stages(plan.mdhom)[0].mdhom, plan.schedules[0], caps)
+    return procedures(each, plan.schedules, caps, _default)
 
 
 def _program(each: Sequence[Stage], found: Sequence[Found], device: Device) -> Program:

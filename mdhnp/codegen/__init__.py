@@ -1,9 +1,12 @@
 """From (MdHom, Schedule, DeviceCaps) to OpenCL C text: one emitter for every MDH, and no device in sight.
 
-Read `generate.py` first, then `kernel.py` (the schema) and `layers.py` (its loops). `nest.py` holds the numbers and
-names behind it, `tiles.py` the copies to local memory, `reduce.py` the partial results, `store.py` what becomes of
-them, `scan.py` the schema of scans, `access.py` loads and stores, `scalar.py` and `ctypes.py` expressions, `prelude.py`
-helper functions, `writer.py` lines and barriers, `program.py` what comes out.
+Three parts: an emitter (the modules here) builds each kernel in the loop-level IR (`ir/`), passes change it
+(`ir/passes.py`), and the renderer (`opencl/`) writes it.
+
+Read `ir/statements.py` first, then `generate.py`, `kernel.py` (the schema) and `layers.py` (its loops). `nest.py` holds
+the numbers and names behind it, `tiles.py` the copies to local memory, `reduce.py` the partial results, `store.py` what
+becomes of them, `scan.py` the schema of scans, `access.py` loads and stores, `scalar.py` scalar functions,
+`procedure.py` what stands around a body, `program.py` what comes out.
 """
 
 from mdhnp.codegen.generate import generate, generate_general, resized

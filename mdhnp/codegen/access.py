@@ -1,39 +1,22 @@
-"""Reading inputs and writing outputs at given coordinates, from global or local memory, in scalars or vectors."""
+"""Loads of inputs and stores of outputs at given coordinates, in scalars or vectors, and where each lies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from mdhnp.codegen.ctypes import HALF, Value, constant, convert, local_type, memory_type, vector_name
-from mdhnp.codegen.nest import Linear, Nest
-from mdhnp.codegen.prelude import Helpers
-from mdhnp.codegen.writer import Writer
+from mdhnp.codegen.ir.builder import Builder
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
+from mdhnp.codegen.ir.statements import FillLanes, Store, StorePair
+from mdhnp.codegen.ir.values import Buffer, Convert, FromBytes, Load, LoadRow, Outside, Value
+from mdhnp.codegen.nest import Nest
 from mdhnp.mdh.views import View
 from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
-    "GLOBAL",
-    "LOCAL",
-    "Context",
-    "Place",
-    "TileLayout",
-    "bounded_index",
-    "bounded_read",
-    "element",
-    "flat",
-    "folded",
-    "load",
-    "outside_value",
-    "read_back",
-    "read_local",
-    "result_convert",
-    "store",
-    "store_pair",
-    "tile_layout",
-    "write",
-]
+    "Context", "Place", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
+    "outside_value", "read", "read_back", "result_convert", "store", "store_pair", "tile_layout",
+]  # fmt: skip
 
-GLOBAL, LOCAL = "__global", "__local"
-_NEIGHBOURS, _PAIRS = Linear((), 1), Linear((), 2)
+_PAIRS = constant(2)
 
 
 @dataclass
@@ -41,12 +24,31 @@ class Context:
     """What the emitters of one kernel share."""
 
     nest: Nest
-    writer: Writer
-    helpers: Helpers
+    build: Builder = field(default_factory=Builder)
     #: Added to every output offset: where a work-group's own part of a split reduction begins.
-    output_offset: Linear = field(default_factory=Linear)
-    #: Names of the views whose arrays begin somewhere in a buffer.
-    offsets: tuple[str, ...] = ()
+    output_offset: Index = ZERO
+    layouts: dict[int, "TileLayout"] = field(default_factory=dict)
+    _addresses: dict[tuple[str, int], tuple[tuple[Index, ...], Index]] = field(default_factory=dict)
+    _buffers: dict[str, Buffer] = field(default_factory=dict)
+
+    def buffer(self, view: View) -> Buffer:
+        """The argument that holds an input or output."""
+        found = self._buffers.get(view.name)
+        if found is None:
+            constant = any(view.name == v.name for v in self.nest.h.inputs)
+            found = self._buffers[view.name] = Buffer(view.name, view.dtype, constant=constant)
+        return found
+
+    def address(self, view: View, access: int) -> tuple[tuple[Index, ...], Index]:
+        """How far each dimension moves an access, and where it begins; see :meth:`Nest.address`."""
+        found = self._addresses.get((view.name, access))
+        if found is None:
+            found = self._addresses[view.name, access] = self.nest.address(view, view.accesses[access])
+        return found
+
+    def tile(self, view: View) -> Buffer:
+        """The local tile of an input."""
+        return Buffer(f"{view.name}_l", view.dtype, "local")
 
 
 @dataclass(frozen=True)
@@ -55,25 +57,25 @@ class Place:
 
     Attributes
     ----------
-    point : mapping of int to Linear
+    point : mapping of int to Index
         Coordinate in each dimension.
-    local : mapping of int to Linear
+    local : mapping of int to Index
         The same, counted from the local tile's beginning.
     lanes : int
         Points along the vector dimension.
-    valid : str
-        How many lanes lie inside the extent; empty where all do.
-    done : str
-        How many lanes another vector stores; empty where none.
+    valid : Index or None
+        How many lanes lie inside the extent, if not all.
+    done : Index or None
+        How many lanes another vector stores, if any.
     bounded : bool
         Whether indices into arrays with a boundary mode may lie outside.
     """
 
-    point: Mapping[int, Linear]
-    local: Mapping[int, Linear]
+    point: Mapping[int, Index]
+    local: Mapping[int, Index]
     lanes: int = 1
-    valid: str = ""
-    done: str = ""
+    valid: Index | None = None
+    done: Index | None = None
     bounded: bool = False
 
 
@@ -81,39 +83,34 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     """The value an access of an input gives at a place."""
     view = c.nest.h.inputs[number]
     copy = c.nest.s.local_copies[number]
+    kept = bool(c.nest.s.private_copies[number])
     vector = c.nest.s.vector_dim
     if copy is not None:
-        layout = tile_layout(c.nest, number)
-        offset, lane = layout.offset(access, place, vector)
-        return _read(c, view, f"{view.name}_l", LOCAL, offset, lane, place.lanes, "")
+        offset, stride = tile_layout(c, number).offset(access, place, vector)
+        return read(c.tile(view), offset, stride, place.lanes, kept=kept)
     moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
     if view.boundary is not None and place.bounded:
-        return _load_bounded(c, view, access, place, moves)
-    steps, offset = c.nest.address(view, view.accesses[access])
+        return _load_bounded(c, view, access, place, moves, kept)
+    steps, offset = c.address(view, access)
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
-    stride = steps[vector] if moves else Linear()
-    return _read(c, view, view.name, GLOBAL, offset, stride, place.lanes, place.valid if moves else "")
+    stride = steps[vector] if moves else ZERO
+    return read(c.buffer(view), offset, stride, place.lanes, place.valid if moves else None, kept=kept)
 
 
 def store(c: Context, number: int, place: Place, value: Value) -> None:
     """Write a result to its place in the output."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
-    if place.done:
-        function = c.helpers.scatter_rest(memory_type(view.dtype), place.lanes, GLOBAL)
-        c.writer.line(f"{function}({view.name} + {offset}, {stride}, {place.done}, {_stored(value)});")
-    else:
-        write(c, view.name, GLOBAL, offset, stride, place.valid, value)
+    c.build.add(Store(c.buffer(view), offset, value, stride, place.valid, place.done))
 
 
 def store_pair(c: Context, number: int, place: Place, real: Value, imaginary: Value) -> None:
     """Write the real and imaginary parts of complex results: whole vectors of them where all lanes lie inside."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
-    if stride == _PAIRS and not place.valid and not place.done:
-        function = c.helpers.scatter_pairs(memory_type(view.dtype), place.lanes, GLOBAL)
-        c.writer.line(f"{function}({view.name} + {offset}, {real.text}, {imaginary.text});")
+    if stride == _PAIRS and place.valid is None and place.done is None:
+        c.build.add(StorePair(c.buffer(view), offset, real, imaginary))
     else:
         store(c, number, place, real)
         store(c, number + 1, place, imaginary)
@@ -123,115 +120,65 @@ def read_back(c: Context, number: int, place: Place) -> Value:
     """Give the partial result that waits in an output."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
-    return _read(c, view, view.name, GLOBAL, offset, stride, place.lanes, place.valid)
+    return read(c.buffer(view), offset, stride, place.lanes, place.valid)
 
 
-def _output_offset(c: Context, view: View, place: Place) -> tuple[Linear, Linear]:
+def _output_offset(c: Context, view: View, place: Place) -> tuple[Index, Index]:
     """Where a place's result lies in an output, and the distance of neighbouring lanes."""
-    steps, start = c.nest.address(view, view.accesses[0])
+    steps, start = c.address(view, 0)
     offset = c.output_offset + start
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
-    return offset, steps[c.nest.s.vector_dim] if place.lanes > 1 else Linear()
+    return offset, steps[c.nest.s.vector_dim] if place.lanes > 1 else ZERO
 
 
-def write(c: Context, buffer: str, space: str, offset: Linear, stride: Linear, valid: str, value: Value) -> None:
-    """Write a scalar or the valid lanes of a vector."""
-    name = memory_type(value.dtype)
-    if value.dtype == HALF and value.lanes == 1:
-        c.writer.line(f"vstore_half_rte({value.text}, {offset}, {buffer});")
-        return
-    if value.lanes == 1:
-        text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
-        c.writer.line(f"{buffer}[{offset}] = {text};")
-        return
-    text = _stored(value)
-    if stride == _NEIGHBOURS and not valid and value.dtype == HALF:
-        c.writer.line(f"vstore_half{value.lanes}_rte({text}, 0, {buffer} + {offset});")
-    elif stride == _NEIGHBOURS and not valid:
-        kind = c.helpers.vector(name, value.lanes)
-        c.writer.line(f"*({space} {kind} *)({buffer} + {offset}) = {text};")
-    else:
-        function = c.helpers.scatter(name, value.lanes, space)
-        c.writer.line(f"{function}({buffer} + {offset}, {stride}, {valid or value.lanes}, {text});")
+def read(
+    buffer: Buffer, offset: Index, stride: Index, lanes: int, valid: Index | None = None, *, kept: bool = False
+) -> Load:
+    """Read a scalar or a vector; lanes that do not lie apart are one scalar."""
+    if lanes == 1 or stride == ZERO:
+        return Load(buffer, offset, buffer.dtype, kept=kept)
+    return Load(buffer, offset, buffer.dtype, lanes, stride, valid, kept=kept)
 
 
-def _stored(value: Value) -> str:
-    """A vector in the type that memory has."""
-    name = vector_name(memory_type(value.dtype), value.lanes)
-    return f"convert_{name}(-{value.atom})" if value.dtype.kind == "b" else value.text
+def element(c: Context, view: View, indices: Sequence[Index]) -> Load:
+    """An element of an input."""
+    return Load(c.buffer(view), flat(c, view, indices), view.dtype)
 
 
-def _read(
-    c: Context, view: View, buffer: str, space: str, offset: Linear, stride: Linear, lanes: int, valid: str
-) -> Value:
-    name = memory_type(view.dtype) if space == GLOBAL else local_type(view.dtype)
-    if lanes == 1 or stride == Linear():
-        text = element(view, buffer, offset) if space == GLOBAL else f"{buffer}[{offset}]"
-        return _as_value(view, text, 1)
-    if valid:
-        function = c.helpers.gather_part(name, lanes, space)
-        return _as_value(view, f"{function}({buffer} + {offset}, {stride}, {valid})", lanes)
-    if stride == _NEIGHBOURS and name == "half":
-        return _as_value(view, f"vload_half{lanes}(0, {buffer} + {offset})", lanes)
-    if stride == _NEIGHBOURS:
-        return _as_value(view, f"*({space} const {c.helpers.vector(name, lanes)} *)({buffer} + {offset})", lanes)
-    if stride == _PAIRS and name != "half":
-        return _as_value(view, f"{c.helpers.gather_pairs(name, lanes, space)}({buffer} + {offset})", lanes)
-    return _as_value(view, f"{c.helpers.gather(name, lanes, space)}({buffer} + {offset}, {stride})", lanes)
+def bounded_element(c: Context, view: View, indices: Sequence[Index]) -> Load | Outside:
+    """An element whose indices may lie outside of the array."""
+    indices, tests = folded(view, indices)
+    guard = open_tests(tests)
+    if guard is None:
+        return outside_value(view)
+    return replace(element(c, view, indices), guard=guard, outside=outside_value(view) if guard else None)
 
 
-def read_local(c: Context, view: View, buffer: str, offset: Linear, stride: Linear, lanes: int) -> Value:
-    """Read partial results kept in local memory."""
-    return _read(c, view, buffer, LOCAL, offset, stride, lanes, "")
-
-
-def _as_value(view: View, text: str, lanes: int) -> Value:
-    if view.dtype.kind != "b":
-        return Value(text, view.dtype, lanes)
-    if lanes == 1:
-        return Value(f"{text} != 0", view.dtype)
-    return Value(f"convert_int{lanes}({text} != (uchar{lanes})(0))", view.dtype, lanes)
-
-
-def element(view: View, buffer: str, offset: Linear) -> str:
-    """An element of a global buffer."""
-    return f"vload_half({offset}, {buffer})" if view.dtype == HALF else f"{buffer}[{offset}]"
-
-
-def bounded_read(c: Context, view: View, indices: Sequence[Linear]) -> str:
-    """Read an element whose indices may lie outside of the array."""
-    indices, tests = folded(c, view, indices)
-    value = element(view, view.name, flat(c, view, indices))
-    if view.boundary != "constant":
-        return value
-    test = "0" if "0" in tests else " && ".join(tests) or "1"
-    return f"({test} ? {value} : {outside_value(view)})"
-
-
-def folded(c: Context, view: View, indices: Sequence[Linear], row: int | None = None) -> tuple[list[Linear], list[str]]:
-    """Indices inside of the array for those outside, but along a row; where constants lie there, tests instead."""
+def folded(view: View, indices: Sequence[Index], row: int | None = None) -> tuple[list[Index], list[Compare]]:
+    """Indices inside of the array for those outside, but along a row; where constants lie there, conditions instead."""
     found, tests = list(indices), []
     for axis, index in enumerate(indices):
         if axis != row and view.boundary == "constant":
-            tests += [t for t in (index.at_least(0), index.at_most(view.shape[axis] - 1)) if t != "1"]
+            tests.append(Compare(index, ">=", ZERO))
+            tests.append(Compare(index, "<=", constant(view.shape[axis] - 1)))
         elif axis != row:
-            found[axis] = Linear(((bounded_index(c, view, axis, index), 1),))
+            found[axis] = bounded_index(view, axis, index)
     return found, tests
 
 
-def bounded_index(c: Context, view: View, axis: int, index: Linear) -> str:
+def bounded_index(view: View, axis: int, index: Index) -> Index:
     """The index inside of the array that one outside of it stands for."""
     assert view.boundary is not None
-    return f"{c.helpers.boundary(view.boundary)}({index}, {view.shape[axis]})"
+    return call(view.boundary, index, constant(view.shape[axis]))
 
 
-def outside_value(view: View) -> str:
+def outside_value(view: View) -> Outside:
     """The constant that lies outside of an array."""
-    return f"({local_type(view.dtype)}){constant(view.fill, view.dtype)}"
+    return Outside(view.fill, view.dtype)
 
 
-def flat(c: Context, view: View, indices: Sequence[Linear]) -> Linear:
+def flat(c: Context, view: View, indices: Sequence[Index]) -> Index:
     """Offset of an element of an input."""
     offset = c.nest.offset(view)
     for index, stride in zip(indices, c.nest.strides(view), strict=True):
@@ -239,48 +186,47 @@ def flat(c: Context, view: View, indices: Sequence[Linear]) -> Linear:
     return offset
 
 
-def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool) -> Value:
+def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool, kept: bool) -> Value:
     """An element, or a vector of them, of which some may lie outside of the array."""
     vector = c.nest.s.vector_dim
     indices = []
     for index in view.accesses[access]:
-        total = Linear((), index.constant)
+        total = constant(index.constant)
         for d, coefficient in enumerate(index.coefficients):
             total = total + place.point[d] * coefficient
         indices.append(total)
     if not moves:
-        return _as_value(view, bounded_read(c, view, indices), 1)
+        found = bounded_element(c, view, indices)
+        return replace(found, kept=kept) if isinstance(found, Load) else found
     steps = [index.coefficients[vector] for index in view.accesses[access]]
     if sum(map(bool, steps)) == 1 and max(steps) == 1:
-        return _as_value(view, _bounded_row(c, view, indices, steps.index(1), place.lanes), place.lanes)
-    lane = Linear((("lane", 1),))
-    value = bounded_read(c, view, [index + lane * step for index, step in zip(indices, steps, strict=True)])
-    name = local_type(view.dtype)
-    kind = vector_name(name, place.lanes)
-    variable = c.writer.fresh("b")
-    c.writer.line(f"{kind} {variable};")
-    c.writer.line(
-        f"for ({c.nest.index_type} lane = 0; lane < {place.lanes}; ++lane) (({name} *)&{variable})[lane] = {value};"
-    )
-    return _as_value(view, variable, place.lanes)
+        return _bounded_row(c, view, indices, steps.index(1), place.lanes, kept)
+    lane = Var("lane", None, 0, place.lanes - 1)
+    moved = [index + variable(lane) * step for index, step in zip(indices, steps, strict=True)]
+    register = c.build.register("b", view.dtype, place.lanes)
+    c.build.add(FillLanes(register, lane, bounded_element(c, view, moved)))
+    return FromBytes(register, view.dtype, place.lanes) if view.dtype.kind == "b" else register
 
 
-def _bounded_row(c: Context, view: View, indices: Sequence[Linear], row: int, lanes: int) -> str:
+def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lanes: int, kept: bool) -> LoadRow:
     """A vector of neighbours along one axis; where the other indices lie outside of the array, of constants."""
     assert view.boundary is not None
-    inside, tests = folded(c, view, indices, row)
-    inside[row] = Linear()
-    length = str(view.shape[row])
-    if tests:
-        length = f"{' && '.join(tests)} ? {length} : 0"
-    function = c.helpers.bounded_row(memory_type(view.dtype), lanes, view.boundary)
-    start = f"{view.name} + {flat(c, view, inside)}"
-    return f"{function}({start}, {c.nest.strides(view)[row]}, {indices[row]}, {length}, {outside_value(view)})"
+    inside, tests = folded(view, indices, row)
+    inside[row] = ZERO
+    guard = open_tests(tests)
+    return LoadRow(
+        c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], indices[row],
+        0 if guard is None else view.shape[row], guard or (), view.boundary, outside_value(view), view.dtype, lanes,
+        kept,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TileLayout:
-    """How the local tile of an input lies in local memory: order, extents and strides of the view's axes."""
+    """How the local tile of an input lies in local memory: order, extents and strides of the view's axes.
+
+    Along an axis with a block the coordinate is cut: the variables `steps` advance by whole blocks.
+    """
 
     view: View
     copy: LocalCopy
@@ -291,36 +237,42 @@ class TileLayout:
     low: tuple[int, ...]
     size: int
     footprints: tuple[int, ...]
+    steps: frozenset[Var]
 
     @property
     def contiguous(self) -> int | None:
         """The axis along which neighbours in the array are neighbours, where it is not blocked."""
         return next((a for a, stride in enumerate(self.view.strides) if stride == 1 and not self.blocks[a]), None)
 
-    def offset(self, access: int, place: Place, vector: int) -> tuple[Linear, Linear]:
+    def offset(self, access: int, place: Place, vector: int) -> tuple[Index, Index]:
         """Offset in the tile of an access at a place, and the distance of neighbouring lanes."""
-        total, lane_stride = Linear(), 0
+        total, lane_stride = ZERO, 0
         for axis, index in enumerate(self.view.accesses[access]):
-            where = Linear((), index.constant - self.low[axis])
+            where = constant(index.constant - self.low[axis])
             for d, coefficient in enumerate(index.coefficients):
                 where = where + place.local[d] * coefficient
                 if coefficient < 0:
                     where = where + -coefficient * (self.footprints[d] - 1)
             block = self.blocks[axis]
             if block:
-                # Steps advance by whole blocks; everything else stays inside of one.
-                steps = Linear(tuple((n, f) for n, f in where.terms if n.endswith("_p")))
-                inside = Linear(tuple((n, f) for n, f in where.terms if not n.endswith("_p")), where.constant)
+                steps, inside = where.parted(lambda var: var in self.steps)
                 total = total + steps * (self.block_strides[axis] // block) + inside * self.strides[axis]
             else:
                 total = total + where * self.strides[axis]
             if place.lanes > 1:
                 lane_stride += index.coefficients[vector] * self.strides[axis]
-        return total, Linear((), lane_stride)
+        return total, constant(lane_stride)
 
 
-def tile_layout(nest: Nest, number: int) -> TileLayout:
+def tile_layout(c: Context, number: int) -> TileLayout:
     """Layout of an input's local tile."""
+    found = c.layouts.get(number)
+    if found is None:
+        found = c.layouts[number] = _layout(c.nest, number)
+    return found
+
+
+def _layout(nest: Nest, number: int) -> TileLayout:
     view, copy = nest.h.inputs[number], nest.s.local_copies[number]
     assert copy is not None
     footprints = tuple(nest.footprint(d) for d in range(nest.h.rank))
@@ -340,11 +292,13 @@ def tile_layout(nest: Nest, number: int) -> TileLayout:
         else:
             strides[axis] = step
             step *= extents[axis]
+    steps = frozenset([nest.var(d, "p") for d in range(nest.h.rank)])
     return TileLayout(
-        view, copy, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints,
+        view, copy, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints, steps,
     )  # fmt: skip
 
 
 def result_convert(c: Context, value: Value, number: int) -> Value:
     """A result in the type of its output."""
-    return convert(value, c.nest.h.outputs[number].dtype)
+    dtype = c.nest.h.outputs[number].dtype
+    return value if value.dtype == dtype else Convert(value, dtype, value.lanes)

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mdhnp.codegen.access import Context
+from mdhnp.codegen.ir.index import ONE, ZERO, Index
+from mdhnp.codegen.ir.passes import lowered
+from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.kernel import emit_kernel
-from mdhnp.codegen.nest import Linear, Nest, sizes
-from mdhnp.codegen.prelude import Helpers, helper_text
+from mdhnp.codegen.nest import Nest, sizes
+from mdhnp.codegen.opencl import source
+from mdhnp.codegen.procedure import procedure
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.codegen.scan import emit_scan
-from mdhnp.codegen.writer import Writer
+from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Combine, MdHom, Stage, View, canonical, finish_inputs
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.schedule.caps import DeviceCaps
@@ -21,7 +24,7 @@ from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import split, splits
 
-__all__ = ["generate", "generate_general", "resized"]
+__all__ = ["generate", "generate_general", "procedures", "procedures_for_any_sizes", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
@@ -37,11 +40,10 @@ class _Build:
 
     caps: DeviceCaps
     default: Default
-    texts: list[str]
-    kernels: list[Kernel]
-    temporaries: list[int]
-    helpers: dict[str, str]
     general: bool = False
+    procedures: list[Procedure] = field(default_factory=list)
+    kernels: list[Kernel] = field(default_factory=list)
+    temporaries: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 
     def temporary(self, view: View) -> Argument:
@@ -59,27 +61,22 @@ class _Build:
         carry: Sequence[Argument] = (),
         partial: bool = False,
     ) -> None:
-        """Write one kernel."""
+        """Build one kernel."""
         nest = Nest(h, s, self.general)
-        # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
-        helpers = Helpers(self.helpers, nest.index_type, inline=bool(nest.combined) and not self.general)
-        context = Context(nest, Writer(barrier_first=self.caps.kind == "cpu"), helpers)
+        c = Context(nest, output_offset=_group_offset(nest) if partial else ZERO)
+        if scan:
+            emit_scan(c, bool(carry))
+        else:
+            emit_kernel(c)
         name = f"mdh_{len(self.kernels)}"
         pointers = [*inputs, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired)]
         views = [*h.inputs, *(v for n, v in enumerate(h.outputs) if n - 1 not in nest.paired)]
         moved = [(v, a) for v, a in zip(views, pointers, strict=True) if self.caps.offsets and a.role != "temporary"]
-        context.offsets = tuple(view.name for view, _ in moved)
-        if partial:
-            context.output_offset = _group_offset(nest)
-        if scan:
-            emit_scan(context, name, bool(carry))
-        else:
-            emit_kernel(context, name)
-        self.texts.append(context.writer.text())
+        built = procedure(c, name, before_chunks(c) if carry else (), [v for v, _ in moved])
+        self.procedures.append(lowered(built, barrier_first=self.caps.kind == "cpu"))
         sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(nest.sizes))]
         self.sizes += nest.sizes.values()
         offsets = [Argument(_OFFSETS[a.role], a.position) for _, a in moved]
-        # The imaginary parts of a complex array come with the real ones.
         arguments = (*inputs, *carry, *pointers[len(inputs) :], *sizes, *offsets)
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
 
@@ -98,7 +95,18 @@ def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: Devic
     default : callable
         Gives schedules for the kernels that a split reduction or scan adds.
     """
-    build = _Build(caps, default, [], [], [], {})
+    return _program(_built(stages, schedules, caps, default))
+
+
+def procedures(
+    stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default
+) -> tuple[Procedure, ...]:
+    """Give the kernels of :func:`generate`, in order, as they are before they are written."""
+    return tuple(_built(stages, schedules, caps, default).procedures)
+
+
+def _built(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default) -> _Build:
+    build = _Build(caps, default)
     base: dict[Argument, Argument] = {}
     for stage, schedule in zip(stages, schedules, strict=True):
         for argument, view in zip(stage.outputs, stage.mdhom.outputs, strict=True):
@@ -107,7 +115,7 @@ def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: Devic
         inputs = [base.get(a, a) for a in stage.inputs]
         outputs = [base.get(a, a) for a in stage.outputs]
         _stage(build, stage.mdhom, schedule, inputs, outputs)
-    return _program(build)
+    return build
 
 
 def generate_general(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> Program:
@@ -123,9 +131,18 @@ def generate_general(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> Prog
     caps : DeviceCaps
         Sizes and limits of the device.
     """
-    build = _Build(caps, lambda *_: schedule, [], [], [], {}, general=True)  # no other kernel will ask
+    return _program(_built_for_any_sizes(stage, schedule, caps))
+
+
+def procedures_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> tuple[Procedure, ...]:
+    """Give the kernels of :func:`generate_general`, in order, as they are before they are written."""
+    return tuple(_built_for_any_sizes(stage, schedule, caps).procedures)
+
+
+def _built_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> _Build:
+    build = _Build(caps, lambda *_: schedule, general=True)  # no other kernel will ask
     _stage(build, stage.mdhom, schedule, stage.inputs, stage.outputs)
-    return _program(build)
+    return build
 
 
 def resized(program: Program, h: MdHom, schedule: Schedule) -> Program:
@@ -159,10 +176,8 @@ def _nbytes(view: View) -> int:
 
 
 def _program(build: _Build) -> Program:
-    types = helper_text(build.helpers)
-    extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if build.caps.fp64 else ""
-    source = extension + ("\n" + types if types else "") + "\n" + "\n".join(build.texts)
-    return Program(source, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
+    text = source(build.procedures, fp64=build.caps.fp64)
+    return Program(text, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
 
 
 def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
@@ -185,14 +200,14 @@ def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], out
     _stage(build, second, after, [*temporaries, *extra], outputs)
 
 
-def _group_offset(nest: Nest) -> Linear:
+def _group_offset(nest: Nest) -> Index:
     """Where the work-group's part begins: its row-major number among the groups of the reduction, times the results."""
-    total, size = Linear(), Linear((), 1)
+    total, size = ZERO, ONE
     for d in nest.kept:
         size = size * nest.extent(d)
     for d in reversed(nest.combined_in_order):
         if nest.grouped(d):
-            total = total + Linear(((f"{nest.name(d)}_g", 1),)) * size
+            total = total + nest.at(d, "g") * size
         size = size * nest.groups(d)
     return total
 

@@ -11,66 +11,18 @@ depends on their values is decided when the kernel runs then.
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import splits
 
-__all__ = ["Linear", "Nest", "sizes"]
-
-
-@dataclass(frozen=True)
-class Linear:
-    """An index expression: variables, or products of them, times whole numbers plus a constant."""
-
-    terms: tuple[tuple[str, int], ...] = ()
-    constant: int = 0
-
-    def __add__(self, other: "Linear | int") -> "Linear":
-        if isinstance(other, int):
-            return Linear(self.terms, self.constant + other)
-        total = dict(self.terms)
-        for name, factor in other.terms:
-            total[name] = total.get(name, 0) + factor
-        return Linear(tuple((n, f) for n, f in total.items() if f), self.constant + other.constant)
-
-    def __mul__(self, factor: "Linear | int") -> "Linear":
-        if isinstance(factor, int):
-            return Linear(tuple((n, f * factor) for n, f in self.terms if f * factor), self.constant * factor)
-        total = factor * self.constant + Linear(self.terms) * factor.constant
-        for name, number in self.terms:
-            total = total + Linear(tuple((f"{name} * {other}", number * f) for other, f in factor.terms))
-        return total
-
-    @property
-    def atom(self) -> str:
-        """The text, in parentheses where it is more than a name or number."""
-        text = str(self)
-        return f"({text})" if " " in text or text.startswith("-") else text
-
-    def at_least(self, bound: int) -> str:
-        """Text of the test; "1" or "0" where the value is known."""
-        return f"{self} >= {bound}" if self.terms else str(int(self.constant >= bound))
-
-    def at_most(self, bound: "Linear | int") -> str:
-        """Text of the test; "1" or "0" where the value is known."""
-        bound = Linear((), bound) if isinstance(bound, int) else bound
-        known = not self.terms and not bound.terms
-        return str(int(self.constant <= bound.constant)) if known else f"{self} <= {bound}"
-
-    def __str__(self) -> str:
-        text = ""
-        for name, factor in self.terms:
-            sign = "-" if factor < 0 else "+"
-            term = name if abs(factor) == 1 else f"{name} * {abs(factor)}"
-            text += f" {sign} {term}" if text else f"{'-' if factor < 0 else ''}{term}"
-        if self.constant and text:
-            return f"{text} {'-' if self.constant < 0 else '+'} {abs(self.constant)}"
-        return text or str(self.constant)
+__all__ = ["Nest", "sizes"]
 
 
 def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
@@ -112,7 +64,7 @@ class Nest:
         return tuple(d for d in self.s.local_order if self.h.combine[d].kind != "cc")
 
     def name(self, d: int) -> str:
-        """The dimension's variable."""
+        """The dimension's name."""
         return self.h.names[d]
 
     def width(self, d: int) -> int:
@@ -129,47 +81,47 @@ class Nest:
         """What stands in the text by name; see :func:`sizes`."""
         return sizes(self.h, self.s) if self.general else {}
 
-    def _size(self, name: str, value: int) -> Linear:
-        return Linear(((name, 1),)) if name in self.sizes else Linear((), value)
+    def _size(self, name: str, value: int, low: Limit = 1) -> Index:
+        return variable(Var(name, low=low)) if name in self.sizes else constant(value)
 
-    def extent(self, d: int) -> Linear:
+    def extent(self, d: int) -> Index:
         """Points of the dimension."""
         return self._size(f"{self.name(d)}_e", self.h.extents[d])
 
-    def groups(self, d: int) -> Linear:
+    def groups(self, d: int) -> Index:
         """Work-groups along the dimension."""
         return self._size(f"{self.name(d)}_wg", self.s.num_wg[d])
 
-    def chunk(self, d: int) -> Linear:
+    def chunk(self, d: int) -> Index:
         """Points of one work-group's local tiles."""
         return self._size(f"{self.name(d)}_c", -(-self._tiles(d) // self.s.num_wg[d]) * self.s.local_tile[d])
 
     def grouped(self, d: int) -> bool:
         """Whether there may be several work-groups along the dimension."""
-        return self.groups(d) != Linear((), 1)
+        return self.groups(d) != ONE
 
-    def strides(self, view: View) -> tuple[Linear, ...]:
+    def strides(self, view: View) -> tuple[Index, ...]:
         """Distance of neighbours along each axis of an array, in elements."""
-        return tuple(self._size(f"{view.name}_s{axis}", stride) for axis, stride in enumerate(view.strides))
+        return tuple(self._size(f"{view.name}_s{axis}", stride, -inf) for axis, stride in enumerate(view.strides))
 
-    def offset(self, view: View) -> Linear:
+    def offset(self, view: View) -> Index:
         """Where element (0, …, 0) of an array lies, counted from its lowest address."""
-        return self._size(f"{view.name}_o", view.offset)
+        return self._size(f"{view.name}_o", view.offset, 0)
 
-    def address(self, view: View, access: Access) -> tuple[tuple[Linear, ...], Linear]:
+    def address(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
         """How far each dimension moves an access, and where it begins, in elements from the array's lowest address."""
-        steps, start = [Linear()] * self.h.rank, self.offset(view)
+        steps, start = [ZERO] * self.h.rank, self.offset(view)
         for stride, index in zip(self.strides(view), access, strict=True):
             start = start + stride * index.constant
             for d in index.dims():
                 steps[d] = steps[d] + stride * index.coefficients[d]
         return tuple(steps), start
 
-    def last(self, view: View, axis: int) -> Linear:
+    def last(self, view: View, axis: int) -> Index:
         """The highest index along an axis of an array whose accesses move alike; a boundary allows more."""
         if not self.general:
-            return Linear((), view.shape[axis] - 1)
-        total = Linear((), max(a[axis].constant for a in view.accesses))
+            return constant(view.shape[axis] - 1)
+        total = constant(max(a[axis].constant for a in view.accesses))
         for d, coefficient in enumerate(view.accesses[0][axis].coefficients):
             total = total + (self.extent(d) + -1) * max(coefficient, 0)
         return total
@@ -188,10 +140,6 @@ class Nest:
     def even(self, d: int) -> bool:
         """Whether all local tiles of the dimension are sure to be whole."""
         return not self.general and self.h.extents[d] % self.s.local_tile[d] == 0
-
-    def last_tile(self, d: int) -> int:
-        """Where the last local tile begins, of sizes that are known."""
-        return (self._tiles(d) - 1) * self.s.local_tile[d]
 
     def footprint(self, d: int) -> int:
         """Points that the work-items of a group may touch in one local tile, beyond its end too."""
@@ -235,26 +183,75 @@ class Nest:
         return tuple(n for n in range(len(outputs) - 1) if interleaved(outputs[n], outputs[n + 1]))
 
     @cached_property
-    def index_type(self) -> str:
-        """Type that holds every offset: ``int``, or ``long`` for buffers of 2^31 elements and more."""
+    def wide(self) -> bool:
+        """Whether offsets need 64 bits: in buffers of 2^31 elements and more."""
         # General kernels take sizes of 32 bits; the arrays of their example are never there.
-        return "long" if self.h.wide and not self.general else "int"
+        return self.h.wide and not self.general
 
-    def literal(self, value: Linear | int) -> str:
-        """Write a size in the type of offsets, for functions that need arguments of one type."""
-        named = isinstance(value, Linear) and value.terms
-        return str(value) if named or self.index_type == "int" else f"{value}l"
+    def var(self, d: int, letter: str) -> Var:
+        """One of the dimension's variables: `l`, `n`, `p`, `w`, `g` as above, `b` at borders."""
+        return self._vars[d, letter]
 
-    def base(self, d: int) -> Linear:
-        """The first point of the work-item's private tile."""
-        return Linear(((self.name(d), 1),))
+    @cached_property
+    def _vars(self) -> dict[tuple[int, str], Var]:
+        """All variables, with the ranges of their values."""
+        found: dict[tuple[int, str], Var] = {}
+        for d, name in enumerate(self.h.names):
+            tile, many = self.s.local_tile[d], self.general
+            points = tile if self.several(d) else self.h.extents[d]
+            highs: dict[str, Limit] = {
+                "l": inf if many else (self._tiles(d) - 1) * tile,
+                "n": tile,
+                # Combined dimensions have loops over single points, too.
+                "p": (points - 1) // self.s.step(d) * self.s.step(d) if d in self.kept else points - 1,
+                "g": inf if many else self.s.num_wg[d] - 1,
+                "w": self.s.num_wi[d] - 1,
+                "b": self.s.private_tile[d] // self.width(d) - 1,
+            }
+            found |= {(d, letter): Var(f"{name}_{letter}", low=0, high=high) for letter, high in highs.items()}
+        return found
 
-    def local(self, d: int) -> Linear:
+    def at(self, d: int, letter: str) -> Index:
+        """The value of that variable."""
+        return variable(self.var(d, letter))
+
+    def point(self, d: int) -> Var:
+        """The dimension's variable: the first point of the work-item's private tile."""
+        return self._points[d]
+
+    @cached_property
+    def _points(self) -> tuple[Var, ...]:
+        first = [(self.begin(d) + self.local(d)).range() for d in range(self.h.rank)]
+        return tuple([Var(name, None, *ends) for name, ends in zip(self.h.names, first, strict=True)])
+
+    def base(self, d: int) -> Index:
+        """The value of that variable."""
+        return variable(self.point(d))
+
+    def local(self, d: int) -> Index:
         """The same, counted from the local tile's beginning."""
-        terms = [] if self.single(d) else [(f"{self.name(d)}_p", 1)]
-        if self.s.num_wi[d] > 1:
-            terms.append((f"{self.name(d)}_w", self.item_stride(d)))
-        return Linear(tuple(terms))
+        return (ZERO if self.single(d) else self.at(d, "p")) + self.item(d)
+
+    def item(self, d: int) -> Index:
+        """How far the work-item's first point lies from the first one's."""
+        return self.at(d, "w") * self.item_stride(d) if self.s.num_wi[d] > 1 else ZERO
+
+    def begin(self, d: int) -> Index:
+        """Where the current local tile begins."""
+        return self.at(d, "l") if self.several(d) else ZERO
+
+    def group_range(self, d: int) -> tuple[Index, Index]:
+        """Where a work-group's local tiles begin and end."""
+        if not self.grouped(d):
+            return ZERO, self.extent(d)
+        begin = self.at(d, "g") * self.chunk(d)
+        return begin, least(begin + self.chunk(d), self.extent(d))
+
+    def points(self, d: int) -> Index:
+        """Points of the current local tile."""
+        if not self.several(d):
+            return self.extent(d)
+        return constant(self.s.local_tile[d]) if self.even(d) else self.at(d, "n")
 
     @cached_property
     def result_dtypes(self) -> tuple[np.dtype[Any], ...]:

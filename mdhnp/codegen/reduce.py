@@ -12,29 +12,33 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.access import LOCAL, Context, Place, load
-from mdhnp.codegen.ctypes import Value, as_vector, constant, select, value_type
-from mdhnp.codegen.nest import Linear, Nest
-from mdhnp.codegen.scalar import emit
-from mdhnp.codegen.tiles import tile_start
-from mdhnp.codegen.writer import advance
+from mdhnp.codegen.access import Context, Place, load
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, variable
+from mdhnp.codegen.ir.statements import AllocLocal, Assign, Test, Truth
+from mdhnp.codegen.ir.values import (
+    Apply,
+    Buffer,
+    Const,
+    FromMask,
+    Halves,
+    IndexValue,
+    Load,
+    Lost,
+    Outside,
+    Register,
+    Splat,
+    Value,
+)
+from mdhnp.codegen.nest import Nest
+from mdhnp.codegen.scalar import applied, emit, floats_added
 from mdhnp.mdh import Function
 
 __all__ = [
-    "Accumulators",
-    "across_items",
-    "apply",
-    "declare",
-    "declare_lost",
-    "declare_shared",
-    "elements",
-    "flatten_lanes",
-    "is_first_item",
-    "items_index",
-    "point_values",
-    "reduce_loops",
-    "tile_points",
-]
+    "Accumulators", "across_items", "apply", "declare", "declare_lost", "declare_shared", "elements", "flatten_lanes",
+    "held", "is_first_item", "items_index", "mark_seen", "point_values", "reduce_loops", "splat", "start",
+]  # fmt: skip
+
+_BOOL = np.dtype(bool)
 
 
 @dataclass(frozen=True)
@@ -43,17 +47,27 @@ class Accumulators:
 
     Attributes
     ----------
-    values : tuple of tuple of Value
+    values : tuple of tuple of Register
         For each element of the private tile (kept dimensions), one variable a result.
-    tails : tuple of tuple of Value
+    tails : tuple of tuple of Register
         The same in scalars, for what is left of a vectorised reduction; empty otherwise.
-    seen : str
-        Variable that says whether anything was combined yet; empty for operators with an identity.
+    seen : Register or None
+        Variable that says whether anything was combined yet; None for operators with an identity.
     """
 
-    values: tuple[tuple[Value, ...], ...]
-    tails: tuple[tuple[Value, ...], ...] = ()
-    seen: str = ""
+    values: tuple[tuple[Register, ...], ...]
+    tails: tuple[tuple[Register, ...], ...] = ()
+    seen: Register | None = None
+
+
+def splat(value: Value, lanes: int) -> Value:
+    """The value with so many lanes."""
+    return value if value.lanes == lanes else Splat(value, value.dtype, lanes)
+
+
+def start(literal: str, dtype: np.dtype[Any], lanes: int) -> Value:
+    """A constant in all lanes."""
+    return splat(Const(literal, dtype), lanes)
 
 
 def elements(nest: Nest) -> list[dict[int, int]]:
@@ -66,133 +80,112 @@ def declare(c: Context, prefix: str) -> Accumulators:
     """Declare and initialise accumulators."""
     nest, op = c.nest, c.nest.h.operator
     assert op is not None
-    lanes = nest.s.vector_width
-    seen = ""
+    literals = op.identity or ("0",) * len(nest.result_dtypes)
+    seen = None
     if op.identity is None:
-        seen = c.writer.fresh(f"{prefix}_seen")
-        c.writer.line(f"int {seen} = 0;")
+        seen = c.build.declare(f"{prefix}_seen", Const("0", _BOOL))
     across = nest.s.vector_dim in nest.combined
 
-    def variables(name: str, width: int) -> tuple[tuple[Value, ...], ...]:
-        return tuple(
-            tuple(_variable(c, name, n, width) for n in range(len(nest.result_dtypes))) for _ in elements(nest)
-        )
+    def variables(name: str, lanes: int) -> tuple[tuple[Register, ...], ...]:
+        starts = [start(literal, t, lanes) for literal, t in zip(literals, nest.result_dtypes, strict=True)]
+        return tuple([tuple([c.build.declare(name, value) for value in starts]) for _ in elements(nest)])
 
-    return Accumulators(variables(prefix, lanes), variables(f"{prefix}_tail", 1) if across else (), seen)
+    return Accumulators(variables(prefix, nest.s.vector_width), variables(f"{prefix}_tail", 1) if across else (), seen)
 
 
-def declare_lost(c: Context, total: Accumulators, sums: Sequence[int]) -> list[dict[int, Value]]:
+def mark_seen(c: Context, acc: Accumulators) -> None:
+    """Remember that something was combined."""
+    if acc.seen:
+        c.build.assign(acc.seen, Const("1", _BOOL))
+
+
+def declare_lost(c: Context, total: Accumulators, sums: Sequence[int]) -> list[dict[int, Register]]:
     """Declare what rounding loses of each accumulator's results `sums`, first the values', then the tails'."""
     named = [*(("lost", v) for v in total.values), *(("lost_tail", v) for v in total.tails)]
-    return [{n: _zero(c, prefix, values[n]) for n in sums} for prefix, values in named]
-
-
-def _variable(c: Context, prefix: str, result: int, lanes: int) -> Value:
-    op, dtype = c.nest.h.operator, c.nest.result_dtypes[result]
-    assert op is not None
-    return _initialised(c, prefix, op.identity[result] if op.identity is not None else "0", dtype, lanes)
-
-
-def _zero(c: Context, prefix: str, like: Value) -> Value:
-    return _initialised(c, prefix, "0", like.dtype, like.lanes)
-
-
-def _initialised(c: Context, prefix: str, literal: str, dtype: np.dtype[Any], lanes: int) -> Value:
-    name = c.writer.fresh(prefix)
-    start = as_vector(Value(constant(literal, dtype), dtype), lanes)
-    c.writer.line(f"{value_type(dtype, lanes)} {name} = {start.text};")
-    return Value(name, dtype, lanes)
+    return [{n: c.build.declare(stem, start("0", v[n].dtype, v[n].lanes)) for n in sums} for stem, v in named]
 
 
 def apply(
     c: Context,
-    left: Sequence[Value],
+    left: Sequence[Register | Load],
     right: Sequence[Value],
-    seen: str = "",
+    seen: Value | None = None,
     *,
     before: bool = False,
-    lost: Mapping[int, Value] | None = None,
+    lost: Mapping[int, Register] | None = None,
 ) -> None:
     """Combine `right` into the variables `left`, of which it is the left operand where it comes `before`.
 
     Of the results that `lost` names, sums of floats, it keeps what rounding loses.
     """
     lost = lost or {}
-    wide = [as_vector(v, left[0].lanes) for v in right]
-    if seen and len(left) > 1:
-        wide = [c.writer.declare("f", v) for v in wide]
+    wide = [splat(v, left[0].lanes) for v in right]
+    if seen is not None and len(left) > 1:
+        wide = [c.build.name("f", v) for v in wide]
     rest = [n for n in range(len(left)) if n not in lost]
     results = _combined(c, left, wide, before) if rest else []
     for n in rest:
-        if seen:
-            results[n] = select(Value(seen, np.dtype(bool)), results[n], wide[n])
+        if seen is not None:
+            results[n] = applied("where", seen, results[n], wide[n])
         if len(left) > 1:
-            results[n] = c.writer.declare("n", results[n])
+            results[n] = c.build.name("n", results[n])
     for n, error in lost.items():
         _add_compensated(c, left[n], wide[n], error)
     for n in rest:
-        c.writer.line(f"{left[n].text} = {results[n].text};")
+        c.build.assign(left[n], results[n])
 
 
 def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before: bool) -> list[Value]:
     """The operator's results; a sum of products is added term by term, each one fused multiply-add."""
     op, lanes = c.nest.h.operator, left[0].lanes
     assert op is not None
-    terms = [adds and c.nest.h.scalar.contract and v.is_sum for adds, v in zip(op.adds, right, strict=True)]
+    terms = [adds and c.nest.h.scalar.contract and floats_added(v) for adds, v in zip(op.adds, right, strict=True)]
     parameters = dict(enumerate((*right, *left) if before else (*left, *right)))
-    results = [] if all(terms) else emit(op.function, parameters, {}, c.writer, c.helpers)
+    results = [] if all(terms) else emit(op.function, parameters, {}, c.build)
     return [
-        Value(f"{v.atom} + {w.text}", v.dtype, lanes) if terms[n] else as_vector(results[n], lanes)
+        Apply("add", (v, w), v.dtype, lanes) if terms[n] else splat(results[n], lanes)
         for n, (v, w) in enumerate(zip(left, right, strict=True))
     ]
 
 
-def _add_compensated(c: Context, t: Value, p: Value, e: Value) -> None:
-    """Add `p` to `t` and keep what rounding loses for the next addition in `e` (Kahan's summation).
+def _add_compensated(c: Context, total: Register | Load, value: Value, error: Register) -> None:
+    """Add a value to the total and keep what rounding loses for the next addition (Kahan's summation).
 
     Nothing is lost where the sum is infinite: infinity minus itself would make NaN of all later sums.
     """
-    add = c.writer.declare("add", Value(f"{p.atom} - {e.atom}", t.dtype, t.lanes))
-    new = c.writer.declare("sum", Value(f"{t.atom} + {add.atom}", t.dtype, t.lanes))
-    zero = as_vector(Value(constant("0", t.dtype), t.dtype), t.lanes).text
-    finite = f"{new.text} - {new.text} == {zero}"
-    c.writer.line(f"{e.text} = {finite} ? ({new.text} - {t.text}) - {add.text} : {zero};")
-    c.writer.line(f"{t.text} = {new.text};")
+    added = c.build.name("add", applied("subtract", value, error))
+    new = c.build.name("sum", applied("add", total, added))
+    c.build.assign(error, Lost(new, total, added, new.dtype, new.lanes))
+    c.build.assign(total, new)
 
 
 def point_values(
-    c: Context, function: Function, place: Place, given: Mapping[int, Value], cache: dict[str, Value], first: int = 0
+    c: Context, function: Function, place: Place, given: Mapping[int, Value] | None = None, first: int = 0
 ) -> list[Value]:
     """Apply a function to the accesses at a place; parameters before `first` are given."""
-    parameters = dict(given)
+    parameters = dict(given or {})
     for p in sorted(function.used_parameters()):
         if p >= first:
             number, access = c.nest.h.accesses[p - first]
             value = load(c, number, access, place)
-            if c.nest.s.private_copies[number]:
-                if value.text not in cache:
-                    cache[value.text] = c.writer.declare(c.nest.h.inputs[number].name + "_", value)
-                value = cache[value.text]
+            if c.nest.s.private_copies[number] and not isinstance(value, Outside):
+                value = c.build.name(f"{c.nest.h.inputs[number].name}_", value)
             parameters[p] = value
     indices = {d: _index_value(c, d, place) for d in function.used_indices()}
-    return emit(function, parameters, indices, c.writer, c.helpers)
+    return emit(function, parameters, indices, c.build)
 
 
 def _index_value(c: Context, d: int, place: Place) -> Value:
-    dtype = np.dtype(np.int64)
-    text = f"(long)({place.point[d]})"
-    if place.lanes > 1 and d == c.nest.s.vector_dim:
-        lanes = ", ".join(str(n) for n in range(place.lanes))
-        return Value(f"(long{place.lanes})({text}) + (long{place.lanes})({lanes})", dtype, place.lanes)
-    return Value(text, dtype)
+    lanes = place.lanes if d == c.nest.s.vector_dim else 1
+    return IndexValue(place.point[d], np.dtype(np.int64), lanes)
 
 
 @dataclass(frozen=True)
 class _Run:
     """How one combined dimension is walked in the loop being written: first point, offsets, lanes."""
 
-    point: Linear
-    local: Linear
+    point: Index
+    local: Index
     offsets: tuple[int, ...]
     lanes: int
 
@@ -209,57 +202,43 @@ def _loops(
         _accumulate(c, runs, acc, place)
         return
     d, rest = dims[0], dims[1:]
-    nest, t, name = c.nest, c.nest.index_type, c.nest.name(d)
+    nest = c.nest
     step, items, width = nest.s.step(d), nest.s.num_wi[d], nest.width(d)
-    count = tile_points(nest, d)
-    start = tile_start(nest, d)
-    here = Linear(((f"{name}_p", 1),))
+    count, item, here = nest.points(d), nest.item(d), nest.at(d, "p")
 
-    def loop(head: str, local: Linear, offsets: tuple[int, ...], lanes: int) -> None:
-        if not head:
-            _loops(c, rest, {**runs, d: _Run(start + local, local, offsets, lanes)}, acc, place)
-            return
-        with c.writer.block(head):
-            _loops(c, rest, {**runs, d: _Run(start + local, local, offsets, lanes)}, acc, place)
+    def walk(local: Index, offsets: tuple[int, ...], lanes: int) -> None:
+        _loops(c, rest, {**runs, d: _Run(nest.begin(d) + local, local, offsets, lanes)}, acc, place)
+
+    def loop(
+        begin: Index, end: Index, by: int, local: Index, offsets: tuple[int, ...], lanes: int, all_of: int
+    ) -> None:
+        """A loop whose rounds take `all_of` points."""
+        test = Compare(here + all_of, "<=", end) if all_of > 1 else Compare(here, "<", end)
+        with c.build.loop(nest.var(d, "p"), begin, test, by):
+            walk(local, offsets, lanes)
 
     if nest.ordered(d) and items > 1:
-        size = nest.s.private_tile[d]
-        first = Linear(((f"{name}_w", size),))
-        limit = nest.literal(int(count)) if count.isdigit() else count
-        last = f"min({first + size}, {limit})" if nest.index_type == "int" else f"min((long)({first + size}), {limit})"
-        loop(f"for ({t} {name}_p = {first}; {name}_p < {last}; ++{name}_p)", here, (0,), 1)
+        last = least(item + nest.s.private_tile[d], count)
+        loop(item, last, 1, here, (0,), 1, 1)
         return
-    exact = count.isdigit() and int(count) % step == 0
-    if exact and int(count) == step:
-        item = Linear(((f"{name}_w", nest.item_stride(d)),)) if items > 1 else Linear()
-        loop("", item, nest.offsets(d), width)
+    if count.known == step:
+        walk(item, nest.offsets(d), width)
         return
-    item = here + Linear(((f"{name}_w", nest.item_stride(d)),)) if items > 1 else here
     if step <= nest.s.local_tile[d]:
-        condition = f"{name}_p + {step} <= {count}" if step > 1 else f"{name}_p < {count}"
-        loop(f"for ({t} {name}_p = 0; {condition}; {advance(f'{name}_p', step)})", item, nest.offsets(d), width)
+        loop(ZERO, count, step, here + item, nest.offsets(d), width, step)
     # What is left of the steps: whole vectors first.
+    left = step - 1 if count.known is None else count.known % step
     vectors = width * items
-    if width > 1 and vectors < step and not (count.isdigit() and int(count) % step < vectors):
-        begin = _covered(count, step)
-        head = f"for ({t} {name}_p = {begin}; {name}_p + {vectors} <= {count}; {advance(f'{name}_p', vectors)})"
-        loop(head, item, (0,), width)
+    if width > 1 and vectors < step and left >= vectors:
+        loop(count.covered(step), count, vectors, here + item, (0,), width, vectors)
         step = vectors
-    if step > 1 and not (count.isdigit() and int(count) % step == 0):
-        begin = _covered(count, step) + (f" + {name}_w" if items > 1 else "")
-        loop(f"for ({t} {name}_p = {begin}; {name}_p < {count}; {advance(f'{name}_p', items)})", here, (0,), 1)
+    if step > 1 and (count.known is None or count.known % step):
+        loop(count.covered(step) + _first(nest, d), count, items, here, (0,), 1, 1)
 
 
-def _covered(count: str, step: int) -> str:
-    """How many of the points whole steps cover."""
-    return str(int(count) // step * step) if count.isdigit() else f"{count} / {step} * {step}"
-
-
-def tile_points(nest: Nest, d: int) -> str:
-    """Points of the current local tile."""
-    if not nest.several(d):
-        return str(nest.extent(d))
-    return str(nest.s.local_tile[d]) if nest.even(d) else f"{nest.name(d)}_n"
+def _first(nest: Nest, d: int) -> Index:
+    """The work-item's number along the dimension."""
+    return nest.at(d, "w") if nest.s.num_wi[d] > 1 else ZERO
 
 
 def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
@@ -270,7 +249,6 @@ def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Cal
     targets = acc.tails if tail else acc.values
     position = {tuple(sorted(e.items())): n for n, e in enumerate(elements(nest))}
     axes = [(d, runs[d].offsets if d in runs else nest.offsets(d)) for d in nest.s.private_order]
-    cache: dict[str, Value] = {}
     started: set[int] = set()
     for combo in product(*(offsets for _, offsets in axes)):
         offset = {d: o for (d, _), o in zip(axes, combo, strict=True)}
@@ -279,12 +257,11 @@ def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Cal
         point = {**at.point, **{d: runs[d].point + offset[d] for d in runs}}
         local = {**at.local, **{d: runs[d].local + offset[d] for d in runs}}
         lanes = 1 if tail else nest.s.vector_width
-        results = point_values(c, nest.h.scalar, replace(at, point=point, local=local, lanes=lanes), {}, cache)
+        results = point_values(c, nest.h.scalar, replace(at, point=point, local=local, lanes=lanes))
         element = position[tuple(sorted(kept.items()))]
-        apply(c, targets[element], results, "" if element in started else acc.seen)
+        apply(c, targets[element], results, None if element in started else acc.seen)
         started.add(element)
-    if acc.seen:
-        c.writer.line(f"{acc.seen} = 1;")
+    mark_seen(c, acc)
 
 
 def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:
@@ -296,100 +273,94 @@ def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:
         current = list(values)
         while current[0].lanes > 1:
             half = current[0].lanes // 2
-            low = []
-            for v in current:
-                name = c.writer.fresh("h")
-                c.writer.line(f"{value_type(v.dtype, half)} {name} = {v.text}.lo;")
-                low.append(Value(name, v.dtype, half))
-            apply(c, low, [Value(f"{v.text}.hi", v.dtype, half) for v in current])
+            low = [c.build.declare("h", Halves(v, False, v.dtype, half)) for v in current]
+            apply(c, low, [Halves(v, True, v.dtype, half) for v in current])
             current = low
-        current = [_scalar_mask(c, v) for v in current]
+        for v in current:
+            if v.dtype == _BOOL:
+                c.build.add(Assign(v, FromMask(v, _BOOL)))
         apply(c, current, tails)
         flat.append(tuple(current))
     return Accumulators(tuple(flat), (), acc.seen)
 
 
-def _scalar_mask(c: Context, v: Value) -> Value:
-    """A boolean lane is 0 or -1; as a scalar it is 0 or 1."""
-    if v.dtype.kind == "b":
-        c.writer.line(f"{v.text} = -{v.text};")
-    return v
-
-
-def items_index(nest: Nest, dims: Sequence[int]) -> str:
+def items_index(nest: Nest, dims: Sequence[int]) -> Index:
     """Row-major number of a work-item among those that differ in the given dimensions."""
-    total = Linear()
+    total = ZERO
     size = 1
     for d in reversed(dims):
         if nest.s.num_wi[d] > 1:
-            total = total + Linear(((f"{nest.name(d)}_w", size),))
+            total = total + nest.at(d, "w") * size
         size *= nest.s.num_wi[d]
-    return str(total)
+    return total
 
 
-def declare_shared(c: Context) -> None:
-    """Declare the local memory of the tree across work-items.
+def held(nest: Nest, n: int, lanes: int) -> Buffer:
+    """The local memory in which work-items leave each other a result.
 
     Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
     """
+    return Buffer(f"r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
+
+
+_SEEN = Buffer("seen_l", _BOOL, "local", values=1, volatile=True)
+
+
+def declare_shared(c: Context) -> None:
+    """Declare the local memory of the tree across work-items."""
     nest = c.nest
     if nest.reduced_items == 1:
         return
     lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
-    for n, dtype in enumerate(nest.result_dtypes):
-        c.writer.line(f"volatile {LOCAL} {value_type(dtype, lanes)} r{n}_l[{len(elements(nest)) * nest.s.work_items}];")
+    for n in range(len(nest.result_dtypes)):
+        c.build.add(AllocLocal(held(nest, n, lanes), len(elements(nest)) * nest.s.work_items))
     assert nest.h.operator is not None
     if nest.h.operator.identity is None:
-        c.writer.line(f"volatile {LOCAL} int seen_l[{nest.s.work_items}];")
+        c.build.add(AllocLocal(_SEEN, nest.s.work_items))
 
 
 def across_items(c: Context, acc: Accumulators) -> None:
     """Combine the work-items' results by a tree, and give all of them the outcome."""
-    nest, w = c.nest, c.writer
+    nest, b = c.nest, c.build
     count = nest.reduced_items
     if count == 1:
         return
     kept_items = nest.s.work_items // count
-    mine = items_index(nest, nest.combined_in_order)
-    group = items_index(nest, nest.kept)
+    mine, group = items_index(nest, nest.combined_in_order), items_index(nest, nest.kept)
 
-    def slot(element: int, other: str) -> str:
-        base = (
-            Linear(((f"({group})", count),), element * kept_items * count)
-            if group != "0"
-            else Linear((), element * count)
-        )
-        return f"{base} + {other}" if base.terms or base.constant else other
+    def slots(element: int, item: Index) -> list[Load]:
+        """Where that work-item's results of an element are."""
+        slot = group * count + element * kept_items * count + item
+        return [Load(held(nest, n, v.lanes), slot, v.dtype, v.lanes) for n, v in enumerate(acc.values[element])]
 
-    w.line("// The work-items' results together, in a tree")
-    m = w.fresh("m")
-    w.line(f"const int {m} = {mine};")
+    def seen(item: Index) -> Load:
+        return Load(_SEEN, group * count + item, _BOOL)
+
+    b.comment("The work-items' results together, in a tree")
+    m, distance = b.named("m", mine), Var("d", low=1, high=count)
     for e, values in enumerate(acc.values):
-        for n, v in enumerate(values):
-            w.line(f"r{n}_l[{slot(e, m)}] = {v.text};")
+        for place, v in zip(slots(e, m), values, strict=True):
+            b.assign(place, v)
     if acc.seen:
-        w.line(f"seen_l[{slot(0, m)}] = {acc.seen};")
-    w.barrier()
-    with w.block(f"for (int d = 1; d < {count}; d *= 2)"):
-        test = f"{m} % (2 * d) == 0 && {m} + d < {count}"
-        if acc.seen:
-            test += f" && seen_l[{slot(0, f'{m} + d')}]"
-        with w.block(f"if ({test})"):
-            for e, values in enumerate(acc.values):
-                left = [Value(f"r{n}_l[{slot(e, m)}]", v.dtype, v.lanes) for n, v in enumerate(values)]
-                right = [Value(f"r{n}_l[{slot(e, f'{m} + d')}]", v.dtype, v.lanes) for n, v in enumerate(values)]
-                apply(c, left, right, f"seen_l[{slot(0, m)}]" if acc.seen else "")
+        b.assign(seen(m), acc.seen)
+    with b.doubling(distance, count):
+        other = m + variable(distance)
+        tests: list[Test] = [
+            Compare(m % (variable(distance) * 2), "==", ZERO), Compare(other, "<", constant(count))
+        ]  # fmt: skip
+        tests += [Truth(seen(other))] if acc.seen else []
+        with b.when(tests):
+            for e in range(len(acc.values)):
+                apply(c, slots(e, m), slots(e, other), seen(m) if acc.seen else None)
             if acc.seen:
-                w.line(f"seen_l[{slot(0, m)}] = 1;")
-        w.barrier()
+                b.assign(seen(m), Const("1", _BOOL))
     for e, values in enumerate(acc.values):
-        for n, v in enumerate(values):
-            w.line(f"{v.text} = r{n}_l[{slot(e, '0')}];")
+        for v, place in zip(values, slots(e, ZERO), strict=True):
+            b.assign(v, place)
     if acc.seen:
-        w.line(f"{acc.seen} = seen_l[{slot(0, '0')}];")
+        b.assign(acc.seen, seen(ZERO))
 
 
-def is_first_item(nest: Nest) -> str:
-    """Condition for the work-item that holds the combined result; empty where each holds its own."""
-    dims = [d for d in nest.combined if nest.s.num_wi[d] > 1]
-    return " && ".join(f"{nest.name(d)}_w == 0" for d in dims)
+def is_first_item(nest: Nest) -> list[Compare]:
+    """Conditions for the work-item that holds the combined result; none where each holds its own."""
+    return [Compare(nest.at(d, "w"), "==", ZERO) for d in nest.combined if nest.s.num_wi[d] > 1]

@@ -1,118 +1,87 @@
-"""From scalar functions to OpenCL C expressions, on scalars and on vectors alike.
+"""From scalar functions to values of the IR, on scalars and on vectors alike."""
 
-Takes a :class:`Function` and the text of its parameters, gives the text of its results. NumPy decides what an
-operation means: integer division rounds down and gives 0 where it divides by 0, NaN wins in maximum, comparisons of NaN
-are false.
-"""
-
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mdhnp.codegen.ctypes import (
-    HALF,
-    Value,
-    as_vector,
-    constant,
-    convert,
-    mask,
-    memory_type,
-    select,
-    value_type,
-    vector_name,
-)
-from mdhnp.codegen.prelude import Helpers
-from mdhnp.codegen.writer import Writer
+from mdhnp.codegen.ir.builder import Builder
+from mdhnp.codegen.ir.statements import CallInto
+from mdhnp.codegen.ir.values import Apply, Const, CText, Register, Retyped, Value
 from mdhnp.mdh.function import Function, Instruction
 
-__all__ = ["emit"]
+__all__ = ["HALF", "applied", "emit", "floats_added"]
 
-DType = np.dtype[Any]
-Build = Callable[[DType, Sequence[Value], int], Value]
-
-_BOOL = np.dtype(bool)
-_BINARY = {"add": "+", "subtract": "-", "multiply": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
-#: Those whose results may be too large for integers.
-_WRAPPING = frozenset("+-*")
-_COMPARE = {
-    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
-}  # fmt: skip
-_LOGICAL = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
-_CLASS_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
-_ON_BOOLEANS = {
-    "add": "|", "maximum": "|", "fmax": "|", "multiply": "&", "minimum": "&", "fmin": "&", "bitwise_and": "&",
-    "bitwise_or": "|", "bitwise_xor": "^",
-}  # fmt: skip
-#: Masks are 0 and -1, so that their order is the other way round.
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-#: NumPy's name to OpenCL C's, where the meaning is the same for floats.
-_CALLS = {
-    "sqrt": "sqrt", "cbrt": "cbrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2",
-    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
-    "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
-    "arccosh": "acosh", "arctanh": "atanh", "hypot": "hypot", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "rint": "rint", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter", "fmax": "fmax", "fmin": "fmin",
-    "power": "pow",
-}  # fmt: skip
-#: Operations that helper functions compute: for any type, and for integers only.
-_HELPED = frozenset({"floor_divide", "remainder"})
-_HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
+HALF = np.dtype(np.float16)
+_SINGLE = np.dtype(np.float32)
 #: Operations whose text names an operand more than once; casts to uint64 do, too.
 _REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan", "logaddexp"})
+#: What leaves whole numbers as they are.
+_ROUNDING = frozenset({"floor", "ceil", "trunc", "rint"})
 
 
 def emit(
-    function: Function,
-    parameters: Mapping[int, Value],
-    indices: Mapping[int, Value],
-    writer: Writer,
-    helpers: Helpers,
+    function: Function, parameters: Mapping[int, Value], indices: Mapping[int, Value], builder: Builder
 ) -> list[Value]:
-    """Give the results' expressions.
+    """Give the results' values.
 
     Parameters
     ----------
     function : Function
         What to compute.
     parameters, indices : mapping of int to Value
-        Text of the parameters and of the MDH's indices that the function uses.
-    writer : Writer
-        Where values that are used more than once are declared.
-    helpers : Helpers
-        Where functions that the expressions call are asked for.
+        The parameters and the MDH's indices that the function uses.
+    builder : Builder
+        Where values that are used more than once are named.
     """
-    if function.text is not None:
-        helpers.user(function.text.source)
     live = function.live()
     uses = Counter(a for n in live for a in function.body[n].args * (1 + _repeats(function.body[n])))
     uses.update(function.results)
     values: dict[int, Value] = {}
+    returned: tuple[Register, ...] = ()
     for n in live:
         step = function.body[n]
+        args = [values[a] for a in step.args]
         if step.op == "param":
             values[n] = parameters[step.position]
         elif step.op == "index":
             values[n] = indices[step.position]
-        elif _left_to_store(function, n) and uses[n] == 1:
-            values[n] = Value(values[step.args[0]].text, HALF, values[step.args[0]].lanes)
         elif step.op == "text":
-            values[n] = _call_text(function, n, [values[a] for a in step.args], writer)
+            # One call gives all results: the first result's instruction makes it, the others name its variables.
+            if step.position == 0 and len(function.results) > 1:
+                returned = _call(function, args, builder)
+            values[n] = returned[step.position] if returned else _called(function, step, args)
+        elif step.op == "const":
+            values[n] = Const(step.literal, step.dtype)
+        elif uses[n] == 1 and _left_to_store(function, n):
+            values[n] = Retyped(args[0], HALF, args[0].lanes)
         else:
-            values[n] = _operation(step, [values[a] for a in step.args], helpers)
-        if uses[n] > 1 and step.op != "const" and not values[n].text.isidentifier():
-            values[n] = writer.declare("v", values[n])
+            values[n] = _operation(step, args)
+        if uses[n] > 1 and step.op != "const" and not _is_register(values[n]):
+            values[n] = builder.name("v", values[n])
     return [values[r] for r in function.results]
+
+
+def applied(op: str, *args: Value) -> Apply:
+    """Apply an operation whose result has the type of its last operand."""
+    return Apply(op, args, args[-1].dtype, max(a.lanes for a in args))
+
+
+def floats_added(value: Value) -> bool:
+    """Whether a value is a sum or difference of floats."""
+    return isinstance(value, Apply) and value.op in {"add", "subtract"} and value.dtype.kind == "f"
+
+
+def _is_register(value: Value) -> bool:
+    return isinstance(value, Register) or (isinstance(value, Retyped) and _is_register(value.value))
 
 
 def _left_to_store(function: Function, n: int) -> bool:
     """Whether an instruction rounds a float to float16 for a result, which storing it does anyway."""
     step = function.body[n]
-    single = step.op == "cast" and function.body[step.args[0]].dtype == np.float32
-    return single and step.dtype == HALF and n in function.results
+    return (
+        step.op == "cast" and step.dtype == HALF and function.body[step.args[0]].dtype == _SINGLE
+    ) and n in function.results
 
 
 def _repeats(step: Instruction) -> bool:
@@ -122,209 +91,32 @@ def _repeats(step: Instruction) -> bool:
     return step.op in _REPEATING or (step.op == "cast" and step.dtype == np.uint64)
 
 
-def _operation(step: Instruction, args: Sequence[Value], helpers: Helpers) -> Value:
-    lanes = max((a.lanes for a in args), default=1)
-    op, dtype = step.op, step.dtype
-    if op == "const":
-        return Value(constant(step.literal, dtype), dtype)
-    if op == "cast" and dtype == HALF:
-        return Value(f"{helpers.rounded(value_type(args[0].dtype), lanes)}({args[0].text})", dtype, lanes)
-    if op == "cast":
-        return convert(args[0], dtype)
-    if op == "where":
-        return select(*args)
-    if op in _COMPARE:
-        return _comparison(_COMPARE[op], args, lanes)
-    if op in _LOGICAL:
-        return Value(f" {_LOGICAL[op]} ".join(a.atom for a in _widened(args, lanes)), dtype, lanes)
-    if op == "logical_not":
-        return _not(args[0])
-    if dtype.kind == "b":
-        return _boolean(op, args, lanes)
-    if op in _BINARY:
-        value = _arithmetic(_BINARY[op], args, dtype, lanes)
-        return replace(value, is_sum=dtype.kind == "f" and op in ("add", "subtract"))
-    wide = _widened(args, lanes)
-    # PoCL's fmod of vectors of doubles is wrong where lanes are of very different sizes.
-    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1):
-        function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
-        return Value(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
-    special = _SPECIAL.get(op)
-    if special is not None:
-        return special(dtype, wide, lanes)
-    if dtype.kind != "f":
-        if op in ("fmax", "fmin"):
-            return _extremum(op[1:], ">")(dtype, wide, lanes)
-        return args[0]  # floor, ceil, trunc and rint
-    function = helpers.function(_CALLS[op], value_type(dtype), lanes, len(wide))
-    return Value(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
-
-
-def _widened(args: Sequence[Value], lanes: int) -> list[Value]:
-    return [as_vector(a, lanes) for a in args]
-
-
-def _exact(args: Sequence[Value], lanes: int) -> Sequence[Value]:
-    """Operands that C's own promotion leaves in their type: small integers beside vectors must be vectors."""
-    small = args[0].dtype.kind in "iu" and args[0].dtype.itemsize < 4
-    return _widened(args, lanes) if small else args
-
-
-def _arithmetic(sign: str, args: Sequence[Value], dtype: DType, lanes: int) -> Value:
-    """One or two operands with an operator, which wraps integers around as NumPy's does.
-
-    C leaves the overflow of signed integers undefined, so that these are computed as unsigned ones. Small scalars it
-    computes as int, which may overflow in a product only.
-    """
-    operands = _exact(args, lanes)
-    if sign in _WRAPPING and (lanes > 1 or dtype.itemsize >= 4 or sign == "*") and dtype.kind in "iu":
-        operands = [_unsigned(v, lanes) for v in operands]
-    text = f" {sign} ".join(v.atom for v in operands) if len(operands) > 1 else f"{sign}{operands[0].atom}"
-    if dtype.kind == "i" and lanes > 1 and sign in _WRAPPING:
-        return Value(f"as_{value_type(dtype, lanes)}({text})", dtype, lanes)
-    if dtype.kind == "i" and sign in _WRAPPING:
-        return Value(f"({memory_type(dtype)})({text})", dtype)
-    return _narrowed(text, dtype, lanes)
-
-
-def _unsigned(value: Value, lanes: int) -> Value:
-    """Text of the same bits unsigned, and no smaller than C computes with; the NumPy type stays."""
-    dtype = value.dtype
-    if value.lanes > 1:
-        return (
-            value if dtype.kind == "u" else Value(f"as_u{value_type(dtype, value.lanes)}({value.text})", dtype, lanes)
-        )
-    if dtype.kind == "u" and dtype.itemsize >= 4:
-        return value
-    return Value(f"({'ulong' if dtype.itemsize == 8 else 'uint'}){value.atom}", dtype)
-
-
-def _narrowed(text: str, dtype: DType, lanes: int) -> Value:
-    """C computes small integers as int; NumPy wraps them in their own type."""
-    if dtype.kind in "iu" and dtype.itemsize < 4 and lanes == 1:
-        return Value(f"({memory_type(dtype)})({text})", dtype)
-    return Value(text, dtype, lanes)
-
-
-def _not(value: Value) -> Value:
-    return Value(f"{'!' if value.lanes == 1 else '~'}{value.atom}", _BOOL, value.lanes)
-
-
-def _comparison(sign: str, args: Sequence[Value], lanes: int) -> Value:
-    if args[0].dtype.kind == "b":
-        left, right = _widened(args, lanes)
-        sign = sign if lanes == 1 else _MIRRORED.get(sign, sign)
-        return Value(f"{left.atom} {sign} {right.atom}", _BOOL, lanes)
-    left, right = _exact(args, lanes)
-    text = f"{left.atom} {sign} {right.atom}"
-    return Value(text, _BOOL) if lanes == 1 else mask(text, args[0].dtype, lanes)
-
-
-def _boolean(op: str, args: Sequence[Value], lanes: int) -> Value:
-    """Arithmetic on booleans, which NumPy defines as logic; tests of floats."""
-    if op in _CLASS_TESTS:
-        return _class_test(op, args[0], lanes)
-    args = _widened([convert(a, _BOOL) for a in args], lanes)
-    if op == "invert":
-        return _not(args[0])
-    if op in ("absolute", "positive", "floor", "ceil", "trunc"):
+def _operation(step: Instruction, args: Sequence[Value]) -> Value:
+    if _changes_nothing(step, args[0]):
         return args[0]
-    return Value(f"{args[0].atom} {_ON_BOOLEANS[op]} {args[1].atom}", _BOOL, lanes)
+    if step.op == "cast" and args[0].dtype == HALF and step.dtype == _SINGLE:
+        return Retyped(args[0], step.dtype, args[0].lanes)
+    lanes = max([a.lanes for a in args])
+    return Apply(step.op, tuple(args), step.dtype, lanes)
 
 
-def _class_test(op: str, x: Value, lanes: int) -> Value:
-    if x.dtype.kind != "f":
-        return as_vector(Value("1" if op == "isfinite" else "0", _BOOL), lanes)
-    top = constant("inf", x.dtype)
-    size = _absolute(x.dtype, [x], lanes).text
-    bits = f"as_{vector_name('long' if x.dtype.itemsize == 8 else 'int', lanes)}({x.text})"
-    text = {
-        "isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}",
-        "signbit": f"{bits} < 0",
-    }[op]  # fmt: skip
-    return Value(text, _BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
+def _changes_nothing(step: Instruction, arg: Value) -> bool:
+    """Whether the operation gives its operand."""
+    if arg.dtype != step.dtype:
+        return False
+    if step.op in _ROUNDING:
+        return step.dtype.kind != "f"
+    return step.op in {"positive", "cast"} or (step.op == "absolute" and step.dtype.kind in "bu")
 
 
-def _call_text(function: Function, n: int, args: Sequence[Value], writer: Writer) -> Value:
-    """Call the user's OpenCL C; with several results each is returned through a pointer."""
+def _called(function: Function, step: Instruction, args: Sequence[Value]) -> CText:
     assert function.text is not None
-    step = function.body[n]
-    given = ", ".join(a.text for a in args)
-    if len(function.results) == 1:
-        return Value(f"{function.text.name}({given})", step.dtype)
-    # One call gives all results: the first result's instruction makes it, the others name its variables.
-    if step.position == 0:
-        names = [writer.fresh(function.text.name) for _ in function.results]
-        for dtype, name in zip(function.dtypes, names, strict=True):
-            writer.line(f"{value_type(dtype)} {name};")
-        writer.line(f"{function.text.name}({given}, {', '.join('&' + name for name in names)});")
-        writer.returned = names
-    return Value(writer.returned[step.position], step.dtype)
+    return CText(function.text.name, function.text.source, tuple(args), step.dtype)
 
 
-def _extremum(name: str, sign: str) -> Build:
-    def build(t: DType, a: Sequence[Value], lanes: int) -> Value:
-        if t.kind != "f":
-            small = t.itemsize < 4 and lanes == 1
-            texts = [f"({value_type(t)}){v.atom}" if small and not v.text.isidentifier() else v.text for v in a]
-            return Value(f"{name}({', '.join(texts)})", t, lanes)
-
-        def test(text: str) -> Value:
-            return Value(text, _BOOL) if lanes == 1 else mask(text, t, lanes)
-
-        # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join
-        # both to tests that need more of them.
-        x, y = a[0].atom, a[1].atom
-        nan = as_vector(Value(constant("nan", t), t), lanes)
-        return select(test(f"{x} != {x}"), nan, select(test(f"{x} {sign} {y}"), a[0], a[1]))
-
-    return build
-
-
-def _absolute(t: DType, a: Sequence[Value], lanes: int) -> Value:
-    if t.kind == "f":
-        # Without the bit of the sign; PoCL's fabs is a call for each vector.
-        bits, rest = ("long", "0x7fffffffffffffffl") if t.itemsize == 8 else ("int", "0x7fffffff")
-        return Value(f"as_{value_type(t, lanes)}(as_{vector_name(bits, lanes)}({a[0].text}) & {rest})", t, lanes)
-    if t.kind == "u":
-        return a[0]
-    # Both runtimes' own abs takes it for impossible that the smallest integer stays negative.
-    zero = as_vector(Value(constant("0", t), t), lanes)
-    return select(_comparison("<", (a[0], zero), lanes), _arithmetic("-", a, t, lanes), a[0])
-
-
-def _sign(t: DType, a: Sequence[Value], lanes: int) -> Value:
-    x = a[0]
-    zero, one = (as_vector(Value(constant(c, t), t), lanes) for c in ("0", "1"))
-    positive = _comparison(">", (x, zero), lanes)
-    if t.kind == "u":
-        return select(positive, one, zero)
-    minus = as_vector(Value(constant("-1", t), t), lanes)
-    # What is neither positive nor negative is 0 or NaN, and stays; -0.0 becomes 0.0.
-    rest = Value(f"{x.atom} + {zero.atom}", t, lanes) if t.kind == "f" else x
-    return select(positive, one, select(_comparison("<", (x, zero), lanes), minus, rest))
-
-
-def _logaddexp(t: DType, a: Sequence[Value], lanes: int) -> Value:
-    """The larger one and what the other adds to it; equal ones may be infinities, which have no difference."""
-    x, y = a
-    once = as_vector(Value(constant(repr(math.log(2.0)), t), t), lanes)
-    apart = _absolute(t, [Value(f"{x.atom} - {y.atom}", t, lanes)], lanes)
-    larger = _SPECIAL["maximum"](t, a, lanes)
-    both = Value(f"{x.atom} + {once.atom}", t, lanes)
-    return select(_comparison("==", a, lanes), both, Value(f"{larger.atom} + log1p(exp(-{apart.atom}))", t, lanes))
-
-
-_SPECIAL: dict[str, Build] = {
-    "divide": lambda t, a, n: Value(f"{a[0].atom} / {a[1].atom}", t, n),
-    "maximum": _extremum("max", ">"),
-    "minimum": _extremum("min", "<"),
-    "sign": _sign,
-    "logaddexp": _logaddexp,
-    "negative": lambda t, a, n: _arithmetic("-", a, t, n),
-    "positive": lambda t, a, n: a[0],
-    "absolute": _absolute,
-    "square": lambda t, a, n: _arithmetic("*", (a[0], a[0]), t, n),
-    "reciprocal": lambda t, a, n: Value(f"{as_vector(Value(constant('1', t), t), n).atom} / {a[0].atom}", t, n),
-    "invert": lambda t, a, n: _arithmetic("~", a, t, n),
-}
+def _call(function: Function, args: Sequence[Value], builder: Builder) -> tuple[Register, ...]:
+    """Call the user's OpenCL C, which returns several results through pointers."""
+    assert function.text is not None
+    results = tuple([builder.register(function.text.name, dtype) for dtype in function.dtypes])
+    builder.add(CallInto(function.text.name, function.text.source, tuple(args), results))
+    return results

@@ -11,43 +11,44 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from mdhnp.codegen import reduce
-from mdhnp.codegen.access import GLOBAL, LOCAL, Context, Place
-from mdhnp.codegen.ctypes import Value, as_vector, constant, memory_type, value_type
+from mdhnp.codegen.access import Context, Place
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, most, variable
+from mdhnp.codegen.ir.statements import AllocLocal, Assign, Declare
+from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.kernel import accumulate_coordinates
-from mdhnp.codegen.layers import group_loops, head, ids, step_inside, step_loops
-from mdhnp.codegen.nest import Linear
-from mdhnp.codegen.reduce import apply, elements, items_index, point_values, tile_points
+from mdhnp.codegen.layers import group_loops, ids, step_inside, step_loops
+from mdhnp.codegen.reduce import apply, elements, held, items_index, mark_seen, point_values, splat, start
 from mdhnp.codegen.store import store_results
-from mdhnp.codegen.tiles import declare_tiles, tile_start
-from mdhnp.codegen.writer import advance
+from mdhnp.codegen.tiles import declare_tiles
 
-__all__ = ["emit_scan"]
+__all__ = ["before_chunks", "emit_scan"]
 
-Places = Callable[[dict[int, int], Linear, Linear], Place]
+Places = Callable[[dict[int, int], Index, Index], Place]
 
 
-def emit_scan(c: Context, name: str, carried: bool) -> None:
-    """Write the kernel; with `carried` it takes the prefixes before each work-group's chunk as S0, S1 and so on."""
+def emit_scan(c: Context, carried: bool) -> None:
+    """Build the body; with `carried` it takes the prefixes before each work-group's chunk as S0, S1 and so on."""
     nest = c.nest
     d = nest.combined[0]
-    extra = (
-        [f"{GLOBAL} const {memory_type(t)} *restrict S{n}" for n, t in enumerate(nest.result_dtypes)] if carried else []
-    )
-    with head(c, name, extra):
-        declare_tiles(c)
-        if nest.s.num_wi[d] > 1:
-            for n, dtype in enumerate(nest.result_dtypes):
-                size = 2 * len(elements(nest)) * nest.s.work_items
-                c.writer.line(f"volatile {LOCAL} {value_type(dtype, nest.s.vector_width)} r{n}_l[{size}];")
-        ids(c)
-        outer = [k for k in nest.s.global_order if k in nest.kept]
-        with group_loops(c, outer, all_dims=nest.s.global_order), ExitStack() as stack:
-            step_loops(c, stack)
-            carry = reduce.declare(c, "carry")
-            if carried:
-                _take_carry(c, carry, d)
-            with group_loops(c, [d], all_dims=nest.s.global_order, first=False):
-                _tile(c, carry, d)
+    declare_tiles(c)
+    if nest.s.num_wi[d] > 1:
+        for n in range(len(nest.result_dtypes)):
+            size = 2 * len(elements(nest)) * nest.s.work_items
+            c.build.add(AllocLocal(held(nest, n, nest.s.vector_width), size))
+    ids(c)
+    outer = [k for k in nest.s.global_order if k in nest.kept]
+    with group_loops(c, outer, all_dims=nest.s.global_order), ExitStack() as stack:
+        step_loops(c, stack)
+        carry = reduce.declare(c, "carry")
+        if carried:
+            _take_carry(c, carry, d)
+        with group_loops(c, [d], all_dims=nest.s.global_order, first=False):
+            _tile(c, carry, d)
+
+
+def before_chunks(c: Context) -> tuple[Buffer, ...]:
+    """The arguments that hold the prefixes before each work-group's chunk."""
+    return tuple([Buffer(f"S{n}", dtype, constant=True) for n, dtype in enumerate(c.nest.result_dtypes)])
 
 
 def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
@@ -56,41 +57,30 @@ def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
     size = 1
     for k in nest.kept:
         size *= nest.h.extents[k]
-    before = f"({nest.name(d)}_g - 1)"
-    place = accumulate_coordinates(c)
-    with c.writer.block(f"if ({nest.name(d)}_g > 0)"):
+    place, buffers = accumulate_coordinates(c), before_chunks(c)
+    with c.build.when([Compare(nest.at(d, "g"), ">", ZERO)]):
         for offset, values in zip(elements(nest), carry.values, strict=True):
             point = dict(place(offset).point)
-            valid = ""
+            valid = None
             if nest.s.vector_width > 1 and nest.partial(nest.s.vector_dim):
                 first, valid = _clamped(c, nest.s.vector_dim, point)
                 point[nest.s.vector_dim] = first
-            where, step = Linear(((before, size),)), 1
-            stride = 0
+            where, step, stride = (nest.at(d, "g") - 1) * size, 1, 0
             for k in reversed(nest.kept):
                 where = where + point[k] * step
                 stride = step if k == nest.s.vector_dim else stride
                 step *= nest.h.extents[k]
-            for n, v in enumerate(values):
-                c.writer.line(f"{v.text} = {_totals_read(c, n, v, where, stride, valid)};")
-        if carry.seen:
-            c.writer.line(f"{carry.seen} = 1;")
+            for v, buffer in zip(values, buffers, strict=True):
+                lanes = () if v.lanes == 1 else (v.lanes, constant(stride), valid or constant(v.lanes))
+                c.build.assign(v, Load(buffer, where, v.dtype, *lanes))
+        mark_seen(c, carry)
 
 
-def _clamped(c: Context, vector: int, point: Mapping[int, Linear]) -> tuple[Linear, str]:
+def _clamped(c: Context, vector: int, point: Mapping[int, Index]) -> tuple[Index, Index]:
     """Where a vector begins, kept inside the extent, and how many of its lanes lie inside."""
-    extent = c.nest.h.extents[vector]
-    first = Linear(((f"min({point[vector]}, {c.nest.literal(extent - 1)})", 1),))
-    return first, f"{extent} - {first}"
-
-
-def _totals_read(c: Context, n: int, v: Value, where: Linear, stride: int, valid: str) -> str:
-    name = memory_type(v.dtype)
-    if v.lanes == 1:
-        return f"S{n}[{where}] != 0" if v.dtype.kind == "b" else f"S{n}[{where}]"
-    function = c.helpers.gather_part(name, v.lanes, GLOBAL)
-    text = f"{function}(S{n} + {where}, {stride}, {valid or v.lanes})"
-    return f"convert_int{v.lanes}({text} != (uchar{v.lanes})(0))" if v.dtype.kind == "b" else text
+    extent = constant(c.nest.h.extents[vector])
+    first = least(point[vector], extent - 1)
+    return first, extent - first
 
 
 def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
@@ -100,11 +90,11 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
     checks = [step_inside(c, k) for k in nest.kept if nest.partial(k) and nest.width(k) > 1]
     unbounded = all(v.boundary is None for v in nest.h.inputs)
 
-    def at(offset: dict[int, int], point: Linear, local: Linear) -> Place:
+    def at(offset: dict[int, int], point: Index, local: Index) -> Place:
         base = place(offset)
         return replace(base, point={**base.point, d: point}, local={**base.local, d: local}, bounded=not unbounded)
 
-    def careful(offset: dict[int, int], point: Linear, local: Linear) -> Place:
+    def careful(offset: dict[int, int], point: Index, local: Index) -> Place:
         base = at(offset, point, local)
         vector = nest.s.vector_dim
         if vector in nest.kept and nest.width(vector) > 1:
@@ -116,136 +106,111 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
         # Its barriers must not stand in branches: PoCL miscompiles them even where all work-items agree.
         _across_items(c, carry, d, careful if checks else at)
         return
-    c.writer.either(checks, lambda: _sequential(c, carry, d, at), lambda: _sequential(c, carry, d, careful))
+    c.build.either(checks, lambda: _sequential(c, carry, d, at), lambda: _sequential(c, carry, d, careful))
 
 
 def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> None:
     """One work-item walks over the tile."""
-    nest, name, t = c.nest, c.nest.name(d), c.nest.index_type
-    step = nest.s.private_tile[d]
-    count = tile_points(nest, d)
+    nest = c.nest
+    step, count, var, here = nest.s.private_tile[d], nest.points(d), nest.var(d, "p"), nest.at(d, "p")
 
     def points(offsets: range) -> None:
-        cache: dict[str, Value] = {}
         for o in offsets:
-            local = Linear(((f"{name}_p", 1),), o)
-            point = tile_start(nest, d) + local
+            local = here + o
+            point = nest.begin(d) + local
             for offset, values in zip(elements(nest), carry.values, strict=True):
                 where = at(offset, point, local)
-                found = point_values(c, nest.h.scalar, replace(where, lanes=nest.s.vector_width), {}, cache)
-                apply(c, values, found, carry.seen)
+                apply(c, values, point_values(c, nest.h.scalar, replace(where, lanes=nest.s.vector_width)), carry.seen)
                 _store_point(c, offset, where, values)
-            if carry.seen:
-                c.writer.line(f"{carry.seen} = 1;")
+            mark_seen(c, carry)
 
     if step > 1:
-        c.writer.line(f"{t} {name}_p = 0;")
-        with c.writer.block(f"for (; {name}_p + {step} <= {count}; {advance(f'{name}_p', step)})"):
+        c.build.add(Declare(var, ZERO))
+        with c.build.loop(var, None, Compare(here + step, "<=", count), step):
             points(range(step))
-        if not (count.isdigit() and int(count) % step == 0):
-            with c.writer.block(f"for (; {name}_p < {count}; ++{name}_p)"):
+        if count.known is None or count.known % step:
+            with c.build.loop(var, None, Compare(here, "<", count)):
                 points(range(1))
         return
-    with c.writer.block(f"for ({t} {name}_p = 0; {name}_p < {count}; ++{name}_p)"):
+    with c.build.up_to(var, count):
         points(range(1))
 
 
-def _store_point(c: Context, offset: dict[int, int], where: Place, values: tuple[Value, ...]) -> None:
+def _store_point(c: Context, offset: dict[int, int], where: Place, values: tuple[Register, ...]) -> None:
     """Store one prefix of one element, if it lies inside."""
     nest, vector = c.nest, c.nest.s.vector_dim
     lanes = values[0].lanes
     point = {**where.point, **{k: nest.base(k) + o for k, o in offset.items()}}
     partial = [k for k in nest.kept if nest.partial(k)]
-    tests = [f"{point[k]} < {nest.h.extents[k]}" for k in partial]
-    valid = f"{nest.h.extents[vector]} - {point[vector].atom}" if vector in partial and lanes > 1 else ""
-    with ExitStack() as stack:
-        if tests:
-            stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
-        store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values, {})
+    valid = constant(nest.h.extents[vector]) - point[vector] if vector in partial and lanes > 1 else None
+    with c.build.when([Compare(point[k], "<", constant(nest.h.extents[k])) for k in partial]):
+        store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values)
 
 
 def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> None:
     """Each work-item scans its points, then the work-items' totals are scanned in local memory."""
-    nest, w, name = c.nest, c.writer, c.nest.name(d)
-    size, items = nest.s.private_tile[d], nest.s.num_wi[d]
+    nest, b = c.nest, c.build
     parts = elements(nest)
-    lanes = nest.s.vector_width
-    op = nest.h.operator
-    assert op is not None and op.identity is not None
-    scanned: list[list[list[Value]]] = []
-    item = Linear(((f"{name}_w", size),))
-    for offset in parts:
-        rows: list[list[Value]] = []
-        for p in range(size):
-            point = tile_start(nest, d) + item + p
-            row = []
-            for dtype, literal in zip(nest.result_dtypes, op.identity, strict=True):
-                variable = w.fresh("x")
-                start = as_vector(Value(constant(literal, dtype), dtype), lanes)
-                w.line(f"{value_type(dtype, lanes)} {variable} = {start.text};")
-                row.append(Value(variable, dtype, lanes))
-            with w.block(f"if ({point} < {nest.h.extents[d]})"):
-                found = point_values(c, nest.h.scalar, replace(at(offset, point, item + p), lanes=lanes), {}, {})
-                for v, f in zip(row, found, strict=True):
-                    w.line(f"{v.text} = {as_vector(f, lanes).text};")
-            if rows:
-                _prepend(c, rows[-1], row)
-            rows.append(row)
-        scanned.append(rows)
-    kept_items = nest.s.work_items // items
-    group = items_index(nest, nest.kept)
+    scanned = [_scanned(c, d, at, offset) for offset in parts]
+    me, kept_items = nest.at(d, "w"), nest.s.work_items // nest.s.num_wi[d]
 
-    def slot(half: str, element: int, other: str) -> str:
-        size = len(parts) * kept_items * items
-        base = Linear(() if half == "0" else ((half if half.isidentifier() else f"({half})", size),))
-        base = base + Linear(((f"({group})", items),) if group != "0" else (), element * kept_items * items)
-        return f"{base} + {other}" if base.terms or base.constant else other
+    def slots(half: Index, element: int, item: Index) -> list[Load]:
+        """Where that work-item's totals are of an element, in one half of the local memory."""
+        number = items_index(nest, nest.kept) + element * kept_items
+        slot = half * (len(parts) * nest.s.work_items) + number * nest.s.num_wi[d] + item
+        lanes = nest.s.vector_width
+        return [Load(held(nest, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
 
-    me = f"{name}_w"
+    # Rounds read one half of the memory and write the other.
+    half = b.var("half", 0, 1, agreed=True)
+    now, distance = variable(half), Var("d", low=1, high=nest.s.num_wi[d])
+    b.add(Declare(half, ZERO))
     for e, rows in enumerate(scanned):
-        for n, v in enumerate(rows[-1]):
-            w.line(f"r{n}_l[{slot('0', e, me)}] = {v.text};")
-    half = w.fresh("half")
-    w.line(f"int {half} = 0;")
-    w.barrier()
-    with w.block(f"for (int d = 1; d < {items}; d *= 2)"):
-        for e, rows in enumerate(scanned):
-            left = [
-                w.declare("l", Value(f"r{n}_l[{slot(half, e, f'max({me} - d, 0)')}]", v.dtype, lanes))
-                for n, v in enumerate(rows[-1])
-            ]
-            right = [
-                _variable(c, Value(f"r{n}_l[{slot(half, e, me)}]", v.dtype, lanes)) for n, v in enumerate(rows[-1])
-            ]
-            with w.block(f"if ({me} >= d)"):
+        for place, v in zip(slots(ZERO, e, me), rows[-1], strict=True):
+            b.assign(place, v)
+    with b.doubling(distance, nest.s.num_wi[d]):
+        for e in range(len(scanned)):
+            left = [b.name("l", v) for v in slots(now, e, most(me - variable(distance), ZERO))]
+            right = [b.declare("y", v) for v in slots(now, e, me)]
+            with b.when([Compare(me, ">=", variable(distance))]):
                 _prepend(c, left, right)
-            for n, v in enumerate(right):
-                w.line(f"r{n}_l[{slot(f'1 - {half}', e, me)}] = {v.text};")
-        w.line(f"{half} = 1 - {half};")
-        w.barrier()
+            for place, v in zip(slots(ONE - now, e, me), right, strict=True):
+                b.assign(place, v)
+        b.add(Assign(half, ONE - now))
     for e, (offset, rows) in enumerate(zip(parts, scanned, strict=True)):
-        prefix = [_variable(c, v) for v in carry.values[e]]
-        with w.block(f"if ({me} > 0)"):
-            before = [Value(f"r{n}_l[{slot(half, e, f'{me} - 1')}]", v.dtype, lanes) for n, v in enumerate(prefix)]
-            apply(c, prefix, before)
+        prefix = [b.declare("y", v) for v in carry.values[e]]
+        with b.when([Compare(me, ">", ZERO)]):
+            apply(c, prefix, slots(now, e, me - 1))
         for p, row in enumerate(rows):
-            point = tile_start(nest, d) + item + p
+            point = nest.begin(d) + nest.item(d) + p
             _prepend(c, prefix, row)
-            with w.block(f"if ({point} < {nest.h.extents[d]})"):
-                _store_point(c, offset, at(offset, point, item + p), tuple(row))
-        total = [Value(f"r{n}_l[{slot(half, e, str(items - 1))}]", v.dtype, lanes) for n, v in enumerate(prefix)]
-        apply(c, carry.values[e], total)
+            with b.when([Compare(point, "<", constant(nest.h.extents[d]))]):
+                _store_point(c, offset, at(offset, point, nest.item(d) + p), tuple(row))
+        apply(c, carry.values[e], slots(now, e, constant(nest.s.num_wi[d] - 1)))
 
 
-def _variable(c: Context, value: Value) -> Value:
-    name = c.writer.fresh("y")
-    c.writer.line(f"{value_type(value.dtype, value.lanes)} {name} = {value.text};")
-    return Value(name, value.dtype, value.lanes)
+def _scanned(c: Context, d: int, at: Places, offset: dict[int, int]) -> list[list[Register]]:
+    """The prefixes of the work-item's own points, of one element."""
+    nest, op, lanes = c.nest, c.nest.h.operator, c.nest.s.vector_width
+    assert op is not None and op.identity is not None
+    rows: list[list[Register]] = []
+    for p in range(nest.s.private_tile[d]):
+        point, local = nest.begin(d) + nest.item(d) + p, nest.item(d) + p
+        starts = zip(nest.result_dtypes, op.identity, strict=True)
+        row = [c.build.declare("x", start(literal, dtype, lanes)) for dtype, literal in starts]
+        with c.build.when([Compare(point, "<", constant(nest.h.extents[d]))]):
+            found = point_values(c, nest.h.scalar, replace(at(offset, point, local), lanes=lanes))
+            for v, f in zip(row, found, strict=True):
+                c.build.assign(v, splat(f, lanes))
+        if rows:
+            _prepend(c, rows[-1], row)
+        rows.append(row)
+    return rows
 
 
-def _prepend(c: Context, left: list[Value], right: list[Value]) -> None:
+def _prepend(c: Context, left: list[Register], right: list[Register]) -> None:
     """``right = left op right``."""
-    joined = [_variable(c, v) for v in left]
+    joined = [c.build.declare("y", v) for v in left]
     apply(c, joined, right)
     for v, j in zip(right, joined, strict=True):
-        c.writer.line(f"{v.text} = {j.text};")
+        c.build.assign(v, j)

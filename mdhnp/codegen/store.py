@@ -1,25 +1,23 @@
 """Results leave a kernel: finished, converted to their outputs' types, and stored where they lie inside the extents."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Place, read_back, result_convert, store, store_pair
-from mdhnp.codegen.ctypes import Value, as_vector
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
+from mdhnp.codegen.ir.values import Value
 from mdhnp.codegen.layers import step_inside
-from mdhnp.codegen.nest import Linear
-from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values
+from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values, splat
 
 __all__ = ["clipped", "shifted", "store_all", "store_results"]
 
 
-def shifted(c: Context, where: Linear) -> str:
-    """Declare where a vector begins that is moved inside of its dimension if it sticks out."""
-    nest, first = c.nest, c.writer.fresh("first")
-    last = nest.literal(nest.extent(nest.s.vector_dim) + -nest.s.vector_width)
-    c.writer.line(f"const {nest.index_type} {first} = min({where}, {last});")
-    return first
+def shifted(c: Context, where: Index) -> Index:
+    """Name where a vector begins that is moved inside of its dimension if it sticks out."""
+    nest = c.nest
+    last = nest.extent(nest.s.vector_dim) - nest.s.vector_width
+    return c.build.named("first", least(where, last))
 
 
 def clipped(c: Context, at: Place) -> Place:
@@ -27,9 +25,9 @@ def clipped(c: Context, at: Place) -> Place:
     nest, vector = c.nest, c.nest.s.vector_dim
     where = at.point[vector]
     if not nest.shifted:
-        return replace(at, valid=f"{nest.extent(vector)} - {where.atom}")
+        return replace(at, valid=nest.extent(vector) - where)
     first = shifted(c, where)
-    return replace(at, point={**at.point, vector: Linear(((first, 1),))}, done=f"{where} - {first}")
+    return replace(at, point={**at.point, vector: first}, done=where - first)
 
 
 def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = False) -> None:
@@ -38,12 +36,9 @@ def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = 
     Only the work-items that hold a tree's outcome do, unless the caller sees to it: then it is done `by_all`.
     """
     nest = c.nest
-    with ExitStack() as stack:
-        tests = [] if by_all or not is_first_item(nest) else [is_first_item(nest)]
-        if tests:
-            stack.enter_context(c.writer.block(f"if ({tests[0]})"))
+    with c.build.when([] if by_all else is_first_item(nest)):
         partial = [d for d in nest.kept if nest.partial(d)]
-        c.writer.either(
+        c.build.either(
             [step_inside(c, d) for d in partial],
             lambda: _store_elements(c, acc, (), onto),
             lambda: _store_elements(c, acc, partial, onto),
@@ -52,36 +47,28 @@ def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = 
 
 def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto: bool) -> None:
     nest, vector = c.nest, c.nest.s.vector_dim
-    cache: dict[str, Value] = {}
     for offset, values in zip(elements(nest), acc.values, strict=True):
         lanes = values[0].lanes
         point = {d: nest.base(d) + o for d, o in offset.items()}
         for d in nest.combined:
-            point[d] = Linear()
-        tests = [f"{point[d]} < {nest.extent(d)}" for d in partial]
-        local = {d: nest.local(d) + offset.get(d, 0) if d in offset else Linear() for d in range(nest.h.rank)}
+            point[d] = ZERO
+        local = {d: nest.local(d) + offset[d] if d in offset else ZERO for d in range(nest.h.rank)}
         at = Place(point, local, lanes, bounded=True)
-        with ExitStack() as stack:
-            if tests:
-                stack.enter_context(c.writer.block(f"if ({' && '.join(tests)})"))
-                cache = {}
+        with c.build.when([Compare(point[d], "<", nest.extent(d)) for d in partial]):
             if vector in partial and lanes > 1:
                 at = clipped(c, at)
             if onto:
                 reduce.apply(c, values, [read_back(c, n, at) for n in range(len(values))], before=True)
-            store_results(c, at, values, cache)
+            store_results(c, at, values)
 
 
-def store_results(c: Context, at: Place, values: Sequence[Value], cache: dict[str, Value]) -> None:
+def store_results(c: Context, at: Place, values: Sequence[Value]) -> None:
     """Finish one element's results and store them."""
     nest = c.nest
     final = list(values)
     if nest.h.finish is not None:
-        final = point_values(c, nest.h.finish, at, dict(enumerate(values)), cache, len(values))
-    wide = [
-        result_convert(c, as_vector(v, at.lanes) if at.lanes > 1 and v.lanes == 1 else v, n)
-        for n, v in enumerate(final)
-    ]
+        final = point_values(c, nest.h.finish, at, dict(enumerate(values)), len(values))
+    wide = [result_convert(c, splat(v, at.lanes), n) for n, v in enumerate(final)]
     for n, value in enumerate(wide):
         if n in nest.paired:
             store_pair(c, n, at, value, wide[n + 1])

@@ -7,37 +7,32 @@ from functools import partial
 from math import prod
 
 from mdhnp.codegen.access import (
-    LOCAL,
     Context,
     TileLayout,
+    bounded_element,
     bounded_index,
-    bounded_read,
     element,
     flat,
     folded,
     outside_value,
     tile_layout,
 )
-from mdhnp.codegen.ctypes import local_type, memory_type
-from mdhnp.codegen.nest import Linear, Nest
-from mdhnp.codegen.writer import advance
-from mdhnp.mdh.views import Affine
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, choice, clamp, constant, least, open_tests, variable
+from mdhnp.codegen.ir.statements import AllocLocal, Clear, Copy, For, Transpose
+from mdhnp.codegen.ir.values import Load, Outside
+from mdhnp.codegen.nest import Nest
+from mdhnp.codegen.scalar import HALF
 from mdhnp.schedule.schedule import LocalCopy
 
-__all__ = ["copy_tiles", "declare_tiles", "tile_start"]
+__all__ = ["copy_tiles", "declare_tiles"]
 
 
 def declare_tiles(c: Context) -> None:
     """Declare the local tiles of a kernel."""
     for number, copy in enumerate(c.nest.s.local_copies):
         if copy is not None:
-            layout = tile_layout(c.nest, number)
-            c.writer.line(f"{LOCAL} {local_type(layout.view.dtype)} {layout.view.name}_l[{layout.size}];")
-
-
-def tile_start(nest: Nest, d: int) -> Linear:
-    """Where the current local tile begins."""
-    return Linear(((f"{nest.name(d)}_l", 1),)) if nest.several(d) else Linear()
+            layout = tile_layout(c, number)
+            c.build.add(AllocLocal(c.tile(layout.view), layout.size))
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
@@ -46,27 +41,25 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
         return
     shared = c.nest.s.work_items > 1
     for number in numbers:
-        layout = tile_layout(c.nest, number)
+        layout = tile_layout(c, number)
         corner = [_corner(c.nest, layout, axis) for axis in range(len(layout.extents))]
         before, beyond = _checks(c.nest, layout, corner)
         if layout.view.boundary is None and not c.nest.general:
             layout, corner, joined = _joined(layout, corner)
             beyond = {joined[axis]: test for axis, test in beyond.items()}
-        c.writer.line(f"// The tile of {layout.view.name} to local memory")
+        c.build.comment(f"The tile of {layout.view.name} to local memory")
         # C text might fail on values that are not in the array.
         if shared or layout.view.boundary is not None or before or c.nest.h.scalar.text is not None:
             copy = _copy_shared if shared else _copy_guarded
             tests = [*before, *beyond.values()]
-            c.writer.either(tests, partial(copy, c, layout, corner, True), partial(copy, c, layout, corner, False))
+            c.build.either(tests, partial(copy, c, layout, corner, True), partial(copy, c, layout, corner, False))
         else:
-            c.writer.either(
+            c.build.either(
                 list(beyond.values()), partial(_copy, c, layout, corner), partial(_copy_part, c, layout, corner, beyond)
             )
-    if shared:
-        c.writer.barrier()
 
 
-def _joined(layout: TileLayout, corner: Sequence[Linear]) -> tuple[TileLayout, list[Linear], list[int]]:
+def _joined(layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, list[Index], list[int]]:
     """Join axes that lie one inside the other in array and tile alike, with all of the inner one; each axis's number.
 
     Long axes are copied in whole blocks and with fewer loops. The layout is for these only: it has no accesses.
@@ -76,7 +69,7 @@ def _joined(layout: TileLayout, corner: Sequence[Linear]) -> tuple[TileLayout, l
         outer = groups[-1][-1] if groups else axis
         size = view.shape[axis]
         nested = all(strides[outer] == size * strides[axis] for strides in (view.strides, layout.strides))
-        whole = layout.extents[axis] == size and corner[axis] == Linear()
+        whole = layout.extents[axis] == size and corner[axis] == ZERO
         if groups and nested and whole and not layout.blocks[outer] and not layout.blocks[axis]:
             groups[-1].append(axis)
         else:
@@ -104,46 +97,31 @@ def _joined(layout: TileLayout, corner: Sequence[Linear]) -> tuple[TileLayout, l
     return joined, [corner[g[0]] * prod(layout.extents[axis] for axis in g[1:]) for g in groups], number
 
 
-def _corner(nest: Nest, layout: TileLayout, axis: int) -> Linear:
+def _corner(nest: Nest, layout: TileLayout, axis: int) -> Index:
     """Index along an axis of the tile's first element."""
     index = layout.view.accesses[0][axis]
-    total = Linear((), layout.low[axis])
+    total = constant(layout.low[axis])
     for d, coefficient in enumerate(index.coefficients):
-        total = total + tile_start(nest, d) * coefficient
+        total = total + nest.begin(d) * coefficient
         if coefficient < 0:
             total = total + coefficient * (layout.footprints[d] - 1)
     return total
 
 
-def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Linear]) -> tuple[list[str], dict[int, str]]:
-    """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none where it cannot."""
-    before, beyond = [], {}
-    for axis, size in enumerate(layout.view.shape):
-        index = layout.view.accesses[0][axis]
-        low, high = _range(nest, index, layout, axis)
-        if low < 0 or (nest.general and any(c < 0 for c in index.coefficients)):
-            before.append(corner[axis].at_least(0))
-        if high >= size or nest.general:
-            beyond[axis] = corner[axis].at_most(nest.last(layout.view, axis) + (1 - layout.extents[axis]))
-    return before, beyond
+def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Index]) -> tuple[list[Compare], dict[int, Compare]]:
+    """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none that must hold."""
+    before = [Compare(begin, ">=", ZERO) for begin in corner]
+    last = [nest.last(layout.view, axis) + (1 - extent) for axis, extent in enumerate(layout.extents)]
+    beyond = {axis: Compare(corner[axis], "<=", end) for axis, end in enumerate(last)}
+    return [t for t in before if not t.known], {axis: t for axis, t in beyond.items() if not t.known}
 
 
-def _range(nest: Nest, index: Affine, layout: TileLayout, axis: int) -> tuple[int, int]:
-    low, high = layout.low[axis], layout.low[axis]
-    for d, coefficient in enumerate(index.coefficients):
-        last = nest.last_tile(d)
-        edge = coefficient * (layout.footprints[d] - 1) if coefficient < 0 else 0
-        low += edge + min(0, coefficient * last)
-        high += edge + max(0, coefficient * last)
-    return low, high + layout.extents[axis] - 1
-
-
-def _copy_shared(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool) -> None:
+def _copy_shared(c: Context, layout: TileLayout, corner: Sequence[Index], inside: bool) -> None:
     with ExitStack() as loops:
         _element(c, layout, corner, *_share(c, layout, loops), inside)
 
 
-def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Linear], inside: bool) -> None:
+def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Index], inside: bool) -> None:
     """One work-item; where a tile is not `inside` the array, row by row, or with a test or function for every index."""
     if inside:
         _copy(c, layout, corner)
@@ -154,49 +132,51 @@ def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Linear], insi
             _element(c, layout, corner, *_walk(c, layout, loops, {}), False)
 
 
-def _copy_rows(c: Context, layout: TileLayout, corner: Sequence[Linear], row: int) -> None:
+def _copy_rows(c: Context, layout: TileLayout, corner: Sequence[Index], row: int) -> None:
     """Copy a tile that sticks out of an array with a boundary: only the ends of its rows need tests or functions."""
-    t, view, x = c.nest.index_type, layout.view, Linear(((f"x{row}", 1),))
-    width = c.nest.literal(layout.extents[row])
+    view, width = layout.view, constant(layout.extents[row])
+    x = Var(f"x{row}", None, 0, layout.extents[row] - 1)
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, {}, rows=row)
-        indices, tests = folded(c, view, _indices(corner, places), row)
+        indices, tests = folded(view, _indices(corner, places), row)
         for axis in (a for a in range(len(indices)) if a != row and view.boundary != "constant"):
             # Computed once a row.
-            name = c.writer.fresh(f"r{axis}_")
-            c.writer.line(f"const {t} {name} = {indices[axis]};")
-            indices[axis] = Linear(((name, 1),))
-        first, last = c.writer.fresh("first"), c.writer.fresh("last")
-        begin, beyond = (c.nest.literal(corner[row] * -1 + n) for n in (0, view.shape[row]))
-        end = f"clamp({beyond}, {first}, {width})"
-        end = f"{' && '.join(tests)} ? {end} : {first}" if tests else end
-        c.writer.line(f"const {t} {first} = clamp({begin}, {c.nest.literal(0)}, {width});")
-        c.writer.line(f"const {t} {last} = {end};")
-        indices[row] = corner[row] + x
-        inside = element(view, view.name, flat(c, view, indices))
-        if view.boundary == "constant":
-            outside = outside_value(view)
-        else:
-            indices[row] = Linear(((bounded_index(c, view, row, indices[row]), 1),))
-            outside = element(view, view.name, flat(c, view, indices))
-        for start, stop, value in (("0", first, outside), (first, last, inside), (last, width, outside)):
-            head = f"for ({t} {x} = {start}; {x} < {stop}; ++{x})"
-            c.writer.line(f"{head} {view.name}_l[{target + x * layout.strides[row]}] = {value};")
+            indices[axis] = c.build.named(f"r{axis}_", indices[axis])
+        first = c.build.named("first", clamp(corner[row] * -1, ZERO, width))
+        last = _row_end(c, clamp(constant(view.shape[row]) - corner[row], first, width), first, tests)
+        indices[row] = corner[row] + variable(x)
+        inside, outside = element(c, view, indices), _row_outside(c, layout, indices, row)
+        at = target + variable(x) * layout.strides[row]
+        for begin, end, source in ((ZERO, first, outside), (first, last, inside), (last, width, outside)):
+            copy = Copy(c.tile(view), at, source)
+            c.build.add(For(x, begin, Compare(variable(x), "<", end), variable(x) + 1, copy))
 
 
-def _copy_part(c: Context, layout: TileLayout, corner: Sequence[Linear], beyond: Mapping[int, str]) -> None:
+def _row_end(c: Context, end: Index, first: Index, tests: Sequence[Compare]) -> Index:
+    """Where the elements of a row end that lie in the array: at once where one of the conditions does not hold."""
+    guard = open_tests(tests)
+    return c.build.named("last", first if guard is None else choice(guard, end, first))
+
+
+def _row_outside(c: Context, layout: TileLayout, indices: Sequence[Index], row: int) -> Load | Outside:
+    """What lies before and behind the elements of a row that are in the array."""
+    if layout.view.boundary == "constant":
+        return outside_value(layout.view)
+    bounded = [bounded_index(layout.view, a, index) if a == row else index for a, index in enumerate(indices)]
+    return element(c, layout.view, bounded)
+
+
+def _copy_part(c: Context, layout: TileLayout, corner: Sequence[Index], beyond: Mapping[int, Compare]) -> None:
     """What of the tile lies in the array; the rest, of which no result depends that is kept, is 0."""
-    t, name = c.nest.index_type, layout.view.name
-    c.writer.line(f"for ({t} e = 0; e < {layout.size}; ++e) {name}_l[e] = 0;")
+    c.build.add(Clear(c.tile(layout.view), layout.size))
     ends = {}
     for axis in beyond:
-        ends[axis] = c.writer.fresh(f"n{axis}_")
-        rest = f"{c.nest.literal(c.nest.last(layout.view, axis) + 1)} - {corner[axis].atom}"
-        c.writer.line(f"const {t} {ends[axis]} = min({c.nest.literal(layout.extents[axis])}, {rest});")
+        rest = c.nest.last(layout.view, axis) + 1 - corner[axis]
+        ends[axis] = c.build.named(f"n{axis}_", least(constant(layout.extents[axis]), rest))
     _copy(c, layout, corner, ends)
 
 
-def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], ends: Mapping[int, str] | None = None) -> None:
+def _copy(c: Context, layout: TileLayout, corner: Sequence[Index], ends: Mapping[int, Index] | None = None) -> None:
     """One work-item copies a tile up to the given ends of axes: in blocks turned in registers where it can be."""
     ends = ends or {}
     blocks = _transposable(c.nest, layout)
@@ -208,9 +188,16 @@ def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], ends: Mappin
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, ends, blocks)
         source = flat(c, view, _indices(corner, places))
-        c.writer.line(
-            f"{c.helpers.transpose(local_type(view.dtype), lanes)}({view.name} + {source}, "
-            f"{c.nest.strides(view)[blocks.inner]}, {view.name}_l + {target}, {layout.strides[blocks.axis]});"
+        c.build.add(
+            Transpose(
+                c.tile(view),
+                target,
+                constant(layout.strides[blocks.axis]),
+                c.buffer(view),
+                source,
+                c.nest.strides(view)[blocks.inner],
+                lanes,
+            )
         )
     for rest in (blocks.axis, blocks.inner):
         if rest in ends or (layout.blocks[rest] or layout.extents[rest]) % lanes:
@@ -219,23 +206,23 @@ def _copy(c: Context, layout: TileLayout, corner: Sequence[Linear], ends: Mappin
 
 
 def _element(
-    c: Context, layout: TileLayout, corner: Sequence[Linear], places: Sequence[Linear], target: Linear, inside: bool
+    c: Context, layout: TileLayout, corner: Sequence[Index], places: Sequence[Index], target: Index, inside: bool
 ) -> None:
     """Copy one element."""
     view = layout.view
     indices = _indices(corner, places)
+    source: Load | Outside
     if inside:
-        source = element(view, view.name, flat(c, view, indices))
+        source = element(c, view, indices)
     elif view.boundary is not None:
-        source = bounded_read(c, view, indices)
+        source = bounded_element(c, view, indices)
     else:
-        last = [c.nest.literal(c.nest.last(view, axis)) for axis in range(len(indices))]
-        clamped = [f"clamp({i}, {c.nest.literal(0)}, {n})" for i, n in zip(indices, last, strict=True)]
-        source = element(view, view.name, flat(c, view, [Linear(((text, 1),)) for text in clamped]))
-    c.writer.line(f"{view.name}_l[{target}] = {source};")
+        last = [c.nest.last(view, axis) for axis in range(len(indices))]
+        source = element(c, view, [clamp(i, ZERO, n) for i, n in zip(indices, last, strict=True)])
+    c.build.add(Copy(c.tile(view), target, source))
 
 
-def _indices(corner: Sequence[Linear], places: Sequence[Linear]) -> list[Linear]:
+def _indices(corner: Sequence[Index], places: Sequence[Index]) -> list[Index]:
     """Where in the array an element of the tile is."""
     return [begin + place for begin, place in zip(corner, places, strict=True)]
 
@@ -257,7 +244,7 @@ def _transposable(nest: Nest, layout: TileLayout) -> _Blocks | None:
     lanes = nest.s.vector_width
     while lanes > 4 and size % lanes:
         lanes //= 2
-    if local_type(layout.view.dtype) != memory_type(layout.view.dtype):
+    if layout.view.dtype == HALF:
         return None
     if axis is None or axis == inner or lanes < 4 or min(size, layout.extents[axis]) < lanes:
         return None
@@ -268,60 +255,53 @@ def _walk(
     c: Context,
     layout: TileLayout,
     loops: ExitStack,
-    ends: Mapping[int, str],
+    ends: Mapping[int, Index],
     blocks: _Blocks | None = None,
     rest: int | None = None,
     rows: int | None = None,
-) -> tuple[list[Linear], Linear]:
+) -> tuple[list[Index], Index]:
     """One work-item: loops in the order of the tile, so that it is written one element after the other.
 
     With `blocks` the loops stop at the corner of each block; with `rest` they walk over what blocks leave over along
     that axis: all of it along the array's contiguous one, of the rest what is over along the other. With `rows` they
     stop at the beginning of each row along that axis.
     """
-    t, copy = c.nest.index_type, layout.copy
-    places, target = [Linear() for _ in layout.extents], [Linear()]
+    copy = layout.copy
+    places, target = [ZERO for _ in layout.extents], [ZERO]
 
-    def step(axis: int, name: str, stride: int) -> None:
-        target[0] = target[0] + Linear(((name, stride),))
-
-    def loop(name: str, axis: int, end: str) -> None:
-        begin, step = "0", 1
+    def loop(var: Var, axis: int, end: Index) -> None:
+        begin, step = ZERO, 1
         if blocks and axis in (blocks.axis, blocks.inner):
-            whole = (
-                str(int(end) // blocks.lanes * blocks.lanes)
-                if end.isdigit()
-                else f"{end} / {blocks.lanes} * {blocks.lanes}"
-            )
+            whole = end.covered(blocks.lanes)
             if rest is None:
                 step, end = blocks.lanes, whole
             elif rest == axis:
                 begin = whole
             elif axis == blocks.axis:
                 end = whole
-        loops.enter_context(c.writer.block(f"for ({t} {name} = {begin}; {name} < {end}; {advance(name, step)})"))
+        loops.enter_context(c.build.loop(var, begin, Compare(variable(var), "<", end), step))
 
     def cut(axis: int) -> None:
         block, count = layout.blocks[axis], -(-layout.extents[axis] // layout.blocks[axis])
         if count > 1:
-            head = f"x{axis} * {block} < {ends[axis]}" if axis in ends else f"x{axis} < {count}"
-            loops.enter_context(c.writer.block(f"for ({t} x{axis} = 0; {head}; ++x{axis})"))
-            places[axis] = Linear(((f"x{axis}", block),))
-            step(axis, f"x{axis}", layout.block_strides[axis])
+            var = Var(f"x{axis}", None, 0, count - 1)
+            x = variable(var)
+            test = Compare(x * block, "<", ends[axis]) if axis in ends else Compare(x, "<", constant(count))
+            loops.enter_context(c.build.loop(var, ZERO, test))
+            places[axis] = x * block
+            target[0] = target[0] + x * layout.block_strides[axis]
 
     def walk(axis: int) -> None:
-        name, end = f"x{axis}", ends.get(axis, str(layout.extents[axis]))
+        var, end = Var(f"x{axis}", None, 0, layout.extents[axis] - 1), ends.get(axis, constant(layout.extents[axis]))
         if layout.blocks[axis]:
-            name, end = f"y{axis}", str(layout.blocks[axis])
+            var, end = Var(f"y{axis}", None, 0, layout.blocks[axis] - 1), constant(layout.blocks[axis])
             if axis in ends:
-                left = f"min({c.nest.literal(int(end))}, {ends[axis]} - {places[axis].atom})"
-                end = c.writer.fresh(f"m{axis}_")
-                c.writer.line(f"const {t} {end} = {left};")
+                end = c.build.named(f"m{axis}_", least(end, ends[axis] - places[axis]))
         elif layout.extents[axis] == 1:
             return
-        loop(name, axis, end)
-        places[axis] = places[axis] + Linear(((name, 1),))
-        step(axis, name, layout.strides[axis])
+        loop(var, axis, end)
+        places[axis] = places[axis] + variable(var)
+        target[0] = target[0] + variable(var) * layout.strides[axis]
 
     # Blocks last, along the array's contiguous axis in the innermost loop, which reads a few rows at a time.
     turned = () if blocks is None else (blocks.inner, blocks.axis)
@@ -332,31 +312,25 @@ def _walk(
     return places, target[0]
 
 
-def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Linear], Linear]:
+def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Index], Index]:
     """Many work-items: neighbours read neighbouring addresses."""
-    t = c.nest.index_type
-    total = 1
-    for n in layout.extents:
-        total *= n
-    loops.enter_context(c.writer.block(f"for ({t} e = w; e < {total}; e += {c.nest.s.work_items})"))
-    places = [Linear() for _ in layout.extents]
-    target, divisor = Linear(), 1
+    total = prod(layout.extents)
+    e = Var("e", None, 0, total - 1)
+    test = Compare(variable(e), "<", constant(total))
+    loops.enter_context(c.build.loop(e, variable(Var("w")), test, c.nest.s.work_items))
+    places = [ZERO for _ in layout.extents]
+    target, divisor = ZERO, 1
     for axis in sorted(range(len(places)), key=lambda a: (abs(layout.view.strides[a]), -a)):
         extent = layout.extents[axis]
         if extent == 1:
             continue
-        text = "e" if divisor == 1 else f"e / {divisor}"
-        text = text if divisor * extent == total else f"{text} % {extent}"
-        c.writer.line(f"const {t} x{axis} = {text};")
-        places[axis] = Linear(((f"x{axis}", 1),))
+        place = variable(e) // divisor
+        x = c.build.let(Var(f"x{axis}", None, 0, extent - 1), place if divisor * extent == total else place % extent)
+        places[axis] = x
         block = layout.blocks[axis]
         if block:
-            outer, inner = (
-                (f"x{axis} / {block}", layout.block_strides[axis]),
-                (f"x{axis} % {block}", layout.strides[axis]),
-            )
-            target = target + Linear(((f"({outer[0]})", outer[1]), (f"({inner[0]})", inner[1])))
+            target = target + x // block * layout.block_strides[axis] + x % block * layout.strides[axis]
         else:
-            target = target + Linear(((f"x{axis}", layout.strides[axis]),))
+            target = target + x * layout.strides[axis]
         divisor *= extent
     return places, target

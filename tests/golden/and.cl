@@ -30,10 +30,8 @@ void mdh_0(__global const int *restrict I0, __global uchar *restrict O0) {
     if (i_l <= 3) {
       *(__global uchar4_u *)(O0 + i) = convert_uchar4(-acc0);
     } else {
-      if (i < 7) {
-        const int first1 = min(i, 3);
-        scatter_rest__global_uchar4(O0 + first1, 1, i - first1, convert_uchar4(-acc0));
-      }
+      const int first1 = min(i, 3);
+      scatter_rest__global_uchar4(O0 + first1, 1, i - first1, convert_uchar4(-acc0));
     }
   }
 }

@@ -56,9 +56,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       } else {
         for (int e = 0; e < 48; ++e) I1_l[e] = 0;
         const int n0_0 = min(8, 9 - i_l);
-        const int n1_0 = min(6, 15 - (k_l * 3));
+        const int n1_0 = min(6, 15 - k_l * 3);
         for (int x0 = 0; x0 * 4 < n0_0; ++x0) {
-          const int m0_0 = min(4, n0_0 - (x0 * 4));
+          const int m0_0 = min(4, n0_0 - x0 * 4);
           for (int y0 = 0; y0 < m0_0 / 4 * 4; y0 += 4) {
             for (int x1 = 0; x1 < n1_0 / 4 * 4; x1 += 4) {
               transpose_float4(I1 + i_l * 15 + x0 * 60 + y0 * 15 + k_l * 3 + x1, 15, I1_l + x0 * 24 + y0 + x1 * 4, 4);
@@ -66,7 +66,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           }
         }
         for (int x0 = 0; x0 * 4 < n0_0; ++x0) {
-          const int m0_1 = min(4, n0_0 - (x0 * 4));
+          const int m0_1 = min(4, n0_0 - x0 * 4);
           for (int y0 = 0; y0 < m0_1; ++y0) {
             for (int x1 = n1_0 / 4 * 4; x1 < n1_0; ++x1) {
               I1_l[x0 * 24 + y0 + x1 * 4] = I1[i_l * 15 + x0 * 60 + y0 * 15 + k_l * 3 + x1];
@@ -74,7 +74,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           }
         }
         for (int x0 = 0; x0 * 4 < n0_0; ++x0) {
-          const int m0_2 = min(4, n0_0 - (x0 * 4));
+          const int m0_2 = min(4, n0_0 - x0 * 4);
           for (int y0 = m0_2 / 4 * 4; y0 < m0_2; ++y0) {
             for (int x1 = 0; x1 < n1_0 / 4 * 4; ++x1) {
               I1_l[x0 * 24 + y0 + x1 * 4] = I1[i_l * 15 + x0 * 60 + y0 * 15 + k_l * 3 + x1];

@@ -22,16 +22,15 @@ void mdh_0(__global const int *restrict I0, __global int *restrict P0) {
       part_seen0 = 1;
     }
     // The work-items' results together, in a tree
-    const int m0 = i_w;
-    r0_l[m0] = part0;
-    seen_l[m0] = part_seen0;
+    r0_l[i_w] = part0;
+    seen_l[i_w] = part_seen0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int d = 1; d < 4; d *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (m0 % (2 * d) == 0 && m0 + d < 4 && seen_l[m0 + d]) {
-        const int v0 = r0_l[m0];
-        r0_l[m0] = seen_l[m0] ? ((v0 != 0) ? v0 : r0_l[m0 + d]) : r0_l[m0 + d];
-        seen_l[m0] = 1;
+      if (i_w % (d * 2) == 0 && i_w + d < 4 && seen_l[i_w + d]) {
+        const int v0 = r0_l[i_w];
+        r0_l[i_w] = seen_l[i_w] ? ((v0 != 0) ? v0 : r0_l[i_w + d]) : r0_l[i_w + d];
+        seen_l[i_w] = 1;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }

@@ -32,7 +32,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         for (int e = 0; e < 36; ++e) I2_l[e] = 0;
         const int n1_0 = min(4, 11 - j_l);
         for (int x0 = 0; x0 < 9; ++x0) {
-          const int m1_0 = min(4, n1_0 - 0);
+          const int m1_0 = min(4, n1_0);
           for (int y1 = 0; y1 < m1_0; ++y1) {
             I2_l[x0 * 4 + y1] = I2[x0 * 22 + j_l * 2 + y1 * 2];
           }
@@ -49,7 +49,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         for (int e = 0; e < 36; ++e) I3_l[e] = 0;
         const int n1_1 = min(4, 11 - j_l);
         for (int x0 = 0; x0 < 9; ++x0) {
-          const int m1_1 = min(4, n1_1 - 0);
+          const int m1_1 = min(4, n1_1);
           for (int y1 = 0; y1 < m1_1; ++y1) {
             I3_l[x0 * 4 + y1] = I3[x0 * 22 + j_l * 2 + y1 * 2 + 1];
           }
@@ -67,35 +67,33 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           const float I1_0 = I1[i * 18 + k_p * 2 + 1];
           const float4 I2_0 = *(__local const float4_u *)(I2_l + k_p * 4);
           const float4 I3_0 = *(__local const float4_u *)(I3_l + k_p * 4);
-          const float4 n0 = acc0 + (I0_0 * I2_0) - (I1_0 * I3_0);
-          const float4 n1 = acc1 + (I0_0 * I3_0) + (I1_0 * I2_0);
+          const float4 n0 = acc0 + ((I0_0 * I2_0) - (I1_0 * I3_0));
+          const float4 n1 = acc1 + ((I0_0 * I3_0) + (I1_0 * I2_0));
           acc0 = n0;
           acc1 = n1;
           const float I0_1 = I0[i * 18 + k_p * 2 + 18];
           const float I1_1 = I1[i * 18 + k_p * 2 + 19];
-          const float4 n2 = acc2 + (I0_1 * I2_0) - (I1_1 * I3_0);
-          const float4 n3 = acc3 + (I0_1 * I3_0) + (I1_1 * I2_0);
+          const float4 n2 = acc2 + ((I0_1 * I2_0) - (I1_1 * I3_0));
+          const float4 n3 = acc3 + ((I0_1 * I3_0) + (I1_1 * I2_0));
           acc2 = n2;
           acc3 = n3;
         }
       } else {
-        const int i_0 = min(i, 6);
-        const int i_1 = min(i + 1, 6);
-        const int first0 = min(j, 10);
-        const int valid0 = 11 - first0;
+        const int i_0 = min(i + 1, 6);
+        const int valid0 = 11 - j;
         for (int k_p = 0; k_p < 9; ++k_p) {
-          const float I0_2 = I0[i_0 * 18 + k_p * 2];
-          const float I1_2 = I1[i_0 * 18 + k_p * 2 + 1];
+          const float I0_2 = I0[i * 18 + k_p * 2];
+          const float I1_2 = I1[i * 18 + k_p * 2 + 1];
           const float4 I2_1 = *(__local const float4_u *)(I2_l + k_p * 4);
           const float4 I3_1 = *(__local const float4_u *)(I3_l + k_p * 4);
-          const float4 n4 = acc0 + (I0_2 * I2_1) - (I1_2 * I3_1);
-          const float4 n5 = acc1 + (I0_2 * I3_1) + (I1_2 * I2_1);
+          const float4 n4 = acc0 + ((I0_2 * I2_1) - (I1_2 * I3_1));
+          const float4 n5 = acc1 + ((I0_2 * I3_1) + (I1_2 * I2_1));
           acc0 = n4;
           acc1 = n5;
-          const float I0_3 = I0[i_1 * 18 + k_p * 2];
-          const float I1_3 = I1[i_1 * 18 + k_p * 2 + 1];
-          const float4 n6 = acc2 + (I0_3 * I2_1) - (I1_3 * I3_1);
-          const float4 n7 = acc3 + (I0_3 * I3_1) + (I1_3 * I2_1);
+          const float I0_3 = I0[i_0 * 18 + k_p * 2];
+          const float I1_3 = I1[i_0 * 18 + k_p * 2 + 1];
+          const float4 n6 = acc2 + ((I0_3 * I2_1) - (I1_3 * I3_1));
+          const float4 n7 = acc3 + ((I0_3 * I3_1) + (I1_3 * I2_1));
           acc2 = n6;
           acc3 = n7;
         }
@@ -104,11 +102,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         scatter_pairs__global_float4(O0 + i * 22 + j * 2, acc0, acc1);
         scatter_pairs__global_float4(O0 + i * 22 + j * 2 + 22, acc2, acc3);
       } else {
-        if (i < 7 && j < 11) {
-          scatter__global_float4(O0 + i * 22 + j * 2, 2, 11 - j, acc0);
-          scatter__global_float4(O1 + i * 22 + j * 2 + 1, 2, 11 - j, acc1);
-        }
-        if (i + 1 < 7 && j < 11) {
+        scatter__global_float4(O0 + i * 22 + j * 2, 2, 11 - j, acc0);
+        scatter__global_float4(O1 + i * 22 + j * 2 + 1, 2, 11 - j, acc1);
+        if (i + 1 < 7) {
           scatter__global_float4(O0 + i * 22 + j * 2 + 22, 2, 11 - j, acc2);
           scatter__global_float4(O1 + i * 22 + j * 2 + 23, 2, 11 - j, acc3);
         }

@@ -28,7 +28,7 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
         for (int e = 0; e < 72; ++e) I1_l[e] = 0;
         const int n1_0 = min(8, 11 - j_l);
         for (int x0 = 0; x0 < 9; ++x0) {
-          const int m1_0 = min(8, n1_0 - 0);
+          const int m1_0 = min(8, n1_0);
           for (int y1 = 0; y1 < m1_0; ++y1) {
             I1_l[x0 * 8 + y1] = vload_half(x0 * 11 + j_l + y1, I1);
           }
@@ -47,15 +47,13 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
           acc1 = acc1 + (I0_1 * I1_0);
         }
       } else {
-        const int i_0 = min(i, 6);
-        const int i_1 = min(i + 1, 6);
-        const int first0 = min(j, 10);
-        const int valid0 = 11 - first0;
+        const int i_0 = min(i + 1, 6);
+        const int valid0 = 11 - j;
         for (int k_p = 0; k_p < 9; ++k_p) {
-          const float I0_2 = vload_half(i_0 * 9 + k_p, I0);
+          const float I0_2 = vload_half(i * 9 + k_p, I0);
           const float8 I1_1 = *(__local const float8_u *)(I1_l + k_p * 8);
           acc0 = acc0 + (I0_2 * I1_1);
-          const float I0_3 = vload_half(i_1 * 9 + k_p, I0);
+          const float I0_3 = vload_half(i_0 * 9 + k_p, I0);
           acc1 = acc1 + (I0_3 * I1_1);
         }
       }
@@ -63,10 +61,8 @@ void mdh_0(__global const half *restrict I0, __global const half *restrict I1, _
         vstore_half8_rte(acc0, 0, O0 + i * 11 + j);
         vstore_half8_rte(acc1, 0, O0 + i * 11 + j + 11);
       } else {
-        if (i < 7 && j < 11) {
-          scatter__global_half8(O0 + i * 11 + j, 1, 11 - j, acc0);
-        }
-        if (i + 1 < 7 && j < 11) {
+        scatter__global_half8(O0 + i * 11 + j, 1, 11 - j, acc0);
+        if (i + 1 < 7) {
           scatter__global_half8(O0 + i * 11 + j + 11, 1, 11 - j, acc1);
         }
       }

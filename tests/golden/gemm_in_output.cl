@@ -36,25 +36,23 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
                 acc3 = acc3 + (I0[i * 9 + k_l + k_p + 9] * I1[j + k_l * 11 + k_p * 11 + 1]);
               }
             } else {
-              const int i_0 = min(i, 6);
-              const int i_1 = min(i + 1, 6);
-              const int j_0 = min(j, 10);
-              const int j_1 = min(j + 1, 10);
+              const int i_0 = min(i + 1, 6);
+              const int j_0 = min(j + 1, 10);
               for (int k_p = 0; k_p + 2 <= k_n; k_p += 2) {
-                acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-                acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p + 1] * I1[j_0 + k_l * 11 + k_p * 11 + 11]);
-                acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
-                acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p + 1] * I1[j_1 + k_l * 11 + k_p * 11 + 11]);
-                acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-                acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p + 1] * I1[j_0 + k_l * 11 + k_p * 11 + 11]);
-                acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
-                acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p + 1] * I1[j_1 + k_l * 11 + k_p * 11 + 11]);
+                acc0 = acc0 + (I0[i * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11]);
+                acc0 = acc0 + (I0[i * 9 + k_l + k_p + 1] * I1[j + k_l * 11 + k_p * 11 + 11]);
+                acc1 = acc1 + (I0[i * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
+                acc1 = acc1 + (I0[i * 9 + k_l + k_p + 1] * I1[j_0 + k_l * 11 + k_p * 11 + 11]);
+                acc2 = acc2 + (I0[i_0 * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11]);
+                acc2 = acc2 + (I0[i_0 * 9 + k_l + k_p + 1] * I1[j + k_l * 11 + k_p * 11 + 11]);
+                acc3 = acc3 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
+                acc3 = acc3 + (I0[i_0 * 9 + k_l + k_p + 1] * I1[j_0 + k_l * 11 + k_p * 11 + 11]);
               }
               for (int k_p = k_n / 2 * 2; k_p < k_n; ++k_p) {
-                acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-                acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
-                acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-                acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
+                acc0 = acc0 + (I0[i * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11]);
+                acc1 = acc1 + (I0[i * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
+                acc2 = acc2 + (I0[i_0 * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11]);
+                acc3 = acc3 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
               }
             }
             if (k_l == 0) {
@@ -64,13 +62,11 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
                 O0[i * 11 + j + 11] = acc2;
                 O0[i * 11 + j + 12] = acc3;
               } else {
-                if (i < 7 && j < 11) {
-                  O0[i * 11 + j] = acc0;
-                }
-                if (i < 7 && j + 1 < 11) {
+                O0[i * 11 + j] = acc0;
+                if (j + 1 < 11) {
                   O0[i * 11 + j + 1] = acc1;
                 }
-                if (i + 1 < 7 && j < 11) {
+                if (i + 1 < 7) {
                   O0[i * 11 + j + 11] = acc2;
                 }
                 if (i + 1 < 7 && j + 1 < 11) {
@@ -88,15 +84,13 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
                 acc3 = O0[i * 11 + j + 12] + acc3;
                 O0[i * 11 + j + 12] = acc3;
               } else {
-                if (i < 7 && j < 11) {
-                  acc0 = O0[i * 11 + j] + acc0;
-                  O0[i * 11 + j] = acc0;
-                }
-                if (i < 7 && j + 1 < 11) {
+                acc0 = O0[i * 11 + j] + acc0;
+                O0[i * 11 + j] = acc0;
+                if (j + 1 < 11) {
                   acc1 = O0[i * 11 + j + 1] + acc1;
                   O0[i * 11 + j + 1] = acc1;
                 }
-                if (i + 1 < 7 && j < 11) {
+                if (i + 1 < 7) {
                   acc2 = O0[i * 11 + j + 11] + acc2;
                   O0[i * 11 + j + 11] = acc2;
                 }

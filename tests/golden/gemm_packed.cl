@@ -36,7 +36,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       const int n1_0 = min(4, 9 - k_l);
       for (int x0 = 0; x0 * 2 < n0_0; ++x0) {
         for (int x1 = 0; x1 < n1_0; ++x1) {
-          const int m0_0 = min(2, n0_0 - (x0 * 2));
+          const int m0_0 = min(2, n0_0 - x0 * 2);
           for (int y0 = 0; y0 < m0_0; ++y0) {
             I0_l[x0 * 8 + x1 * 2 + y0] = I0[i_l * 9 + x0 * 18 + y0 * 9 + k_l + x1];
           }
@@ -46,10 +46,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     // The tile of I1 to local memory
     for (int e = 0; e < 64; ++e) I1_l[e] = 0;
     const int n0_1 = min(4, 9 - k_l);
-    const int n1_1 = min(16, 11 - 0);
-    for (int x1 = 0; x1 * 8 < n1_1; ++x1) {
+    for (int x1 = 0; x1 * 8 < 11; ++x1) {
       for (int x0 = 0; x0 < n0_1; ++x0) {
-        const int m1_0 = min(8, n1_1 - (x1 * 8));
+        const int m1_0 = min(8, 11 - x1 * 8);
         for (int y1 = 0; y1 < m1_0; ++y1) {
           I1_l[x1 * 32 + x0 * 8 + y1] = I1[k_l * 11 + x0 * 11 + x1 * 8 + y1];
         }
@@ -103,17 +102,15 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           *(__global float4_u *)(O0 + i * 11 + j + 11) = acc6;
           *(__global float4_u *)(O0 + i * 11 + j + 15) = acc7;
         } else {
-          if (i < 7 && j < 11) {
-            scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc4);
+          scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc4);
+          if (j + 4 < 11) {
+            scatter__global_float4(O0 + i * 11 + j + 4, 1, 7 - j, acc5);
           }
-          if (i < 7 && j + 4 < 11) {
-            scatter__global_float4(O0 + i * 11 + j + 4, 1, 11 - (j + 4), acc5);
-          }
-          if (i + 1 < 7 && j < 11) {
+          if (i + 1 < 7) {
             scatter__global_float4(O0 + i * 11 + j + 11, 1, 11 - j, acc6);
           }
           if (i + 1 < 7 && j + 4 < 11) {
-            scatter__global_float4(O0 + i * 11 + j + 15, 1, 11 - (j + 4), acc7);
+            scatter__global_float4(O0 + i * 11 + j + 15, 1, 7 - j, acc7);
           }
         }
       }

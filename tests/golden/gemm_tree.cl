@@ -40,49 +40,46 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
             acc3 = acc3 + (I0[i * 9 + k_l + k_p + 9] * I1[j + k_l * 11 + k_p * 11 + 2]);
           }
         } else {
-          const int i_0 = min(i, 6);
-          const int i_1 = min(i + 1, 6);
-          const int j_0 = min(j, 10);
-          const int j_1 = min(j + 2, 10);
+          const int i_0 = min(i + 1, 6);
+          const int j_0 = min(j + 2, 10);
           for (int k_p = 0; k_p + 6 <= k_n; k_p += 6) {
-            acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
-            acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
-            acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11]);
-            acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
-            acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
-            acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
-            acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p + k_w] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11]);
-            acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p + k_w + 3] * I1[j_1 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc0 = acc0 + (I0[i * 9 + k_l + k_p + k_w] * I1[j + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc0 = acc0 + (I0[i * 9 + k_l + k_p + k_w + 3] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc1 = acc1 + (I0[i * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc1 = acc1 + (I0[i * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc2 = acc2 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc2 = acc2 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
+            acc3 = acc3 + (I0[i_0 * 9 + k_l + k_p + k_w] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11]);
+            acc3 = acc3 + (I0[i_0 * 9 + k_l + k_p + k_w + 3] * I1[j_0 + k_l * 11 + k_p * 11 + k_w * 11 + 33]);
           }
           for (int k_p = k_n / 6 * 6 + k_w; k_p < k_n; k_p += 3) {
-            acc0 = acc0 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-            acc1 = acc1 + (I0[i_0 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
-            acc2 = acc2 + (I0[i_1 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
-            acc3 = acc3 + (I0[i_1 * 9 + k_l + k_p] * I1[j_1 + k_l * 11 + k_p * 11]);
+            acc0 = acc0 + (I0[i * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11]);
+            acc1 = acc1 + (I0[i * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
+            acc2 = acc2 + (I0[i_0 * 9 + k_l + k_p] * I1[j + k_l * 11 + k_p * 11]);
+            acc3 = acc3 + (I0[i_0 * 9 + k_l + k_p] * I1[j_0 + k_l * 11 + k_p * 11]);
           }
         }
       }
       // The work-items' results together, in a tree
-      const int m0 = k_w;
-      r0_l[(j_w) * 3 + m0] = acc0;
-      r0_l[(j_w) * 3 + 6 + m0] = acc1;
-      r0_l[(j_w) * 3 + 12 + m0] = acc2;
-      r0_l[(j_w) * 3 + 18 + m0] = acc3;
+      r0_l[j_w * 3 + k_w] = acc0;
+      r0_l[j_w * 3 + k_w + 6] = acc1;
+      r0_l[j_w * 3 + k_w + 12] = acc2;
+      r0_l[j_w * 3 + k_w + 18] = acc3;
       barrier(CLK_LOCAL_MEM_FENCE);
       for (int d = 1; d < 3; d *= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (m0 % (2 * d) == 0 && m0 + d < 3) {
-          r0_l[(j_w) * 3 + m0] = r0_l[(j_w) * 3 + m0] + r0_l[(j_w) * 3 + m0 + d];
-          r0_l[(j_w) * 3 + 6 + m0] = r0_l[(j_w) * 3 + 6 + m0] + r0_l[(j_w) * 3 + 6 + m0 + d];
-          r0_l[(j_w) * 3 + 12 + m0] = r0_l[(j_w) * 3 + 12 + m0] + r0_l[(j_w) * 3 + 12 + m0 + d];
-          r0_l[(j_w) * 3 + 18 + m0] = r0_l[(j_w) * 3 + 18 + m0] + r0_l[(j_w) * 3 + 18 + m0 + d];
+        if (k_w % (d * 2) == 0 && k_w + d < 3) {
+          r0_l[j_w * 3 + k_w] = r0_l[j_w * 3 + k_w] + r0_l[j_w * 3 + k_w + d];
+          r0_l[j_w * 3 + k_w + 6] = r0_l[j_w * 3 + k_w + 6] + r0_l[j_w * 3 + k_w + d + 6];
+          r0_l[j_w * 3 + k_w + 12] = r0_l[j_w * 3 + k_w + 12] + r0_l[j_w * 3 + k_w + d + 12];
+          r0_l[j_w * 3 + k_w + 18] = r0_l[j_w * 3 + k_w + 18] + r0_l[j_w * 3 + k_w + d + 18];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
       }
-      acc0 = r0_l[(j_w) * 3 + 0];
-      acc1 = r0_l[(j_w) * 3 + 6 + 0];
-      acc2 = r0_l[(j_w) * 3 + 12 + 0];
-      acc3 = r0_l[(j_w) * 3 + 18 + 0];
+      acc0 = r0_l[j_w * 3];
+      acc1 = r0_l[j_w * 3 + 6];
+      acc2 = r0_l[j_w * 3 + 12];
+      acc3 = r0_l[j_w * 3 + 18];
       if (k_w == 0) {
         if (i_l <= 5 && j_l <= 7) {
           O0[i * 11 + j] = acc0;
@@ -90,13 +87,11 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           O0[i * 11 + j + 11] = acc2;
           O0[i * 11 + j + 13] = acc3;
         } else {
-          if (i < 7 && j < 11) {
-            O0[i * 11 + j] = acc0;
-          }
-          if (i < 7 && j + 2 < 11) {
+          O0[i * 11 + j] = acc0;
+          if (j + 2 < 11) {
             O0[i * 11 + j + 2] = acc1;
           }
-          if (i + 1 < 7 && j < 11) {
+          if (i + 1 < 7) {
             O0[i * 11 + j + 11] = acc2;
           }
           if (i + 1 < 7 && j + 2 < 11) {

@@ -51,19 +51,19 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         for (int e = 0; e < 48; ++e) I1_l[e] = 0;
         const int n0_0 = min(8, 11 - j_l);
         const int n1_0 = min(6, 9 - k_l);
-        const int m0_0 = min(8, n0_0 - 0);
+        const int m0_0 = min(8, n0_0);
         for (int y0 = 0; y0 < m0_0 / 4 * 4; y0 += 4) {
           for (int x1 = 0; x1 < n1_0 / 4 * 4; x1 += 4) {
             transpose_float4(I1 + j_l * 9 + y0 * 9 + k_l + x1, 9, I1_l + y0 + x1 * 8, 8);
           }
         }
-        const int m0_1 = min(8, n0_0 - 0);
+        const int m0_1 = min(8, n0_0);
         for (int y0 = 0; y0 < m0_1; ++y0) {
           for (int x1 = n1_0 / 4 * 4; x1 < n1_0; ++x1) {
             I1_l[y0 + x1 * 8] = I1[j_l * 9 + y0 * 9 + k_l + x1];
           }
         }
-        const int m0_2 = min(8, n0_0 - 0);
+        const int m0_2 = min(8, n0_0);
         for (int y0 = m0_2 / 4 * 4; y0 < m0_2; ++y0) {
           for (int x1 = 0; x1 < n1_0 / 4 * 4; ++x1) {
             I1_l[y0 + x1 * 8] = I1[j_l * 9 + y0 * 9 + k_l + x1];
@@ -89,19 +89,17 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
             acc3 = acc3 + (I0_1 * I1_1);
           }
         } else {
-          const int i_0 = min(i, 2);
-          const int i_1 = min(i + 1, 2);
-          const int first0 = min(j, 10);
-          const int valid0 = 11 - first0;
-          const int first1 = min(j + 4, 10);
-          const int valid1 = 11 - first1;
+          const int i_0 = min(i + 1, 2);
+          const int valid0 = 11 - j;
+          const int first0 = min(j + 4, 10);
+          const int valid1 = 11 - first0;
           for (int k_p = 0; k_p < k_n; ++k_p) {
-            const float I0_2 = I0[i_0 * 9 + k_l + k_p];
+            const float I0_2 = I0[i * 9 + k_l + k_p];
             const float4 I1_2 = *(__local const float4_u *)(I1_l + k_p * 8);
             acc0 = acc0 + (I0_2 * I1_2);
             const float4 I1_3 = *(__local const float4_u *)(I1_l + k_p * 8 + 4);
             acc1 = acc1 + (I0_2 * I1_3);
-            const float I0_3 = I0[i_1 * 9 + k_l + k_p];
+            const float I0_3 = I0[i_0 * 9 + k_l + k_p];
             acc2 = acc2 + (I0_3 * I1_2);
             acc3 = acc3 + (I0_3 * I1_3);
           }
@@ -113,17 +111,15 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
             *(__global float4_u *)(O0 + i * 11 + j + 11) = acc2;
             *(__global float4_u *)(O0 + i * 11 + j + 15) = acc3;
           } else {
-            if (i < 3 && j < 11) {
-              scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc0);
+            scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc0);
+            if (j + 4 < 11) {
+              scatter__global_float4(O0 + i * 11 + j + 4, 1, 7 - j, acc1);
             }
-            if (i < 3 && j + 4 < 11) {
-              scatter__global_float4(O0 + i * 11 + j + 4, 1, 11 - (j + 4), acc1);
-            }
-            if (i + 1 < 3 && j < 11) {
+            if (i + 1 < 3) {
               scatter__global_float4(O0 + i * 11 + j + 11, 1, 11 - j, acc2);
             }
             if (i + 1 < 3 && j + 4 < 11) {
-              scatter__global_float4(O0 + i * 11 + j + 15, 1, 11 - (j + 4), acc3);
+              scatter__global_float4(O0 + i * 11 + j + 15, 1, 7 - j, acc3);
             }
           }
         } else {
@@ -137,21 +133,19 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
             acc3 = (*(__global const float4_u *)(O0 + i * 11 + j + 15)) + acc3;
             *(__global float4_u *)(O0 + i * 11 + j + 15) = acc3;
           } else {
-            if (i < 3 && j < 11) {
-              acc0 = gather_part__global_float4(O0 + i * 11 + j, 1, 11 - j) + acc0;
-              scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc0);
+            acc0 = gather_part__global_float4(O0 + i * 11 + j, 1, 11 - j) + acc0;
+            scatter__global_float4(O0 + i * 11 + j, 1, 11 - j, acc0);
+            if (j + 4 < 11) {
+              acc1 = gather_part__global_float4(O0 + i * 11 + j + 4, 1, 7 - j) + acc1;
+              scatter__global_float4(O0 + i * 11 + j + 4, 1, 7 - j, acc1);
             }
-            if (i < 3 && j + 4 < 11) {
-              acc1 = gather_part__global_float4(O0 + i * 11 + j + 4, 1, 11 - (j + 4)) + acc1;
-              scatter__global_float4(O0 + i * 11 + j + 4, 1, 11 - (j + 4), acc1);
-            }
-            if (i + 1 < 3 && j < 11) {
+            if (i + 1 < 3) {
               acc2 = gather_part__global_float4(O0 + i * 11 + j + 11, 1, 11 - j) + acc2;
               scatter__global_float4(O0 + i * 11 + j + 11, 1, 11 - j, acc2);
             }
             if (i + 1 < 3 && j + 4 < 11) {
-              acc3 = gather_part__global_float4(O0 + i * 11 + j + 15, 1, 11 - (j + 4)) + acc3;
-              scatter__global_float4(O0 + i * 11 + j + 15, 1, 11 - (j + 4), acc3);
+              acc3 = gather_part__global_float4(O0 + i * 11 + j + 15, 1, 7 - j) + acc3;
+              scatter__global_float4(O0 + i * 11 + j + 15, 1, 7 - j, acc3);
             }
           }
         }

@@ -35,7 +35,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       for (int e = w; e < 12; e += 8) {
         const int x1 = e % 3;
         const int x0 = e / 3;
-        I0_l[x1 * 4 + x0] = I0[clamp(i_l + x0, 0, 6) * 9 + clamp(k_l + x1, 0, 8)];
+        I0_l[x1 * 4 + x0] = I0[min(i_l + x0, 6) * 9 + k_l + x1];
       }
     }
     // The tile of I1 to local memory
@@ -49,7 +49,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       for (int e = w; e < 24; e += 8) {
         const int x1 = e % 8;
         const int x0 = e / 8;
-        I1_l[x1 + x0 * 8] = I1[clamp(k_l + x0, 0, 8) * 11 + clamp(j_l + x1, 0, 10)];
+        I1_l[x1 + x0 * 8] = I1[k_l * 11 + x0 * 11 + min(j_l + x1, 10)];
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -67,10 +67,10 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     O0[i * 11 + j + 22] = acc2;
     O0[i * 11 + j + 26] = acc3;
   } else {
-    if (i < 7 && j < 11) {
+    if (j < 11) {
       O0[i * 11 + j] = acc0;
     }
-    if (i < 7 && j + 4 < 11) {
+    if (j + 4 < 11) {
       O0[i * 11 + j + 4] = acc1;
     }
     if (i + 2 < 7 && j < 11) {

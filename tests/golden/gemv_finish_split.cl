@@ -24,15 +24,14 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       acc3 = acc3 + (I0[i * 13 + j_l + j_p + 39] * I1[j_l + j_p]);
     }
   } else {
-    const int i_0 = min(i, 6);
-    const int i_1 = min(i + 1, 6);
-    const int i_2 = min(i + 2, 6);
-    const int i_3 = min(i + 3, 6);
+    const int i_0 = i + 1;
+    const int i_1 = i + 2;
+    const int i_2 = min(i + 3, 6);
     for (int j_p = 0; j_p < j_n; ++j_p) {
-      acc0 = acc0 + (I0[i_0 * 13 + j_l + j_p] * I1[j_l + j_p]);
-      acc1 = acc1 + (I0[i_1 * 13 + j_l + j_p] * I1[j_l + j_p]);
-      acc2 = acc2 + (I0[i_2 * 13 + j_l + j_p] * I1[j_l + j_p]);
-      acc3 = acc3 + (I0[i_3 * 13 + j_l + j_p] * I1[j_l + j_p]);
+      acc0 = acc0 + (I0[i * 13 + j_l + j_p] * I1[j_l + j_p]);
+      acc1 = acc1 + (I0[i_0 * 13 + j_l + j_p] * I1[j_l + j_p]);
+      acc2 = acc2 + (I0[i_1 * 13 + j_l + j_p] * I1[j_l + j_p]);
+      acc3 = acc3 + (I0[i_2 * 13 + j_l + j_p] * I1[j_l + j_p]);
     }
   }
   if (i_l <= 3) {
@@ -41,15 +40,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     P0[j_g * 7 + i + 2] = acc2;
     P0[j_g * 7 + i + 3] = acc3;
   } else {
-    if (i < 7) {
-      P0[j_g * 7 + i] = acc0;
-    }
-    if (i + 1 < 7) {
-      P0[j_g * 7 + i + 1] = acc1;
-    }
-    if (i + 2 < 7) {
-      P0[j_g * 7 + i + 2] = acc2;
-    }
+    P0[j_g * 7 + i] = acc0;
+    P0[j_g * 7 + i + 1] = acc1;
+    P0[j_g * 7 + i + 2] = acc2;
     if (i + 3 < 7) {
       P0[j_g * 7 + i + 3] = acc3;
     }

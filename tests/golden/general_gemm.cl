@@ -35,7 +35,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         const int n0_0 = min(4, k_e - k_l);
         const int n1_0 = min(8, j_e - j_l);
         for (int x0 = 0; x0 < n0_0; ++x0) {
-          const int m1_0 = min(8, n1_0 - 0);
+          const int m1_0 = min(8, n1_0);
           for (int y1 = 0; y1 < m1_0; ++y1) {
             I1_l[x0 * 8 + y1] = I1[k_l * I1_s0 + x0 * I1_s0 + j_l + y1];
           }
@@ -82,13 +82,13 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
                 scatter__global_float4(O0 + i * O0_s0 + j, 1, j_e - j, acc0);
               }
               if (i < i_e && j + 4 < j_e) {
-                scatter__global_float4(O0 + i * O0_s0 + j + 4, 1, j_e - (j + 4), acc1);
+                scatter__global_float4(O0 + i * O0_s0 + j + 4, 1, j_e - j - 4, acc1);
               }
               if (i + 1 < i_e && j < j_e) {
                 scatter__global_float4(O0 + O0_s0 + i * O0_s0 + j, 1, j_e - j, acc2);
               }
               if (i + 1 < i_e && j + 4 < j_e) {
-                scatter__global_float4(O0 + O0_s0 + i * O0_s0 + j + 4, 1, j_e - (j + 4), acc3);
+                scatter__global_float4(O0 + O0_s0 + i * O0_s0 + j + 4, 1, j_e - j - 4, acc3);
               }
             }
           } else {
@@ -107,16 +107,16 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
                 scatter__global_float4(O0 + i * O0_s0 + j, 1, j_e - j, acc0);
               }
               if (i < i_e && j + 4 < j_e) {
-                acc1 = gather_part__global_float4(O0 + i * O0_s0 + j + 4, 1, j_e - (j + 4)) + acc1;
-                scatter__global_float4(O0 + i * O0_s0 + j + 4, 1, j_e - (j + 4), acc1);
+                acc1 = gather_part__global_float4(O0 + i * O0_s0 + j + 4, 1, j_e - j - 4) + acc1;
+                scatter__global_float4(O0 + i * O0_s0 + j + 4, 1, j_e - j - 4, acc1);
               }
               if (i + 1 < i_e && j < j_e) {
                 acc2 = gather_part__global_float4(O0 + O0_s0 + i * O0_s0 + j, 1, j_e - j) + acc2;
                 scatter__global_float4(O0 + O0_s0 + i * O0_s0 + j, 1, j_e - j, acc2);
               }
               if (i + 1 < i_e && j + 4 < j_e) {
-                acc3 = gather_part__global_float4(O0 + O0_s0 + i * O0_s0 + j + 4, 1, j_e - (j + 4)) + acc3;
-                scatter__global_float4(O0 + O0_s0 + i * O0_s0 + j + 4, 1, j_e - (j + 4), acc3);
+                acc3 = gather_part__global_float4(O0 + O0_s0 + i * O0_s0 + j + 4, 1, j_e - j - 4) + acc3;
+                scatter__global_float4(O0 + O0_s0 + i * O0_s0 + j + 4, 1, j_e - j - 4, acc3);
               }
             }
           }

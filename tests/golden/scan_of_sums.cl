@@ -15,17 +15,16 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
       acc0 = acc0 + I0[i * 9 + j_p + j_w];
       acc0 = acc0 + I0[i * 9 + j_p + j_w + 2];
     }
-    for (int j_p = 8 + j_w; j_p < 9; j_p += 2) {
+    for (int j_p = j_w + 8; j_p < 9; j_p += 2) {
       acc0 = acc0 + I0[i * 9 + j_p];
     }
     // The work-items' results together, in a tree
-    const int m0 = j_w;
-    r0_l[m0] = acc0;
+    r0_l[j_w] = acc0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int d = 1; d < 2; d *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (m0 % (2 * d) == 0 && m0 + d < 2) {
-        r0_l[m0] = r0_l[m0] + r0_l[m0 + d];
+      if (j_w % (d * 2) == 0 && j_w + d < 2) {
+        r0_l[j_w] = r0_l[j_w] + r0_l[j_w + d];
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }

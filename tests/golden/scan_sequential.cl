@@ -25,37 +25,25 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
         int j_p = 0;
         for (; j_p + 2 <= j_n; j_p += 2) {
           carry0 = carry0 + (*(__global const float4_u *)(I0 + i + j_l * 6 + j_p * 6));
-          if (i < 6) {
-            scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
-          }
+          scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
           carry0 = carry0 + (*(__global const float4_u *)(I0 + i + j_l * 6 + j_p * 6 + 6));
-          if (i < 6) {
-            scatter__global_float4(O0 + i + j_l * 6 + j_p * 6 + 6, 1, 6 - i, carry0);
-          }
+          scatter__global_float4(O0 + i + j_l * 6 + j_p * 6 + 6, 1, 6 - i, carry0);
         }
         for (; j_p < j_n; ++j_p) {
           carry0 = carry0 + (*(__global const float4_u *)(I0 + i + j_l * 6 + j_p * 6));
-          if (i < 6) {
-            scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
-          }
+          scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
         }
       } else {
         int j_p = 0;
         for (; j_p + 2 <= j_n; j_p += 2) {
-          carry0 = carry0 + gather_part__global_float4(I0 + min(i, 5) + j_l * 6 + j_p * 6, 1, 6 - min(i, 5));
-          if (i < 6) {
-            scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
-          }
-          carry0 = carry0 + gather_part__global_float4(I0 + min(i, 5) + j_l * 6 + j_p * 6 + 6, 1, 6 - min(i, 5));
-          if (i < 6) {
-            scatter__global_float4(O0 + i + j_l * 6 + j_p * 6 + 6, 1, 6 - i, carry0);
-          }
+          carry0 = carry0 + gather_part__global_float4(I0 + i + j_l * 6 + j_p * 6, 1, 6 - i);
+          scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
+          carry0 = carry0 + gather_part__global_float4(I0 + i + j_l * 6 + j_p * 6 + 6, 1, 6 - i);
+          scatter__global_float4(O0 + i + j_l * 6 + j_p * 6 + 6, 1, 6 - i, carry0);
         }
         for (; j_p < j_n; ++j_p) {
-          carry0 = carry0 + gather_part__global_float4(I0 + min(i, 5) + j_l * 6 + j_p * 6, 1, 6 - min(i, 5));
-          if (i < 6) {
-            scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
-          }
+          carry0 = carry0 + gather_part__global_float4(I0 + i + j_l * 6 + j_p * 6, 1, 6 - i);
+          scatter__global_float4(O0 + i + j_l * 6 + j_p * 6, 1, 6 - i, carry0);
         }
       }
     }

@@ -25,18 +25,17 @@ void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __g
       part1 = n1;
     }
     // The work-items' results together, in a tree
-    const int m0 = i_w;
-    r0_l[m0] = part0;
-    r1_l[m0] = part1;
+    r0_l[i_w] = part0;
+    r1_l[i_w] = part1;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int d = 1; d < 2; d *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (m0 % (2 * d) == 0 && m0 + d < 2) {
-        const int v1 = r0_l[m0 + d];
-        const int n2 = (int)((uint)r0_l[m0] * (uint)v1);
-        const int n3 = (int)((uint)(int)((uint)v1 * (uint)r1_l[m0]) + (uint)r1_l[m0 + d]);
-        r0_l[m0] = n2;
-        r1_l[m0] = n3;
+      if (i_w % (d * 2) == 0 && i_w + d < 2) {
+        const int v1 = r0_l[i_w + d];
+        const int n2 = (int)((uint)r0_l[i_w] * (uint)v1);
+        const int n3 = (int)((uint)(int)((uint)v1 * (uint)r1_l[i_w]) + (uint)r1_l[i_w + d]);
+        r0_l[i_w] = n2;
+        r1_l[i_w] = n3;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -86,8 +85,8 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
   int carry0 = 1;
   int carry1 = 0;
   if (i_g > 0) {
-    carry0 = S0[(i_g - 1)];
-    carry1 = S1[(i_g - 1)];
+    carry0 = S0[i_g - 1];
+    carry1 = S1[i_g - 1];
   }
   for (int i_l = i_g * 12; i_l < min(i_g * 12 + 12, 29); i_l += 4) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -112,9 +111,9 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
     y1 = n1;
     x2 = y0;
     x3 = y1;
+    int half0 = 0;
     r0_l[i_w] = x2;
     r1_l[i_w] = x3;
-    int half0 = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int d = 1; d < 2; d *= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
@@ -132,8 +131,8 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
         y2 = y4;
         y3 = y5;
       }
-      r0_l[(1 - half0) * 2 + i_w] = y2;
-      r1_l[(1 - half0) * 2 + i_w] = y3;
+      r0_l[2 - half0 * 2 + i_w] = y2;
+      r1_l[2 - half0 * 2 + i_w] = y3;
       half0 = 1 - half0;
       barrier(CLK_LOCAL_MEM_FENCE);
     }

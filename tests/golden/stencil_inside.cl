@@ -29,7 +29,7 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
         *(__global float8_u *)(O0 + i * 17 + j + 17) = o1;
       } else {
         for (int i_b = 0; i_b < 2; ++i_b) {
-          if (i + i_b < 7 && j < 17) {
+          if (i + i_b < 7) {
             const int first0 = min(j, 9);
             if (j <= 9) {
               *(__global float8_u *)(O0 + i * 17 + i_b * 17 + j) = ((((*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 1)) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 19))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 39))) + (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 21))) - (4.0f * (*(__global const float8_u *)(I0 + i * 19 + i_b * 19 + j + 20)));

@@ -26,8 +26,8 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
         }
       } else {
         for (int x0 = 0; x0 < 4; ++x0) {
-          const int first0 = clamp(-j_l + 1, 0, 6);
-          const int last0 = i_l + x0 - 1 >= 0 && i_l + x0 - 1 <= 4 ? clamp(-j_l + 8, first0, 6) : first0;
+          const int first0 = max(1 - j_l, 0);
+          const int last0 = (i_l + x0 - 1 >= 0 && i_l + x0 - 1 <= 4 ? min(8 - j_l, 6) : first0);
           for (int x1 = 0; x1 < first0; ++x1) I0_l[x0 * 6 + x1] = (float)0.0f;
           for (int x1 = first0; x1 < last0; ++x1) I0_l[x0 * 6 + x1] = I0[i_l * 7 + x0 * 7 + j_l + x1 - 8];
           for (int x1 = last0; x1 < 6; ++x1) I0_l[x0 * 6 + x1] = (float)0.0f;
@@ -42,7 +42,7 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
         *(__global float4_u *)(O0 + i * 7 + j + 7) = o1;
       } else {
         for (int i_b = 0; i_b < 2; ++i_b) {
-          if (i + i_b < 5 && j < 7) {
+          if (i + i_b < 5) {
             if (j <= 3) {
               *(__global float4_u *)(O0 + i * 7 + i_b * 7 + j) = ((((*(__local const float4_u *)(I0_l + i_b * 6 + 1)) + (*(__local const float4_u *)(I0_l + i_b * 6 + 6))) + (*(__local const float4_u *)(I0_l + i_b * 6 + 13))) + (*(__local const float4_u *)(I0_l + i_b * 6 + 8))) - (4.0f * (*(__local const float4_u *)(I0_l + i_b * 6 + 7)));
             } else {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "HALF", "Value", "as_vector", "constant", "convert", "local_type", "memory_type", "select", "value_type",
+    "HALF", "Text", "as_vector", "constant", "convert", "local_type", "memory_type", "select", "value_type",
     "vector_name",
 ]  # fmt: skip
 
@@ -28,13 +28,12 @@ _MASKS = {1: "char", 2: "short", 4: "int", 8: "long"}
 
 
 @dataclass(frozen=True)
-class Value:
-    """An expression: its text, its NumPy type, its lanes (1 for a scalar), and whether it is a sum or difference."""
+class Text:
+    """An expression: its text, its NumPy type, and its lanes (1 for a scalar)."""
 
     text: str
     dtype: np.dtype[Any]
     lanes: int = 1
-    is_sum: bool = False
 
     @property
     def atom(self) -> str:
@@ -107,32 +106,32 @@ def constant(literal: str, dtype: np.dtype[Any]) -> str:
     return f"({text})" if number < 0 else text
 
 
-def as_vector(value: Value, lanes: int) -> Value:
+def as_vector(value: Text, lanes: int) -> Text:
     """Broadcast a scalar to lanes; a boolean becomes a mask."""
     if value.lanes == lanes:
         return value
     kind = value_type(value.dtype, lanes)
     text = f"-{value.atom}" if value.dtype.kind == "b" else value.text
-    return Value(f"({kind})({text})", value.dtype, lanes)
+    return Text(f"({kind})({text})", value.dtype, lanes)
 
 
-def convert(value: Value, dtype: np.dtype[Any]) -> Value:
+def convert(value: Text, dtype: np.dtype[Any]) -> Text:
     """Convert as ``ndarray.astype`` does on x86-64; float to uint64 names the value more than once."""
     if value.dtype == dtype:
         return value
     target = value_type(dtype, value.lanes)
     if value.dtype == HALF and target == value_type(value.dtype, value.lanes):
-        return Value(value.text, dtype, value.lanes)
+        return Text(value.text, dtype, value.lanes)
     if dtype.kind == "b":
         zero = constant("0", value.dtype)
         if value.lanes == 1:
-            return Value(f"{value.atom} != {zero}", dtype)
-        wide = as_vector(Value(zero, value.dtype), value.lanes)
+            return Text(f"{value.atom} != {zero}", dtype)
+        wide = as_vector(Text(zero, value.dtype), value.lanes)
         return mask(f"{value.atom} != {wide.atom}", value.dtype, value.lanes)
     if value.dtype.kind == "b":
         source = value.text if value.lanes == 1 else f"-{value.atom}"
         text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({source})"
-        return Value(text, dtype, value.lanes)
+        return Text(text, dtype, value.lanes)
     if value.dtype.kind == "f" and dtype in _THROUGH:
         signed = _cast(value, _THROUGH[dtype])
         if dtype.itemsize < 8:
@@ -141,35 +140,35 @@ def convert(value: Value, dtype: np.dtype[Any]) -> Value:
     return _cast(value, dtype)
 
 
-def _to_ulong(value: Value, signed: Value, dtype: np.dtype[Any]) -> Value:
+def _to_ulong(value: Text, signed: Text, dtype: np.dtype[Any]) -> Text:
     """Half of the range is added again where it does not fit into a long."""
-    half = as_vector(Value(constant(repr(2.0**63), value.dtype), value.dtype), value.lanes)
-    bit = as_vector(Value(constant(str(2**63), dtype), dtype), value.lanes)
+    half = as_vector(Text(constant(repr(2.0**63), value.dtype), value.dtype), value.lanes)
+    bit = as_vector(Text(constant(str(2**63), dtype), dtype), value.lanes)
     beyond = f"{value.atom} >= {half.atom}"
-    large = Value(beyond, np.dtype(bool)) if value.lanes == 1 else mask(beyond, value.dtype, value.lanes)
-    rest = _cast(_cast(Value(f"{value.atom} - {half.atom}", value.dtype, value.lanes), signed.dtype), dtype)
-    return select(large, Value(f"{rest.atom} ^ {bit.atom}", dtype, value.lanes), _cast(signed, dtype))
+    large = Text(beyond, np.dtype(bool)) if value.lanes == 1 else mask(beyond, value.dtype, value.lanes)
+    rest = _cast(_cast(Text(f"{value.atom} - {half.atom}", value.dtype, value.lanes), signed.dtype), dtype)
+    return select(large, Text(f"{rest.atom} ^ {bit.atom}", dtype, value.lanes), _cast(signed, dtype))
 
 
-def _cast(value: Value, dtype: np.dtype[Any]) -> Value:
+def _cast(value: Text, dtype: np.dtype[Any]) -> Text:
     target = value_type(dtype, value.lanes)
     text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({value.text})"
-    return Value(text, dtype, value.lanes)
+    return Text(text, dtype, value.lanes)
 
 
-def mask(comparison: str, dtype: np.dtype[Any], lanes: int) -> Value:
+def mask(comparison: str, dtype: np.dtype[Any], lanes: int) -> Text:
     """Make the lanes' result of comparing values of `dtype` a mask of ints."""
     text = comparison if dtype.itemsize == 4 else f"convert_int{lanes}({comparison})"
-    return Value(text, np.dtype(bool), lanes)
+    return Text(text, np.dtype(bool), lanes)
 
 
-def select(condition: Value, left: Value, right: Value) -> Value:
+def select(condition: Text, left: Text, right: Text) -> Text:
     """``condition ? left : right``, lane by lane."""
     lanes = max(condition.lanes, left.lanes, right.lanes)
     if condition.lanes == 1:
         left, right = (as_vector(v, lanes) for v in (left, right))
-        return Value(f"{condition.atom} ? {left.atom} : {right.atom}", left.dtype, lanes)
+        return Text(f"{condition.atom} ? {left.atom} : {right.atom}", left.dtype, lanes)
     left, right = (as_vector(v, lanes) for v in (left, right))
     size = 4 if left.dtype.kind == "b" else left.dtype.itemsize
     test = condition.atom if size == 4 else f"convert_{_MASKS[size]}{lanes}({condition.text})"
-    return Value(f"{test} ? {left.atom} : {right.atom}", left.dtype, lanes)
+    return Text(f"{test} ? {left.atom} : {right.atom}", left.dtype, lanes)

@@ -6,7 +6,7 @@ under-aligned vector types, and multiply-adds are left to the compiler to contra
 
 from collections.abc import Mapping
 
-from mdhnp.codegen.ctypes import vector_name
+from mdhnp.codegen.opencl.ctypes import vector_name
 
 __all__ = ["Helpers", "helper_text"]
 

@@ -1,0 +1,110 @@
+"""What statements read and write of local memory."""
+
+from dataclasses import fields
+from typing import Any, NamedTuple, get_args
+
+from mdhnp.codegen.ir.index import Index, Limit, Var
+from mdhnp.codegen.ir.statements import Assign, Block, Clear, Copy, For, If, Stmt, Store, Transpose, Truth
+from mdhnp.codegen.ir.values import Buffer, Load, Value
+
+__all__ = ["FIELDS", "Access", "Accesses", "Place", "bodies", "place"]
+
+#: Names of the fields of each kind of node.
+FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(Stmt), *get_args(Value), Truth)}
+
+
+class Place(NamedTuple):
+    """An element of a local buffer: a part on which all work-items agree, and the range of the rest."""
+
+    agreed: Index
+    low: Limit
+    high: Limit
+
+
+class Access(NamedTuple):
+    """One access of a local buffer: how (`read`, `store`, or `copy`, of an element that nobody else changes), where.
+
+    The place is None where it is not known as a single one.
+    """
+
+    buffer: Buffer
+    how: str
+    at: Place | None
+
+
+class Accesses:
+    """Finds what statements access, and remembers it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Found] = {}
+
+    def of(self, s: Stmt) -> tuple[Access, ...]:
+        """All accesses of a statement, each once."""
+        return self._find(s).accesses
+
+    def _find(self, s: Stmt) -> "_Found":
+        known = self._known.get(id(s))
+        if known is not None:
+            return known
+        found: dict[Access, None] = {}
+        changes = isinstance(s, Assign) and isinstance(s.target, Var)
+        inner = bodies(s)
+        for body in inner:
+            for one in map(self._find, body):
+                found |= dict.fromkeys(one.accesses)
+                changes |= one.changes
+        if isinstance(s, If):
+            _collect(s.tests, found)
+        elif not inner:
+            _collect(s, found)
+        if inner and changes:
+            # What stands in a place is another one before and behind the change.
+            found = dict.fromkeys([a._replace(at=None) for a in found])
+        self._known[id(s)] = _Found(s, tuple(found), changes)
+        return self._known[id(s)]
+
+
+class _Found(NamedTuple):
+    """A statement (which is held, so that nothing else gets its id), and whether it changes an index."""
+
+    statement: Stmt
+    accesses: tuple[Access, ...]
+    changes: bool
+
+
+def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The bodies inside of a statement."""
+    match s:
+        case Block():
+            return (s.body,)
+        case For():
+            return (s.body.body if isinstance(s.body, Block) else (s.body,),)
+        case If():
+            return (s.inside.body,) if s.elsewhere is None else (s.inside.body, s.elsewhere.body)
+    return ()
+
+
+def place(index: Index) -> Place:
+    """The element that an index gives."""
+    agreed, rest = index.parted(lambda var: var.agreed)
+    return Place(agreed, *rest.range())
+
+
+def _collect(node: Any, found: dict[Access, None]) -> None:
+    kind = type(node)
+    if kind is tuple:
+        for n in node:
+            _collect(n, found)
+        return
+    if kind is Load or kind is Store:
+        if node.buffer.space == "local":
+            at = place(node.offset) if node.buffer.values else None
+            found[Access(node.buffer, "read" if kind is Load else "store", at)] = None
+    elif kind is Copy or kind is Transpose:
+        found[Access(node.target, "copy", None)] = None
+    elif kind is Clear:
+        found[Access(node.buffer, "copy", None)] = None
+    for name in FIELDS.get(kind, ()):
+        inner = getattr(node, name)
+        if type(inner) in FIELDS or type(inner) is tuple:
+            _collect(inner, found)

@@ -1,0 +1,139 @@
+"""Makes a procedure's statements in order, and names what needs a name."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from mdhnp.codegen.ir.index import Compare, Index, Limit, Var, open_tests, variable
+from mdhnp.codegen.ir.statements import Assign, Block, Comment, Declare, For, If, Let, Stmt, Store, Test
+from mdhnp.codegen.ir.values import Load, Register, Value
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """The statements of one kernel as they come."""
+
+    def __init__(self) -> None:
+        self._bodies: list[list[Stmt]] = [[]]
+        self._numbers: Counter[str] = Counter()
+
+    def add(self, statement: Stmt) -> None:
+        """Add a statement to the innermost body."""
+        self._bodies[-1].append(statement)
+
+    def body(self) -> tuple[Stmt, ...]:
+        """All statements."""
+        (found,) = self._bodies
+        return tuple(found)
+
+    @contextmanager
+    def _inner(self) -> Iterator[list[Stmt]]:
+        found: list[Stmt] = []
+        self._bodies.append(found)
+        yield found
+        self._bodies.pop()
+
+    def _number(self, stem: str) -> int:
+        self._numbers[stem] += 1
+        return self._numbers[stem] - 1
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """A body of its own."""
+        with self._inner() as body:
+            yield
+        self.add(Block(tuple(body)))
+
+    @contextmanager
+    def loop(self, var: Var, begin: Index | None, test: Compare, step: int = 1) -> Iterator[None]:
+        """A loop that counts on; where it has no beginning, from the variable's value."""
+        with self._inner() as body:
+            yield
+        self.add(For(var, begin, test, variable(var) + step, Block(tuple(body))))
+
+    def up_to(self, var: Var, end: Index | int, step: int = 1) -> AbstractContextManager[None]:
+        """A loop from 0 on."""
+        end = Index((), end) if isinstance(end, int) else end
+        return self.loop(var, Index(), Compare(variable(var), "<", end), step)
+
+    @contextmanager
+    def doubling(self, var: Var, end: int) -> Iterator[None]:
+        """A loop over the powers of two below the end."""
+        with self._inner() as body:
+            yield
+        here = variable(var)
+        self.add(For(var, Index((), 1), Compare(here, "<", Index((), end)), here * 2, Block(tuple(body))))
+
+    @contextmanager
+    def _when(self, tests: tuple[Test, ...]) -> Iterator[None]:
+        with self._inner() as body:
+            yield
+        self.add(If(tests, Block(tuple(body))))
+
+    def when(self, tests: Sequence[Test]) -> AbstractContextManager[object]:
+        """What is done where all conditions hold; without conditions there is no body of its own."""
+        known = [t.known if isinstance(t, Compare) else None for t in tests]
+        if False in known:
+            return self._inner()
+        unknown = tuple(dict.fromkeys([t for t, holds in zip(tests, known, strict=True) if not holds]))
+        return self._when(unknown) if unknown else nullcontext()
+
+    def either(self, tests: Iterable[Compare], inside: Callable[[], None], border: Callable[[], None]) -> None:
+        """Do `inside` where all conditions hold and `border` elsewhere; only one of them where that is known."""
+        unknown = open_tests(tests)
+        if unknown is None:
+            border()
+        elif not unknown:
+            inside()
+        else:
+            with self._inner() as first:
+                inside()
+            with self._inner() as second:
+                border()
+            self.add(If(unknown, Block(tuple(first)), Block(tuple(second))))
+
+    def comment(self, text: str) -> None:
+        """A line for the reader."""
+        self.add(Comment(text))
+
+    def var(self, stem: str, low: Limit, high: Limit, *, agreed: bool = False) -> Var:
+        """A variable for an index, with a number of its own."""
+        return Var(stem, self._number(stem), low, high, agreed)
+
+    def register(self, stem: str, dtype: np.dtype[Any], lanes: int = 1) -> Register:
+        """A variable for a value."""
+        return Register(stem, self._number(stem), dtype, lanes)
+
+    def let(self, var: Var, value: Index) -> Index:
+        """Name an index."""
+        self.add(Let(var, value))
+        return variable(var)
+
+    def name(self, stem: str, value: Value) -> Register:
+        """Name a value."""
+        register = self.register(stem, value.dtype, value.lanes)
+        self.add(Let(register, value))
+        return register
+
+    def named(self, stem: str, value: Index) -> Index:
+        """Name an index by a stem and a number, if it is more than a variable or number; it has the value's range."""
+        if value.known is not None or value.is_variable:
+            return value
+        return self.let(self.var(stem, *value.range()), value)
+
+    def declare(self, stem: str, value: Value) -> Register:
+        """A variable that begins with a value."""
+        register = self.register(stem, value.dtype, value.lanes)
+        self.add(Declare(register, value))
+        return register
+
+    def assign(self, target: Register | Load, value: Value) -> None:
+        """Give a variable, or an element of a buffer that holds values, a new value."""
+        if isinstance(target, Load):
+            self.add(Store(target.buffer, target.offset, value))
+        else:
+            self.add(Assign(target, value))

@@ -1,0 +1,293 @@
+"""Index arithmetic as data: sums of products of variables and whole numbers, and the conditions on them.
+
+An :class:`Index` is kept as a normal form, in which equal terms are one: ``(i + 2) * 3 - i`` is ``i * 2 + 6``. What is
+no sum (quotients, minima, the functions of boundaries) is a :class:`Call`, which stands in a term as a variable does.
+Every :class:`Var` has the range that its values lie in, so that some conditions are known to hold, or not to. Nothing
+here knows how it is written in OpenCL C.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, NamedTuple
+
+__all__ = [
+    "ONE", "ZERO", "Atom", "Call", "Choice", "Compare", "Index", "Limit", "Var", "call", "choice", "clamp", "constant",
+    "least", "most", "named", "open_tests", "variable",
+]  # fmt: skip
+
+#: An end of a range: a whole number, or an infinite one where it is not known.
+Limit = int | float
+
+
+class Var(NamedTuple):
+    """A variable that holds an index; with a number where several of the same stem are told apart by it.
+
+    `low` and `high` are the least and the greatest value that it may have; `agreed` says that it is the same in all
+    work-items of a group.
+    """
+
+    stem: str
+    number: int | None = None
+    low: Limit = -inf
+    high: Limit = inf
+    agreed: bool = False
+
+
+class Call(NamedTuple):
+    """A function of indices.
+
+    `min`, `max`, `clamp` (into the range from the second to the third), `quotient` and `remainder` (of what is not
+    negative), the work-item's `group_id` and `local_id`, and the boundary modes, which map an index into ``0 … n - 1``.
+    """
+
+    function: str
+    arguments: tuple["Index", ...]
+
+
+class Choice(NamedTuple):
+    """One index where all conditions hold, else another."""
+
+    tests: tuple["Compare", ...]
+    inside: "Index"
+    elsewhere: "Index"
+
+
+Atom = Var | Call | Choice
+_SIGNS = {"quotient": "//", "remainder": "%"}
+Sign = Literal["<", "<=", ">", ">=", "=="]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A sum of terms, each a product of variables or calls times a whole number, plus a constant."""
+
+    terms: tuple[tuple[tuple[Atom, ...], int], ...] = ()
+    constant: int = 0
+
+    def __add__(self, other: "Index | int") -> "Index":
+        if isinstance(other, int):
+            return Index(self.terms, self.constant + other) if other else self
+        if not other.terms:
+            return Index(self.terms, self.constant + other.constant) if other.constant else self
+        if not self.terms:
+            return Index(other.terms, self.constant + other.constant) if self.constant else other
+        total = dict(self.terms)
+        for product, factor in other.terms:
+            total[product] = total.get(product, 0) + factor
+        return Index(tuple([t for t in total.items() if t[1]]), self.constant + other.constant)
+
+    def __sub__(self, other: "Index | int") -> "Index":
+        return self + other * -1
+
+    def __mul__(self, factor: "Index | int") -> "Index":
+        if not isinstance(factor, int) and factor.terms:
+            total = factor * self.constant + Index(self.terms) * factor.constant
+            for product, number in self.terms:
+                total = total + Index(tuple([(product + other, number * f) for other, f in factor.terms]))
+            return total
+        number = factor if isinstance(factor, int) else factor.constant
+        if number == 1:
+            return self
+        if number == 0:
+            return ZERO
+        return Index(tuple([(product, f * number) for product, f in self.terms]), self.constant * number)
+
+    def __floordiv__(self, divisor: "Index | int") -> "Index":
+        """The quotient of what is not negative."""
+        divisor = Index((), divisor) if isinstance(divisor, int) else divisor
+        if divisor == ONE:
+            return self
+        known = not self.terms and not divisor.terms
+        return Index((), self.constant // divisor.constant) if known else _call("quotient", self, divisor)
+
+    def __mod__(self, divisor: "Index | int") -> "Index":
+        """The remainder of what is not negative."""
+        divisor = Index((), divisor) if isinstance(divisor, int) else divisor
+        if divisor == ONE:
+            return ZERO
+        known = not self.terms and not divisor.terms
+        return Index((), self.constant % divisor.constant) if known else _call("remainder", self, divisor)
+
+    @property
+    def known(self) -> int | None:
+        """The value, where it is a number."""
+        return None if self.terms else self.constant
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is the value of a variable."""
+        if self.constant or len(self.terms) != 1:
+            return False
+        (product, factor), *_ = self.terms
+        return factor == 1 and len(product) == 1 and isinstance(product[0], Var)
+
+    def covered(self, step: int) -> "Index":
+        """How many of so many points whole steps cover."""
+        return self // step * step
+
+    def parted(self, chosen: Callable[[Var], bool]) -> tuple["Index", "Index"]:
+        """The terms of some variables, and the rest."""
+        some = [t for t in self.terms if all(isinstance(atom, Var) and chosen(atom) for atom in t[0])]
+        return Index(tuple(some)), Index(tuple([t for t in self.terms if t not in some]), self.constant)
+
+    def range(self) -> tuple[Limit, Limit]:
+        """Between which numbers the value lies."""
+        low: Limit = self.constant
+        high: Limit = self.constant
+        for product, factor in self.terms:
+            least, greatest = _range(product[0])
+            for atom in product[1:]:
+                least, greatest = _spanned((least, greatest), _range(atom))
+            if factor < 0:
+                least, greatest = greatest, least
+            # Infinity times a number is infinite, and no factor is 0.
+            low, high = low + least * factor, high + greatest * factor
+        return low, high
+
+    def __str__(self) -> str:
+        return self.written(lambda atom, _: named(atom))
+
+    def written(self, name: Callable[[Atom, bool], str]) -> str:
+        """Text of the sum; `name` is given each factor, and whether it is the first of its product."""
+        parts = []
+        for product, factor in self.terms:
+            text = name(product[0], True)
+            for atom in product[1:]:
+                text += f" * {name(atom, False)}"
+            if factor not in {1, -1}:
+                text = f"{text} * {abs(factor)}"
+            parts.append(("-" if factor < 0 else "+", text))
+        if self.constant:
+            # A positive constant stands before a term that is subtracted: 7 - i
+            first = bool(parts) and parts[0][0] == "-" and self.constant > 0
+            parts.insert(0 if first else len(parts), ("-" if self.constant < 0 else "+", str(abs(self.constant))))
+        if not parts:
+            return "0"
+        (sign, text), *more = parts
+        return "".join(["-" if sign == "-" else "", text, *(f" {sign} {text}" for sign, text in more)])
+
+
+class Compare(NamedTuple):
+    """A condition on indices."""
+
+    left: Index
+    sign: Sign
+    right: Index
+
+    @property
+    def known(self) -> bool | None:
+        """Whether it always holds (True), never (False), or is not known to do either (None)."""
+        low, high = (self.left - self.right).range()
+        match self.sign:
+            case "<":
+                always, never = high < 0, low >= 0
+            case "<=":
+                always, never = high <= 0, low > 0
+            case ">":
+                always, never = low > 0, high <= 0
+            case ">=":
+                always, never = low >= 0, high < 0
+            case "==":
+                always, never = low == high == 0, low > 0 or high < 0
+        return True if always else False if never else None
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right}"
+
+
+ZERO, ONE = Index(), Index((), 1)
+
+
+def named(atom: Atom) -> str:
+    """The plain text of a variable or call."""
+    if isinstance(atom, Var):
+        return atom.stem if atom.number is None else f"{atom.stem}{atom.number}"
+    if isinstance(atom, Choice):
+        return f"({' and '.join(map(str, atom.tests))} ? {atom.inside} : {atom.elsewhere})"
+    if atom.function in _SIGNS:
+        left, right = atom.arguments
+        return f"({left} {_SIGNS[atom.function]} {right})"
+    return f"{atom.function}({', '.join(map(str, atom.arguments))})"
+
+
+def variable(var: Var) -> Index:
+    """The variable's value."""
+    return Index((((var,), 1),))
+
+
+def constant(number: int) -> Index:
+    """A number."""
+    return Index((), number)
+
+
+def call(function: str, *arguments: Index) -> Index:
+    """A function's value."""
+    return _call(function, *arguments)
+
+
+def _call(function: str, *arguments: Index) -> Index:
+    return Index((((Call(function, arguments),), 1),))
+
+
+def least(a: Index, b: Index) -> Index:
+    """The minimum."""
+    known = Compare(a, "<=", b).known
+    return _call("min", a, b) if known is None else a if known else b
+
+
+def most(a: Index, b: Index) -> Index:
+    """The maximum."""
+    known = Compare(a, ">=", b).known
+    return _call("max", a, b) if known is None else a if known else b
+
+
+def clamp(value: Index, low: Index, high: Index) -> Index:
+    """The nearest value in a range that is not empty."""
+    if Compare(value, ">=", low).known:
+        return least(value, high)
+    if Compare(value, "<=", high).known:
+        return most(value, low)
+    return _call("clamp", value, low, high)
+
+
+def choice(tests: tuple[Compare, ...], inside: Index, elsewhere: Index) -> Index:
+    """One index where all conditions hold, else another."""
+    return Index((((Choice(tests, inside, elsewhere),), 1),)) if tests else inside
+
+
+def _spanned(left: tuple[Limit, Limit], right: tuple[Limit, Limit]) -> tuple[Limit, Limit]:
+    """Range of a product."""
+    ends = [0 if 0 in {a, b} else a * b for a in left for b in right]
+    return min(ends), max(ends)
+
+
+def _range(atom: Atom) -> tuple[Limit, Limit]:
+    if isinstance(atom, Var):
+        return atom.low, atom.high
+    if isinstance(atom, Choice):
+        inside, elsewhere = atom.inside.range(), atom.elsewhere.range()
+        return min(inside[0], elsewhere[0]), max(inside[1], elsewhere[1])
+    ranges = [a.range() for a in atom.arguments]
+    match atom.function:
+        case "min":
+            return min(low for low, _ in ranges), min(high for _, high in ranges)
+        case "max":
+            return max(low for low, _ in ranges), max(high for _, high in ranges)
+        case "clamp":
+            return ranges[1][0], ranges[2][1]
+        case "quotient":
+            divisor = ranges[1][0]
+            return 0, ranges[0][1] // divisor if divisor > 0 and ranges[0][1] < inf else ranges[0][1]
+        case "remainder":
+            return 0, min(ranges[0][1], ranges[1][1] - 1)
+        case "group_id" | "local_id":
+            return 0, inf
+        case _:
+            return 0, ranges[-1][1] - 1
+
+
+def open_tests(tests: Iterable[Compare]) -> tuple[Compare, ...] | None:
+    """The conditions that are not known to hold, each once; None where one of them never does."""
+    found = dict.fromkeys([t for t in tests if t.known is not True])
+    return None if any(t.known is False for t in found) else tuple(found)

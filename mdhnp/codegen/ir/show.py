@@ -1,0 +1,186 @@
+"""Prints procedures for a reader: every loop, load, store, copy and barrier, without any of OpenCL C."""
+
+from collections.abc import Iterable, Iterator
+
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, named
+from mdhnp.codegen.ir.statements import (
+    AllocLocal,
+    Assign,
+    Barrier,
+    Block,
+    CallInto,
+    Clear,
+    Comment,
+    Copy,
+    Declare,
+    FillLanes,
+    For,
+    If,
+    Let,
+    Not,
+    Procedure,
+    Stmt,
+    Store,
+    StorePair,
+    Test,
+    Transpose,
+)
+from mdhnp.codegen.ir.values import (
+    Apply,
+    Buffer,
+    Const,
+    Convert,
+    CText,
+    FromBytes,
+    FromMask,
+    Halves,
+    IndexValue,
+    Load,
+    LoadRow,
+    Lost,
+    Outside,
+    Register,
+    Retyped,
+    Splat,
+    Value,
+)
+
+__all__ = ["show"]
+
+
+def show(p: Procedure) -> str:
+    """All of a kernel: its arguments, then its statements, each body indented."""
+    bits = 64 if p.wide else 32
+    lines = [f"kernel {p.name}: {p.work_items} work-items a group, {bits}-bit indices  # {p.title}"]
+    lines += [f"  global {_buffer(b)}{', read only' if b.constant else ''}" for b in p.buffers]
+    lines += [f"  size {name}" for name in p.sizes]
+    lines += [f"  global {alias.name} is {b.name}" for alias, b in p.aliases]
+    return "\n".join([*lines, *_indented(p.body)]) + "\n"
+
+
+def _indented(body: Iterable[Stmt]) -> Iterator[str]:
+    for s in body:
+        for line in _lines(s):
+            yield f"  {line}"
+
+
+def _lines(s: Stmt) -> Iterator[str]:
+    match s:
+        case Block():
+            yield "block"
+            yield from _indented(s.body)
+        case For():
+            begin = "" if s.begin is None else f" from {s.begin}"
+            yield f"for {named(s.var)}{begin} while {s.test}, then {s.following}"
+            yield from _indented(s.body.body if isinstance(s.body, Block) else [s.body])
+        case If():
+            yield f"if {' and '.join(map(_test, s.tests))}"
+            yield from _indented(s.inside.body)
+            if s.elsewhere is not None:
+                yield "else"
+                yield from _indented(s.elsewhere.body)
+        case Comment():
+            yield f"# {s.text}"
+        case Barrier():
+            yield f"barrier  # {', '.join(s.between)}" if s.between else "barrier"
+        case _:
+            yield _line(s)
+
+
+def _line(s: Stmt) -> str:
+    match s:
+        case Let():
+            return f"let {_target(s.target)} = {_right(s.value)}"
+        case Declare():
+            return f"var {_target(s.target)} = {_right(s.value)}"
+        case Assign():
+            return f"{_name(s.target)} = {_right(s.value)}"
+        case Store():
+            some = f", the first {s.valid}" if s.valid else f", all but the first {s.done}" if s.done else ""
+            return f"{_place(s.buffer, s.offset, s.stride, s.value.lanes)}{some} = {value(s.value)}"
+        case StorePair():
+            return f"{s.buffer.name}[{s.offset}, by turns] = {value(s.real)}, {value(s.imaginary)}"
+        case Copy():
+            return f"copy {s.target.name}[{s.at}] = {value(s.source)}"
+        case Transpose():
+            rows = f"{s.target.name}[{s.at}, rows by {s.stride}]"
+            source = f"{s.source.name}[{s.source_at}, rows by {s.source_stride}]"
+            return f"copy {rows} = {source}, {s.lanes} x {s.lanes}, transposed"
+        case Clear():
+            return f"clear {s.buffer.name}[{s.size}]"
+        case FillLanes():
+            return f"let {_target(s.target)}, each {named(s.lane)} = {value(s.element)}"
+        case CallInto():
+            return f"let {', '.join(map(_target, s.results))} = {s.name}({', '.join(map(value, s.args))})"
+        case AllocLocal():
+            return f"local {_buffer(s.buffer)}, {s.size} elements"
+    raise TypeError(f"{type(s).__name__} is no statement")
+
+
+def _buffer(b: Buffer) -> str:
+    lanes = f" x {b.values}" if b.values > 1 else ""
+    return f"{b.name}: {b.dtype.name}{lanes}{', volatile' if b.volatile else ''}"
+
+
+def _name(target: Var | Register) -> str:
+    return named(target) if isinstance(target, Var) else f"{target.stem}{target.number}"
+
+
+def _target(target: Var | Register) -> str:
+    """A name that is declared, with its type."""
+    if isinstance(target, Var):
+        return named(target)
+    return f"{_name(target)}: {target.dtype.name}{f' x {target.lanes}' if target.lanes > 1 else ''}"
+
+
+def _right(right: Value | Index) -> str:
+    return str(right) if isinstance(right, Index) else value(right)
+
+
+def _test(test: Test) -> str:
+    if isinstance(test, Compare):
+        return str(test)
+    return f"not ({' and '.join(map(str, test.tests))})" if isinstance(test, Not) else value(test.value)
+
+
+def _place(buffer: Buffer, offset: Index, stride: Index, lanes: int) -> str:
+    if lanes == 1 or buffer.values or stride == ZERO:
+        return f"{buffer.name}[{offset}]"
+    by = "" if stride == ONE else f" by {stride}"
+    return f"{buffer.name}[{offset}, {lanes} lanes{by}]"
+
+
+def value(v: Value) -> str:
+    """Text of a value."""
+    match v:
+        case Register():
+            return _name(v)
+        case Const() | Outside():
+            return v.literal
+        case Apply():
+            op = f"cast to {v.dtype.name}" if v.op == "cast" else v.op
+            return f"{op}({', '.join(map(value, v.args))})"
+        case CText():
+            return f"{v.name}({', '.join(map(value, v.args))})"
+        case Splat():
+            return f"{value(v.value)} x {v.lanes}"
+        case Convert():
+            return f"convert to {v.dtype.name}({value(v.value)})"
+        case Retyped() | FromMask() | FromBytes():
+            return value(v.value)
+        case Halves():
+            return f"{'upper' if v.upper else 'lower'} half({value(v.value)})"
+        case Lost():
+            return f"lost({value(v.total)}, {value(v.before)}, {value(v.added)})"
+        case IndexValue():
+            return f"index({v.index}{f', {v.lanes} lanes' if v.lanes > 1 else ''})"
+        case Load():
+            text = _place(v.buffer, v.offset, v.stride, v.lanes)
+            text += f", the first {v.valid}" if v.valid else ""
+            if v.outside is None:
+                return text
+            return f"({text} if {' and '.join(map(str, v.guard))} else {value(v.outside)})"
+        case LoadRow():
+            row = f"{v.buffer.name}[{v.start}, {v.length} by {v.stride}]"
+            guard = f" if {' and '.join(map(str, v.guard))}" if v.guard else ""
+            return f"row {row}[{v.first}, {v.lanes} lanes, {v.mode} {value(v.outside)}]{guard}"

@@ -1,0 +1,246 @@
+"""The loop-level IR: the statements of one kernel, before anything of OpenCL C is written.
+
+Read this file first. A :class:`Procedure` is a kernel: its buffers, and its body, a tuple of statements. What
+statements compute with is in `values.py`, the indices of loops and memory in `index.py`. All nodes are frozen, and
+compare as data. `builder.py` makes them in order, `passes.py` changes them, `show.py` prints them, and the renderer in
+`opencl/` writes them. A variable that is declared in a body is known until the body ends.
+"""
+
+from dataclasses import dataclass
+
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var
+from mdhnp.codegen.ir.values import Buffer, Load, Outside, Register, Value
+
+__all__ = [
+    "AllocLocal", "Assign", "Barrier", "Block", "CallInto", "Clear", "Comment", "Copy", "Declare", "FillLanes", "For",
+    "If", "Let", "Not", "Procedure", "Stmt", "Store", "StorePair", "Test", "Transpose", "Truth",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A boolean value as a condition."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """That not all of some conditions hold."""
+
+    tests: tuple[Compare, ...]
+
+
+Test = Compare | Truth | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements with names of their own."""
+
+    body: tuple["Stmt", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """A loop: while `test` holds of `var`, which is `begin` at first (where None, what it was) and then `following`."""
+
+    var: Var
+    begin: Index | None
+    test: Compare
+    following: Index
+    body: "Block | Copy"
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """What to do where all conditions hold, and where not."""
+
+    tests: tuple[Test, ...]
+    inside: Block
+    elsewhere: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A name for a value or an index, which stays as it is."""
+
+    target: Register | Var
+    value: Value | Index
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A variable and what it holds at first."""
+
+    target: Register | Var
+    value: Value | Index
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A variable's new value."""
+
+    target: Register | Var
+    value: Value | Index
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write a value to a buffer.
+
+    Attributes
+    ----------
+    buffer, offset, stride
+        As of :class:`Load`.
+    value : Value
+        A scalar or a vector.
+    valid : Index or None
+        How many lanes are written, if not all.
+    done : Index or None
+        How many lanes at the beginning are not written, if any.
+    """
+
+    buffer: Buffer
+    offset: Index
+    value: Value
+    stride: Index = ZERO
+    valid: Index | None = None
+    done: Index | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StorePair:
+    """Write two vectors' lanes by turns: the real and the imaginary parts of complex numbers."""
+
+    buffer: Buffer
+    offset: Index
+    real: Value
+    imaginary: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy an element as it is from one buffer to another; or write the constant outside of an array."""
+
+    target: Buffer
+    at: Index
+    source: Load | Outside
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Copy a square block, turned: rows `source_stride` apart become rows `stride` apart."""
+
+    target: Buffer
+    at: Index
+    stride: Index
+    source: Buffer
+    source_at: Index
+    source_stride: Index
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Set all elements of a local buffer to 0."""
+
+    buffer: Buffer
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FillLanes:
+    """Load the lanes of a new vector one by one, each with `lane` set to its number; booleans as bytes."""
+
+    target: Register
+    lane: Var
+    element: Load | Outside
+
+
+@dataclass(frozen=True, slots=True)
+class CallInto:
+    """Call a scalar function given as OpenCL C, which has several results; these are new variables."""
+
+    name: str
+    source: str
+    args: tuple[Value, ...]
+    results: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllocLocal:
+    """A local buffer of so many elements."""
+
+    buffer: Buffer
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """All work-items of a group wait here for each other, and see what the others wrote to local memory.
+
+    `between` names the buffers whose accesses before and behind it must not change places.
+    """
+
+    between: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A line for the reader."""
+
+    text: str
+
+
+Stmt = (
+    Block | For | If | Let | Declare | Assign | Store | StorePair | Copy | Transpose | Clear | FillLanes | CallInto
+    | AllocLocal | Barrier | Comment
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A kernel.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    title : str
+        What it computes.
+    work_items : int
+        Work-items of a group.
+    vector_bytes : int
+        Size of its widest vectors.
+    contract : bool
+        Whether a product and a sum may be one operation with one rounding.
+    wide : bool
+        Whether indices need 64 bits.
+    inline_borders : bool
+        Whether vectors of which some lanes lie outside are read and written in place. That takes most of the time of
+        compiling a kernel.
+    buffers : tuple of Buffer
+        Its arguments; none of them overlaps another.
+    sizes : tuple of str
+        Names of further arguments: indices that are known when it is launched.
+    moved : tuple of Buffer
+        Those of the buffers that begin somewhere in what is passed; how many bytes further on is an argument each.
+    aliases : tuple of (Buffer, Buffer)
+        Second names of buffers.
+    body : tuple of Stmt
+        What it does.
+    """
+
+    name: str
+    title: str
+    work_items: int
+    vector_bytes: int
+    contract: bool
+    wide: bool
+    inline_borders: bool
+    buffers: tuple[Buffer, ...]
+    sizes: tuple[str, ...]
+    moved: tuple[Buffer, ...]
+    aliases: tuple[tuple[Buffer, Buffer], ...]
+    body: tuple[Stmt, ...]

@@ -1,0 +1,256 @@
+"""The values of the IR, and the buffers that they are loaded from.
+
+Values are made of registers and constants by NumPy's operations (:class:`Apply`), which mean what NumPy computes,
+whatever C would. Each has a NumPy type and lanes, 1 for a scalar. Booleans are 0 and 1 as scalars, and masks in the
+lanes of vectors. Float16 is a float32 of such a value everywhere but in global memory. Index arithmetic is no part of
+values; it is in `index.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mdhnp.codegen.ir.index import ZERO, Compare, Index
+
+__all__ = [
+    "Apply", "Buffer", "CText", "Const", "Convert", "FromBytes", "FromMask", "Halves", "IndexValue", "Load", "LoadRow",
+    "Lost", "Outside", "Register", "Retyped", "Space", "Splat", "Value",
+]  # fmt: skip
+
+DType = np.dtype[Any]
+Space = Literal["global", "local"]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array in memory.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    dtype : numpy.dtype
+        Type of the elements.
+    space : str
+        `global`, or `local` to a work-group.
+    constant : bool
+        Whether the kernel only reads it.
+    values : int
+        0 for an array of elements as memory has them. Otherwise its elements are what registers hold: vectors of so
+        many lanes, and booleans as values have them.
+    volatile : bool
+        Whether each access must be one of the memory.
+    own : bool
+        Whether each work-item accesses elements of its own only.
+    """
+
+    name: str
+    dtype: DType
+    space: Space = "global"
+    constant: bool = False
+    values: int = 0
+    volatile: bool = False
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A variable that holds a value."""
+
+    stem: str
+    number: int
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A constant: its text is as Python prints it, so that 0.0 and -0.0 stay apart."""
+
+    literal: str
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A NumPy operation on values, of which scalars are broadcast to the lanes of the others."""
+
+    op: str
+    args: tuple["Value", ...]
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CText:
+    """A scalar function given as OpenCL C, with one result."""
+
+    name: str
+    source: str
+    args: tuple["Value", ...]
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Splat:
+    """A scalar in all lanes."""
+
+    value: "Value"
+    dtype: DType
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A value in another type, as ``ndarray.astype`` converts."""
+
+    value: "Value"
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Retyped:
+    """A value that is one of another type already, in the same register: float16's are kept as float32."""
+
+    value: "Value"
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """The lower or the upper half of the lanes."""
+
+    value: "Value"
+    upper: bool
+    dtype: DType
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FromMask:
+    """A lane of booleans as a scalar."""
+
+    value: "Value"
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FromBytes:
+    """Booleans of a vector of a boolean array's elements."""
+
+    value: "Value"
+    dtype: DType
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What rounding lost when `added` was added to `before` and gave `total`; 0 where that is infinite."""
+
+    total: "Value"
+    before: "Value"
+    added: "Value"
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexValue:
+    """An index as a value; with lanes the next ones as well."""
+
+    index: Index
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The constant that stands for the elements outside of an array."""
+
+    literal: str
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Elements of a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+        From where.
+    offset : Index
+        Number of the first element.
+    dtype, lanes
+        Of the value.
+    stride : Index
+        How far the lanes lie apart.
+    valid : Index or None
+        How many lanes may be read, if not all; the others repeat the last of them.
+    guard : tuple of Compare
+        Where one of these conditions does not hold, the value is `outside`.
+    outside : Outside or None
+        See there.
+    kept : bool
+        Whether it should be loaded once for all who need it.
+    """
+
+    buffer: Buffer
+    offset: Index
+    dtype: DType
+    lanes: int = 1
+    stride: Index = ZERO
+    valid: Index | None = None
+    guard: tuple[Compare, ...] = ()
+    outside: Outside | None = None
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRow:
+    """Neighbours along one axis of an array with a boundary mode, of which some may lie outside.
+
+    Attributes
+    ----------
+    buffer : Buffer
+        From where.
+    start : Index
+        Number of the row's first element.
+    stride : Index
+        How far the row's elements lie apart.
+    first : Index
+        Which element of the row is that of the first lane.
+    length : int
+        Elements of the row; none where one of the conditions `guard` does not hold.
+    mode : str
+        The boundary mode.
+    outside : Outside
+        What lies outside of the row, in mode `constant`.
+    kept : bool
+        As of :class:`Load`.
+    """
+
+    buffer: Buffer
+    start: Index
+    stride: Index
+    first: Index
+    length: int
+    guard: tuple[Compare, ...]
+    mode: str
+    outside: Outside
+    dtype: DType
+    lanes: int
+    kept: bool = False
+
+
+Value = (
+    Register | Const | Apply | CText | Splat | Convert | Retyped | Halves | FromMask | FromBytes | Lost | IndexValue
+    | Outside | Load | LoadRow
+)  # fmt: skip

@@ -1,0 +1,150 @@
+"""What may stand where: checks a procedure, and names the statement that is wrong.
+
+Tests run it before and after each pass. It is no part of generating a kernel.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from mdhnp.codegen.ir.accesses import FIELDS
+from mdhnp.codegen.ir.barriers import has_barrier
+from mdhnp.codegen.ir.index import Call, Choice, Compare, Index, Var
+from mdhnp.codegen.ir.show import show
+from mdhnp.codegen.ir.statements import (
+    AllocLocal,
+    Assign,
+    Block,
+    CallInto,
+    Clear,
+    Copy,
+    Declare,
+    FillLanes,
+    For,
+    If,
+    Let,
+    Procedure,
+    Stmt,
+    Store,
+    StorePair,
+    Transpose,
+)
+from mdhnp.codegen.ir.values import Apply, Buffer, Load, LoadRow, Register
+
+__all__ = ["InvalidProcedure", "verify"]
+
+
+class InvalidProcedure(ValueError):
+    """A procedure that no renderer could write, or that does not mean what it says."""
+
+
+def verify(p: Procedure) -> None:
+    """Check a procedure.
+
+    Variables, registers and buffers are declared before they are used, and once in a body; only what is declared with
+    :class:`Declare` and what loops count gets new values; only buffers that are not constant are written; lanes agree;
+    no barrier stands in a branch, which compilers may cut in two.
+
+    Raises
+    ------
+    InvalidProcedure
+        If something else stands somewhere.
+    """
+    buffers = {*p.buffers, *(alias for alias, _ in p.aliases)}
+    try:
+        _Scope({Var(name) for name in p.sizes}, set(), buffers).all(p.body)
+    except InvalidProcedure as error:
+        raise InvalidProcedure(f"{error}\n{show(p)}") from None
+
+
+class _Scope:
+    """What is known in a body; `variable` is what may get new values."""
+
+    def __init__(self, known: set[Var | Register], variable: set[Var | Register], buffers: set[Buffer]) -> None:
+        self.known, self.variable, self.buffers = known, variable, buffers
+
+    def all(self, body: Iterable[Stmt]) -> None:
+        """Check statements in order."""
+        for s in body:
+            self._one(s)
+
+    def _inner(self, block: Block, *declared: Var) -> None:
+        _Scope({*self.known, *declared}, set(self.variable), set(self.buffers)).all(block.body)
+
+    def _one(self, s: Stmt) -> None:
+        match s:
+            case Block():
+                self._inner(s)
+            case For():
+                self._loop(s)
+            case If():
+                self._uses(s.tests)
+                for block in (s.inside, *([s.elsewhere] if s.elsewhere else [])):
+                    _check(not has_barrier(block.body), "a barrier stands in a branch")
+                    self._inner(block)
+            case AllocLocal():
+                _check(s.buffer.space == "local", f"{s.buffer.name} is no local buffer")
+                self.buffers.add(s.buffer)
+            case Let() | Declare():
+                self._uses(s.value)
+                self._declares(s.target)
+                if isinstance(s, Declare):
+                    self.variable.add(s.target)
+            case Assign():
+                _check(s.target in self.variable, f"{s.target} gets a new value, but was not declared to have some")
+                self._uses(s.value)
+            case FillLanes():
+                _Scope({*self.known, s.lane}, set(), self.buffers)._uses(s.element)
+                self._declares(s.target)
+            case CallInto():
+                self._uses(s.args)
+                for register in s.results:
+                    self._declares(register)
+            case _:
+                self._uses(s)
+                if isinstance(s, Store | StorePair | Clear):
+                    self._writes(s.buffer)
+                elif isinstance(s, Copy | Transpose):
+                    self._writes(s.target)
+
+    def _loop(self, s: For) -> None:
+        if s.begin is None:
+            _check(s.var in self.variable, f"{s.var} has no beginning")
+        else:
+            self._uses(s.begin)
+        inner = _Scope({*self.known, s.var}, set(self.variable), set(self.buffers))
+        inner._uses((s.test, s.following))
+        inner.all(s.body.body if isinstance(s.body, Block) else [s.body])
+
+    def _declares(self, target: Var | Register) -> None:
+        _check(target not in self.known, f"{target} is declared twice")
+        self.known.add(target)
+
+    def _writes(self, buffer: Buffer) -> None:
+        _check(buffer in self.buffers and not buffer.constant, f"{buffer.name} cannot be written")
+
+    def _uses(self, node: Any) -> None:
+        """Check everything that a node reads."""
+        match node:
+            case Register():
+                _check(node in self.known, f"{node.stem}{node.number} is not declared")
+            case Var():
+                same = node in self.known or Var(node.stem) in self.known
+                _check(same, f"{node.stem} is not declared")
+            case Index():
+                for product, _ in node.terms:
+                    self._uses(product)
+            case Call() | Choice() | Compare() | tuple():
+                for part in node:
+                    self._uses(part)
+            case Load() | LoadRow():
+                _check(node.buffer in self.buffers, f"{node.buffer.name} is not declared")
+            case Apply():
+                lanes = {a.lanes for a in node.args} - {1}
+                _check(lanes <= {node.lanes}, f"{node.op} of {sorted(lanes)} lanes gives {node.lanes}")
+        for name in FIELDS.get(type(node), ()):
+            self._uses(getattr(node, name))
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise InvalidProcedure(message)

@@ -1,0 +1,255 @@
+"""NumPy's operations as OpenCL C expressions, on scalars and on vectors alike.
+
+Takes the text of the operands and gives that of the result. NumPy decides what an operation means: integer division
+rounds down and gives 0 where it divides by 0, NaN wins in maximum, comparisons of NaN are false.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mdhnp.codegen.opencl.ctypes import (
+    HALF,
+    Text,
+    as_vector,
+    constant,
+    convert,
+    mask,
+    memory_type,
+    select,
+    value_type,
+    vector_name,
+)
+from mdhnp.codegen.opencl.prelude import Helpers
+
+__all__ = ["operation"]
+
+DType = np.dtype[Any]
+Build = Callable[[DType, Sequence[Text], int], Text]
+
+_BOOL = np.dtype(bool)
+_BINARY = {"add": "+", "subtract": "-", "multiply": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
+#: Those whose results may be too large for integers.
+_WRAPPING = frozenset("+-*")
+_COMPARE = {
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+}  # fmt: skip
+_LOGICAL = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
+_CLASS_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+_ON_BOOLEANS = {
+    "add": "|", "maximum": "|", "fmax": "|", "multiply": "&", "minimum": "&", "fmin": "&", "bitwise_and": "&",
+    "bitwise_or": "|", "bitwise_xor": "^",
+}  # fmt: skip
+#: Masks are 0 and -1, so that their order is the other way round.
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+#: NumPy's name to OpenCL C's, where the meaning is the same for floats.
+_CALLS = {
+    "sqrt": "sqrt", "cbrt": "cbrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2",
+    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh", "hypot": "hypot", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+    "rint": "rint", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter", "fmax": "fmax", "fmin": "fmin",
+    "power": "pow",
+}  # fmt: skip
+#: Operations that helper functions compute: for any type, and for integers only.
+_HELPED = frozenset({"floor_divide", "remainder"})
+_HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
+
+
+def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: Helpers) -> Text:
+    """Write an operation.
+
+    Parameters
+    ----------
+    op : str
+        Its NumPy name.
+    args : sequence of Text
+        The operands.
+    dtype, lanes
+        Of the result.
+    helpers : Helpers
+        Where functions that the text calls are asked for.
+    """
+    if op == "cast" and dtype == HALF:
+        return Text(f"{helpers.rounded(value_type(args[0].dtype), lanes)}({args[0].text})", dtype, lanes)
+    if op == "cast":
+        return convert(args[0], dtype)
+    if op == "where":
+        return select(*args)
+    if op in _COMPARE:
+        return _comparison(_COMPARE[op], args, lanes)
+    if op in _LOGICAL:
+        return Text(f" {_LOGICAL[op]} ".join(a.atom for a in _widened(args, lanes)), dtype, lanes)
+    if op == "logical_not":
+        return _not(args[0])
+    if dtype.kind == "b":
+        return _boolean(op, args, lanes)
+    if op in _BINARY:
+        return _arithmetic(_BINARY[op], args, dtype, lanes)
+    wide = _widened(args, lanes)
+    # PoCL's fmod of vectors of doubles is wrong where lanes are of very different sizes.
+    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1):
+        function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
+        return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
+    special = _SPECIAL.get(op)
+    if special is not None:
+        return special(dtype, wide, lanes)
+    if dtype.kind != "f":
+        if op in ("fmax", "fmin"):
+            return _extremum(op[1:], ">")(dtype, wide, lanes)
+        return args[0]  # floor, ceil, trunc and rint
+    function = helpers.function(_CALLS[op], value_type(dtype), lanes, len(wide))
+    return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
+
+
+def _widened(args: Sequence[Text], lanes: int) -> list[Text]:
+    return [as_vector(a, lanes) for a in args]
+
+
+def _exact(args: Sequence[Text], lanes: int) -> Sequence[Text]:
+    """Operands that C's own promotion leaves in their type: small integers beside vectors must be vectors."""
+    small = args[0].dtype.kind in "iu" and args[0].dtype.itemsize < 4
+    return _widened(args, lanes) if small else args
+
+
+def _arithmetic(sign: str, args: Sequence[Text], dtype: DType, lanes: int) -> Text:
+    """One or two operands with an operator, which wraps integers around as NumPy's does.
+
+    C leaves the overflow of signed integers undefined, so that these are computed as unsigned ones. Small scalars it
+    computes as int, which may overflow in a product only.
+    """
+    operands = _exact(args, lanes)
+    if sign in _WRAPPING and (lanes > 1 or dtype.itemsize >= 4 or sign == "*") and dtype.kind in "iu":
+        operands = [_unsigned(v, lanes) for v in operands]
+    text = f" {sign} ".join(v.atom for v in operands) if len(operands) > 1 else f"{sign}{operands[0].atom}"
+    if dtype.kind == "i" and lanes > 1 and sign in _WRAPPING:
+        return Text(f"as_{value_type(dtype, lanes)}({text})", dtype, lanes)
+    if dtype.kind == "i" and sign in _WRAPPING:
+        return Text(f"({memory_type(dtype)})({text})", dtype)
+    return _narrowed(text, dtype, lanes)
+
+
+def _unsigned(value: Text, lanes: int) -> Text:
+    """Text of the same bits unsigned, and no smaller than C computes with; the NumPy type stays."""
+    dtype = value.dtype
+    if value.lanes > 1:
+        return value if dtype.kind == "u" else Text(f"as_u{value_type(dtype, value.lanes)}({value.text})", dtype, lanes)
+    if dtype.kind == "u" and dtype.itemsize >= 4:
+        return value
+    return Text(f"({'ulong' if dtype.itemsize == 8 else 'uint'}){value.atom}", dtype)
+
+
+def _narrowed(text: str, dtype: DType, lanes: int) -> Text:
+    """C computes small integers as int; NumPy wraps them in their own type."""
+    if dtype.kind in "iu" and dtype.itemsize < 4 and lanes == 1:
+        return Text(f"({memory_type(dtype)})({text})", dtype)
+    return Text(text, dtype, lanes)
+
+
+def _not(value: Text) -> Text:
+    return Text(f"{'!' if value.lanes == 1 else '~'}{value.atom}", _BOOL, value.lanes)
+
+
+def _comparison(sign: str, args: Sequence[Text], lanes: int) -> Text:
+    if args[0].dtype.kind == "b":
+        left, right = _widened(args, lanes)
+        sign = sign if lanes == 1 else _MIRRORED.get(sign, sign)
+        return Text(f"{left.atom} {sign} {right.atom}", _BOOL, lanes)
+    left, right = _exact(args, lanes)
+    text = f"{left.atom} {sign} {right.atom}"
+    return Text(text, _BOOL) if lanes == 1 else mask(text, args[0].dtype, lanes)
+
+
+def _boolean(op: str, args: Sequence[Text], lanes: int) -> Text:
+    """Arithmetic on booleans, which NumPy defines as logic; tests of floats."""
+    if op in _CLASS_TESTS:
+        return _class_test(op, args[0], lanes)
+    args = _widened([convert(a, _BOOL) for a in args], lanes)
+    if op == "invert":
+        return _not(args[0])
+    if op in ("absolute", "positive", "floor", "ceil", "trunc"):
+        return args[0]
+    return Text(f"{args[0].atom} {_ON_BOOLEANS[op]} {args[1].atom}", _BOOL, lanes)
+
+
+def _class_test(op: str, x: Text, lanes: int) -> Text:
+    if x.dtype.kind != "f":
+        return as_vector(Text("1" if op == "isfinite" else "0", _BOOL), lanes)
+    top = constant("inf", x.dtype)
+    size = _absolute(x.dtype, [x], lanes).text
+    bits = f"as_{vector_name('long' if x.dtype.itemsize == 8 else 'int', lanes)}({x.text})"
+    text = {
+        "isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}",
+        "signbit": f"{bits} < 0",
+    }[op]  # fmt: skip
+    return Text(text, _BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
+
+
+def _extremum(name: str, sign: str) -> Build:
+    def build(t: DType, a: Sequence[Text], lanes: int) -> Text:
+        if t.kind != "f":
+            small = t.itemsize < 4 and lanes == 1
+            texts = [f"({value_type(t)}){v.atom}" if small and not v.text.isidentifier() else v.text for v in a]
+            return Text(f"{name}({', '.join(texts)})", t, lanes)
+
+        def test(text: str) -> Text:
+            return Text(text, _BOOL) if lanes == 1 else mask(text, t, lanes)
+
+        # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join
+        # both to tests that need more of them.
+        x, y = a[0].atom, a[1].atom
+        nan = as_vector(Text(constant("nan", t), t), lanes)
+        return select(test(f"{x} != {x}"), nan, select(test(f"{x} {sign} {y}"), a[0], a[1]))
+
+    return build
+
+
+def _absolute(t: DType, a: Sequence[Text], lanes: int) -> Text:
+    if t.kind == "f":
+        # Without the bit of the sign; PoCL's fabs is a call for each vector.
+        bits, rest = ("long", "0x7fffffffffffffffl") if t.itemsize == 8 else ("int", "0x7fffffff")
+        return Text(f"as_{value_type(t, lanes)}(as_{vector_name(bits, lanes)}({a[0].text}) & {rest})", t, lanes)
+    if t.kind == "u":
+        return a[0]
+    # Both runtimes' own abs takes it for impossible that the smallest integer stays negative.
+    zero = as_vector(Text(constant("0", t), t), lanes)
+    return select(_comparison("<", (a[0], zero), lanes), _arithmetic("-", a, t, lanes), a[0])
+
+
+def _sign(t: DType, a: Sequence[Text], lanes: int) -> Text:
+    x = a[0]
+    zero, one = (as_vector(Text(constant(c, t), t), lanes) for c in ("0", "1"))
+    positive = _comparison(">", (x, zero), lanes)
+    if t.kind == "u":
+        return select(positive, one, zero)
+    minus = as_vector(Text(constant("-1", t), t), lanes)
+    # What is neither positive nor negative is 0 or NaN, and stays; -0.0 becomes 0.0.
+    rest = Text(f"{x.atom} + {zero.atom}", t, lanes) if t.kind == "f" else x
+    return select(positive, one, select(_comparison("<", (x, zero), lanes), minus, rest))
+
+
+def _logaddexp(t: DType, a: Sequence[Text], lanes: int) -> Text:
+    """The larger one and what the other adds to it; equal ones may be infinities, which have no difference."""
+    x, y = a
+    once = as_vector(Text(constant(repr(math.log(2.0)), t), t), lanes)
+    apart = _absolute(t, [Text(f"{x.atom} - {y.atom}", t, lanes)], lanes)
+    larger = _SPECIAL["maximum"](t, a, lanes)
+    both = Text(f"{x.atom} + {once.atom}", t, lanes)
+    return select(_comparison("==", a, lanes), both, Text(f"{larger.atom} + log1p(exp(-{apart.atom}))", t, lanes))
+
+
+_SPECIAL: dict[str, Build] = {
+    "divide": lambda t, a, n: Text(f"{a[0].atom} / {a[1].atom}", t, n),
+    "maximum": _extremum("max", ">"),
+    "minimum": _extremum("min", "<"),
+    "sign": _sign,
+    "logaddexp": _logaddexp,
+    "negative": lambda t, a, n: _arithmetic("-", a, t, n),
+    "positive": lambda t, a, n: a[0],
+    "absolute": _absolute,
+    "square": lambda t, a, n: _arithmetic("*", (a[0], a[0]), t, n),
+    "reciprocal": lambda t, a, n: Text(f"{as_vector(Text(constant('1', t), t), n).atom} / {a[0].atom}", t, n),
+    "invert": lambda t, a, n: _arithmetic("~", a, t, n),
+}

@@ -1,0 +1,212 @@
+"""From procedures to OpenCL C: the only place, with the modules beside it, where its syntax stands."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mdhnp.codegen.ir import statements as ir
+from mdhnp.codegen.ir.index import ONE, Compare, Index, Var, variable
+from mdhnp.codegen.ir.values import Buffer, Value
+from mdhnp.codegen.opencl.ctypes import HALF, Text, local_type, memory_type, value_type, vector_name
+from mdhnp.codegen.opencl.indices import Indices
+from mdhnp.codegen.opencl.prelude import Helpers, helper_text
+from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
+
+__all__ = ["source"]
+
+
+def source(procedures: Sequence[ir.Procedure], *, fp64: bool) -> str:
+    """Write a program: helper functions, then the kernels."""
+    helpers: dict[str, str] = {}
+    kernels = [_Kernel(p, helpers).text() for p in procedures]
+    types = helper_text(helpers)
+    extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if fp64 else ""
+    return extension + ("\n" + types if types else "") + "\n" + "\n".join(kernels)
+
+
+class _Kernel:
+    """The text of one kernel as it grows."""
+
+    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str]) -> None:
+        self._procedure = procedure
+        self._helpers = Helpers(helpers, "long" if procedure.wide else "int", inline=procedure.inline_borders)
+        self._indices = Indices(self._helpers, procedure.wide)
+        self._values = Values(self._indices, self._helpers)
+        self._lines: list[str] = []
+        self._indent = ""
+        self._writers: dict[type, Callable[[Any], None]] = {
+            ir.Block: lambda s: self._braces("{", s),
+            ir.For: self._for,
+            ir.If: self._if,
+            ir.Let: lambda s: self._line(f"const {self._declared(s)}"),
+            ir.Declare: lambda s: self._line(self._declared(s)),
+            ir.Assign: lambda s: self._line(f"{self._indices.name(s.target)} = {self._right(s.value)};"),
+            ir.Store: self._store,
+            ir.StorePair: self._store_pair,
+            ir.Copy: lambda s: self._line(self._copied(s)),
+            ir.Transpose: self._transpose,
+            ir.Clear: self._clear,
+            ir.FillLanes: self._fill_lanes,
+            ir.CallInto: self._call_into,
+            ir.AllocLocal: self._alloc_local,
+            ir.Barrier: lambda _: self._line("barrier(CLK_LOCAL_MEM_FENCE);"),
+            ir.Comment: lambda s: self._line(f"// {s.text}"),
+        }
+
+    def text(self) -> str:
+        """All lines."""
+        p = self._procedure
+        attributes = [f"reqd_work_group_size({p.work_items}, 1, 1)"]
+        # LLVM cuts vectors of 64 bytes in halves where it believes that 32 are better, as it does for each processor
+        # with AVX-512 that PoCL's knows. Told that a function has wide ones it does not, and multiplies up to twice as
+        # fast.
+        attributes += [f"min_vector_width({8 * min(p.vector_bytes, 64)})"] if p.vector_bytes > 32 else []
+        arguments = [
+            *(f"{_pointer(b)}restrict {b.name}" for b in p.buffers),
+            *(f"const {self._indices.kind} {size}" for size in p.sizes),
+            *(f"const long {b.name}_at" for b in p.moved),
+        ]
+        self._line(f"// {p.title}")
+        self._line(f"__kernel __attribute__(({', '.join(attributes)}))")
+        self._line(f"void {p.name}({', '.join(arguments)}) {{")
+        self._indent = "  "
+        self._line(f"#pragma OPENCL FP_CONTRACT {'ON' if p.contract else 'OFF'}")
+        for b in p.moved:
+            const = "const " if b.constant else ""
+            self._line(f"{b.name} = ({_pointer(b)})((__global {const}char *){b.name} + {b.name}_at);")
+        for alias, b in p.aliases:
+            self._line(f"{_pointer(alias)}const {alias.name} = {b.name};")
+        self._statements(p.body)
+        self._indent = ""
+        self._line("}")
+        return "\n".join(self._lines) + "\n"
+
+    def _line(self, text: str) -> None:
+        self._lines.append(self._indent + text)
+
+    def _statements(self, body: Sequence[ir.Stmt]) -> None:
+        for statement in body:
+            self._writers[type(statement)](statement)
+
+    def _inner(self, block: ir.Block) -> None:
+        outer = self._indent
+        self._indent = outer + "  "
+        self._statements(block.body)
+        self._indent = outer
+
+    def _braces(self, head: str, block: ir.Block) -> None:
+        self._line(head)
+        self._inner(block)
+        self._line("}")
+
+    def _right(self, value: Value | Index) -> str:
+        return self._indices.index(value) if isinstance(value, Index) else self._values.value(value).text
+
+    def _declared(self, s: ir.Let | ir.Declare) -> str:
+        """A declaration, without what comes before the type."""
+        value = self._right(s.value)
+        kind = self._indices.kind if isinstance(s.target, Var) else value_type(s.target.dtype, s.target.lanes)
+        return f"{kind} {self._indices.declare(s.target)} = {value};"
+
+    def _for(self, s: ir.For) -> None:
+        name, write = s.var.stem, self._indices.index
+        begin = "" if s.begin is None else f"{self._indices.kind} {name} = {write(s.begin)}"
+        step = s.following - variable(s.var)
+        if step == ONE:
+            following = f"++{name}"
+        elif step.terms:
+            following = f"{name} *= {s.following.terms[0][1]}"
+        else:
+            following = f"{name} += {write(step)}"
+        head = f"for ({begin}; {self._indices.test(s.test)}; {following})"
+        if isinstance(s.body, ir.Copy):
+            self._line(f"{head} {self._copied(s.body)}")
+        else:
+            self._braces(f"{head} {{", s.body)
+
+    def _if(self, s: ir.If) -> None:
+        head = f"if ({' && '.join([self._test(t) for t in s.tests])}) {{"
+        self._line(head)
+        self._inner(s.inside)
+        if s.elsewhere is not None:
+            self._line("} else {")
+            self._inner(s.elsewhere)
+        self._line("}")
+
+    def _test(self, test: ir.Test) -> str:
+        if isinstance(test, Compare):
+            return self._indices.test(test)
+        if isinstance(test, ir.Not):
+            return f"!({self._indices.tests(test.tests)})"
+        return self._values.value(test.value).text
+
+    def _store(self, s: ir.Store) -> None:
+        buffer, value, space = s.buffer, self._values.value(s.value), SPACES[s.buffer.space]
+        name, offset, stride = memory_type(value.dtype), self._indices.index(s.offset), self._indices.index(s.stride)
+        if buffer.values:
+            self._line(f"{buffer.name}[{offset}] = {value.text};")
+        elif value.lanes == 1 and value.dtype == HALF:
+            self._line(f"vstore_half_rte({value.text}, {offset}, {buffer.name});")
+        elif value.lanes == 1:
+            text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
+            self._line(f"{buffer.name}[{offset}] = {text};")
+        elif s.done is not None:
+            function = self._helpers.scatter_rest(name, value.lanes, space)
+            done = self._indices.index(s.done)
+            self._line(f"{function}({buffer.name} + {offset}, {stride}, {done}, {_stored(value)});")
+        elif s.stride.known == NEIGHBOURS and s.valid is None and value.dtype == HALF:
+            self._line(f"vstore_half{value.lanes}_rte({_stored(value)}, 0, {buffer.name} + {offset});")
+        elif s.stride.known == NEIGHBOURS and s.valid is None:
+            kind = self._helpers.vector(name, value.lanes)
+            self._line(f"*({space} {kind} *)({buffer.name} + {offset}) = {_stored(value)};")
+        else:
+            function = self._helpers.scatter(name, value.lanes, space)
+            valid = str(value.lanes) if s.valid is None else self._indices.index(s.valid)
+            self._line(f"{function}({buffer.name} + {offset}, {stride}, {valid}, {_stored(value)});")
+
+    def _store_pair(self, s: ir.StorePair) -> None:
+        real, imaginary = self._values.value(s.real), self._values.value(s.imaginary)
+        function = self._helpers.scatter_pairs(memory_type(s.buffer.dtype), real.lanes, SPACES[s.buffer.space])
+        self._line(f"{function}({s.buffer.name} + {self._indices.index(s.offset)}, {real.text}, {imaginary.text});")
+
+    def _copied(self, s: ir.Copy) -> str:
+        return f"{s.target.name}[{self._indices.index(s.at)}] = {self._values.element(s.source)};"
+
+    def _transpose(self, s: ir.Transpose) -> None:
+        function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._indices.index
+        self._line(
+            f"{function}({s.source.name} + {write(s.source_at)}, {write(s.source_stride)}, "
+            f"{s.target.name} + {write(s.at)}, {write(s.stride)});"
+        )
+
+    def _clear(self, s: ir.Clear) -> None:
+        self._line(f"for ({self._indices.kind} e = 0; e < {s.size}; ++e) {s.buffer.name}[e] = 0;")
+
+    def _fill_lanes(self, s: ir.FillLanes) -> None:
+        name, lanes = local_type(s.target.dtype), s.target.lanes
+        element, target, lane = self._values.element(s.element), self._indices.declare(s.target), s.lane.stem
+        self._line(f"{vector_name(name, lanes)} {target};")
+        head = f"for ({self._indices.kind} {lane} = 0; {lane} < {lanes}; ++{lane})"
+        self._line(f"{head} (({name} *)&{target})[{lane}] = {element};")
+
+    def _call_into(self, s: ir.CallInto) -> None:
+        self._helpers.user(s.source)
+        given = [self._values.value(a).text for a in s.args]
+        names = [self._indices.declare(r) for r in s.results]
+        for register, name in zip(s.results, names, strict=True):
+            self._line(f"{value_type(register.dtype)} {name};")
+        self._line(f"{s.name}({', '.join([*given, *(f'&{name}' for name in names)])});")
+
+    def _alloc_local(self, s: ir.AllocLocal) -> None:
+        b = s.buffer
+        kind = value_type(b.dtype, b.values) if b.values else local_type(b.dtype)
+        self._line(f"{'volatile ' if b.volatile else ''}__local {kind} {b.name}[{s.size}];")
+
+
+def _pointer(buffer: Buffer) -> str:
+    return f"__global {'const ' if buffer.constant else ''}{memory_type(buffer.dtype)} *"
+
+
+def _stored(value: Text) -> str:
+    """A vector in the type that memory has."""
+    name = vector_name(memory_type(value.dtype), value.lanes)
+    return f"convert_{name}(-{value.atom})" if value.dtype.kind == "b" else value.text

@@ -1,0 +1,126 @@
+"""Values in OpenCL C: constants, operations, and loads from memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mdhnp.codegen.ir import values as ir
+from mdhnp.codegen.opencl.ctypes import (
+    HALF,
+    Text,
+    as_vector,
+    constant,
+    convert,
+    local_type,
+    memory_type,
+    vector_name,
+)
+from mdhnp.codegen.opencl.indices import Indices
+from mdhnp.codegen.opencl.operations import operation
+from mdhnp.codegen.opencl.prelude import Helpers
+
+__all__ = ["NEIGHBOURS", "SPACES", "Values"]
+
+SPACES = {"global": "__global", "local": "__local"}
+NEIGHBOURS, _PAIRS = 1, 2
+
+
+class Values:
+    """Writes the values of one kernel."""
+
+    def __init__(self, indices: Indices, helpers: Helpers) -> None:
+        self._indices = indices
+        self._helpers = helpers
+        self._writers: dict[type, Callable[[Any], Text]] = {
+            ir.Register: lambda v: Text(indices.name(v), v.dtype, v.lanes),
+            ir.Const: lambda v: Text(constant(v.literal, v.dtype), v.dtype),
+            ir.Apply: self._apply,
+            ir.CText: self._c_text,
+            ir.Splat: lambda v: as_vector(self.value(v.value), v.lanes),
+            ir.Convert: lambda v: convert(self.value(v.value), v.dtype),
+            ir.Retyped: lambda v: Text(self.value(v.value).text, v.dtype, v.lanes),
+            ir.Halves: lambda v: Text(f"{self.value(v.value).text}.{'hi' if v.upper else 'lo'}", v.dtype, v.lanes),
+            ir.FromMask: lambda v: Text(f"-{self.value(v.value).text}", v.dtype),
+            ir.FromBytes: lambda v: _as_value(v.dtype, self.value(v.value).text, v.lanes),
+            ir.Lost: self._lost,
+            ir.IndexValue: self._index_value,
+            ir.Outside: lambda v: _as_value(v.dtype, self.element(v), 1),
+            ir.Load: self._load,
+            ir.LoadRow: self._load_row,
+        }
+
+    def value(self, value: ir.Value) -> Text:
+        """Write a value."""
+        return self._writers[type(value)](value)
+
+    def element(self, source: ir.Load | ir.Outside) -> str:
+        """Write an element as memory has it."""
+        if isinstance(source, ir.Outside):
+            return f"({local_type(source.dtype)}){constant(source.literal, source.dtype)}"
+        buffer, offset = source.buffer, self._indices.index(source.offset)
+        half = buffer.dtype == HALF and buffer.space == "global"
+        text = f"vload_half({offset}, {buffer.name})" if half else f"{buffer.name}[{offset}]"
+        if source.outside is None:
+            return text
+        return f"({self._indices.tests(source.guard)} ? {text} : {self.element(source.outside)})"
+
+    def _apply(self, v: ir.Apply) -> Text:
+        return operation(v.op, [self.value(a) for a in v.args], v.dtype, v.lanes, self._helpers)
+
+    def _c_text(self, v: ir.CText) -> Text:
+        self._helpers.user(v.source)
+        return Text(f"{v.name}({', '.join([self.value(a).text for a in v.args])})", v.dtype)
+
+    def _lost(self, v: ir.Lost) -> Text:
+        total, before, added = (self.value(a).text for a in (v.total, v.before, v.added))
+        zero = as_vector(Text(constant("0", v.dtype), v.dtype), v.lanes).text
+        finite = f"{total} - {total} == {zero}"
+        return Text(f"{finite} ? ({total} - {before}) - {added} : {zero}", v.dtype, v.lanes)
+
+    def _index_value(self, v: ir.IndexValue) -> Text:
+        text = f"(long)({self._indices.index(v.index)})"
+        if v.lanes > 1:
+            lanes = ", ".join(str(n) for n in range(v.lanes))
+            text = f"(long{v.lanes})({text}) + (long{v.lanes})({lanes})"
+        return Text(text, v.dtype, v.lanes)
+
+    def _load(self, v: ir.Load) -> Text:
+        buffer = v.buffer
+        if buffer.values:
+            return Text(self.element(v), v.dtype, v.lanes)
+        if v.lanes == 1:
+            return _as_value(v.dtype, self.element(v), 1)
+        return _as_value(v.dtype, self._vector(v), v.lanes)
+
+    def _vector(self, v: ir.Load) -> str:
+        buffer, lanes, space = v.buffer, v.lanes, SPACES[v.buffer.space]
+        name = memory_type(v.dtype) if buffer.space == "global" else local_type(v.dtype)
+        at = f"{buffer.name} + {self._indices.index(v.offset)}"
+        stride = self._indices.index(v.stride)
+        if v.valid is not None:
+            function = self._helpers.gather_part(name, lanes, space)
+            return f"{function}({at}, {stride}, {self._indices.index(v.valid)})"
+        if v.stride.known == NEIGHBOURS and name == "half":
+            return f"vload_half{lanes}(0, {at})"
+        if v.stride.known == NEIGHBOURS:
+            return f"*({space} const {self._helpers.vector(name, lanes)} *)({at})"
+        if v.stride.known == _PAIRS and name != "half":
+            return f"{self._helpers.gather_pairs(name, lanes, space)}({at})"
+        return f"{self._helpers.gather(name, lanes, space)}({at}, {stride})"
+
+    def _load_row(self, v: ir.LoadRow) -> Text:
+        function = self._helpers.bounded_row(memory_type(v.dtype), v.lanes, v.mode)
+        length = f"{self._indices.tests(v.guard)} ? {v.length} : 0" if v.guard else str(v.length)
+        start, stride, first = (self._indices.index(i) for i in (v.start, v.stride, v.first))
+        text = f"{function}({v.buffer.name} + {start}, {stride}, {first}, {length}, {self.element(v.outside)})"
+        return _as_value(v.dtype, text, v.lanes)
+
+
+def _as_value(dtype: np.dtype[Any], text: str, lanes: int) -> Text:
+    """Elements of memory as a value: bytes become booleans."""
+    if dtype.kind != "b":
+        return Text(text, dtype, lanes)
+    if lanes == 1:
+        return Text(f"{text} != 0", dtype)
+    return Text(f"convert_int{lanes}({text} != ({vector_name('uchar', lanes)})(0))", dtype, lanes)

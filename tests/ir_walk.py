@@ -1,0 +1,239 @@
+"""Runs the loops and indices of a procedure, without values: where it reads and writes, and what its variables hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mdhnp.codegen.ir.accesses import FIELDS
+from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Var
+from mdhnp.codegen.ir.statements import (
+    AllocLocal,
+    Assign,
+    Barrier,
+    Block,
+    Clear,
+    Copy,
+    Declare,
+    FillLanes,
+    For,
+    If,
+    Let,
+    Not,
+    Procedure,
+    Stmt,
+    Store,
+    StorePair,
+    Test,
+    Transpose,
+)  # fmt: skip
+from mdhnp.codegen.ir.values import Buffer, Load, LoadRow
+
+__all__ = ["Evaluator", "TooLong", "Walk"]
+
+
+class TooLong(Exception):
+    """More steps than a test should take."""
+
+
+_MODES = {
+    "nearest": lambda i, n: min(max(i, 0), n - 1),
+    "wrap": lambda i, n: i % n,
+    "reflect": lambda i, n: min(i % (2 * n), 2 * n - 1 - i % (2 * n)),
+    "mirror": lambda i, n: min(i % max(2 * n - 2, 1), max(2 * n - 2, 1) - i % max(2 * n - 2, 1)),
+}
+
+
+class Evaluator:
+    """Gives indices for values of their variables, and sees that they lie in their ranges."""
+
+    def __init__(self, values: Mapping[Var, int], sizes: Mapping[str, int] | None = None) -> None:
+        self._env = dict(values)
+        self._sizes = sizes or {}
+        self._ids: dict[str, int] = {}
+        self._strict = True
+
+    def index(self, index: Index) -> int:
+        total = index.constant
+        for product, factor in index.terms:
+            for atom in product:
+                factor *= self._atom(atom)
+            total += factor
+        low, high = index.range()
+        assert not self._strict or low <= total <= high, f"{index} is {total}, which its range {low} … {high} has not"
+        return total
+
+    def _atom(self, atom: Atom) -> int:
+        if isinstance(atom, Var):
+            return self._env[atom] if atom in self._env else self._sizes[atom.stem]
+        if isinstance(atom, Choice):
+            return self.index(atom.inside if self.hold(atom.tests) else atom.elsewhere)
+        return self._ids[atom.function] if atom.function in self._ids else self._call(atom)
+
+    def _call(self, call: Call) -> int:
+        values = [self.index(a) for a in call.arguments]
+        match call.function:
+            case "min":
+                return min(values)
+            case "max":
+                return max(values)
+            case "clamp":
+                return min(max(values[0], values[1]), values[2])
+            case "quotient" | "remainder":
+                assert values[0] >= 0 and values[1] > 0, "division of what may be negative"
+                return values[0] // values[1] if call.function == "quotient" else values[0] % values[1]
+        return _MODES[call.function](*values)
+
+    def hold(self, tests: Iterable[Test]) -> bool:
+        """Whether conditions hold; those on values may."""
+        signs = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__, "==": int.__eq__}
+        for t in tests:
+            if isinstance(t, Compare) and not signs[t.sign](self.index(t.left), self.index(t.right)):
+                return False
+            if isinstance(t, Not) and self.hold(t.tests):
+                return False
+        return True
+
+
+class Walk(Evaluator):
+    """What the work-items of a procedure do, one after the other.
+
+    Each variable is seen to lie in its range, and each access in its buffer; no work-item touches an element of local
+    memory that another one writes between the same two barriers, but for copies of the same element. `written` has
+    the elements of each global buffer that are stored.
+    """
+
+    def __init__(
+        self, procedure: Procedure, groups: int, elements: Mapping[str, int], sizes: Mapping[str, int], *, steps: int
+    ) -> None:
+        super().__init__({}, sizes)
+        self.written: dict[str, set[int]] = defaultdict(set)
+        self._steps = steps
+        self._elements = {**elements, **{alias.name: elements[b.name] for alias, b in procedure.aliases}}
+        for group in range(groups):
+            self._touched: dict[tuple[str, int, int], tuple[int, bool, bool]] = {}
+            barriers = set()
+            for item in range(procedure.work_items):
+                self._env = {}
+                self._ids = {"group_id": group, "local_id": item}
+                self._phase = 0
+                self._all(procedure.body)
+                barriers.add(self._phase)
+            assert len(barriers) == 1, "not all work-items come to the same barriers"
+
+    def _set(self, var: Any, value: Any) -> None:
+        if isinstance(var, Var):
+            self._env[var] = self.index(value)
+            assert var.low <= self._env[var] <= var.high, f"{var} is {self._env[var]}"
+
+    def _all(self, body: Iterable[Stmt]) -> None:
+        for s in body:
+            self._steps -= 1
+            if self._steps < 0:
+                raise TooLong
+            self._one(s)
+
+    def _one(self, s: Stmt) -> None:
+        match s:
+            case Block():
+                self._all(s.body)
+            case Barrier():
+                self._phase += 1
+            case For():
+                self._for(s)
+            case If():
+                if self.hold(s.tests):
+                    self._all(s.inside.body)
+                elif s.elsewhere:
+                    self._all(s.elsewhere.body)
+            case AllocLocal():
+                self._elements[s.buffer.name] = s.size
+            case Clear():
+                assert self._elements[s.buffer.name] == s.size
+            case FillLanes():
+                for n in range(s.target.lanes):
+                    self._env[s.lane] = n
+                    self._reads(s.element)
+            case _:
+                self._reads(s)
+                if isinstance(s, Let | Declare | Assign):
+                    self._set(s.target, s.value)
+                else:
+                    self._writes(s)
+
+    def _for(self, s: For) -> None:
+        if s.begin is not None:
+            self._env[s.var] = self.index(s.begin)
+        while self._goes_on(s):
+            assert s.var.low <= self._env[s.var] <= s.var.high, f"{s.var} is {self._env[s.var]}"
+            self._all(s.body.body if isinstance(s.body, Block) else [s.body])
+            following = s.following - Index((((s.var,), 1),))
+            doubled = bool(following.terms)
+            self._env[s.var] = self._env[s.var] * 2 if doubled else self._env[s.var] + following.constant
+
+    def _goes_on(self, s: For) -> bool:
+        """Whether another round comes; if not, its variable may be beyond its range."""
+        self._strict = False
+        found = self.hold([s.test])
+        self._strict = True
+        return found
+
+    def _touch(self, buffer: Buffer, offsets: Iterable[int], *, write: bool = False, copy: bool = False) -> None:
+        for offset in offsets:
+            assert 0 <= offset < self._elements[buffer.name], f"{buffer.name}[{offset}]"
+            if buffer.space == "local":
+                self._share(buffer.name, offset, write, copy)
+            elif write:
+                self.written[buffer.name].add(offset)
+
+    def _share(self, name: str, offset: int, write: bool, copy: bool) -> None:
+        item, place = self._ids["local_id"], (name, offset, self._phase)
+        before = self._touched.setdefault(place, (item, write, copy))
+        alone = before[0] == item or not (write or before[1]) or (copy and before[2])
+        assert alone, f"{name}[{offset}] of work-items {before[0]} and {item}"
+        self._touched[place] = (item, write or before[1], copy and before[2])
+
+    def _reads(self, node: Any) -> None:
+        match node:
+            case Load():
+                if self.hold(node.guard):
+                    lanes, at, stride = range(node.lanes), self.index(node.offset), self.index(node.stride)
+                    last = node.lanes - 1 if node.valid is None else self.index(node.valid) - 1
+                    whole = range(1) if node.buffer.values or (not node.stride.terms and not stride) else lanes
+                    self._touch(node.buffer, [at + min(n, last) * stride for n in whole])
+                return
+            case LoadRow():
+                if self.hold(node.guard) and node.length:
+                    start, stride, first = (self.index(i) for i in (node.start, node.stride, node.first))
+                    indices = [first + n for n in range(node.lanes)]
+                    if node.mode != "constant":
+                        indices = [_MODES[node.mode](i, node.length) for i in indices]
+                    self._touch(node.buffer, [start + i * stride for i in indices if 0 <= i < node.length])
+                return
+            case tuple():
+                for n in node:
+                    self._reads(n)
+                return
+        for name in FIELDS.get(type(node), ()):
+            self._reads(getattr(node, name))
+
+    def _writes(self, s: Stmt) -> None:
+        match s:
+            case Store():
+                at, stride = self.index(s.offset), self.index(s.stride)
+                first = 0 if s.done is None else self.index(s.done)
+                last = s.value.lanes if s.valid is None else min(self.index(s.valid), s.value.lanes)
+                lanes = range(1) if s.buffer.values else range(first, last)
+                self._touch(s.buffer, [at + n * stride for n in lanes], write=True)
+            case StorePair():
+                at = self.index(s.offset)
+                self._touch(s.buffer, range(at, at + 2 * s.real.lanes), write=True)
+            case Copy():
+                self._touch(s.target, [self.index(s.at)], write=True, copy=True)
+            case Transpose():
+                for row in range(s.lanes):
+                    begin = self.index(s.source_at) + row * self.index(s.source_stride)
+                    self._touch(s.source, range(begin, begin + s.lanes))
+                    begin = self.index(s.at) + row * self.index(s.stride)
+                    self._touch(s.target, range(begin, begin + s.lanes), write=True, copy=True)
