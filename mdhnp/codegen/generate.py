@@ -176,7 +176,7 @@ def _nbytes(view: View) -> int:
 
 
 def _program(build: _Build) -> Program:
-    text = source(build.procedures, fp64=build.caps.fp64)
+    text = source(build.procedures, fp64=build.caps.fp64, mixed_lanes=build.caps.mixed_lanes)
     return Program(text, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
 
 

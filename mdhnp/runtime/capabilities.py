@@ -60,6 +60,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         fp16="cl_khr_fp16" in extensions,
         max_allocation=device.max_mem_alloc_size,
         offsets=kind == "gpu",
+        mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
     )
 
 

@@ -39,6 +39,8 @@ class DeviceCaps:
         Largest buffer in bytes.
     offsets : bool
         Whether arrays may begin anywhere in a buffer, so that kernels take the distance as an argument.
+    mixed_lanes : bool
+        Whether functions of vectors may give wrong values beside a lane with a special one.
     """
 
     name: str
@@ -54,3 +56,4 @@ class DeviceCaps:
     fp16: bool
     max_allocation: int
     offsets: bool = False
+    mixed_lanes: bool = False

@@ -123,12 +123,17 @@ class Helpers:
     inline : bool, optional
         Whether parts of vectors are read and written in place. They stand at every border of a kernel, and take most of
         the time that compiling it takes.
+    mixed_lanes : bool, optional
+        Whether the device's functions of vectors may give wrong lanes beside special ones.
     """
 
-    def __init__(self, texts: dict[str, str], index_type: str, *, inline: bool = True) -> None:
+    def __init__(
+        self, texts: dict[str, str], index_type: str, *, inline: bool = True, mixed_lanes: bool = False
+    ) -> None:
         self._texts = texts
         self._index = index_type
         self._wide = "" if index_type == "int" else f"_{index_type}"
+        self._mixed_lanes = mixed_lanes
         self._static = "static inline" if inline else "static __attribute__((noinline))"
 
     def vector(self, name: str, lanes: int) -> str:
@@ -301,7 +306,7 @@ class Helpers:
     def function(self, called: str, name: str, lanes: int, count: int) -> str:
         """Ask for one of OpenCL's functions of so many operands, which computes some lanes alone."""
         alone = _ALONE.get((called, name))
-        if alone is None or lanes == 1:
+        if alone is None or lanes == 1 or not self._mixed_lanes:
             return called
         wide, masks = vector_name(name, lanes), vector_name("long" if name == "double" else "int", lanes)
         letters, inline = "ab"[:count], "inline __attribute__((always_inline))" if _is_wide(name, lanes) else "inline"

@@ -14,10 +14,10 @@ from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
 __all__ = ["source"]
 
 
-def source(procedures: Sequence[ir.Procedure], *, fp64: bool) -> str:
-    """Write a program: helper functions, then the kernels."""
+def source(procedures: Sequence[ir.Procedure], *, fp64: bool, mixed_lanes: bool) -> str:
+    """Write a program: helper functions, then the kernels; the last two are a device's (see ``DeviceCaps``)."""
     helpers: dict[str, str] = {}
-    kernels = [_Kernel(p, helpers).text() for p in procedures]
+    kernels = [_Kernel(p, helpers, mixed_lanes).text() for p in procedures]
     types = helper_text(helpers)
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if fp64 else ""
     return extension + ("\n" + types if types else "") + "\n" + "\n".join(kernels)
@@ -26,9 +26,10 @@ def source(procedures: Sequence[ir.Procedure], *, fp64: bool) -> str:
 class _Kernel:
     """The text of one kernel as it grows."""
 
-    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str]) -> None:
+    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str], mixed_lanes: bool) -> None:
         self._procedure = procedure
-        self._helpers = Helpers(helpers, "long" if procedure.wide else "int", inline=procedure.inline_borders)
+        kind = "long" if procedure.wide else "int"
+        self._helpers = Helpers(helpers, kind, inline=procedure.inline_borders, mixed_lanes=mixed_lanes)
         self._indices = Indices(self._helpers, procedure.wide)
         self._values = Values(self._indices, self._helpers)
         self._lines: list[str] = []
