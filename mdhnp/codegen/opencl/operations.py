@@ -97,9 +97,7 @@ def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: 
     if special is not None:
         return special(dtype, wide, lanes)
     if dtype.kind != "f":
-        if op in ("fmax", "fmin"):
-            return _extremum(op[1:], ">")(dtype, wide, lanes)
-        return args[0]  # floor, ceil, trunc and rint
+        return _extremum(op[1:], ">")(dtype, wide, lanes)  # fmax and fmin
     function = helpers.function(_CALLS[op], value_type(dtype), lanes, len(wide))
     return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
 
@@ -169,8 +167,6 @@ def _boolean(op: str, args: Sequence[Text], lanes: int) -> Text:
     args = _widened([convert(a, _BOOL) for a in args], lanes)
     if op == "invert":
         return _not(args[0])
-    if op in ("absolute", "positive", "floor", "ceil", "trunc"):
-        return args[0]
     return Text(f"{args[0].atom} {_ON_BOOLEANS[op]} {args[1].atom}", _BOOL, lanes)
 
 
@@ -211,8 +207,6 @@ def _absolute(t: DType, a: Sequence[Text], lanes: int) -> Text:
         # Without the bit of the sign; PoCL's fabs is a call for each vector.
         bits, rest = ("long", "0x7fffffffffffffffl") if t.itemsize == 8 else ("int", "0x7fffffff")
         return Text(f"as_{value_type(t, lanes)}(as_{vector_name(bits, lanes)}({a[0].text}) & {rest})", t, lanes)
-    if t.kind == "u":
-        return a[0]
     # Both runtimes' own abs takes it for impossible that the smallest integer stays negative.
     zero = as_vector(Text(constant("0", t), t), lanes)
     return select(_comparison("<", (a[0], zero), lanes), _arithmetic("-", a, t, lanes), a[0])
@@ -247,7 +241,6 @@ _SPECIAL: dict[str, Build] = {
     "sign": _sign,
     "logaddexp": _logaddexp,
     "negative": lambda t, a, n: _arithmetic("-", a, t, n),
-    "positive": lambda t, a, n: a[0],
     "absolute": _absolute,
     "square": lambda t, a, n: _arithmetic("*", (a[0], a[0]), t, n),
     "reciprocal": lambda t, a, n: Text(f"{as_vector(Text(constant('1', t), t), n).atom} / {a[0].atom}", t, n),
