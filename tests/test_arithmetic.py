@@ -210,7 +210,8 @@ def test_every_float16_has_a_next_one(towards: float) -> None:
     with np.errstate(all="ignore"):
         wanted = np.nextafter(x, y)
     np.testing.assert_array_equal(found, wanted)
-    np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+    zero = (wanted == 0) & (x != 0)  # next to 0 towards -0 is 0 in NumPy before version 2.5, then -0
+    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
 
 
 @pytest.mark.parametrize("name", HALF)

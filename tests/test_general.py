@@ -181,7 +181,8 @@ def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPa
     for plan, _ in seen:
         assert isinstance(plan, Kernels)
         assert plan.origins == ("general",)
-        assert source(procedures_of(plan), fp64=device.caps.fp64) == plan.program.source
+        caps = device.caps
+        assert source(procedures_of(plan), fp64=caps.fp64, mixed_lanes=caps.mixed_lanes) == plan.program.source
         sources.add(plan.program.source)
     (text,) = sources
     assert build(device, text) is build(device, text)  # compiled once, for all of them
