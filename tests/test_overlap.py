@@ -70,6 +70,12 @@ def test_what_all_parts_read_is_copied_once(where: Device) -> None:
     assert sum(c.nbytes for c in copies if not c.to_device) == 90 * 50 * 4
 
 
+def test_calls_in_parts_are_prepared_as_a_whole(where: Device) -> None:
+    (ready,) = mdhnp.prepare(mdhnp.matmul, X, Y)
+    assert (ready.mdhom.extents, ready.device) == ((90, 50, 11), where)
+    assert ready.seconds is not None
+
+
 @pytest.mark.parametrize("at", ["kernel", "sending", "receiving"])
 def test_a_part_that_fails_leaves_nothing_behind(where: Device, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mdhnp.matmul(X, Y)

@@ -59,9 +59,9 @@ def own(request: Request, why: str) -> Kernels | InParts:
     if not request.mode.resident and not request.into:
         if device.own_memory and (found := overlapping(h, device)):
             views = replace(request, mode=request.mode.of_views)
-            return InParts(_parts(views, found, why), pinned.maker(device, _outputs(h)), True)
+            return InParts(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
         if _is_too_large(request) and (found := cut(h, largest_array(device) or 0)):
-            return InParts(_parts(request, found, why), maker(_outputs(h)), False)
+            return InParts(h, _parts(request, found, why), maker(_outputs(h)), False)
     return _best(request, why)  # where nothing can be cut, an error will say what is too large
 
 

@@ -10,32 +10,48 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from mdhnp.calls.plans import Leaf
+    from mdhnp.calls.plans import InParts, Leaf
 
-__all__ = ["note", "observe"]
+__all__ = ["note", "observe", "parts_of"]
 
 #: Blocks open in any thread: as long as there are none, no call asks for its own.
 blocks = 0
 _counting = threading.RLock()  # reentrant, for finalizers that open one
-_lists: ContextVar[tuple[Any, ...]] = ContextVar("mdhnp_observed", default=())
+#: Lists of what was seen, each with whether it is to have whole plans, and whether a part of one is being computed.
+_lists: ContextVar[tuple[tuple[list[Any], bool], ...]] = ContextVar("mdhnp_observed", default=())
+_in_parts: ContextVar[bool] = ContextVar("mdhnp_in_parts", default=False)
 
 
 def note(plan: "Leaf", arrays: Sequence[npt.NDArray[Any]]) -> None:
     """Tell this thread's blocks that a plan is about to run on arrays."""
-    for seen in _lists.get():
-        seen.append((plan, arrays))
+    for seen, whole in _lists.get():
+        if not (whole and _in_parts.get()):
+            seen.append((plan, arrays))
 
 
 @contextmanager
-def observe() -> Iterator["list[tuple[Leaf, Sequence[npt.NDArray[Any]]]]"]:
+def parts_of(plan: "InParts", arrays: Sequence[npt.NDArray[Any]]) -> Iterator[None]:
+    """Tell blocks that want it of a plan whose parts run in this one."""
+    for seen, whole in _lists.get():
+        if whole:
+            seen.append((plan, arrays))
+    token = _in_parts.set(True)
+    try:
+        yield
+    finally:
+        _in_parts.reset(token)
+
+
+@contextmanager
+def observe(*, whole: bool = False) -> Iterator[list[tuple[Any, Sequence[npt.NDArray[Any]]]]]:
     """Collect the plans and arrays of all calls made inside the block, in order.
 
     Blocks nest, and the outer ones see the calls of the inner. A block sees the calls of its own thread or
     asynchronous task only. Of calls that several plans compute it sees each: no plan but those that compute
-    themselves.
+    themselves; with `whole` those that compute in parts, and not their parts.
     """
-    seen: list[tuple[Leaf, Sequence[npt.NDArray[Any]]]] = []
-    token = _lists.set((*_lists.get(), seen))
+    seen: list[tuple[Any, Sequence[npt.NDArray[Any]]]] = []
+    token = _lists.set((*_lists.get(), (seen, whole)))
     _count(1)
     try:
         yield seen

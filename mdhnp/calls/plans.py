@@ -200,6 +200,8 @@ class InParts:
 
     Attributes
     ----------
+    mdhom : MdHom
+        What is computed.
     parts : tuple of (Kernels, Part)
         What computes each, and its slices.
     make : callable
@@ -209,9 +211,15 @@ class InParts:
         on side by side. Otherwise an array is larger than the device's largest buffer.
     """
 
+    mdhom: MdHom
     parts: tuple[tuple[Kernels, Part], ...]
     make: Callable[[], Results]
     overlap: bool
+
+    @property
+    def devices(self) -> "tuple[Device, ...]":
+        """The one where it is computed."""
+        return self.parts[0][0].devices
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Compute all parts."""
@@ -221,6 +229,10 @@ class InParts:
 
     def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
         """Launch the kernels of each part on slices of arrays for the results."""
+        with observe.parts_of(self, arrays):
+            self._compute(arrays, results)
+
+    def _compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
         each = [
             (
                 plan,

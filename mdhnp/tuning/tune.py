@@ -79,7 +79,7 @@ def tune(
     >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
     """
     team = _equal(devices) if devices is not None else ()
-    with config(tuning="off", host="never"), use(team[0]) if team else nullcontext(), observe() as seen:
+    with config(tuning="off", host="never"), use(team[0]) if team else nullcontext(), observe(whole=True) as seen:
         function(*args, **kwargs)
     requests = dict.fromkeys(requested(seen))
     todo: dict[Key, tuple[MdHom, Device]] = {}
