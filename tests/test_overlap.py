@@ -19,6 +19,7 @@ from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.transfers import watched
+from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
 X, Y, V = (np.random.default_rng(0).integers(-3, 4, shape).astype("f4") for shape in ((90, 11), (11, 50), (9000,)))
 
@@ -74,6 +75,12 @@ def test_calls_in_parts_are_prepared_as_a_whole(where: Device) -> None:
     (ready,) = mdhnp.prepare(mdhnp.matmul, X, Y)
     assert (ready.mdhom.extents, ready.device) == ((90, 50, 11), where)
     assert ready.seconds is not None
+    for kernels, parts in ((1e-9, 8), (1.0, 1)):
+        remember(ready.mdhom, where, {KERNELS: kernels, NUMPY: 1e-3})
+        forget()
+        with mdhnp.config(host="auto", specialise="auto"), observe() as seen:
+            np.testing.assert_array_equal(mdhnp.matmul(X, Y), X @ Y)
+        assert len(seen) == parts
 
 
 @pytest.mark.parametrize("at", ["kernel", "sending", "receiving"])

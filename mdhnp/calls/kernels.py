@@ -31,7 +31,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Found, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
 
-__all__ = ["fixed", "general", "keep", "own", "ready", "staged", "untuned"]
+__all__ = ["fixed", "general", "in_parts", "keep", "own", "ready", "staged", "untuned"]
 
 _default = lru_cache(maxsize=4096)(default)
 
@@ -56,13 +56,20 @@ def own(request: Request, why: str) -> Kernels | InParts:
     h, device = request.mdhom, request.device
     if not device.caps.fp64 and (double := [t for t in h.dtypes if t.char in "dD"]):
         raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
-    if not request.mode.resident and not request.into:
-        if device.own_memory and (found := overlapping(h, device)):
-            views = replace(request, mode=request.mode.of_views)
-            return InParts(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
-        if _is_too_large(request) and (found := cut(h, largest_array(device) or 0)):
-            return InParts(h, _parts(request, found, why), maker(_outputs(h)), False)
-    return _best(request, why)  # where nothing can be cut, an error will say what is too large
+    return in_parts(request, why) or _best(request, why)  # where nothing can be cut, an error says what is too large
+
+
+def in_parts(request: Request, why: str) -> InParts | None:
+    """Make kernels for parts, as :func:`own` does, of what is too large or copied meanwhile; None of anything else."""
+    h, device = request.mdhom, request.device
+    if request.mode.resident or request.into:
+        return None
+    if device.own_memory and (found := overlapping(h, device)):
+        views = replace(request, mode=request.mode.of_views)
+        return InParts(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
+    if _is_too_large(request) and (found := cut(h, largest_array(device) or 0)):
+        return InParts(h, _parts(request, found, why), maker(_outputs(h)), False)
+    return None
 
 
 def general(request: Request, why: str) -> Kernels | None:

@@ -106,7 +106,8 @@ def _as_measured(request: Request, function: NumpyFunction, times: dict[Device, 
     why = f"measured: NumPy {numpys * 1e6:.1f} µs, kernels {ours * 1e6:.1f} µs"
     if ours < numpys:
         with suppress(RuntimeError, MemoryError, ValueError):  # of a binary that the driver refuses, say
-            if (plan := kernels.ready(one, why)) is not None:
+            plan = kernels.in_parts(one, why) or kernels.ready(one, why)
+            if plan is not None:
                 return Made(plan, tuner(one, plan))
     host = ByNumpy.of(one, why, function)
     # Kernels that are known to pay are made at once where they are not on disk.
