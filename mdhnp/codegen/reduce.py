@@ -143,9 +143,17 @@ def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before:
     parameters = dict(enumerate((*right, *left) if before else (*left, *right)))
     results = [] if all(terms) else emit(op.function, parameters, {}, c.build)
     return [
-        Apply("add", (v, w), v.dtype, lanes) if terms[n] else splat(results[n], lanes)
+        _added(v, w, lanes) if terms[n] else splat(results[n], lanes)
         for n, (v, w) in enumerate(zip(left, right, strict=True))
     ]
+
+
+def _added(total: Value, terms: Value, lanes: int) -> Value:
+    """The total with one term after the other added or subtracted."""
+    if isinstance(terms, Apply) and terms.op in {"add", "subtract"}:
+        first, last = terms.args
+        return Apply(terms.op, (_added(total, first, lanes), last), total.dtype, lanes)
+    return Apply("add", (total, terms), total.dtype, lanes)
 
 
 def _add_compensated(c: Context, total: Register | Load, value: Value, error: Register) -> None:

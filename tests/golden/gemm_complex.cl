@@ -67,14 +67,14 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           const float I1_0 = I1[i * 18 + k_p * 2 + 1];
           const float4 I2_0 = *(__local const float4_u *)(I2_l + k_p * 4);
           const float4 I3_0 = *(__local const float4_u *)(I3_l + k_p * 4);
-          const float4 n0 = acc0 + ((I0_0 * I2_0) - (I1_0 * I3_0));
-          const float4 n1 = acc1 + ((I0_0 * I3_0) + (I1_0 * I2_0));
+          const float4 n0 = (acc0 + (I0_0 * I2_0)) - (I1_0 * I3_0);
+          const float4 n1 = (acc1 + (I0_0 * I3_0)) + (I1_0 * I2_0);
           acc0 = n0;
           acc1 = n1;
           const float I0_1 = I0[i * 18 + k_p * 2 + 18];
           const float I1_1 = I1[i * 18 + k_p * 2 + 19];
-          const float4 n2 = acc2 + ((I0_1 * I2_0) - (I1_1 * I3_0));
-          const float4 n3 = acc3 + ((I0_1 * I3_0) + (I1_1 * I2_0));
+          const float4 n2 = (acc2 + (I0_1 * I2_0)) - (I1_1 * I3_0);
+          const float4 n3 = (acc3 + (I0_1 * I3_0)) + (I1_1 * I2_0);
           acc2 = n2;
           acc3 = n3;
         }
@@ -86,14 +86,14 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
           const float I1_2 = I1[i * 18 + k_p * 2 + 1];
           const float4 I2_1 = *(__local const float4_u *)(I2_l + k_p * 4);
           const float4 I3_1 = *(__local const float4_u *)(I3_l + k_p * 4);
-          const float4 n4 = acc0 + ((I0_2 * I2_1) - (I1_2 * I3_1));
-          const float4 n5 = acc1 + ((I0_2 * I3_1) + (I1_2 * I2_1));
+          const float4 n4 = (acc0 + (I0_2 * I2_1)) - (I1_2 * I3_1);
+          const float4 n5 = (acc1 + (I0_2 * I3_1)) + (I1_2 * I2_1);
           acc0 = n4;
           acc1 = n5;
           const float I0_3 = I0[i_0 * 18 + k_p * 2];
           const float I1_3 = I1[i_0 * 18 + k_p * 2 + 1];
-          const float4 n6 = acc2 + ((I0_3 * I2_1) - (I1_3 * I3_1));
-          const float4 n7 = acc3 + ((I0_3 * I3_1) + (I1_3 * I2_1));
+          const float4 n6 = (acc2 + (I0_3 * I2_1)) - (I1_3 * I3_1);
+          const float4 n7 = (acc3 + (I0_3 * I3_1)) + (I1_3 * I2_1);
           acc2 = n6;
           acc3 = n7;
         }
