@@ -315,3 +315,11 @@ def test_an_entry_is_found_by_views_on_one_device(find: Any) -> None:
     assert found() is None
     assert found(A) is None
     assert found(Boxed(A.astype(">f8"), HERE)) is None
+
+
+@compiled
+@pytest.mark.parametrize("arguments", [(), ({}, 1, 2, 3, 4), (1, 1, 2, (), Boxed), ({}, 1, 2, [], Boxed)])
+def test_what_cannot_be_looked_up_is_refused(arguments: tuple[Any, ...]) -> None:
+    for find in (native.find_views, native.repeat):
+        with pytest.raises(TypeError):
+            find(*arguments)

@@ -80,6 +80,7 @@ static int
 look_up_views(PyObject *const *arguments, Py_ssize_t count, PyObject **found, PyObject **views, PyObject **device)
 {
     static PyObject *view_name, *device_name, *key_name;
+    *found = *views = *device = NULL;
     if (count != 5 || !PyDict_Check(arguments[0]) || !PyTuple_Check(arguments[3])) {
         PyErr_SetString(PyExc_TypeError, "takes a dict, two parts of a key, a tuple of operands and a type");
         return 0;
@@ -91,7 +92,6 @@ look_up_views(PyObject *const *arguments, Py_ssize_t count, PyObject **found, Py
     }
     PyObject *operands = arguments[3], *key = NULL;
     Py_ssize_t arrays = PyTuple_GET_SIZE(operands);
-    *found = *device = NULL;
     *views = PyTuple_New(arrays);
     for (Py_ssize_t n = 0; *views != NULL && n < arrays; ++n) {
         PyObject *operand = PyTuple_GET_ITEM(operands, n);
