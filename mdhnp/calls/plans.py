@@ -236,8 +236,8 @@ class InParts:
         each = [
             (
                 plan,
-                [a[where] for a, where in zip(arrays, part.inputs, strict=True)],
-                [r[where] for r, where in zip(results, part.outputs, strict=True)],
+                [_sliced(a, where) for a, where in zip(arrays, part.inputs, strict=True)],
+                [_sliced(r, where) for r, where in zip(results, part.outputs, strict=True)],
             )
             for plan, part in self.parts
         ]
@@ -250,3 +250,10 @@ class InParts:
             if observe.blocks:
                 observe.note(plan, inputs)
             plan.compute(inputs, outputs)
+
+
+def _sliced(a: Array, where: Sequence[slice]) -> Array:
+    """A view of part of an array, also of one without axes."""
+    key: Any = (*where, ...)
+    found: Array = a[key]
+    return found

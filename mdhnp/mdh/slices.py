@@ -60,7 +60,7 @@ def cut(h: MdHom, largest: int) -> tuple[Part, ...]:
 def stretches(h: MdHom, count: int) -> tuple[Part, ...]:
     """Cut an MDH in about `count` parts, each of which reads and writes one stretch of each array or all of an input.
 
-    No input may have gaps between its elements.
+    Inputs must be in C or Fortran order.
 
     Parameters
     ----------
@@ -103,9 +103,8 @@ def stretches(h: MdHom, count: int) -> tuple[Part, ...]:
 
 
 def _dense(v: View) -> bool:
-    """Whether an array's elements lie one after the other, along whichever axes first."""
-    axes = sorted(range(len(v.shape)), key=lambda axis: -v.strides[axis])
-    return v.offset == 0 and tuple(v.strides[a] for a in axes) == row_major(tuple(v.shape[a] for a in axes))
+    """Whether an array's elements lie one after the other, in C or Fortran order."""
+    return v.offset == 0 and v.strides in (row_major(v.shape), row_major(v.shape[::-1])[::-1])
 
 
 def _fits(h: MdHom, largest: int) -> bool:

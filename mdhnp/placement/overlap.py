@@ -35,7 +35,9 @@ def overlapping(h: MdHom, device: Device) -> tuple[Part, ...]:
     first = stretches(h, 2)[:1]
     if not first:
         return ()
-    cut = [v for v, part in zip(h.inputs, first[0].inputs, strict=True) if v.shape != tuple(s.stop for s in part)]
+    cut = [
+        v for v, part in zip(h.inputs, first[0].inputs, strict=True) if v.shape != tuple(s.stop - s.start for s in part)
+    ]
     parts = min(_PARTS, (_nbytes(cut) + _nbytes(h.outputs)) // _BYTES)
     if parts < 2:
         return ()

@@ -42,7 +42,7 @@ def overlapped(device: Device, jobs: Sequence[Job]) -> None:
     Parameters
     ----------
     device : Device
-        With memory of its own, which has room for all inputs.
+        With memory of its own.
     jobs : sequence of Job
         What several of them read is copied once.
 
@@ -51,21 +51,28 @@ def overlapped(device: Device, jobs: Sequence[Job]) -> None:
     LaunchError
         If a copy or a kernel failed.
     MemoryError
-        If there is no room.
+        If there is no room for all inputs.
+
+    Notes
+    -----
+    After Ctrl-C the copies and kernels that are on their way are waited for.
     """
-    views: dict[tuple[Any, ...], Array] = {}  # all held to the end: the queue of copies does not wait for kernels
+    # All taken at first and held to the end: copies do not wait for kernels that use what is free later.
+    inputs: dict[tuple[Any, ...], resident.Upload] = {}
+    for a in [a for job in jobs for a in job.inputs]:
+        if _memory(a) not in inputs:
+            inputs[_memory(a)] = resident.Upload(device, a)
     up, calls, down = device.sending_queue, device.queue, device.receiving_queue
     with pending.errors(device), ThreadPoolExecutor(1, thread_name_prefix="mdhnp-receive") as receiver:
         copies: list[Future[None]] = []
         try:
-            _after(up, calls)  # kernels of calls before may still use what are free blocks now
+            _after(up, calls)  # kernels of calls before may still use what were free blocks
             for job in jobs:
-                for a in job.inputs:
-                    key = _memory(a)
-                    if key not in views:
-                        views[key] = resident.upload(device, a, up)
+                mine = [inputs[_memory(a)] for a in job.inputs]
+                for each in mine:
+                    each.send(up)
                 _after(calls, up)
-                found = job.enqueue([views[_memory(a)] for a in job.inputs])
+                found = job.enqueue([each.view for each in mine])
                 done = cl.enqueue_marker(calls)
                 calls.flush()
                 copies.append(receiver.submit(_receive, device, found, job.outputs, done))
@@ -81,7 +88,7 @@ def overlapped(device: Device, jobs: Sequence[Job]) -> None:
 
 
 def _memory(a: Array) -> tuple[Any, ...]:
-    return a.__array_interface__["data"][0], a.shape, a.strides
+    return a.__array_interface__["data"][0], a.dtype, a.shape, a.strides
 
 
 def _after(queue: cl.CommandQueue, other: cl.CommandQueue) -> None:

@@ -21,8 +21,8 @@ from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
-    "Place", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker", "place", "upload",
-    "version",
+    "Place", "Upload", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker", "place",
+    "upload", "version",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -96,28 +96,42 @@ def changed(view: Array) -> None:
     _lease_of(view).block.version += 1
 
 
-def upload(device: Device, array: Array, queue: cl.CommandQueue | None = None) -> Array:
-    """Copy an ndarray to a device, in its own queue of calls or another one.
+class Upload:
+    """An ndarray's way to a device.
 
-    Returns
-    -------
-    ndarray
-        A view, in C order if the array's elements do not lie one after the other.
+    Attributes
+    ----------
+    view : ndarray
+        Of the copy, in C order if the array's elements do not lie one after the other; complete when it was sent.
 
     Raises
     ------
     MemoryError
         If there is no room.
     """
-    layout = Layout.of(array) if array.size else None
-    if layout is not None and (not layout.contiguous or layout.low):
-        array = np.ascontiguousarray(array)
-        layout = Layout.of(array)
-    block = pool(device).take(array.nbytes)
-    found = np.ndarray(array.shape, array.dtype, _lease(block, pool(device).home(block.size)), 0, array.strides)
-    if layout is not None:
-        send(device, layout.bytes_of(array), block.buffer, 0, queue)
-    return found
+
+    def __init__(self, device: Device, array: Array) -> None:
+        layout = Layout.of(array) if array.size else None
+        if layout is not None and (not layout.contiguous or layout.low):
+            array = np.ascontiguousarray(array)
+        self._device, self._array = device, array
+        self._block = pool(device).take(array.nbytes)
+        leased = _lease(self._block, pool(device).home(self._block.size))
+        self.view = np.ndarray(array.shape, array.dtype, leased, 0, array.strides)
+        self._sent = layout is None
+
+    def send(self, queue: cl.CommandQueue | None = None) -> None:
+        """Copy, in the queue of calls or another one; only once."""
+        if not self._sent:
+            send(self._device, Layout.of(self._array).bytes_of(self._array), self._block.buffer, 0, queue)
+            self._sent = True
+
+
+def upload(device: Device, array: Array) -> Array:
+    """Copy an ndarray to a device, and give the view of the copy; errors and order as of :class:`Upload`."""
+    way = Upload(device, array)
+    way.send()
+    return way.view
 
 
 def download(device: Device, view: Array) -> Array:
