@@ -64,6 +64,7 @@ class Plan:
     """Give one for two kernels, of one input, one output and one temporary, and what it is made of."""
 
     def __init__(self, opencl: Recorder, **changes: Any) -> None:
+        self.opencl = opencl  # whose functions it calls
         self.free: list[Any] = []
         self.free_temporaries: list[Any] = []
         self.made: list[int] = []

@@ -140,3 +140,12 @@ def test_results_of_a_size_that_comes_often_are_pinned(device: Device, monkeypat
         assert pinned.held(where) == 3 * wanted.nbytes
         for each in kept:
             np.testing.assert_array_equal(each, wanted)
+
+
+def test_a_profile_between_calls_leaves_no_argument_behind(where: Device) -> None:
+    x, y, z = (mdhnp.asarray(np.full(100, n, np.float32), device=where) for n in (1, 2, 10))
+    with mdhnp.config(specialise="always"):
+        kept = x + y
+        mdhnp.explain(lambda: x + y)
+        assert ((z + y).numpy() == 12).all()
+    assert (kept.numpy() == 3).all()

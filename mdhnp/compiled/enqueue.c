@@ -269,14 +269,14 @@ static int
 record(Enqueuer *self, void *event)
 {
     PyObject *written = caller_of(self->what, self->package, &self->distance), *nothing = NULL;
-    int failed = written == NULL || PyList_Append(self->records, written) < 0;
+    if (written == NULL || PyList_Append(self->records, written) < 0)
+        PyErr_Clear(); /* an error of these kernels will name others, or none */
     Py_XDECREF(written);
-    if (event != NULL) {
-        nothing = PyObject_CallFunction(self->waiting, "K", (unsigned long long)(uintptr_t)event);
-        failed |= nothing == NULL;
-        Py_XDECREF(nothing);
-    }
-    return failed ? -1 : 0;
+    if (event == NULL)
+        return 0;
+    nothing = PyObject_CallFunction(self->waiting, "K", (unsigned long long)(uintptr_t)event);
+    Py_XDECREF(nothing);
+    return nothing == NULL ? -1 : 0;
 }
 
 PyDoc_STRVAR(run_doc,
@@ -326,6 +326,17 @@ enqueuer_run(Enqueuer *self, PyObject *const *arguments, Py_ssize_t count)
     return result;
 }
 
+PyDoc_STRVAR(forget_doc,
+"forget()\n--\n\n"
+"Set all arguments at the next run: someone else sets the kernels' arguments.");
+
+static PyObject *
+enqueuer_forget(Enqueuer *self, PyObject *Py_UNUSED(nothing))
+{
+    self->are_set = 0;
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(enqueuer_doc,
 "Enqueuer(functions, queue, lows, launches, bindings, memory, notes)\n--\n\n"
 "Kernels ready to be launched on views of a device's own memory; one call at a time. All it is given must outlive it.\n\n"
@@ -338,6 +349,7 @@ PyDoc_STRVAR(enqueuer_doc,
 
 static PyMethodDef enqueuer_methods[] = {
     {"run", (PyCFunction)(void (*)(void))enqueuer_run, METH_FASTCALL, run_doc},
+    {"forget", (PyCFunction)enqueuer_forget, METH_NOARGS, forget_doc},
     {NULL, NULL, 0, NULL},
 };
 

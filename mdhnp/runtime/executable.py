@@ -198,8 +198,8 @@ class Executable:
             return self._interruptibly(lambda: self.profile(arrays_in, arrays_out, repeats))
         queue, state = self.device.profiling_queue, self._taken()
         fastest = [float("inf")] * len(state.launches)
-        self._queue.finish()  # what operands and blocks come from
-        with self._bound(state, queue, arrays_in, arrays_out) as bound:
+        with self._bound(state, self._queue, arrays_in, arrays_out) as bound:
+            self._queue.finish()  # what operands and blocks come from
             for _ in range(repeats):
                 events = state.launch(queue)
                 events[-1].wait()

@@ -81,6 +81,8 @@ class State:
 
     def bind(self, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> Bound:
         """Set what changes from call to call, and give it."""
+        if self.enqueuer is not None:
+            self.enqueuer.forget()
         with translating(self.device, self.nbytes):
             bound = self.memory.bind(queue, arrays_in, arrays_out)
             for launch in self.launches:

@@ -73,9 +73,7 @@ class Waiting:
         LaunchError
             Of a call that was waited for.
         """
-        callers = self.last[:]
-        del self.last[: len(callers)]  # another thread may have put some more
-        self.few.append(_Few(callers, event))
+        self.few.append(_Few(self._popped(len(self.last)), event))
         if EACH == 1:
             synchronize(self.device)
         elif len(self.few) > _MOST:
@@ -89,9 +87,20 @@ class Waiting:
 
     def taken(self) -> list[_Few]:
         """Give all, and forget them."""
-        found = [*self.few, _Few(self.last[:], None)]
+        found = [*self.few, _Few(self._popped(len(self.last)), None)]
         self.few.clear()
-        self.last.clear()
+        return found
+
+    def forget(self, count: int) -> None:
+        """Forget so many of the last launches."""
+        self._popped(count)
+
+    def _popped(self, count: int) -> list[Caller]:
+        """Take the first of the last launches, one by one: other threads put some, and take some."""
+        found: list[Caller] = []
+        with suppress(IndexError):
+            while len(found) < count:
+                found.append(self.last.pop(0))
         return found
 
 
@@ -174,7 +183,7 @@ def synchronize(device: Device) -> None:
             if few.status() < 0:
                 few.event.wait()  # which raises
     settled(device)
-    del here.last[:before]
+    here.forget(before)
 
 
 def _after_fork_in_child() -> None:
