@@ -124,3 +124,11 @@ def test_openblas_s_threads_rest_soon_where_nobody_said_otherwise(
         capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
     )  # fmt: skip
     assert done.stdout.strip() == str(expected)
+
+
+def test_recorded_programs_are_of_these_very_sources() -> None:
+    from mdhnp.calls.recorded import sources
+
+    wanted = {path for folder in ("mdh", "schedule", "codegen") for path in (PACKAGE / folder).rglob("*.py")}
+    assert wanted <= set(sources())
+    assert any(path.parent.name == "opencl" for path in wanted)

@@ -71,7 +71,11 @@ def _name(h: MdHom, device: Device) -> str:
 @cache
 def _stamp() -> str:
     """Tell the sources of this package from those of others."""
-    root = Path(mdhnp.__file__).parent
-    files = sorted(file for folder in _SOURCES for file in (root / folder).glob("*.py"))
-    states = [(str(file), (status := file.stat()).st_mtime_ns, status.st_size) for file in files]
+    states = [(str(file), (status := file.stat()).st_mtime_ns, status.st_size) for file in sources()]
     return hashlib.sha256(repr(states).encode()).hexdigest()
+
+
+def sources() -> list[Path]:
+    """Give the files that decide what program is generated."""
+    root = Path(mdhnp.__file__).parent
+    return sorted(file for folder in _SOURCES for file in (root / folder).rglob("*.py"))
