@@ -261,7 +261,9 @@ def _compiles(source: bytes) -> bool:
 
 def sample(count: int, seed: int) -> list[Mutant]:
     """A random choice of that many, from each file in proportion to its lines of code."""
-    paths = [p for folder in FOLDERS for p in sorted((ROOT / "mdhnp" / folder).glob("*.py")) if p.name != "__init__.py"]
+    paths = [
+        p for folder in FOLDERS for p in sorted((ROOT / "mdhnp" / folder).rglob("*.py")) if p.name != "__init__.py"
+    ]
     lines = [_code_lines(p) for p in paths]
     chosen: list[Mutant] = []
     for path, n in zip(paths, lines, strict=True):

@@ -42,6 +42,10 @@ class Accesses:
         """All accesses of a statement, each once."""
         return self._find(s).accesses
 
+    def changes(self, s: Stmt) -> bool:
+        """Whether a statement changes an index that it does not declare itself."""
+        return self._find(s).changes
+
     def _find(self, s: Stmt) -> "_Found":
         known = self._known.get(id(s))
         if known is not None:
@@ -60,6 +64,8 @@ class Accesses:
         if inner and changes:
             # What stands in a place is another one before and behind the change.
             found = dict.fromkeys([a._replace(at=None) for a in found])
+        if isinstance(s, For):  # behind it, and in the next round
+            found = dict.fromkeys([a._replace(at=None) if a.at and _moves(s.var, a.at) else a for a in found])
         self._known[id(s)] = _Found(s, tuple(found), changes)
         return self._known[id(s)]
 
@@ -88,6 +94,10 @@ def place(index: Index) -> Place:
     """The element that an index gives."""
     agreed, rest = index.parted(lambda var: var.agreed)
     return Place(agreed, *rest.range())
+
+
+def _moves(var: Var, at: Place) -> bool:
+    return any(var in product for product, _ in at.agreed.terms)
 
 
 def _collect(node: Any, found: dict[Access, None]) -> None:

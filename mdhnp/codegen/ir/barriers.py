@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mdhnp.codegen.ir.accesses import Access, Accesses, Place, bodies
-from mdhnp.codegen.ir.index import Index, Var
-from mdhnp.codegen.ir.statements import Assign, Barrier, Block, For, Stmt
+from mdhnp.codegen.ir.index import Index
+from mdhnp.codegen.ir.statements import Barrier, Block, For, Stmt
 
 __all__ = ["apart", "has_barrier", "place_barriers"]
 
@@ -45,14 +45,15 @@ class _Pass:
 
     def __init__(self, first: bool) -> None:
         self._first = first
-        self._of = Accesses().of
+        accesses = Accesses()
+        self._of, self._changes = accesses.of, accesses.changes
 
     def placed(self, body: tuple[Stmt, ...], pending: list[Access]) -> tuple[Stmt, ...]:
         """Insert barriers; `pending` are the accesses since the last one, before and, on return, behind the body."""
         found: list[Stmt] = []
         touched = 0  # behind the last statement that touches local memory
         for s in body:
-            if isinstance(s, Assign) and isinstance(s.target, Var):
+            if self._changes(s):
                 # Where it stands in a place, that is another one from here on.
                 pending[:] = map(_somewhere, pending)
             own = self._of(s)

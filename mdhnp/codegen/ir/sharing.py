@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mdhnp.codegen.ir.accesses import FIELDS, Accesses
-from mdhnp.codegen.ir.statements import Block, Copy, For, If, Let, Stmt, Transpose
+from mdhnp.codegen.ir.statements import Block, Clear, Copy, For, If, Let, Stmt, Store, Transpose
 from mdhnp.codegen.ir.values import Load, LoadRow, Register
 
 __all__ = ["share_loads"]
@@ -32,7 +32,9 @@ def share_loads(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 instead[s.target] = before
             continue
         found.append(_inner(_renamed(s, instead) if instead else s))
-        if isinstance(s, Block | Copy | For | If | Transpose) and not all(load.buffer.constant for load in named):
+        if isinstance(s, Block | Clear | Copy | For | If | Store | Transpose) and not all(
+            load.buffer.constant for load in named
+        ):
             written = {a.buffer for a in Accesses().of(s) if a.how != "read"}
             named = {load: name for load, name in named.items() if load.buffer not in written}
     return tuple(found)
