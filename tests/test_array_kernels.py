@@ -27,7 +27,7 @@ from mdhnp.runtime.devices import Device
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 3.0, 127.0, 1e-3, -7.0]
 
 #: Functions that may give either of two zeros; NumPy's float16 next to 0 towards -0 is 0 before version 2.5, then -0.
-OF_EITHER = {"fmax", "fmin", "max", "min", "clip", "nextafter of float16"}
+OF_EITHER = {"fmax", "fmin", "maximum", "minimum", "max", "min", "clip", "nextafter of float16"}
 
 
 def elements(dtype: Any, seed: int) -> np.ndarray:

@@ -395,7 +395,6 @@ def test_documented_commands_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 monkeypatch.setattr(command, "callback", lambda name=name, **_: called.append(name))
     monkeypatch.chdir(tmp_path)
     Path("tuned.json").touch()
-    commands = documented()
-    for command in commands:
+    for command in (commands := documented()):
         run(*shlex.split(command)[1:])
     assert len(called) == len(commands) and {"tune", "list", "show", "export", "import"} <= set(called)

@@ -17,8 +17,9 @@ __all__ = ["note", "observe", "parts_of"]
 #: Blocks open in any thread: as long as there are none, no call asks for its own.
 blocks = 0
 _counting = threading.RLock()  # reentrant, for finalizers that open one
-#: Lists of what was seen, each with whether it is to have whole plans, and whether a part of one is being computed.
+#: Lists of what was seen, each with whether it is to have whole plans.
 _lists: ContextVar[tuple[tuple[list[Any], bool], ...]] = ContextVar("mdhnp_observed", default=())
+#: Whether a part of a plan is being computed.
 _in_parts: ContextVar[bool] = ContextVar("mdhnp_in_parts", default=False)
 
 

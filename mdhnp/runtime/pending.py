@@ -1,8 +1,9 @@
 """What was enqueued and not yet waited for, so that an error can name the call that failed.
 
-Takes events and texts. It must not know arrays. A device has one queue, in order: all before something that is done is
-done, too. An event costs half as much as a launch, so that there is one for each few launches only: an error names
-these few. With the environment variable MDHNP_SYNCHRONOUS=1 every call is waited for, and an error is that call's.
+Takes events and texts. It must not know arrays. A device has one queue of calls, in order: all before something that
+is done is done, too. An event costs half as much as a launch, so that there is one for each few launches only: an
+error names these few. With the environment variable MDHNP_SYNCHRONOUS=1 every call is waited for, and an error is
+that call's.
 """
 
 import os

@@ -4,8 +4,8 @@ Takes a device and bytes, gives :class:`Block`. It must not know arrays. A buffe
 serves sizes of its own class only: those that agree in their leading bit and the four after it, so that at most a
 sixteenth is wasted.
 
-A block may be returned while kernels that use it still wait in the device's queue: whatever uses it next is behind them
-in the same queue.
+A block may be returned while kernels that use it still wait in the device's queue of calls: whatever uses it next is
+behind them there. Who uses another queue takes all blocks first, and then waits for that one.
 """
 
 import gc
