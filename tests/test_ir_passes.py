@@ -96,6 +96,10 @@ BARRIERS: dict[str, tuple[tuple[Stmt, ...], tuple[Stmt, ...]]] = {
         (store(HELD, half * 8 + w), loop(Assign(HALF, ONE - half), get(HELD, (ONE - half) * 8 + w))),
         (store(HELD, half * 8 + w), R, loop(Assign(HALF, ONE - half), get(HELD, (ONE - half) * 8 + w))),
     ),
+    "the other half, which a branch changes": (
+        (get(HELD, half * 8 + w), when(Assign(HALF, ONE - half)), store(HELD, (ONE - half) * 8 + w)),
+        (get(HELD, half * 8 + w), R, when(Assign(HALF, ONE - half)), store(HELD, (ONE - half) * 8 + w)),
+    ),
     "one barrier for two tiles, as early as can be": (
         (copy(TILE), copy(OTHER), Declare(X, Const("0", F4)), get(TILE, k), get(OTHER, k)),
         (copy(TILE), copy(OTHER), T, Declare(X, Const("0", F4)), get(TILE, k), get(OTHER, k)),
