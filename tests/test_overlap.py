@@ -15,9 +15,11 @@ from mdhnp.calls.store import forget
 from mdhnp.mdh import cc, interpret, md_hom, pw, stretches
 from mdhnp.placement import overlap
 from mdhnp.placement.large import DeviceRates
+from mdhnp.runtime import overlap as overlapping
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
+from mdhnp.runtime.pool import Pool
 from mdhnp.runtime.transfers import watched
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
@@ -93,6 +95,18 @@ def test_calls_in_parts_are_prepared_as_a_whole(where: Device) -> None:
         with mdhnp.config(host="auto", specialise="auto"), observe() as seen:
             np.testing.assert_array_equal(mdhnp.matmul(X, Y), X @ Y)
         assert len(seen) == parts
+
+
+def test_blocks_are_taken_before_the_queue_of_copies_waits(where: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later ones may be of kernels that the copies do not wait for."""
+    order: list[str] = []
+    take, after = Pool.take, overlapping._after
+    monkeypatch.setattr(Pool, "take", lambda *given: (order.append("taken"), take(*given))[1])
+    monkeypatch.setattr(overlapping, "_after", lambda *given: (order.append("waits"), after(*given))[1])
+    np.testing.assert_array_equal(mdhnp.matmul(X, Y), X @ Y)
+    first = order.index("waits")
+    assert order[:first] == ["taken"] * 9  # eight parts of one operand, and the other
+    assert "taken" not in order[first:]
 
 
 @pytest.mark.parametrize("at", ["kernel", "sending", "receiving"])
