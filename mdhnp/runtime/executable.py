@@ -198,7 +198,7 @@ class Executable:
             return self._interruptibly(lambda: self.profile(arrays_in, arrays_out, repeats))
         queue, state = self.device.profiling_queue, self._taken()
         fastest = [float("inf")] * len(state.launches)
-        with self._bound(state, self._queue, arrays_in, arrays_out) as bound:
+        with self._bound(state, queue, arrays_in, arrays_out) as bound:
             self._queue.finish()  # what operands and blocks come from
             for _ in range(repeats):
                 events = state.launch(queue)
@@ -237,15 +237,16 @@ class Executable:
     def _bound(
         self, state: State, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]
     ) -> Iterator[Bound]:
-        """Bind arrays for a block. Whatever ends it, blocks are returned and no kernel writes any more."""
+        """Bind arrays for a block that launches in `queue`. Whatever ends it, no kernel uses their blocks any more."""
         blocks: tuple[Block, ...] = ()
         try:
-            bound = state.bind(queue, arrays_in, arrays_out)
+            bound = state.bind(self._queue, arrays_in, arrays_out)
             blocks = bound.blocks
             yield bound
         except BaseException:  # after Ctrl-C, too, kernels may still write into arrays about to be freed
-            with suppress(cl.Error):  # the first error says more
-                queue.finish()
+            for each in (self._queue, queue):
+                with suppress(cl.Error):  # the first error says more
+                    each.finish()
             raise
         finally:
             self._pool.give_back(*blocks)
