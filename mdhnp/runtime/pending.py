@@ -74,7 +74,7 @@ class Waiting:
         LaunchError
             Of a call that was waited for.
         """
-        self.few.append(_Few(self._popped(len(self.last)), event))
+        self.few.append(_Few(self.popped(len(self.last)), event))
         if EACH == 1:
             synchronize(self.device)
         elif len(self.few) > _MOST:
@@ -88,15 +88,11 @@ class Waiting:
 
     def taken(self) -> list[_Few]:
         """Give all, and forget them."""
-        found = [*self.few, _Few(self._popped(len(self.last)), None)]
+        found = [*self.few, _Few(self.popped(len(self.last)), None)]
         self.few.clear()
         return found
 
-    def forget(self, count: int) -> None:
-        """Forget so many of the last launches."""
-        self._popped(count)
-
-    def _popped(self, count: int) -> list[Caller]:
+    def popped(self, count: int) -> list[Caller]:
         """Take the first of the last launches, one by one: other threads put some, and take some."""
         found: list[Caller] = []
         with suppress(IndexError):
@@ -184,7 +180,7 @@ def synchronize(device: Device) -> None:
             if few.status() < 0:
                 few.event.wait()  # which raises
     settled(device)
-    here.forget(before)
+    here.popped(before)
 
 
 def _after_fork_in_child() -> None:
