@@ -19,7 +19,7 @@ from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.default import default
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
 
-__all__ = ["Candidate", "Choice", "choose", "kernel_times", "numpy_times"]
+__all__ = ["Candidate", "Choice", "choose", "computing_times", "kernel_times", "nbytes", "numpy_times"]
 
 #: Seconds that a call of kernels takes beside the launch, for its plan and its result.
 _OURS = 3e-6
@@ -122,7 +122,7 @@ def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRate
     point, element, turned = costs.product[one]
     walked = function.walked * costs.slow.get(result.name, costs.einsum)
     multiplied = parts * function.multiplied
-    moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
+    moved = sum(map(nbytes, (*h.inputs, *h.outputs)))
     touched = function.elements * element if multiplied else 0.0
     if rates is None:
         multiplying = multiplied * point + touched
@@ -146,7 +146,7 @@ def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -
 
 def computing_times(h: MdHom, caps: DeviceCaps, rates: DeviceRates) -> tuple[float, float]:
     """Give the seconds that kernels alone take by estimate, and at least."""
-    moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
+    moved = sum(map(nbytes, (*h.inputs, *h.outputs)))
     least = (max(moved - _CACHED, 0) if caps.kind == "cpu" else moved) / rates.bandwidth
     model, computing = 0.0, 0.0
     for stage in stages(h):
@@ -174,8 +174,9 @@ def _instructions(h: MdHom) -> float:
 def _copies(views: Sequence[View], copying: tuple[float, float]) -> float:
     """Seconds of copies of all arrays; the first one's fixed part is in the smallest call."""
     fixed, byte = copying
-    return max(len(views) - 1, 0) * fixed + sum(map(_nbytes, views)) * byte
+    return max(len(views) - 1, 0) * fixed + sum(map(nbytes, views)) * byte
 
 
-def _nbytes(view: View) -> int:
+def nbytes(view: View) -> int:
+    """Give the bytes of all elements of an array."""
     return prod(view.shape) * view.dtype.itemsize

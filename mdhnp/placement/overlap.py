@@ -4,10 +4,9 @@ From an MDH and a device's measured rates to its parts. It must not know how the
 """
 
 from collections.abc import Iterable
-from math import prod
 
 from mdhnp.mdh import MdHom, Part, View, stretches
-from mdhnp.placement.choice import computing_times
+from mdhnp.placement.choice import computing_times, nbytes
 from mdhnp.placement.large import device_rates
 from mdhnp.runtime.devices import Device
 
@@ -51,4 +50,4 @@ def overlapping(h: MdHom, device: Device) -> tuple[Part, ...]:
 
 
 def _nbytes(views: Iterable[View]) -> int:
-    return sum(prod(v.shape) * v.dtype.itemsize for v in views)
+    return sum(map(nbytes, views))
