@@ -14,6 +14,7 @@ from mdhnp.codegen.ir.statements import (
     Barrier,
     Block,
     Clear,
+    Commit,
     Copy,
     Declare,
     FillLanes,
@@ -27,6 +28,7 @@ from mdhnp.codegen.ir.statements import (
     StorePair,
     Test,
     Transpose,
+    Wait,
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow
 
@@ -100,8 +102,9 @@ class Walk(Evaluator):
     """What the work-items of a procedure do, one after the other.
 
     Each variable is seen to lie in its range, and each access in its buffer; no work-item touches an element of local
-    memory that another one writes between the same two barriers, but for copies of the same element. `written` has
-    the elements of each global buffer that are stored.
+    memory that another one writes between the same two barriers, but for copies of the same element. An asynchronous
+    copy writes at any time until it is waited for, and nobody else touches its element then. `written` has the elements
+    of each global buffer that are stored.
     """
 
     def __init__(
@@ -118,8 +121,10 @@ class Walk(Evaluator):
                 self._env = {}
                 self._ids = {"group_id": group, "local_id": item}
                 self._phase = 0
+                self._started: list[list[tuple[str, int, int]]] = [[]]
                 self._all(procedure.body)
                 barriers.add(self._phase)
+                assert not any(self._started), "a copy is never waited for"
             assert len(barriers) == 1, "not all work-items come to the same barriers"
 
     def _set(self, var: Any, value: Any) -> None:
@@ -140,6 +145,14 @@ class Walk(Evaluator):
                 self._all(s.body)
             case Barrier():
                 self._phase += 1
+            case Commit():
+                self._started.append([])
+            case Wait():
+                arrived = max(len(self._started) - 1 - s.pending, 0)
+                for name, offset, since in [each for group in self._started[:arrived] for each in group]:
+                    for phase in range(since, self._phase + 1):
+                        self._share(name, offset, True, True, phase)
+                self._started = self._started[arrived:]
             case For():
                 self._for(s)
             case If():
@@ -183,12 +196,14 @@ class Walk(Evaluator):
         for offset in offsets:
             assert 0 <= offset < self._elements[buffer.name], f"{buffer.name}[{offset}]"
             if buffer.space == "local":
-                self._share(buffer.name, offset, write, copy)
+                under_way = any((buffer.name, offset) == each[:2] for group in self._started for each in group)
+                assert not under_way, f"{buffer.name}[{offset}] is still being copied"
+                self._share(buffer.name, offset, write, copy, self._phase)
             elif write:
                 self.written[buffer.name].add(offset)
 
-    def _share(self, name: str, offset: int, write: bool, copy: bool) -> None:
-        item, place = self._ids["local_id"], (name, offset, self._phase)
+    def _share(self, name: str, offset: int, write: bool, copy: bool, phase: int) -> None:
+        item, place = self._ids["local_id"], (name, offset, phase)
         before = self._touched.setdefault(place, (item, write, copy))
         alone = before[0] == item or not (write or before[1]) or (copy and before[2])
         assert alone, f"{name}[{offset}] of work-items {before[0]} and {item}"
@@ -230,7 +245,13 @@ class Walk(Evaluator):
                 at = self.index(s.offset)
                 self._touch(s.buffer, range(at, at + 2 * s.real.lanes), write=True)
             case Copy():
-                self._touch(s.target, [self.index(s.at)], write=True, copy=True)
+                at, lanes = self.index(s.at), s.source.lanes
+                assert at % lanes == 0, f"{s.target.name}[{at}] of {lanes} lanes"
+                if s.asynchronous:
+                    assert isinstance(s.source, Load) and self.index(s.source.offset) % lanes == 0
+                    self._started[-1] += [(s.target.name, at + n, self._phase) for n in range(lanes)]
+                else:
+                    self._touch(s.target, range(at, at + lanes), write=True, copy=True)
             case Transpose():
                 for row in range(s.lanes):
                     begin = self.index(s.source_at) + row * self.index(s.source_stride)

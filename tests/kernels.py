@@ -154,6 +154,11 @@ KERNELS: dict[str, Named] = {
         num_wg=(2, 2, 1), num_wi=(2, 4, 1), local_tile=(4, 8, 3), private_tile=(2, 2, 1), results="private",
         local_copies=(LocalCopy((1, 0)), LocalCopy((0, 1))), item_order=(1, 0, 2),
     )),
+    # the next tiles are loaded while the current ones are used
+    "gemm_ahead": Named(GEMM, _MM, dict(
+        num_wg=(2, 2, 1), num_wi=(2, 4, 1), local_tile=(4, 8, 3), private_tile=(2, 2, 1), results="private",
+        local_copies=(LocalCopy((1, 0), pad=1), LocalCopy((0, 1))), item_order=(1, 0, 2), stages=2,
+    )),
     "gemm_tree": Named(GEMM, _MM, dict(
         num_wi=(1, 2, 3), local_tile=(2, 4, 6), private_tile=(2, 2, 2), results="private", combine_on="global",
     )),

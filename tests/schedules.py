@@ -11,10 +11,12 @@ from strategies import shuffled
 
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.check import check
 from mdhnp.schedule.general import for_all_sizes, form, stretched
+from mdhnp.schedule.illegal import IllegalSchedule
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import split, splits
+from mdhnp.schedule.stages import check_stages
 
 #: A device whose limits the CPU runtimes and Oclgrind all meet.
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True, False, 1 << 30)
@@ -151,11 +153,17 @@ def _schedule(p: Picker, h: MdHom) -> Schedule:
         ordered = op is not None and not op.commutative
         if results != "private" or ordered:
             on = "local"
-    return Schedule(
+    drawn = Schedule(
         tuple(groups), tuple(num_wi), tuple(local), tuple(private), vector_dim, width, copies,
         tuple(p.integer(0, 1) == 1 for _ in h.inputs), results,
         tuple(global_order), *(tuple(shuffled(p, range(rank))) for _ in range(4)), on,
     )  # fmt: skip
+    ahead = replace(drawn, stages=p.choice((1, 2, 2, 3)))
+    try:
+        check_stages(h, ahead)
+    except IllegalSchedule:
+        return drawn
+    return ahead
 
 
 def _copy(p: Picker, h: MdHom, number: int, num_wi: Sequence[int], private: Sequence[int]) -> LocalCopy | None:
@@ -176,4 +184,5 @@ def _copy(p: Picker, h: MdHom, number: int, num_wi: Sequence[int], private: Sequ
         plain = len(indices) == 1 and len(dims) == 1 and found.coefficients[dims[0]] == 1
         if plain and h.combine[dims[0]].kind == "cc" and num_wi[dims[0]] == 1 and p.integer(0, 1):
             blocked.append(axis)
-    return LocalCopy(tuple(shuffled(p, range(len(view.shape)))), tuple(shuffled(p, blocked)))
+    order, pad = tuple(shuffled(p, range(len(view.shape)))), 0 if blocked else p.choice((0, 0, 1, 4))
+    return LocalCopy(order, tuple(shuffled(p, blocked)), pad)

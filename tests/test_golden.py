@@ -17,6 +17,7 @@ NAMES = (
     "gemm_turned",
     "gemm_in_output",
     "gemm_work_items",
+    "gemm_ahead",
     "gemm_tree",
     "gemm_half",
     "gemm_complex",

@@ -61,9 +61,10 @@ def _addresses(view: View | None, elements: int) -> set[int]:
     return {int(sum(place)) + view.offset for place in product(*strides)}
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("seed", range(100))
-def test_random_kernels(seed: int) -> None:
-    p = Seeded(1000 + seed)
+def test_random_kernels(seed: int, asynchronous: bool) -> None:
+    p, device = Seeded(1000 + seed), replace(CAPS, async_copies=asynchronous)
     chain = [replace(s, mdhom=canonical(s.mdhom)) for s in stages(case(p, 300).mdhom)]
     used = [schedule(p, stage.mdhom) for stage in chain]
     later: list[Schedule] = []
@@ -72,9 +73,9 @@ def test_random_kernels(seed: int) -> None:
         later.append(schedule(p, m, caps))
         return later[-1]
 
-    program = generate(chain, used, CAPS, drawn)
+    program = generate(chain, used, device, drawn)
     again = iter(later)
-    _walk(program, procedures(chain, used, CAPS, lambda m, caps: next(again)), chain)
+    _walk(program, procedures(chain, used, device, lambda m, caps: next(again)), chain)
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -27,6 +27,8 @@ class Context:
     build: Builder = field(default_factory=Builder)
     #: Added to every output offset: where a work-group's own part of a split reduction begins.
     output_offset: Index = ZERO
+    #: Whether work-items can copy to local memory without waiting for it.
+    async_copies: bool = False
     layouts: dict[int, "TileLayout"] = field(default_factory=dict)
     _addresses: dict[tuple[str, int], tuple[tuple[Index, ...], Index]] = field(default_factory=dict)
     _buffers: dict[str, Buffer] = field(default_factory=dict)
@@ -86,7 +88,10 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     kept = bool(c.nest.s.private_copies[number])
     vector = c.nest.s.vector_dim
     if copy is not None:
-        offset, stride = tile_layout(c, number).offset(access, place, vector)
+        layout = tile_layout(c, number)
+        offset, stride = layout.offset(access, place, vector)
+        if number in c.nest.staged:
+            offset = offset + variable(c.nest.slot) * layout.size
         return read(c.tile(view), offset, stride, place.lanes, kept=kept)
     moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
     if view.boundary is not None and place.bounded:
@@ -285,13 +290,15 @@ def _layout(nest: Nest, number: int) -> TileLayout:
         blocks[axis] = nest.s.private_tile[view.accesses[0][axis].dims()[0]]
         strides[axis] = step
         step *= blocks[axis]
-    for axis in reversed(copy.order):
+    for place, axis in enumerate(reversed(copy.order)):
         if blocks[axis]:
             block_strides[axis] = step
             step *= -(-extents[axis] // blocks[axis])
         else:
             strides[axis] = step
             step *= extents[axis]
+        if place == 0 and not copy.blocked:
+            step += copy.pad
     steps = frozenset([nest.var(d, "p") for d in range(nest.h.rank)])
     return TileLayout(
         view, copy, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints, steps,

@@ -63,7 +63,8 @@ class _Build:
     ) -> None:
         """Build one kernel."""
         nest = Nest(h, s, self.general)
-        c = Context(nest, output_offset=_group_offset(nest) if partial else ZERO)
+        offset = _group_offset(nest) if partial else ZERO
+        c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
         if scan:
             emit_scan(c, bool(carry))
         else:

@@ -16,6 +16,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.layers import bounded_checks, group_loops, ids, inside_checks, step_inside, step_loops
+from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values
 from mdhnp.codegen.store import clipped, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
@@ -57,7 +58,8 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         per_tile = nest.s.combine_on == "local" and (nest.reduced_items > 1 or moving)
         total = reduce.declare(c, "acc")
         lost = reduce.declare_lost(c, total, float_sums(nest.h) if per_tile else ())
-        with group_loops(c, inner, all_dims=nest.s.global_order, first=False):
+        ahead = nest.s.stages > 1
+        with pipeline(c, inner) if ahead else group_loops(c, inner, all_dims=nest.s.global_order, first=False):
             part = reduce.declare(c, "part") if per_tile else total
             accumulate(c, part)
             if per_tile:

@@ -9,7 +9,7 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import copy_tiles
 from mdhnp.mdh import View
 
-__all__ = ["bounded_checks", "group_loops", "ids", "inside_checks", "step_inside", "step_loops"]
+__all__ = ["bounded_checks", "group_loops", "ids", "inside_checks", "step_inside", "step_loops", "tile_count"]
 
 
 def ids(c: Context) -> None:
@@ -22,7 +22,8 @@ def ids(c: Context) -> None:
         ("w", items, nest.s.item_order, "local_id"),
     ):
         several = [d for d in order if counts[d] != ONE]
-        whole = c.build.let(Var(letter), call(function)) if several else ZERO
+        var = nest.item_id if letter == "w" else Var(letter)
+        whole = c.build.let(var, call(function)) if several else ZERO
         divisor = ONE
         for d in several:
             part = whole // divisor
@@ -47,7 +48,7 @@ def group_loops(
             if nest.several(d) and d not in moving:
                 # The only local tile of a work-group in the dimension.
                 c.build.let(nest.var(d, "l"), nest.at(d, "g") * nest.s.local_tile[d])
-                _tile_count(c, d)
+                tile_count(c, d)
         copy_tiles(c, _copied_at(nest, moving, None))
     with ExitStack() as loops:
         for d in dims:
@@ -55,7 +56,7 @@ def group_loops(
                 begin, end = nest.group_range(d)
                 test = Compare(nest.at(d, "l"), "<", end)
                 loops.enter_context(c.build.loop(nest.var(d, "l"), begin, test, nest.s.local_tile[d]))
-                _tile_count(c, d)
+                tile_count(c, d)
                 copy_tiles(c, _copied_at(nest, moving, d))
         yield
 
@@ -71,7 +72,8 @@ def _copied_at(nest: Nest, moving: Sequence[int], loop: int | None) -> list[int]
     return found
 
 
-def _tile_count(c: Context, d: int) -> None:
+def tile_count(c: Context, d: int) -> None:
+    """Name the points of the current local tile, where they are not always as many."""
     nest = c.nest
     if not nest.even(d):
         left = nest.extent(d) - nest.at(d, "l")

@@ -21,6 +21,7 @@ from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import splits
+from mdhnp.schedule.stages import staged
 
 __all__ = ["Nest", "sizes"]
 
@@ -246,6 +247,27 @@ class Nest:
             return ZERO, self.extent(d)
         begin = self.at(d, "g") * self.chunk(d)
         return begin, least(begin + self.chunk(d), self.extent(d))
+
+    def rounds(self, d: int) -> Index:
+        """Local tiles of the work-group along a dimension."""
+        tile = self.s.local_tile[d]
+        begin, end = self.group_range(d)
+        return (end - begin + (tile - 1)) // tile
+
+    @cached_property
+    def staged(self) -> tuple[int, ...]:
+        """Inputs whose local tiles are copied ahead: those that move with the reduction."""
+        return staged(self.h, self.s)
+
+    @cached_property
+    def slot(self) -> Var:
+        """Which of the tiles in flight is the current one."""
+        return Var("slot", None, 0, self.s.stages - 1, agreed=True)
+
+    @cached_property
+    def item_id(self) -> Var:
+        """The work-item's number in its group."""
+        return Var("w", None, 0, self.s.work_items - 1)
 
     def points(self, d: int) -> Index:
         """Points of the current local tile."""

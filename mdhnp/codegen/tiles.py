@@ -24,7 +24,7 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import HALF
 from mdhnp.schedule.schedule import LocalCopy
 
-__all__ = ["copy_tiles", "declare_tiles"]
+__all__ = ["checks", "copy_tiles", "corner_of", "declare_tiles"]
 
 
 def declare_tiles(c: Context) -> None:
@@ -32,7 +32,8 @@ def declare_tiles(c: Context) -> None:
     for number, copy in enumerate(c.nest.s.local_copies):
         if copy is not None:
             layout = tile_layout(c, number)
-            c.build.add(AllocLocal(c.tile(layout.view), layout.size))
+            staged = number in c.nest.staged
+            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.nest.s.stages if staged else 1), staged))
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
@@ -42,8 +43,8 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
     shared = c.nest.s.work_items > 1
     for number in numbers:
         layout = tile_layout(c, number)
-        corner = [_corner(c.nest, layout, axis) for axis in range(len(layout.extents))]
-        before, beyond = _checks(c.nest, layout, corner)
+        corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
+        before, beyond = checks(c.nest, layout, corner)
         if layout.view.boundary is None and not c.nest.general:
             layout, corner, joined = _joined(layout, corner)
             beyond = {joined[axis]: test for axis, test in beyond.items()}
@@ -97,7 +98,7 @@ def _joined(layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, li
     return joined, [corner[g[0]] * prod(layout.extents[axis] for axis in g[1:]) for g in groups], number
 
 
-def _corner(nest: Nest, layout: TileLayout, axis: int) -> Index:
+def corner_of(nest: Nest, layout: TileLayout, axis: int) -> Index:
     """Index along an axis of the tile's first element."""
     index = layout.view.accesses[0][axis]
     total = constant(layout.low[axis])
@@ -108,7 +109,7 @@ def _corner(nest: Nest, layout: TileLayout, axis: int) -> Index:
     return total
 
 
-def _checks(nest: Nest, layout: TileLayout, corner: Sequence[Index]) -> tuple[list[Compare], dict[int, Compare]]:
+def checks(nest: Nest, layout: TileLayout, corner: Sequence[Index]) -> tuple[list[Compare], dict[int, Compare]]:
     """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none that must hold."""
     before = [Compare(begin, ">=", ZERO) for begin in corner]
     last = [nest.last(layout.view, axis) + (1 - extent) for axis, extent in enumerate(layout.extents)]
@@ -317,7 +318,7 @@ def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Index
     total = prod(layout.extents)
     e = Var("e", None, 0, total - 1)
     test = Compare(variable(e), "<", constant(total))
-    loops.enter_context(c.build.loop(e, variable(Var("w")), test, c.nest.s.work_items))
+    loops.enter_context(c.build.loop(e, variable(c.nest.item_id), test, c.nest.s.work_items))
     places = [ZERO for _ in layout.extents]
     target, divisor = ZERO, 1
     for axis in sorted(range(len(places)), key=lambda a: (abs(layout.view.strides[a]), -a)):

@@ -19,6 +19,9 @@ _CPU_INFO = Path("/proc/cpuinfo")
 # What decides which instructions a compiled kernel may hold. Other flags come and go with the kernel's version.
 _INSTRUCTION_SETS = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve")
 
+#: The first of NVIDIA's architectures that copies to local memory asynchronously.
+_AMPERE = 80
+
 
 def query_caps(device: cl.Device) -> DeviceCaps:
     """Fill in a :class:`DeviceCaps`.
@@ -61,7 +64,15 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         max_allocation=device.max_mem_alloc_size,
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
+        async_copies=_nvidia(device) >= _AMPERE,
     )
+
+
+def _nvidia(device: cl.Device) -> int:
+    """The number of an NVIDIA GPU's architecture; 0 for others."""
+    if "cl_nv_device_attribute_query" not in device.extensions:
+        return 0
+    return 10 * int(device.compute_capability_major_nv) + int(device.compute_capability_minor_nv)
 
 
 @cache

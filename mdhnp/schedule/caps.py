@@ -41,6 +41,8 @@ class DeviceCaps:
         Whether arrays may begin anywhere in a buffer, so that kernels take the distance as an argument.
     mixed_lanes : bool
         Whether functions of vectors may give wrong values beside a lane with a special one.
+    async_copies : bool
+        Whether work-items can copy to local memory without waiting for it (``cp.async`` of NVIDIA's GPUs).
     """
 
     name: str
@@ -57,3 +59,4 @@ class DeviceCaps:
     max_allocation: int
     offsets: bool = False
     mixed_lanes: bool = False
+    async_copies: bool = False

@@ -6,16 +6,14 @@
 from mdhnp.mdh import MdHom, View
 from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.stages import check_stages, staged
 
 __all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal", "local_memory", "tile_itemsize"]
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
-
-
-class IllegalSchedule(ValueError):
-    """A schedule that cannot be generated for this MDH and device; the message names the broken rule."""
 
 
 def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
@@ -42,13 +40,14 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_copies(h, s)
     _check_results(h, s)
     _check_order(h, s)
-    _require(
+    check_stages(h, s)
+    require(
         chain_is_short(h, s),
         f"local_tile: more than {LONGEST} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory",
     )
     need = local_memory(h, s)
-    _require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
-    _require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
+    require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
+    require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
 
 
 def is_legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:
@@ -69,11 +68,6 @@ def has_shape_of(h: MdHom, s: Schedule) -> bool:
     return True
 
 
-def _require(holds: bool, rule: str) -> None:
-    if not holds:
-        raise IllegalSchedule(rule)
-
-
 def _check_shape(h: MdHom, s: Schedule) -> None:
     _check_fields(s, h.rank, len(h.inputs))
 
@@ -92,22 +86,24 @@ def _check_second(s: Schedule) -> None:
 def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
     for name in ("num_wg", "num_wi", "local_tile", "private_tile"):
         values = getattr(s, name)
-        _require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")
-        _require(all(v >= 1 for v in values), f"{name}: all must be at least 1")
+        require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")
+        require(all(v >= 1 for v in values), f"{name}: all must be at least 1")
     for name in ("global_order", "local_order", "private_order", "group_order", "item_order"):
-        _require(sorted(getattr(s, name)) == list(range(rank)), f"{name}: must be a permutation of the dimensions")
-    _require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
-    _require(s.combine_on in ("global", "local"), f"combine_on: {s.combine_on!r} is none of global, local")
-    _require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
-    _require(-1 <= s.vector_dim < rank, f"vector_dim: {s.vector_dim} is no dimension")
+        require(sorted(getattr(s, name)) == list(range(rank)), f"{name}: must be a permutation of the dimensions")
+    require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
+    require(s.combine_on in ("global", "local"), f"combine_on: {s.combine_on!r} is none of global, local")
+    require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
+    require(-1 <= s.vector_dim < rank, f"vector_dim: {s.vector_dim} is no dimension")
     for name in ("local_copies", "private_copies"):
-        _require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
+        require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
     for n, copy in enumerate(s.local_copies):
         if copy is not None:
             axes = range(len(copy.order))
-            _require(sorted(copy.order) == list(axes), f"local_copies: input {n} needs an order of its axes")
-            _require(len(set(copy.blocked)) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
-            _require(all(axis in axes for axis in copy.blocked), f"local_copies: input {n} blocks an axis it has not")
+            require(sorted(copy.order) == list(axes), f"local_copies: input {n} needs an order of its axes")
+            require(len(set(copy.blocked)) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
+            require(all(axis in axes for axis in copy.blocked), f"local_copies: input {n} blocks an axis it has not")
+            padded = copy.pad == 0 or (copy.pad > 0 and bool(axes) and not copy.blocked)
+            require(padded, f"local_copies: input {n} has pad {copy.pad}, for blocks or less than none")
 
 
 def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
@@ -116,47 +112,47 @@ def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         extent, tile, step = h.extents[d], s.local_tile[d], s.step(d)
         tiles = -(-extent // tile)
         per_group = -(-tiles // s.num_wg[d])
-        _require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}")
-        _require(
+        require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}")
+        require(
             -(-tiles // per_group) == s.num_wg[d],
             f"num_wg: {s.num_wg[d]} work-groups in dimension {d}, some without a tile",
         )
-        _require(
+        require(
             s.private_tile[d] <= tile or s.num_wi[d] == 1, f"private_tile: larger than the local tile in dimension {d}"
         )
         if h.combine[d].kind == "cc":
-            _require(
+            require(
                 tile == extent or tile % step == 0,
                 f"local_tile: not a multiple of work-items times private tile in dimension {d}",
             )
         width = s.vector_width if d == s.vector_dim else 1
         unrolled *= max(s.private_tile[d] // width, 1)
-    _require(
+    require(
         s.work_items <= caps.max_work_group,
         f"num_wi: {s.work_items} work-items, the device allows {caps.max_work_group}",
     )
-    _require(unrolled <= UNROLL_LIMIT, f"private_tile: {unrolled} points to unroll, at most {UNROLL_LIMIT}")
+    require(unrolled <= UNROLL_LIMIT, f"private_tile: {unrolled} points to unroll, at most {UNROLL_LIMIT}")
 
 
 def _check_vectors(h: MdHom, s: Schedule) -> None:
     if s.vector_width == 1:
         return
-    _require(s.vector_dim >= 0, f"vector_dim: {s.vector_dim} is no dimension")
+    require(s.vector_dim >= 0, f"vector_dim: {s.vector_dim} is no dimension")
     d = s.vector_dim
-    _require(
+    require(
         s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension"
     )
-    _require(
+    require(
         h.scalar.text is None and (h.finish is None or h.finish.text is None),
         "vector_width: OpenCL C text takes scalars",
     )
     combine = h.combine[d]
-    _require(combine.kind != "ps", "vector_dim: a scanned dimension is combined in order")
+    require(combine.kind != "ps", "vector_dim: a scanned dimension is combined in order")
     if combine.operator is not None:
-        _require(
+        require(
             combine.operator.commutative, "vector_dim: an operator that does not commute needs its operands in order"
         )
-        _require(
+        require(
             combine.operator.identity is not None, "vector_dim: an operator without identity cannot start every lane"
         )
 
@@ -166,26 +162,26 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         if copy is None:
             continue
         view = h.inputs[n]
-        _require(bool(view.shape), f"local_copies: input {n} is one element")
-        _require(len(copy.order) == len(view.shape), f"local_copies: input {n} needs an order of its axes")
+        require(bool(view.shape), f"local_copies: input {n} is one element")
+        require(len(copy.order) == len(view.shape), f"local_copies: input {n} needs an order of its axes")
         for axis in range(len(view.shape)):
             same = {a[axis].coefficients for a in view.accesses}
-            _require(len(same) == 1, f"local_copies: the accesses of input {n} move differently")
+            require(len(same) == 1, f"local_copies: the accesses of input {n} move differently")
         for axis in copy.blocked:
             indices = {a[axis] for a in view.accesses}
             index = next(iter(indices))
             dims = index.dims()
             plain = len(indices) == 1 and len(dims) == 1 and index.coefficients[dims[0]] == 1
-            _require(plain, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
+            require(plain, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
             kept = h.combine[dims[0]].kind == "cc"
-            _require(
+            require(
                 kept and s.num_wi[dims[0]] == 1,
                 f"local_copies: axis {axis} of input {n} can be blocked for one work-item only",
             )
     if h.finish is not None:
         first = len(h.scalar.dtypes)
         read = {h.accesses[p - first][0] for p in h.finish.used_parameters() if p >= first}
-        _require(all(s.local_copies[n] is None for n in read), "local_copies: inputs read at the end are not copied")
+        require(all(s.local_copies[n] is None for n in read), "local_copies: inputs read at the end are not copied")
 
 
 def _check_results(h: MdHom, s: Schedule) -> None:
@@ -197,30 +193,30 @@ def _check_results(h: MdHom, s: Schedule) -> None:
     assert operator is not None
     if s.results != "global" or h.dims("ps"):
         last = s.global_order[len(kept) :]
-        _require(
+        require(
             sorted(last) == combined,
             "global_order: combined dimensions must be innermost unless results wait in the output",
         )
     if s.results == "private" or h.dims("ps"):
         for d in kept:
-            _require(
+            require(
                 s.step(d) >= s.local_tile[d],
                 f"results: kept in registers, so dimension {d} needs one private tile a local tile",
             )
         return
     if any(s.num_wi[d] > 1 for d in combined):
-        _require(
+        require(
             s.combine_on == "local",
             "combine_on: work-items share results that wait in memory, so they combine on each local tile",
         )
     if s.results == "global":
-        _require(not several or h.finish is None, "results: cannot wait in the output where they are finished first")
-        _require(
+        require(not several or h.finish is None, "results: cannot wait in the output where they are finished first")
+        require(
             not several or h.scalar.dtypes == tuple(v.dtype for v in h.outputs),
             "results: cannot wait in outputs of other types",
         )
     if several:
-        _require(operator.identity is not None, "results: an operator without identity keeps them in registers")
+        require(operator.identity is not None, "results: an operator without identity keeps them in registers")
 
 
 def _check_order(h: MdHom, s: Schedule) -> None:
@@ -230,20 +226,20 @@ def _check_order(h: MdHom, s: Schedule) -> None:
         if operator is None or (operator.commutative and h.combine[d].kind == "pw"):
             continue
         if s.num_wi[d] > 1:
-            _require(
+            require(
                 s.step(d) == s.local_tile[d], f"local_tile: dimension {d} is combined in order, so it must be one step"
             )
             if h.combine[d].kind == "ps":
-                _require(operator.identity is not None, "num_wi: scanning with several work-items needs an identity")
+                require(operator.identity is not None, "num_wi: scanning with several work-items needs an identity")
             else:
-                _require(
+                require(
                     s.combine_on == "local", f"combine_on: dimension {d} is combined in order, so on each local tile"
                 )
-    _require(len(h.dims("ps")) <= 1 and not (h.dims("ps") and h.dims("pw")), "stage: a scan is a stage of its own")
+    require(len(h.dims("ps")) <= 1 and not (h.dims("ps") and h.dims("pw")), "stage: a scan is a stage of its own")
     operators = {c.operator for c in h.combine if c.operator is not None}
-    _require(len(operators) <= 1, "stage: several operators are several stages")
+    require(len(operators) <= 1, "stage: several operators are several stages")
     ordered = any(not op.commutative for op in operators)
-    _require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
+    require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
 
 
 def tile_itemsize(view: View) -> int:
@@ -256,11 +252,12 @@ def local_memory(h: MdHom, s: Schedule) -> int:
     steps = [s.step(d) for d in range(h.rank)]
     footprint = [-(-s.local_tile[d] // steps[d]) * steps[d] for d in range(h.rank)]
     total = 0
-    for view, copy in zip(h.inputs, s.local_copies, strict=True):
+    ahead = staged(h, s)
+    for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
         if copy is not None:
-            size = tile_itemsize(view)
+            size = tile_itemsize(view) * (s.stages if n in ahead else 1)
             for axis in range(len(view.shape)):
-                extent = view.box(axis, footprint)
+                extent = view.box(axis, footprint) + (copy.pad if axis == copy.order[-1] else 0)
                 if axis in copy.blocked:
                     block = s.private_tile[view.accesses[0][axis].dims()[0]]
                     extent = -(-extent // block) * block

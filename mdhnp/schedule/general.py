@@ -79,7 +79,8 @@ def for_all_sizes(typical: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | N
     several = stretched(typical, tuple(3 * t + 1 for t in s.local_tile))
     if s.results == "private" and float_sums(typical):
         s = replace(s, combine_on="local")  # keeps chains short, however many tiles there are
-    return adapt(several, replace(s, num_wg=(1,) * typical.rank), caps) if several is not None else None
+    one_group = replace(s, num_wg=(1,) * typical.rank, stages=1)
+    return adapt(several, one_group, caps) if several is not None else None
 
 
 def fitted(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:

@@ -23,10 +23,14 @@ class LocalCopy:
     blocked : tuple of int
         Axes cut in blocks of their dimension's private tile; the blocks' insides are innermost, in this order. With
         the axis of a register tile blocked, the tile is read one after the other: packing.
+    pad : int
+        Elements that stay empty behind each row along the innermost axis, so that work-items which read a column find
+        it in different banks of local memory.
     """
 
     order: tuple[int, ...]
     blocked: tuple[int, ...] = ()
+    pad: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Schedule:
         Loop order over local tiles, private tiles and single points, outermost first (9).
     group_order, item_order : tuple of int
         Dimensions by how fast their work-group and work-item ids change, fastest first (7).
+    stages : int
+        Local tiles of the reduction at a time: with more than one the next are copied while the current one is used.
     combine_on : {"global", "local"}
         Whether work-items' results are combined once after all local tiles, or after each (10); after each, a
         work-item's own partial results start anew too, which keeps the chains of a long sum short.
@@ -77,6 +83,7 @@ class Schedule:
     group_order: tuple[int, ...]
     item_order: tuple[int, ...]
     combine_on: Literal["global", "local"] = "global"
+    stages: int = 1
     second: "Schedule | None" = None
 
     def __str__(self) -> str:
@@ -85,7 +92,8 @@ class Schedule:
         if self.vector_width > 1:
             parts.append(f"vector={self.vector_width} in {self.vector_dim}")
         copied = [n for n, c in enumerate(self.local_copies) if c is not None]
-        parts.append(f"local copies of inputs {copied}" if copied else "no local copies")
+        ahead = f", {self.stages} stages" if self.stages > 1 else ""
+        parts.append(f"local copies of inputs {copied}{ahead}" if copied else "no local copies")
         parts.append(f"results in {self.results} memory")
         return ", ".join(parts)
 
@@ -142,7 +150,8 @@ class Schedule:
     def _from_dict(cls, fields: dict[str, Any]) -> Self:
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
         values["local_copies"] = tuple(
-            None if c is None else LocalCopy(tuple(c["order"]), tuple(c["blocked"])) for c in fields["local_copies"]
+            None if c is None else LocalCopy(tuple(c["order"]), tuple(c["blocked"]), c.get("pad", 0))
+            for c in fields["local_copies"]
         )
         values["second"] = None if fields.get("second") is None else cls._from_dict(fields["second"])
         return cls(**values)

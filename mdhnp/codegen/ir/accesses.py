@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple, get_args
 
 from mdhnp.codegen.ir.index import Index, Limit, Var
-from mdhnp.codegen.ir.statements import Assign, Block, Clear, Copy, For, If, Stmt, Store, Transpose, Truth
+from mdhnp.codegen.ir.statements import Assign, Block, Clear, Copy, For, If, Pipeline, Stmt, Store, Transpose, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Value
 
 __all__ = ["FIELDS", "Access", "Accesses", "Place", "bodies", "place"]
@@ -87,6 +87,8 @@ def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
             return (s.body.body if isinstance(s.body, Block) else (s.body,),)
         case If():
             return (s.inside.body,) if s.elsewhere is None else (s.inside.body, s.elsewhere.body)
+        case Pipeline():
+            return (s.fill.body, s.work.body)
     return ()
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from mdhnp.codegen.ir.accesses import Access, Accesses, Place, bodies
 from mdhnp.codegen.ir.index import Index
-from mdhnp.codegen.ir.statements import Barrier, Block, For, Stmt
+from mdhnp.codegen.ir.statements import Barrier, Block, For, Pipeline, Stmt
 
 __all__ = ["apart", "has_barrier", "place_barriers"]
 
@@ -72,6 +72,10 @@ class _Pass:
                     s = replace(s, body=Block(inner))
                     if not has_barrier(inner):
                         pending += own
+                case Pipeline():
+                    # Its own barriers, which it gets when it is written out, settle what it copies.
+                    s = replace(s, work=Block(self._round(s.work.body)))
+                    pending += own
                 case _:
                     pending += own
             found.append(s)

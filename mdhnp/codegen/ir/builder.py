@@ -31,7 +31,8 @@ class Builder:
         return tuple(found)
 
     @contextmanager
-    def _inner(self) -> Iterator[list[Stmt]]:
+    def part(self) -> Iterator[list[Stmt]]:
+        """Statements that the caller puts where they belong."""
         found: list[Stmt] = []
         self._bodies.append(found)
         yield found
@@ -44,14 +45,14 @@ class Builder:
     @contextmanager
     def block(self) -> Iterator[None]:
         """A body of its own."""
-        with self._inner() as body:
+        with self.part() as body:
             yield
         self.add(Block(tuple(body)))
 
     @contextmanager
     def loop(self, var: Var, begin: Index | None, test: Compare, step: int = 1) -> Iterator[None]:
         """A loop that counts on; where it has no beginning, from the variable's value."""
-        with self._inner() as body:
+        with self.part() as body:
             yield
         self.add(For(var, begin, test, variable(var) + step, Block(tuple(body))))
 
@@ -63,14 +64,14 @@ class Builder:
     @contextmanager
     def doubling(self, var: Var, end: int) -> Iterator[None]:
         """A loop over the powers of two below the end."""
-        with self._inner() as body:
+        with self.part() as body:
             yield
         here = variable(var)
         self.add(For(var, Index((), 1), Compare(here, "<", Index((), end)), here * 2, Block(tuple(body))))
 
     @contextmanager
     def _when(self, tests: tuple[Test, ...]) -> Iterator[None]:
-        with self._inner() as body:
+        with self.part() as body:
             yield
         self.add(If(tests, Block(tuple(body))))
 
@@ -78,7 +79,7 @@ class Builder:
         """What is done where all conditions hold; without conditions there is no body of its own."""
         known = [t.known if isinstance(t, Compare) else None for t in tests]
         if False in known:
-            return self._inner()
+            return self.part()
         unknown = tuple(dict.fromkeys([t for t, holds in zip(tests, known, strict=True) if not holds]))
         return self._when(unknown) if unknown else nullcontext()
 
@@ -90,9 +91,9 @@ class Builder:
         elif not unknown:
             inside()
         else:
-            with self._inner() as first:
+            with self.part() as first:
                 inside()
-            with self._inner() as second:
+            with self.part() as second:
                 border()
             self.add(If(unknown, Block(tuple(first)), Block(tuple(second))))
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mdhnp.codegen.ir.barriers import place_barriers
+from mdhnp.codegen.ir.pipelines import lower_pipelines
 from mdhnp.codegen.ir.sharing import share_loads
 from mdhnp.codegen.ir.statements import Procedure
 
@@ -27,8 +28,10 @@ def lowered(p: Procedure, *, barrier_first: bool, after: Callable[[str, Procedur
     # Before anything is placed between statements: what one body loads several times it loads once.
     p = replace(p, body=share_loads(p.body))
     seen("loads shared", p)
-    # Last, when nothing moves any more. A single work-item waits for nobody.
+    # When nothing moves any more but what pipelines move themselves. A single work-item waits for nobody.
     if p.work_items > 1:
         p = replace(p, body=place_barriers(p.body, first=barrier_first))
     seen("barriers placed", p)
+    p = replace(p, body=lower_pipelines(p.body))
+    seen("pipelines lowered", p)
     return p

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mdhnp.codegen.ir.accesses import FIELDS, Accesses
-from mdhnp.codegen.ir.statements import Block, Clear, Copy, For, If, Let, Stmt, Store, Transpose
+from mdhnp.codegen.ir.statements import Block, Clear, Copy, For, If, Let, Pipeline, Stmt, Store, Transpose
 from mdhnp.codegen.ir.values import Load, LoadRow, Register
 
 __all__ = ["share_loads"]
@@ -32,7 +32,7 @@ def share_loads(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 instead[s.target] = before
             continue
         found.append(_inner(_renamed(s, instead) if instead else s))
-        if isinstance(s, Block | Clear | Copy | For | If | Store | Transpose) and not all(
+        if isinstance(s, Block | Clear | Copy | For | If | Pipeline | Store | Transpose) and not all(
             load.buffer.constant for load in named
         ):
             written = {a.buffer for a in Accesses().of(s) if a.how != "read"}
@@ -50,6 +50,8 @@ def _inner(s: Stmt) -> Stmt:
         case If():
             elsewhere = s.elsewhere and Block(share_loads(s.elsewhere.body))
             return If(s.tests, Block(share_loads(s.inside.body)), elsewhere)
+        case Pipeline():
+            return replace(s, fill=Block(share_loads(s.fill.body)), work=Block(share_loads(s.work.body)))
     return s
 
 

@@ -11,6 +11,7 @@ from mdhnp.codegen.ir.statements import (
     CallInto,
     Clear,
     Comment,
+    Commit,
     Copy,
     Declare,
     FillLanes,
@@ -18,12 +19,14 @@ from mdhnp.codegen.ir.statements import (
     If,
     Let,
     Not,
+    Pipeline,
     Procedure,
     Stmt,
     Store,
     StorePair,
     Test,
     Transpose,
+    Wait,
 )
 from mdhnp.codegen.ir.values import (
     Apply,
@@ -79,8 +82,18 @@ def _lines(s: Stmt) -> Iterator[str]:
             if s.elsewhere is not None:
                 yield "else"
                 yield from _indented(s.elsewhere.body)
+        case Pipeline():
+            when = "asynchronously" if s.asynchronous else "through registers"
+            yield f"pipeline of {s.stages} stages, {when}: {named(s.round)} < {s.rounds}, fill for {named(s.filled)}"
+            yield from _indented(s.fill.body)
+            yield "work"
+            yield from _indented(s.work.body)
         case Comment():
             yield f"# {s.text}"
+        case Commit():
+            yield "commit copies"
+        case Wait():
+            yield f"wait for copies, all but {s.pending} groups"
         case Barrier():
             yield f"barrier  # {', '.join(s.between)}" if s.between else "barrier"
         case _:
@@ -101,7 +114,8 @@ def _line(s: Stmt) -> str:
         case StorePair():
             return f"{s.buffer.name}[{s.offset}, by turns] = {value(s.real)}, {value(s.imaginary)}"
         case Copy():
-            return f"copy {s.target.name}[{s.at}] = {value(s.source)}"
+            how = "start to copy" if s.asynchronous else "copy"
+            return f"{how} {s.target.name}[{s.at}] = {value(s.source)}"
         case Transpose():
             rows = f"{s.target.name}[{s.at}, rows by {s.stride}]"
             source = f"{s.source.name}[{s.source_at}, rows by {s.source_stride}]"
@@ -113,7 +127,7 @@ def _line(s: Stmt) -> str:
         case CallInto():
             return f"let {', '.join(map(_target, s.results))} = {s.name}({', '.join(map(value, s.args))})"
         case AllocLocal():
-            return f"local {_buffer(s.buffer)}, {s.size} elements"
+            return f"local {_buffer(s.buffer)}, {s.size} elements{', aligned' if s.aligned else ''}"
     raise TypeError(f"{type(s).__name__} is no statement")
 
 

@@ -12,8 +12,9 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var
 from mdhnp.codegen.ir.values import Buffer, Load, Outside, Register, Value
 
 __all__ = [
-    "AllocLocal", "Assign", "Barrier", "Block", "CallInto", "Clear", "Comment", "Copy", "Declare", "FillLanes", "For",
-    "If", "Let", "Not", "Procedure", "Stmt", "Store", "StorePair", "Test", "Transpose", "Truth",
+    "AllocLocal", "Assign", "Barrier", "Block", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
+    "FillLanes", "For", "If", "Let", "Not", "Pipeline", "Procedure", "Stmt", "Store", "StorePair", "Test", "Transpose",
+    "Truth", "Wait",
 ]  # fmt: skip
 
 
@@ -121,11 +122,67 @@ class StorePair:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Copy an element as it is from one buffer to another; or write the constant outside of an array."""
+    """Copy an element, or neighbours, from one buffer to another; or write the constant outside of an array.
+
+    Attributes
+    ----------
+    target, at
+        Where to: the number of the first element, a multiple of the lanes of `source`.
+    source : Load or Outside
+        From where. Lanes are neighbours in both buffers.
+    asynchronous : bool
+        Whether the work-item goes on before they are there: see :class:`Wait`.
+    """
 
     target: Buffer
     at: Index
     source: Load | Outside
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The work-item's asynchronous copies since the last one are a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The work-item waits until no more than so many groups of its asynchronous copies, the last ones, are under way.
+
+    What other work-items have copied is there behind the next barrier.
+    """
+
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A loop whose work reads local buffers that are filled some rounds ahead.
+
+    Each local buffer has as many slots as there are `stages`, and each round has one of them; `fill` and `work` name
+    the slot of their round themselves.
+
+    Attributes
+    ----------
+    filled, round : Var
+        The number of the round that `fill` fills for, and of the one that does the `work`.
+    rounds : Index
+        How many there are.
+    stages : int
+        At least 2: a buffer is filled so many rounds, less one, ahead.
+    asynchronous : bool
+        Whether the copies of `fill` are.
+    fill, work : Block
+        What they do. Nobody waits for others in either.
+    """
+
+    filled: Var
+    round: Var
+    rounds: Index
+    stages: int
+    asynchronous: bool
+    fill: Block
+    work: Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +227,11 @@ class CallInto:
 
 @dataclass(frozen=True, slots=True)
 class AllocLocal:
-    """A local buffer of so many elements."""
+    """A local buffer of so many elements; `aligned` where it begins at a multiple of 16 bytes."""
 
     buffer: Buffer
     size: int
+    aligned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +253,7 @@ class Comment:
 
 Stmt = (
     Block | For | If | Let | Declare | Assign | Store | StorePair | Copy | Transpose | Clear | FillLanes | CallInto
-    | AllocLocal | Barrier | Comment
+    | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from mdhnp.codegen.ir.statements import (
     For,
     If,
     Let,
+    Pipeline,
     Procedure,
     Stmt,
     Store,
@@ -81,6 +82,11 @@ class _Scope:
                 for block in (s.inside, *([s.elsewhere] if s.elsewhere else [])):
                     _check(not has_barrier(block.body), "a barrier stands in a branch")
                     self._inner(block)
+            case Pipeline():
+                self._uses(s.rounds)
+                _check(s.stages > 1 and not has_barrier(s.fill.body), "a pipeline has a stage ahead, and no barrier")
+                self._inner(s.fill, s.filled)
+                self._inner(s.work, s.round)
             case AllocLocal():
                 _check(s.buffer.space == "local", f"{s.buffer.name} is no local buffer")
                 self.buffers.add(s.buffer)

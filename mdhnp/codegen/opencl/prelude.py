@@ -6,6 +6,7 @@ under-aligned vector types, and multiply-adds are left to the compiler to contra
 
 from collections.abc import Mapping
 
+from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import vector_name
 
 __all__ = ["Helpers", "helper_text"]
@@ -320,6 +321,10 @@ class Helpers:
             f"(({name} *)&s)[n] = {called}({each});\n    r = s; }}\n  return r; }}\n"
         )
         return f"{called}_{wide}"
+
+    def async_copy(self, name: str, size: int, lanes: int, *, guarded: bool) -> str:
+        """Starts to copy to local memory; see :func:`mdhnp.codegen.opencl.ptx.async_copy`."""
+        return ptx.async_copy(self._texts, name, size, lanes, guarded=guarded)
 
     def user(self, source: str) -> None:
         """A scalar function given as OpenCL C."""

@@ -5,7 +5,8 @@ from typing import Any
 
 from mdhnp.codegen.ir import statements as ir
 from mdhnp.codegen.ir.index import ONE, Compare, Index, Var, variable
-from mdhnp.codegen.ir.values import Buffer, Value
+from mdhnp.codegen.ir.values import Buffer, Load, Value
+from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import HALF, Text, local_type, memory_type, value_type, vector_name
 from mdhnp.codegen.opencl.indices import Indices
 from mdhnp.codegen.opencl.prelude import Helpers, helper_text
@@ -44,6 +45,8 @@ class _Kernel:
             ir.Store: self._store,
             ir.StorePair: self._store_pair,
             ir.Copy: lambda s: self._line(self._copied(s)),
+            ir.Commit: lambda _: self._line(ptx.COMMIT),
+            ir.Wait: lambda s: self._line(ptx.wait(s.pending)),
             ir.Transpose: self._transpose,
             ir.Clear: self._clear,
             ir.FillLanes: self._fill_lanes,
@@ -145,7 +148,7 @@ class _Kernel:
         name, offset, stride = memory_type(value.dtype), self._indices.index(s.offset), self._indices.index(s.stride)
         if buffer.values:
             self._line(f"{buffer.name}[{offset}] = {value.text};")
-        elif value.lanes == 1 and value.dtype == HALF:
+        elif value.lanes == 1 and value.dtype == HALF and buffer.space == "global":
             self._line(f"vstore_half_rte({value.text}, {offset}, {buffer.name});")
         elif value.lanes == 1:
             text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
@@ -170,7 +173,18 @@ class _Kernel:
         self._line(f"{function}({s.buffer.name} + {self._indices.index(s.offset)}, {real.text}, {imaginary.text});")
 
     def _copied(self, s: ir.Copy) -> str:
-        return f"{s.target.name}[{self._indices.index(s.at)}] = {self._values.element(s.source)};"
+        at = self._indices.index(s.at)
+        if s.asynchronous and isinstance(s.source, Load):
+            return self._started(f"{s.target.name} + {at}", s.source)
+        return f"{s.target.name}[{at}] = {self._values.element(s.source)};"
+
+    def _started(self, target: str, source: Load) -> str:
+        """A copy that is not waited for; what lies outside of an array is 0."""
+        name, size = memory_type(source.dtype), source.dtype.itemsize
+        guard = [f"({self._indices.tests(source.guard)})"] if source.guard else []
+        function = self._helpers.async_copy(name, size, source.lanes, guarded=bool(guard))
+        at = f"{source.buffer.name} + {self._indices.index(source.offset)}"
+        return f"{function}({', '.join([target, at, *guard])});"
 
     def _transpose(self, s: ir.Transpose) -> None:
         function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._indices.index
@@ -200,7 +214,8 @@ class _Kernel:
     def _alloc_local(self, s: ir.AllocLocal) -> None:
         b = s.buffer
         kind = value_type(b.dtype, b.values) if b.values else local_type(b.dtype)
-        self._line(f"{'volatile ' if b.volatile else ''}__local {kind} {b.name}[{s.size}];")
+        aligned = " __attribute__((aligned(16)))" if s.aligned else ""
+        self._line(f"{'volatile ' if b.volatile else ''}__local {kind} {b.name}[{s.size}]{aligned};")
 
 
 def _pointer(buffer: Buffer) -> str:

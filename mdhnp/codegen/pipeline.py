@@ -1,0 +1,118 @@
+"""The loop over a reduction's local tiles that fills them ahead: while some are used, the next are being copied."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from math import inf, prod
+
+from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, variable
+from mdhnp.codegen.ir.statements import Block, Copy, Pipeline
+from mdhnp.codegen.layers import tile_count
+from mdhnp.codegen.nest import Nest
+from mdhnp.codegen.tiles import checks, corner_of
+
+__all__ = ["pipeline"]
+
+_FILLED, _ROUND = Var("f", None, 0, inf), Var("r", None, 0, inf)
+#: Bytes of an element that can be copied asynchronously, and of as many as are copied at once.
+_SIZES, _WIDE = (4, 8), 16
+
+
+@contextmanager
+def pipeline(c: Context, dims: Sequence[int]) -> Iterator[None]:
+    """Write one loop over a work-group's local tiles in all of some dimensions; inside of it one tile is there."""
+    nest = c.nest
+    counts = {d: c.build.named("tiles", nest.rounds(d)) for d in dims if nest.moving(d)}
+    rounds = ONE
+    for count in counts.values():
+        rounds = rounds * count
+    asynchronous = c.async_copies and all(nest.h.inputs[n].dtype.itemsize in _SIZES for n in nest.staged)
+    with c.build.part() as fill:
+        _begin(c, _FILLED, counts)
+        for n in nest.staged:
+            _fill(c, n, asynchronous)
+    with c.build.part() as work:
+        _begin(c, _ROUND, counts)
+        yield
+    c.build.add(Pipeline(_FILLED, _ROUND, rounds, nest.s.stages, asynchronous, Block(tuple(fill)), Block(tuple(work))))
+
+
+def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
+    """Name the slot of a round, and where its tile begins; the last dimension's tiles change fastest."""
+    nest, left = c.nest, variable(number)
+    c.build.let(nest.slot, left % nest.s.stages)
+    found = {}
+    for place, (d, count) in reversed([*enumerate(counts.items())]):
+        found[d] = left % count if place else left
+        left = left // count
+    for d in counts:
+        c.build.let(nest.var(d, "l"), nest.group_range(d)[0] + found[d] * nest.s.local_tile[d])
+        tile_count(c, d)
+
+
+def _fill(c: Context, number: int, asynchronous: bool) -> None:
+    """Copy an input's tile; all work-items take part, neighbours from neighbouring addresses."""
+    layout, items = tile_layout(c, number), c.nest.s.work_items
+    corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
+    lanes = _lanes(c.nest, layout) if asynchronous else 1
+    total = prod(layout.extents) // lanes
+    item = variable(c.nest.item_id) if items > 1 else ZERO
+    c.build.comment(f"The next tile of {layout.view.name} to local memory")
+    for first in range(0, total, items):
+        e = c.build.named("e", item + first)
+        with c.build.when([Compare(e, "<", constant(total))]):
+            places = _places(c, layout, e, lanes)
+            target = variable(c.nest.slot) * layout.size
+            for place, stride in zip(places, layout.strides, strict=True):
+                target = target + place * stride
+            c.build.add(_copy(c, layout, corner, places, target, lanes, asynchronous))
+
+
+def _places(c: Context, layout: TileLayout, e: Index, lanes: int) -> list[Index]:
+    """Where in the tile the copy with a number begins."""
+    places = [ZERO for _ in layout.extents]
+    for axis in sorted(range(len(places)), key=lambda a: (abs(layout.view.strides[a]), -a)):
+        wide = lanes if axis == layout.contiguous else 1
+        count = layout.extents[axis] // wide
+        if count > 1:
+            places[axis] = c.build.named(f"x{axis}_", e % count) * wide
+            e = e // count
+    return places
+
+
+def _copy(
+    c: Context, layout: TileLayout, corner: Sequence[Index], places: Sequence[Index], target: Index, lanes: int,
+    asynchronous: bool,
+) -> Copy:  # fmt: skip
+    """One copy. What sticks out of the array is something of it: no result depends on it."""
+    before, beyond = checks(c.nest, layout, corner)
+    indices = []
+    for axis, (begin, place) in enumerate(zip(corner, places, strict=True)):
+        index = begin + place
+        if before or axis in beyond:
+            wide = lanes if axis == layout.contiguous else 1
+            index = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
+        indices.append(index)
+    source = element(c, layout.view, indices)
+    source = replace(source, lanes=lanes, stride=ONE) if lanes > 1 else source
+    return Copy(c.tile(layout.view), target, source, asynchronous)
+
+
+def _lanes(nest: Nest, layout: TileLayout) -> int:
+    """How many neighbours can be copied at once: all of a row begin at multiples of them, in array and tile.
+
+    The address of the array itself is not known here.
+    """
+    view, row = layout.view, layout.contiguous
+    lanes = _WIDE // view.dtype.itemsize
+    if row is None or layout.strides[row] != 1:
+        return 1
+    numbers = [view.offset, view.shape[row], layout.extents[row], layout.low[row], layout.size]
+    for axis, (stride, inner) in enumerate(zip(view.strides, layout.strides, strict=True)):
+        if axis != row:
+            numbers += [stride, inner]
+    for d, coefficient in enumerate(view.accesses[0][row].coefficients):
+        numbers.append(coefficient * nest.s.local_tile[d])
+        numbers.append(min(coefficient, 0) * (layout.footprints[d] - 1))
+    return lanes if all(n % lanes == 0 for n in numbers) else 1

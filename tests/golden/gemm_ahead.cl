@@ -1,0 +1,148 @@
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+// md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]
+__kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+void mdh_0(__global const float *restrict I0, __global const float *restrict I1, __global float *restrict O0) {
+  #pragma OPENCL FP_CONTRACT ON
+  __local float I0_l[30] __attribute__((aligned(16)));
+  __local float I1_l[48] __attribute__((aligned(16)));
+  const int g = get_group_id(0);
+  const int j_g = g % 2;
+  const int i_g = g / 2;
+  const int w = get_local_id(0);
+  const int j_w = w % 4;
+  const int i_w = w / 4;
+  const int i_l = i_g * 4;
+  const int i_n = min(4, 7 - i_l);
+  const int j_l = j_g * 8;
+  const int j_n = min(8, 11 - j_l);
+  const int i = i_l + i_w;
+  const int j = j_l + j_w;
+  float acc0 = 0.0f;
+  float acc1 = 0.0f;
+  float acc2 = 0.0f;
+  float acc3 = 0.0f;
+  for (int f = 0; f < 1; ++f) {
+    const int slot = f % 2;
+    const int k_l = f * 3;
+    // The next tile of I0 to local memory
+    const int x1_0 = w % 3;
+    const int x0_0 = w / 3 % 4;
+    I0_l[slot * 15 + x0_0 + x1_0 * 5] = I0[i_l * 9 + x0_0 * 9 + k_l + x1_0];
+    const int e0 = w + 8;
+    if (e0 < 12) {
+      const int x1_1 = e0 % 3;
+      const int x0_1 = e0 / 3 % 4;
+      I0_l[slot * 15 + x0_1 + x1_1 * 5] = I0[min(i_l + x0_1, 6) * 9 + k_l + x1_1];
+    }
+    // The next tile of I1 to local memory
+    const int x1_2 = w % 8;
+    const int x0_2 = w / 8 % 3;
+    I1_l[slot * 24 + x0_2 * 8 + x1_2] = I1[k_l * 11 + x0_2 * 11 + min(j_l + x1_2, 10)];
+    const int e1 = w + 8;
+    const int x1_3 = e1 % 8;
+    const int x0_3 = e1 / 8 % 3;
+    I1_l[slot * 24 + x0_3 * 8 + x1_3] = I1[k_l * 11 + x0_3 * 11 + min(j_l + x1_3, 10)];
+    const int e2 = w + 16;
+    const int x1_4 = e2 % 8;
+    const int x0_4 = e2 / 8 % 3;
+    I1_l[slot * 24 + x0_4 * 8 + x1_4] = I1[k_l * 11 + x0_4 * 11 + min(j_l + x1_4, 10)];
+  }
+  for (int r = 0; r < 3; ++r) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float next0 = 0.0f;
+    float next1 = 0.0f;
+    float next2 = 0.0f;
+    float next3 = 0.0f;
+    float next4 = 0.0f;
+    {
+      const int f = r + 1;
+      if (f < 3) {
+        const int slot = f % 2;
+        const int k_l = f * 3;
+        // The next tile of I0 to local memory
+        const int x1_5 = w % 3;
+        const int x0_5 = w / 3 % 4;
+        next0 = I0[i_l * 9 + x0_5 * 9 + k_l + x1_5];
+        const int e3 = w + 8;
+        if (e3 < 12) {
+          const int x1_6 = e3 % 3;
+          const int x0_6 = e3 / 3 % 4;
+          next1 = I0[min(i_l + x0_6, 6) * 9 + k_l + x1_6];
+        }
+        // The next tile of I1 to local memory
+        const int x1_7 = w % 8;
+        const int x0_7 = w / 8 % 3;
+        next2 = I1[k_l * 11 + x0_7 * 11 + min(j_l + x1_7, 10)];
+        const int e4 = w + 8;
+        const int x1_8 = e4 % 8;
+        const int x0_8 = e4 / 8 % 3;
+        next3 = I1[k_l * 11 + x0_8 * 11 + min(j_l + x1_8, 10)];
+        const int e5 = w + 16;
+        const int x1_9 = e5 % 8;
+        const int x0_9 = e5 / 8 % 3;
+        next4 = I1[k_l * 11 + x0_9 * 11 + min(j_l + x1_9, 10)];
+      }
+    }
+    {
+      const int slot = r % 2;
+      const int k_l = r * 3;
+      for (int k_p = 0; k_p < 3; ++k_p) {
+        acc0 = acc0 + (I0_l[i_w + k_p * 5 + slot * 15] * I1_l[k_p * 8 + j_w + slot * 24]);
+        acc1 = acc1 + (I0_l[i_w + k_p * 5 + slot * 15] * I1_l[k_p * 8 + j_w + slot * 24 + 4]);
+        acc2 = acc2 + (I0_l[i_w + k_p * 5 + slot * 15 + 2] * I1_l[k_p * 8 + j_w + slot * 24]);
+        acc3 = acc3 + (I0_l[i_w + k_p * 5 + slot * 15 + 2] * I1_l[k_p * 8 + j_w + slot * 24 + 4]);
+      }
+    }
+    {
+      const int f = r + 1;
+      if (f < 3) {
+        const int slot = f % 2;
+        const int k_l = f * 3;
+        // The next tile of I0 to local memory
+        const int x1_10 = w % 3;
+        const int x0_10 = w / 3 % 4;
+        I0_l[slot * 15 + x0_10 + x1_10 * 5] = next0;
+        const int e6 = w + 8;
+        if (e6 < 12) {
+          const int x1_11 = e6 % 3;
+          const int x0_11 = e6 / 3 % 4;
+          I0_l[slot * 15 + x0_11 + x1_11 * 5] = next1;
+        }
+        // The next tile of I1 to local memory
+        const int x1_12 = w % 8;
+        const int x0_12 = w / 8 % 3;
+        I1_l[slot * 24 + x0_12 * 8 + x1_12] = next2;
+        const int e7 = w + 8;
+        const int x1_13 = e7 % 8;
+        const int x0_13 = e7 / 8 % 3;
+        I1_l[slot * 24 + x0_13 * 8 + x1_13] = next3;
+        const int e8 = w + 16;
+        const int x1_14 = e8 % 8;
+        const int x0_14 = e8 / 8 % 3;
+        I1_l[slot * 24 + x0_14 * 8 + x1_14] = next4;
+      }
+    }
+  }
+  if (i_l <= 3 && j_l <= 3) {
+    O0[i * 11 + j] = acc0;
+    O0[i * 11 + j + 4] = acc1;
+    O0[i * 11 + j + 22] = acc2;
+    O0[i * 11 + j + 26] = acc3;
+  } else {
+    if (j < 11) {
+      O0[i * 11 + j] = acc0;
+    }
+    if (j + 4 < 11) {
+      O0[i * 11 + j + 4] = acc1;
+    }
+    if (i + 2 < 7 && j < 11) {
+      O0[i * 11 + j + 22] = acc2;
+    }
+    if (i + 2 < 7 && j + 4 < 11) {
+      O0[i * 11 + j + 26] = acc3;
+    }
+  }
+}
+
+// mdh_0: 32 work-items, 8 a work-group; input 0, input 1, output 0
