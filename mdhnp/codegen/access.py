@@ -84,7 +84,7 @@ class Place:
 def load(c: Context, number: int, access: int, place: Place) -> Value:
     """The value an access of an input gives at a place."""
     view = c.nest.h.inputs[number]
-    copy = c.nest.s.local_copies[number]
+    copy = c.nest.copies[number]
     kept = bool(c.nest.s.private_copies[number])
     vector = c.nest.s.vector_dim
     if copy is not None:

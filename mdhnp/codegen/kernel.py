@@ -9,6 +9,7 @@ that partial results of a private tile stay in registers while its reduction run
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from math import prod
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Place, read
@@ -16,11 +17,13 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.layers import bounded_checks, group_loops, ids, inside_checks, step_inside, step_loops
+from mdhnp.codegen.matrix import accumulate_products, doubtful, watch
+from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values
 from mdhnp.codegen.store import clipped, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
-from mdhnp.schedule.accuracy import float_sums
+from mdhnp.schedule.accuracy import LONGEST, float_sums
 
 __all__ = ["accumulate_coordinates", "emit_kernel"]
 
@@ -57,17 +60,42 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         moving = any(nest.moving(d) for d in inner)
         per_tile = nest.s.combine_on == "local" and (nest.reduced_items > 1 or moving)
         total = reduce.declare(c, "acc")
-        lost = reduce.declare_lost(c, total, float_sums(nest.h) if per_tile else ())
+        lost = reduce.declare_lost(c, total, _compensated(nest) if per_tile else ())
+        watched = watch(c) if nest.s.atom else None
         ahead = nest.s.stages > 1
         with pipeline(c, inner) if ahead else group_loops(c, inner, all_dims=nest.s.global_order, first=False):
             part = reduce.declare(c, "part") if per_tile else total
-            accumulate(c, part)
+            if nest.s.atom:
+                accumulate_products(c, part, watched)
+            else:
+                accumulate(c, part)
             if per_tile:
                 _add_tile(c, total, part, lost)
+        if watched is not None:
+            _again(c, total, inner, watched)
         total = reduce.flatten_lanes(c, total)
         if not per_tile:
             reduce.across_items(c, total)
         store_all(c, total)
+
+
+def _compensated(nest: Nest) -> tuple[int, ...]:
+    """Results whose local tiles' sums are added with compensation; a matrix instruction's few are not."""
+    tiles = prod(-(-nest.h.extents[d] // nest.s.local_tile[d]) for d in nest.combined)
+    return () if nest.s.atom and tiles <= LONGEST else float_sums(nest.h)
+
+
+def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Register) -> None:
+    """Compute the results by multiply-adds, from the inputs themselves, where matrix instructions may be wrong."""
+    direct = replace(c, nest=replace(c.nest, direct=True))
+    with c.build.when([Truth(doubtful(c, total, watched))]):
+        for (result,) in total.values:
+            c.build.assign(result, reduce.start("0", result.dtype, result.lanes))
+        lost = reduce.declare_lost(c, total, float_sums(c.nest.h))
+        with group_loops(direct, inner, all_dims=c.nest.s.global_order, first=False):
+            part = reduce.declare(c, "part")
+            accumulate(direct, part)
+            _add_tile(direct, total, part, lost)
 
 
 def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequence[Mapping[int, Register]]) -> None:
@@ -222,7 +250,7 @@ def _guarded(c: Context, acc: Accumulators) -> None:
 def _inside_checks(c: Context) -> list[Compare]:
     """Conditions under which no access of the private tile needs a check."""
     nest = c.nest
-    direct = [v for v, copy in zip(nest.h.inputs, nest.s.local_copies, strict=True) if copy is None]
+    direct = [v for v, copy in zip(nest.h.inputs, nest.copies, strict=True) if copy is None]
     checks = [step_inside(c, d) for d in nest.kept if nest.partial(d) and any(v.depends_on(d) for v in direct)]
     for view in direct:
         if view.boundary is not None:

@@ -8,6 +8,7 @@ from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, call, constan
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import copy_tiles
 from mdhnp.mdh import View
+from mdhnp.schedule.matrices import ACROSS, DOWN
 
 __all__ = ["bounded_checks", "group_loops", "ids", "inside_checks", "step_inside", "step_loops", "tile_count"]
 
@@ -21,6 +22,9 @@ def ids(c: Context) -> None:
         ("g", groups, nest.s.group_order, "group_id"),
         ("w", items, nest.s.item_order, "local_id"),
     ):
+        if letter == "w" and nest.s.atom:
+            _lanes(c)
+            continue
         several = [d for d in order if counts[d] != ONE]
         var = nest.item_id if letter == "w" else Var(letter)
         whole = c.build.let(var, call(function)) if several else ZERO
@@ -29,6 +33,26 @@ def ids(c: Context) -> None:
             part = whole // divisor
             divisor = divisor * counts[d]
             c.build.let(nest.var(d, letter), part if d == several[-1] else part % counts[d])
+
+
+def _lanes(c: Context) -> None:
+    """The ids of work-items that compute matrix instructions together: their lanes, then everything else."""
+    nest = c.nest
+    rows, columns, _ = nest.s.atom_dims
+    lanes = {columns: ACROSS, rows: DOWN}
+    digits = [*lanes.items(), *((d, nest.s.num_wi[d] // lanes.get(d, 1)) for d in nest.s.item_order)]
+    left = c.build.let(nest.item_id, call("local_id"))
+    ids: dict[int, Index] = {}
+    sizes: dict[int, int] = {}
+    items = nest.s.work_items
+    for d, count in digits:
+        if count > 1:
+            items //= count
+            ids[d] = ids.get(d, ZERO) + (left % count if items > 1 else left) * sizes.get(d, 1)
+            sizes[d] = sizes.get(d, 1) * count
+            left = left // count
+    for d, number in ids.items():
+        c.build.let(nest.var(d, "w"), number)
 
 
 @contextmanager
@@ -64,7 +88,7 @@ def group_loops(
 def _copied_at(nest: Nest, moving: Sequence[int], loop: int | None) -> list[int]:
     """Inputs with a local copy whose innermost moving loop is `loop`."""
     found = []
-    for n, copy in enumerate(nest.s.local_copies):
+    for n, copy in enumerate(nest.copies):
         if copy is not None:
             deepest = [d for d in moving if nest.h.inputs[n].depends_on(d)]
             if (deepest[-1] if deepest else None) == loop:

@@ -19,7 +19,7 @@ import numpy as np
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 from mdhnp.schedule.stages import staged
 
@@ -53,6 +53,8 @@ class Nest:
     h: MdHom
     s: Schedule
     general: bool = False
+    #: Whether inputs are read where they are, whatever copies of them there are in local memory.
+    direct: bool = False
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
@@ -247,6 +249,11 @@ class Nest:
             return ZERO, self.extent(d)
         begin = self.at(d, "g") * self.chunk(d)
         return begin, least(begin + self.chunk(d), self.extent(d))
+
+    @cached_property
+    def copies(self) -> tuple[LocalCopy | None, ...]:
+        """Of each input the copy in local memory that is read, if any."""
+        return (None,) * len(self.h.inputs) if self.direct else self.s.local_copies
 
     def rounds(self, d: int) -> Index:
         """Local tiles of the work-group along a dimension."""

@@ -8,6 +8,7 @@ from math import inf, prod
 from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, variable
 from mdhnp.codegen.ir.statements import Block, Copy, Pipeline
+from mdhnp.codegen.ir.values import Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import checks, corner_of
@@ -85,17 +86,22 @@ def _copy(
     c: Context, layout: TileLayout, corner: Sequence[Index], places: Sequence[Index], target: Index, lanes: int,
     asynchronous: bool,
 ) -> Copy:  # fmt: skip
-    """One copy. What sticks out of the array is something of it: no result depends on it."""
+    """One copy. What sticks out of the array is something of it, since no result depends on it, or 0 of a product."""
     before, beyond = checks(c.nest, layout, corner)
-    indices = []
+    indices, guard = [], []
     for axis, (begin, place) in enumerate(zip(corner, places, strict=True)):
         index = begin + place
-        if before or axis in beyond:
-            wide = lanes if axis == layout.contiguous else 1
-            index = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
+        wide = lanes if axis == layout.contiguous else 1
+        last = c.nest.last(layout.view, axis) + (1 - wide)
+        if axis in beyond and layout.view.accesses[0][axis].dims() == c.nest.s.atom_dims[2:]:
+            guard.append(Compare(index, "<=", last))
+        elif before or axis in beyond:
+            index = clamp(index, ZERO, last)
         indices.append(index)
     source = element(c, layout.view, indices)
     source = replace(source, lanes=lanes, stride=ONE) if lanes > 1 else source
+    if guard:
+        source = replace(source, guard=tuple(guard), outside=Outside("0", layout.view.dtype))
     return Copy(c.tile(layout.view), target, source, asynchronous)
 
 

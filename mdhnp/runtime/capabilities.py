@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyopencl as cl
 
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 
 __all__ = ["cpu_model", "query_caps"]
@@ -19,7 +20,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 # What decides which instructions a compiled kernel may hold. Other flags come and go with the kernel's version.
 _INSTRUCTION_SETS = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve")
 
-#: The first of NVIDIA's architectures that copies to local memory asynchronously.
+#: The first of NVIDIA's architectures that copies to local memory asynchronously, and has all our matrix instructions.
 _AMPERE = 80
 
 
@@ -65,6 +66,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
         async_copies=_nvidia(device) >= _AMPERE,
+        atoms=tuple(ATOMS) if _nvidia(device) >= _AMPERE else (),
     )
 
 

@@ -43,6 +43,8 @@ class DeviceCaps:
         Whether functions of vectors may give wrong values beside a lane with a special one.
     async_copies : bool
         Whether work-items can copy to local memory without waiting for it (``cp.async`` of NVIDIA's GPUs).
+    atoms : tuple of str
+        The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.
     """
 
     name: str
@@ -60,3 +62,4 @@ class DeviceCaps:
     offsets: bool = False
     mixed_lanes: bool = False
     async_copies: bool = False
+    atoms: tuple[str, ...] = ()

@@ -5,8 +5,10 @@
 
 from mdhnp.mdh import MdHom, View
 from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, chain_is_short
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.illegal import IllegalSchedule, require
+from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import check_stages, staged
 
@@ -41,6 +43,7 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_results(h, s)
     _check_order(h, s)
     check_stages(h, s)
+    check_atom(h, s, caps)
     require(
         chain_is_short(h, s),
         f"local_tile: more than {LONGEST} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory",
@@ -96,6 +99,10 @@ def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
     require(-1 <= s.vector_dim < rank, f"vector_dim: {s.vector_dim} is no dimension")
     for name in ("local_copies", "private_copies"):
         require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
+    require(isinstance(s.stages, int) and s.stages >= 1, f"stages: {s.stages} is no number from 1 on")
+    require(s.atom in {"", *ATOMS}, f"atom: {s.atom!r} is none of {', '.join(ATOMS)}")
+    dims = len(s.atom_dims) == (3 if s.atom else 0) and len({*s.atom_dims} & {*range(rank)}) == len(s.atom_dims)
+    require(dims, f"atom_dims: {s.atom_dims} are not the dimensions of rows, columns and terms")
     for n, copy in enumerate(s.local_copies):
         if copy is not None:
             axes = range(len(copy.order))

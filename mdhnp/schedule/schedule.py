@@ -61,6 +61,10 @@ class Schedule:
         Dimensions by how fast their work-group and work-item ids change, fastest first (7).
     stages : int
         Local tiles of the reduction at a time: with more than one the next are copied while the current one is used.
+    atom : str
+        Matrix instruction that computes the private tile, of :data:`mdhnp.schedule.atoms.ATOMS`; "" for none.
+    atom_dims : tuple of int
+        Dimensions of its rows, columns and terms; empty without one.
     combine_on : {"global", "local"}
         Whether work-items' results are combined once after all local tiles, or after each (10); after each, a
         work-item's own partial results start anew too, which keeps the chains of a long sum short.
@@ -84,11 +88,15 @@ class Schedule:
     item_order: tuple[int, ...]
     combine_on: Literal["global", "local"] = "global"
     stages: int = 1
+    atom: str = ""
+    atom_dims: tuple[int, ...] = ()
     second: "Schedule | None" = None
 
     def __str__(self) -> str:
         """Show what matters most of it in one line."""
         parts = [f"wg={self.num_wg}", f"wi={self.num_wi}", f"lt={self.local_tile}", f"pt={self.private_tile}"]
+        if self.atom:
+            parts.append(f"{self.atom} in {self.atom_dims}")
         if self.vector_width > 1:
             parts.append(f"vector={self.vector_width} in {self.vector_dim}")
         copied = [n for n, c in enumerate(self.local_copies) if c is not None]

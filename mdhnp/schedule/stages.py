@@ -29,7 +29,6 @@ def staged(h: MdHom, s: Schedule) -> tuple[int, ...]:
 
 def check_stages(h: MdHom, s: Schedule) -> None:
     """Raise IllegalSchedule where tiles cannot be copied ahead."""
-    require(s.stages >= 1, f"stages: {s.stages} is less than 1")
     if s.stages == 1:
         return
     inputs = staged(h, s)

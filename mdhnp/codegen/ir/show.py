@@ -18,6 +18,7 @@ from mdhnp.codegen.ir.statements import (
     For,
     If,
     Let,
+    MatrixProduct,
     Not,
     Pipeline,
     Procedure,
@@ -30,6 +31,7 @@ from mdhnp.codegen.ir.statements import (
 )
 from mdhnp.codegen.ir.values import (
     Apply,
+    Bits,
     Buffer,
     Const,
     Convert,
@@ -37,6 +39,7 @@ from mdhnp.codegen.ir.values import (
     FromBytes,
     FromMask,
     Halves,
+    HighPart,
     IndexValue,
     Load,
     LoadRow,
@@ -126,6 +129,9 @@ def _line(s: Stmt) -> str:
             return f"let {_target(s.target)}, each {named(s.lane)} = {value(s.element)}"
         case CallInto():
             return f"let {', '.join(map(_target, s.results))} = {s.name}({', '.join(map(value, s.args))})"
+        case MatrixProduct():
+            factors = " by ".join(f"({', '.join(map(value, v))})" for v in (s.a, s.b))
+            return f"({', '.join(map(_name, s.into))}) += {factors}  # {s.atom}"
         case AllocLocal():
             return f"local {_buffer(s.buffer)}, {s.size} elements{', aligned' if s.aligned else ''}"
     raise TypeError(f"{type(s).__name__} is no statement")
@@ -184,6 +190,10 @@ def value(v: Value) -> str:
             return value(v.value)
         case Halves():
             return f"{'upper' if v.upper else 'lower'} half({value(v.value)})"
+        case HighPart():
+            return f"upper {v.bits} bits({value(v.value)})"
+        case Bits():
+            return f"bits({value(v.value)})"
         case Lost():
             return f"lost({value(v.total)}, {value(v.before)}, {value(v.added)})"
         case IndexValue():

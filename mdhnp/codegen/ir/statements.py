@@ -13,8 +13,8 @@ from mdhnp.codegen.ir.values import Buffer, Load, Outside, Register, Value
 
 __all__ = [
     "AllocLocal", "Assign", "Barrier", "Block", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
-    "FillLanes", "For", "If", "Let", "Not", "Pipeline", "Procedure", "Stmt", "Store", "StorePair", "Test", "Transpose",
-    "Truth", "Wait",
+    "FillLanes", "For", "If", "Let", "MatrixProduct", "Not", "Pipeline", "Procedure", "Stmt", "Store", "StorePair",
+    "Test", "Transpose", "Truth", "Wait",
 ]  # fmt: skip
 
 
@@ -226,6 +226,26 @@ class CallInto:
 
 
 @dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """Add a product of matrices to one whose elements are in registers of several work-items.
+
+    Attributes
+    ----------
+    atom : str
+        The instruction; see :data:`mdhnp.schedule.atoms.ATOMS`.
+    into : tuple of Register
+        The work-item's elements of the sum, pairs of neighbours of a row.
+    a, b : tuple of Value
+        Its elements of the factors.
+    """
+
+    atom: str
+    into: tuple[Register, ...]
+    a: tuple[Value, ...]
+    b: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AllocLocal:
     """A local buffer of so many elements; `aligned` where it begins at a multiple of 16 bytes."""
 
@@ -253,7 +273,7 @@ class Comment:
 
 Stmt = (
     Block | For | If | Let | Declare | Assign | Store | StorePair | Copy | Transpose | Clear | FillLanes | CallInto
-    | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline
+    | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline | MatrixProduct
 )  # fmt: skip
 
 

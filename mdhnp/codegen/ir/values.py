@@ -14,7 +14,8 @@ import numpy as np
 from mdhnp.codegen.ir.index import ZERO, Compare, Index
 
 __all__ = [
-    "Apply", "Buffer", "CText", "Const", "Convert", "FromBytes", "FromMask", "Halves", "IndexValue", "Load", "LoadRow",
+    "Apply", "Bits", "Buffer", "CText", "Const", "Convert", "FromBytes", "FromMask", "Halves", "HighPart", "IndexValue",
+    "Load", "LoadRow",
     "Lost", "Outside", "Register", "Retyped", "Space", "Splat", "Value",
 ]  # fmt: skip
 
@@ -150,6 +151,25 @@ class FromBytes:
 
 
 @dataclass(frozen=True, slots=True)
+class HighPart:
+    """A float with the lowest bits of its significand set to 0, so that so many are left."""
+
+    value: "Value"
+    bits: int
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """The bits of a float as an unsigned integer."""
+
+    value: "Value"
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """What rounding lost when `added` was added to `before` and gave `total`; 0 where that is infinite."""
 
@@ -252,5 +272,5 @@ class LoadRow:
 
 Value = (
     Register | Const | Apply | CText | Splat | Convert | Retyped | Halves | FromMask | FromBytes | Lost | IndexValue
-    | Outside | Load | LoadRow
+    | Outside | Load | LoadRow | HighPart | Bits
 )  # fmt: skip

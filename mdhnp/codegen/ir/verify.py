@@ -22,6 +22,7 @@ from mdhnp.codegen.ir.statements import (
     For,
     If,
     Let,
+    MatrixProduct,
     Pipeline,
     Procedure,
     Stmt,
@@ -87,6 +88,9 @@ class _Scope:
                 _check(s.stages > 1 and not has_barrier(s.fill.body), "a pipeline has a stage ahead, and no barrier")
                 self._inner(s.fill, s.filled)
                 self._inner(s.work, s.round)
+            case MatrixProduct():
+                self._uses((s.a, s.b))
+                _check({*s.into} <= self.variable, f"{s.atom} adds to what was not declared to have new values")
             case AllocLocal():
                 _check(s.buffer.space == "local", f"{s.buffer.name} is no local buffer")
                 self.buffers.add(s.buffer)

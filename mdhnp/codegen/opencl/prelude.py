@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import vector_name
+from mdhnp.schedule.atoms import Atom
 
 __all__ = ["Helpers", "helper_text"]
 
@@ -325,6 +326,10 @@ class Helpers:
     def async_copy(self, name: str, size: int, lanes: int, *, guarded: bool) -> str:
         """Starts to copy to local memory; see :func:`mdhnp.codegen.opencl.ptx.async_copy`."""
         return ptx.async_copy(self._texts, name, size, lanes, guarded=guarded)
+
+    def matrix_product(self, atom: Atom) -> str:
+        """A matrix instruction; see :func:`mdhnp.codegen.opencl.ptx.matrix_product`."""
+        return ptx.matrix_product(self._texts, atom)
 
     def user(self, source: str) -> None:
         """A scalar function given as OpenCL C."""

@@ -2,7 +2,11 @@
 
 from collections.abc import MutableMapping
 
-__all__ = ["COMMIT", "async_copy", "wait"]
+from mdhnp.schedule.atoms import Atom
+
+__all__ = ["COMMIT", "async_copy", "matrix_product", "wait"]
+
+_TYPES, _LETTERS = {"float32": "float", "float64": "double"}, {"float32": "f", "float64": "d"}
 
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
 
@@ -36,6 +40,31 @@ def async_copy(texts: MutableMapping[str, str], name: str, size: int, lanes: int
     condition = ", int given" if guarded else ""
     texts[function] = (
         f"static inline void {function}(__local {name} *p, __global const {name} *q{condition})\n{{ {whole} }}\n"
+    )
+    return function
+
+
+def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
+    """Ask for a function that adds to pairs of elements of C; it takes them, then the elements of A and of B."""
+    name, pairs = _TYPES[atom.result], len(atom.c.numbers) // 2
+    function = f"mma_{name}_{'x'.join(map(str, atom.shape))}"
+    a, b = ([f"{letter}{n}" for n in range(len(f.numbers))] for letter, f in (("a", atom.a), ("b", atom.b)))
+    sums = [f"s{n}" for n in range(2 * pairs)]
+    parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in (*a, *b))]
+    groups: list[str] = []
+    number = 0
+    for some in (sums, a, b, sums):
+        number = 0 if groups and some is sums else number
+        groups.append("{" + ", ".join(f"%{number + n}" for n in range(len(some))) + "}")
+        number += len(some)
+    letter = _LETTERS[atom.result]
+    out = ", ".join(f'"+{letter}"({s})' for s in sums)
+    given = ", ".join(f'"r"(as_uint({x}))' if atom.operand == "float32" else f'"{letter}"({x})' for x in (*a, *b))
+    taken = " ".join(f"{name} s{2 * n} = c{n}->x, s{2 * n + 1} = c{n}->y;" for n in range(pairs))
+    back = " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
+    texts[function] = (
+        f"static inline void {function}({', '.join(parameters)})\n{{ {taken}\n"
+        f'  asm("{atom.instruction} {", ".join(groups)};" : {out} : {given});\n  {back} }}\n'
     )
     return function
 

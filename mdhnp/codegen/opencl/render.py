@@ -11,6 +11,7 @@ from mdhnp.codegen.opencl.ctypes import HALF, Text, local_type, memory_type, val
 from mdhnp.codegen.opencl.indices import Indices
 from mdhnp.codegen.opencl.prelude import Helpers, helper_text
 from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
+from mdhnp.schedule.atoms import ATOMS
 
 __all__ = ["source"]
 
@@ -44,6 +45,7 @@ class _Kernel:
             ir.Assign: lambda s: self._line(f"{self._indices.name(s.target)} = {self._right(s.value)};"),
             ir.Store: self._store,
             ir.StorePair: self._store_pair,
+            ir.MatrixProduct: self._matrix_product,
             ir.Copy: lambda s: self._line(self._copied(s)),
             ir.Commit: lambda _: self._line(ptx.COMMIT),
             ir.Wait: lambda s: self._line(ptx.wait(s.pending)),
@@ -185,6 +187,11 @@ class _Kernel:
         function = self._helpers.async_copy(name, size, source.lanes, guarded=bool(guard))
         at = f"{source.buffer.name} + {self._indices.index(source.offset)}"
         return f"{function}({', '.join([target, at, *guard])});"
+
+    def _matrix_product(self, s: ir.MatrixProduct) -> None:
+        into = [f"&{self._indices.name(r)}" for r in s.into]
+        factors = [self._values.value(v).text for v in (*s.a, *s.b)]
+        self._line(f"{self._helpers.matrix_product(ATOMS[s.atom])}({', '.join([*into, *factors])});")
 
     def _transpose(self, s: ir.Transpose) -> None:
         function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._indices.index

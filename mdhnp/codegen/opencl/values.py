@@ -43,6 +43,8 @@ class Values:
             ir.Halves: lambda v: Text(f"{self.value(v.value).text}.{'hi' if v.upper else 'lo'}", v.dtype, v.lanes),
             ir.FromMask: lambda v: Text(f"-{self.value(v.value).text}", v.dtype),
             ir.FromBytes: lambda v: _as_value(v.dtype, self.value(v.value).text, v.lanes),
+            ir.HighPart: self._high_part,
+            ir.Bits: lambda v: Text(f"as_uint({self.value(v.value).text})", v.dtype),
             ir.Lost: self._lost,
             ir.IndexValue: self._index_value,
             ir.Outside: lambda v: _as_value(v.dtype, self.element(v), 1),
@@ -77,6 +79,10 @@ class Values:
         zero = as_vector(Text(constant("0", v.dtype), v.dtype), v.lanes).text
         finite = f"{total} - {total} == {zero}"
         return Text(f"{finite} ? ({total} - {before}) - {added} : {zero}", v.dtype, v.lanes)
+
+    def _high_part(self, v: ir.HighPart) -> Text:
+        kept = -1 << (np.finfo(v.dtype).nmant + 1 - v.bits) & 0xFFFFFFFF
+        return Text(f"as_float(as_uint({self.value(v.value).text}) & {kept:#x}u)", v.dtype)
 
     def _index_value(self, v: ir.IndexValue) -> Text:
         text = f"(long)({self._indices.index(v.index)})"

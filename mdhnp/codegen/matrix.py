@@ -1,0 +1,156 @@
+"""Private tiles computed by matrix instructions: products of tiles in local memory, by work-items together.
+
+Each work-item has the results that it has anyway: an atom's lanes are laid over the work-items so that its result's
+fragment is what the schedule's work-items, pairs and points say. Elements of the factors are loaded for the whole
+atom, of which a work-item holds some for the others.
+
+Units that multiply fewer bits take each factor in two parts, x = high + low, and three products (source: Ootomo and
+Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
+performance", 2022). That fails for numbers whose low part is too small for the unit, and for infinities, so the factors
+are watched; where one is such, the work-group computes its results again, by multiply-adds.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import product
+
+import numpy as np
+
+from mdhnp.codegen.access import Context, Place, load
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
+from mdhnp.codegen.ir.statements import AllocLocal, Copy, MatrixProduct, Store, Truth
+from mdhnp.codegen.ir.values import Apply, Bits, Buffer, Const, Halves, HighPart, Load, Outside, Register, Value
+from mdhnp.codegen.reduce import Accumulators, elements, start
+from mdhnp.codegen.scalar import applied
+from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
+from mdhnp.schedule.matrices import ACROSS, DOWN, operands
+
+__all__ = ["accumulate_products", "doubtful", "watch"]
+
+_BITS, _BOOL = np.dtype(np.uint32), np.dtype(bool)
+#: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-114: its low part may be below 2^-126.
+_SMALLEST = (13 << 24) - 1
+_MOST = 2**32 - 1
+#: Bits of a significand that the unit takes.
+_HIGH = 11
+
+
+def watch(c: Context) -> Register | None:
+    """Declare what is known of the factors, where their parts may not be what they are."""
+    return c.build.declare("least", Const(str(_MOST), _BITS)) if ATOMS[c.nest.s.atom].split else None
+
+
+def accumulate_products(c: Context, acc: Accumulators, watched: Register | None) -> None:
+    """Add the products of one local tile's points."""
+    nest = c.nest
+    with ExitStack() as loops:
+        others = [d for d in nest.combined if d != nest.s.atom_dims[2]]
+        local = {d: nest.local(d) for d in nest.kept}
+        for d in others:
+            local[d] = ZERO
+            if nest.points(d).known != 1:
+                loops.enter_context(c.build.up_to(nest.var(d, "p"), nest.points(d)))
+                local[d] = nest.at(d, "p")
+        _Products(c, acc, local, watched).all()
+
+
+class _Products:
+    """All products of a local tile; `local` is where it is in each dimension but the atom's terms."""
+
+    def __init__(self, c: Context, acc: Accumulators, local: dict[int, Index], watched: Register | None) -> None:
+        self._c, self._local, self._watched = c, local, watched
+        self._atom: Atom = ATOMS[c.nest.s.atom]
+        self._rows, self._columns, self._terms = c.nest.s.atom_dims
+        found = operands(c.nest.h, *c.nest.s.atom_dims)
+        assert found is not None
+        self._factors = found
+        self._results = {
+            tuple(sorted(offset.items())): values for offset, values in zip(elements(c.nest), acc.values, strict=True)
+        }
+        across, down = c.nest.at(self._columns, "w"), c.nest.at(self._rows, "w")
+        # Of the factor with columns a lane has elements of the column that is its number down.
+        self._term = c.build.named("term", across % ACROSS)
+        self._column = c.build.named("column", across // ACROSS * DOWN + down % DOWN)
+        self._beside, self._below = across // ACROSS, down // DOWN
+
+    def all(self) -> None:
+        """One step of the atom's terms after the other, and in each all points of the private tile."""
+        nest = self._c.nest
+        others = [d for d in nest.kept if d not in (self._rows, self._columns)]
+        for step in range(nest.s.local_tile[self._terms] // self._atom.shape[2]):
+            for combo in product(*(nest.offsets(d) for d in others)):
+                self._step(step, dict(zip(others, combo, strict=True)))
+
+    def _step(self, step: int, others: dict[int, int]) -> None:
+        """Load the elements of both factors, then multiply; part by part, so that sums do not wait for each other."""
+        nest, atom = self._c.nest, self._atom
+        halves, first = atom.shape[0] // DOWN, step * atom.shape[2]
+        downs = [nest.offsets(self._rows)[n : n + halves] for n in range(0, len(nest.offsets(self._rows)), halves)]
+        left = [self._parts("a", 0, atom.a, offsets, first, others) for offsets in downs]
+        right = [self._parts("b", 1, atom.b, (o,), first, others) for o in nest.offsets(self._columns)]
+        self._watch(left, self._beside, nest.s.num_wi[self._columns] // ACROSS, step)
+        self._watch(right, self._below, nest.s.num_wi[self._rows] // DOWN, step)
+        for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
+            for (offsets, a), (o, b) in product(
+                zip(downs, left, strict=True), zip(nest.offsets(self._columns), right, strict=True)
+            ):
+                self._c.build.add(MatrixProduct(atom.name, self._into(offsets, o, others), a[one], b[other]))
+
+    def _into(self, rows: Sequence[int], column: int, others: dict[int, int]) -> tuple[Register, ...]:
+        points = [{**others, self._rows: row, self._columns: column} for row in rows]
+        return tuple([self._results[tuple(sorted(point.items()))][0] for point in points])
+
+    def _parts(
+        self, stem: str, which: int, fragment: Fragment, offsets: Sequence[int], first: int, others: dict[int, int]
+    ) -> tuple[tuple[Value, ...], ...]:
+        """The work-item's elements of a factor, or the high and the low parts of them, then they themselves."""
+        number, access = self._factors[which]
+        local = {d: where + others.get(d, 0) for d, where in self._local.items()}
+        values = []
+        for row, term in map(fragment.place, fragment.numbers):
+            if which == 0:
+                local[self._rows] = self._local[self._rows] + offsets[row // DOWN]
+            else:
+                local[self._columns] = self._column + offsets[0]
+            local[self._terms] = self._term + (first + term)
+            values.append(self._c.build.name(stem, load(self._c, number, access, Place(local, local))))
+        if not self._atom.split:
+            return (tuple(values),)
+        high = [self._c.build.name(f"{stem}_high", HighPart(v, _HIGH, v.dtype)) for v in values]
+        low = [self._c.build.name(f"{stem}_low", applied("subtract", v, h)) for v, h in zip(values, high, strict=True)]
+        return tuple(high), tuple(low), tuple(values)
+
+    def _watch(self, factors: Sequence[tuple[tuple[Value, ...], ...]], who: Index, count: int, step: int) -> None:
+        """Of the work-items that load the same elements some look at them."""
+        if self._watched is None:
+            return
+        with self._c.build.when([Compare(who, "==", constant(step % count))]):
+            for factor in factors:
+                for value in factor[2]:
+                    bits = Bits(value, _BITS)
+                    twice = Apply("subtract", (Apply("add", (bits, bits), _BITS), Const("1", _BITS)), _BITS)
+                    self._c.build.assign(self._watched, Apply("minimum", (self._watched, twice), _BITS))
+
+
+def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
+    """Whether some work-item of the group has seen a factor that is not the sum of its parts, or has no finite results.
+
+    A factor that is not finite makes results that are not.
+    """
+    b, flag = c.build, Buffer("doubtful_l", np.dtype(np.int32), "local", values=1)
+    b.add(AllocLocal(flag, 1))
+    with b.when([Compare(variable(c.nest.item_id), "==", ZERO)]):
+        b.add(Store(flag, ZERO, Const("0", flag.dtype)))
+    nothing: Value | None = None
+    for (result,) in total.values:
+        none = Apply("multiply", (result, start("0.0", result.dtype, result.lanes)), result.dtype, result.lanes)
+        nothing = none if nothing is None else Apply("add", (nothing, none), result.dtype, result.lanes)
+    assert nothing is not None
+    pair = b.name("nothing", nothing)
+    halves = [Halves(pair, upper, pair.dtype, 1) for upper in (False, True)]
+    small = Apply("less", (watched, Const(str(_SMALLEST), _BITS)), _BOOL)
+    first, second = (Apply("not_equal", (half, Const("0.0", half.dtype)), _BOOL) for half in halves)
+    strange = Apply("logical_or", (small, Apply("logical_or", (first, second), _BOOL)), _BOOL)
+    with b.when([Truth(strange)]):
+        b.add(Copy(flag, ZERO, Outside("1", flag.dtype)))
+    return Apply("not_equal", (Load(flag, ZERO, flag.dtype), Const("0", flag.dtype)), _BOOL)

@@ -1,0 +1,148 @@
+"""Matrix instructions as data: what they compute, how operands and results lie over lanes, and what devices have them.
+
+A *fragment* maps (lane, value) to an element of a matrix, in the notation of CuTe: shapes and strides of the lane's and
+of the value's digits, fastest first; an element (row, column) has the number row + rows * column. Each of the lanes
+holds the value's elements in registers. Source of the maps: PTX ISA, "Matrix fragments for mma".
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+__all__ = ["ATOMS", "Atom", "Fragment"]
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """How the elements of a matrix lie over lanes and their registers.
+
+    Attributes
+    ----------
+    rows, columns : int
+        Of the matrix.
+    lanes, values : tuple of (int, int)
+        Digits of the lane's number and of the register's, fastest first: how many, and by how much the element's number
+        grows with each.
+    """
+
+    rows: int
+    columns: int
+    lanes: tuple[tuple[int, int], ...]
+    values: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        places = [self._number(self.lanes, n) + v for n in range(self.many(self.lanes)) for v in self.numbers]
+        if sorted(places) != [*range(self.rows * self.columns)]:
+            raise ValueError(f"{self}: not each element in one place")
+
+    @staticmethod
+    def many(digits: tuple[tuple[int, int], ...]) -> int:
+        """How many numbers the digits make."""
+        return prod(count for count, _ in digits)
+
+    @staticmethod
+    def _number(digits: tuple[tuple[int, int], ...], number: int) -> int:
+        total = 0
+        for count, stride in digits:
+            total += number % count * stride
+            number //= count
+        return total
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """By how much the elements of each register lie behind that of the first."""
+        digits = [range(count) for count, _ in reversed(self.values)]
+        return tuple(
+            sum(n * stride for n, (_, stride) in zip(combo, reversed(self.values), strict=True))
+            for combo in product(*digits)
+        )
+
+    def place(self, number: int) -> tuple[int, int]:
+        """Row and column of an element with a number."""
+        return number % self.rows, number // self.rows
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A matrix instruction: C += A B, of which A has (m, k), B (n, k) and C (m, n) elements.
+
+    Attributes
+    ----------
+    name : str
+        As schedules name it.
+    a, b, c : Fragment
+        Of A, of B (its rows are C's columns), and of C.
+    operand, result : str
+        NumPy's names of the types in registers.
+    values : tuple of str
+        The types of inputs whose values operands hold exactly; where `split`, the two parts of them together.
+    split : bool
+        Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
+        and low by high.
+    rounds : bool
+        Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short.
+    instruction : str
+        What the device calls it.
+    """
+
+    name: str
+    a: Fragment
+    b: Fragment
+    c: Fragment
+    operand: str
+    result: str
+    values: tuple[str, ...]
+    split: bool
+    rounds: bool
+    instruction: str
+
+    def __post_init__(self) -> None:
+        (m, k), (n, other) = (self.a.rows, self.a.columns), (self.b.rows, self.b.columns)
+        if k != other or (self.c.rows, self.c.columns) != (m, n):
+            raise ValueError(f"{self.name}: the matrices do not fit")
+        if self.lanes != 32 or self.c.lanes != ((4, 2 * m), (8, 1)) or self.c.values[0] != (2, m):
+            raise ValueError(f"{self.name}: a lane of C has two neighbours of a row, four lanes are beside each other")
+        for operand in (self.a, self.b):
+            if operand.lanes != ((4, operand.rows), (8, 1)):
+                raise ValueError(f"{self.name}: lanes of operands lie otherwise")
+
+    @property
+    def lanes(self) -> int:
+        """Work-items that compute it together."""
+        return Fragment.many(self.c.lanes)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows and columns of the result, and terms of its sums."""
+        return self.a.rows, self.b.rows, self.a.columns
+
+
+#: A float16 has no more bits than the unit takes, so that one product is exact.
+_TF32 = Atom(
+    "tf32",
+    a=Fragment(16, 8, ((4, 16), (8, 1)), ((2, 8), (2, 64))),
+    b=Fragment(8, 8, ((4, 8), (8, 1)), ((2, 32),)),
+    c=Fragment(16, 8, ((4, 32), (8, 1)), ((2, 16), (2, 8))),
+    operand="float32",
+    result="float32",
+    values=("float16",),
+    split=False,
+    rounds=True,
+    instruction="mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+)
+#: The product of the low parts is left out: it is below 2^-22 of the whole.
+_THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), split=True)
+_F64 = Atom(
+    "f64",
+    a=Fragment(8, 4, ((4, 8), (8, 1)), ((1, 0),)),
+    b=Fragment(8, 4, ((4, 8), (8, 1)), ((1, 0),)),
+    c=Fragment(8, 8, ((4, 16), (8, 1)), ((2, 8),)),
+    operand="float64",
+    result="float64",
+    values=("float64",),
+    split=False,
+    rounds=False,
+    instruction="mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+)
+
+ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F64)}

@@ -1,0 +1,84 @@
+"""Which MDHs are sums of products that matrix instructions compute, and when a schedule may use one."""
+
+from mdhnp.mdh import MdHom
+from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.illegal import require
+from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.stages import staged
+
+__all__ = ["ACROSS", "DOWN", "check_atom", "factors", "operands"]
+
+#: Lanes along the columns of a result, and along its rows.
+ACROSS, DOWN = 4, 8
+
+#: The number of an input, and which of its accesses.
+Factor = tuple[int, int]
+
+
+def factors(h: MdHom) -> tuple[Factor, Factor] | None:
+    """Give the two accesses whose product is summed, in order; None where the MDH is no sum of products."""
+    f, operator = h.scalar, h.operator
+    if operator is None or operator.adds != (True,) or f.text is not None or h.dims("ps"):
+        return None
+    step = f.body[f.results[0]]
+    if step.op != "multiply":
+        return None
+    found = []
+    for n in step.args:
+        factor = f.body[n]
+        # Float16 is multiplied as float32.
+        factor = f.body[factor.args[0]] if factor.op == "cast" and factor.dtype == step.dtype else factor
+        if factor.op != "param":
+            return None
+        found.append(h.accesses[factor.position])
+    return found[0], found[1]
+
+
+def operands(h: MdHom, rows: int, columns: int, terms: int) -> tuple[Factor, Factor] | None:
+    """Give the factor that moves along rows and terms, then that along columns and terms; None where there are none."""
+    found = factors(h)
+    for left, right in [] if found is None else [found, found[::-1]]:
+        a, b = (h.inputs[number] for number, _ in (left, right))
+        moved = [[v.depends_on(d) for d in (rows, columns, terms)] for v in (a, b)]
+        if moved == [[True, False, True], [False, True, True]]:
+            return left, right
+    return None
+
+
+def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
+    """Raise IllegalSchedule where the schedule's matrix instruction cannot compute the private tile."""
+    if not s.atom:
+        return
+    require(s.atom in caps.atoms, f"atom: the device has no {s.atom}")
+    atom, (rows, columns, terms) = ATOMS[s.atom], s.atom_dims
+    m, _, k = atom.shape
+    kinds = tuple(h.combine[d].kind for d in s.atom_dims)
+    require(kinds == ("cc", "cc", "pw"), "atom_dims: rows and columns are no concatenated, terms no reduced dimension")
+    found = operands(h, rows, columns, terms)
+    require(found is not None, "atom: no sum of products of an input with rows and terms by one with columns and terms")
+    assert found is not None
+    used = [number for number, _ in found]
+    types = {h.inputs[n].dtype.name for n in used}
+    fits = types <= {*atom.values} and h.scalar.dtypes[0].name == atom.result
+    require(fits, f"atom: {s.atom} is for {', '.join(atom.values)}")
+    require(set(used) <= {*staged(h, s)}, "atom: its operands are tiles that are copied ahead")
+    lanes = s.num_wi[columns] % ACROSS == 0 and s.num_wi[rows] % DOWN == 0
+    require(lanes, f"num_wi: no multiples of {DOWN} along the atom's rows and of {ACROSS} along its columns")
+    require((s.vector_dim, s.vector_width) == (columns, 2), "vector_dim: an atom's lanes have pairs of columns")
+    require(s.private_tile[rows] * DOWN % m == 0, f"private_tile: {DOWN} lanes' rows are no multiple of {m}")
+    depth = s.private_tile[terms] == k and s.local_tile[terms] % k == 0
+    require(depth, f"private_tile: an atom has {k} terms, a local tile a multiple of them")
+    others = [d for d in h.dims("pw") if d != terms]
+    require(all(s.private_tile[d] == 1 for d in others), "private_tile: only the atom's terms are unrolled")
+    require(not atom.rounds or s.combine_on == "local", "combine_on: the atom's sums are short, so for each local tile")
+    if h.extents[terms] % s.local_tile[terms]:
+        plain = all(_plain(h, factor, terms) for factor in found)
+        require(plain, "local_tile: partial along the atom's terms, which an operand has not along an axis alone")
+
+
+def _plain(h: MdHom, factor: Factor, d: int) -> bool:
+    """Whether an axis of an input is indexed by the dimension alone, which no other axis is indexed by."""
+    number, access = factor
+    found = [index for index in h.inputs[number].accesses[access] if index.coefficients[d]]
+    return len(found) == 1 and found[0].dims() == (d,) and found[0].coefficients[d] == 1
