@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import MdHom
-from mdhnp.schedule import gpu_products
+from mdhnp.schedule import gpu_matrices, gpu_products
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
@@ -18,6 +18,8 @@ _WARP = 32
 _POINTS, _ROUNDS = 4, 8
 #: Points of a work-item at least, of a reduction that work-items share.
 _EACH = 8
+#: By how much matrix instructions must be expected to be faster.
+_FASTER = 1.1
 
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -111,8 +113,9 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         return []
     x, y = min(pairs, key=lambda p: (units.index(p[0]), -h.extents[p[1]]))
     inner = max(facts.combined, key=lambda d: h.extents[d])
-    found = []
+    found, speed = [], 0.0
     for tile in gpu_products.tiles(facts, caps, x, y, inner):
+        speed = max(speed, tile.speed)
         sums = {d: 1 for d in facts.combined} | {inner: tile.depth}
         s = _build(facts, tile.items, tile.points, sums)
         parts = -(-h.extents[inner] // sums[inner])
@@ -122,6 +125,9 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         order = (*(d for d in s.global_order if d != inner), inner)
         copies = tuple(_shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs)))
         found.append(replace(s, global_order=order, local_order=order, local_copies=copies))
+    best = next(gpu_matrices.matrix_schedules(facts, caps, found[0]), None) if found else None
+    if best is not None and best.speed > _FASTER * gpu_matrices.plain_speed(facts, speed):
+        return [best.schedule, *found]
     return found
 
 

@@ -45,12 +45,16 @@ class _Side(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Work-items and points of kept dimensions, points of the sum, and into how many parts it is to be split."""
+    """Work-items and points of kept dimensions, points of the sum, into how many parts it is to be split.
+
+    And what part of the device's multiply-adds are useful ones, roughly.
+    """
 
     items: dict[int, int]
     points: dict[int, int]
     depth: int
     parts: int
+    speed: float
 
 
 def tiles(facts: Facts, caps: DeviceCaps, x: int, y: int, inner: int) -> Iterator[Tile]:
@@ -79,7 +83,7 @@ def tiles(facts: Facts, caps: DeviceCaps, x: int, y: int, inner: int) -> Iterato
         groups = prod(-(-h.extents[d] // (items.get(d, 1) * points.get(d, 1))) for d in facts.kept)
         parts = min(max(-(-2 * caps.compute_units // groups), 1), most)
         speed = _speed(one, other, groups * parts, caps) * min(group / _GROUP[0], 1.0)
-        found.append((speed, Tile(items, points, _depth(h.extents[inner], one.size, other.size), parts)))
+        found.append((speed, Tile(items, points, _depth(h.extents[inner], one.size, other.size), parts, speed)))
     found.sort(key=lambda each: -each[0])
     yield from (tile for _, tile in islice(found, 4))
 

@@ -1,0 +1,239 @@
+"""Schedules for GPUs of sums of products by matrix instructions: along which dimensions, and in how large tiles.
+
+One side of kept dimensions moves one factor, another the other; a few lines of estimate rank what is possible: how much
+of the tiles is useful, how many work-groups there are for how many compute units, loads of local memory for each
+instruction, and how much of what is read at once from memory is used.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from mdhnp.schedule.atoms import ATOMS, Atom
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import is_legal, local_memory, tile_itemsize
+from mdhnp.schedule.choices import Facts
+from mdhnp.schedule.matrices import ACROSS, DOWN, factors
+from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.stages import staged
+
+__all__ = ["Candidate", "matrix_schedules", "plain_speed"]
+
+#: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
+_WARPS, _POINTS = (1, 2, 4), (2, 4, 8)
+#: Points along another dimension of a side.
+_BESIDE = (1, 2, 4)
+#: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
+_MOST_WARPS, _MOST_POINTS = 8, 64
+#: Points of the sum in a tile, and how fast that is; at least in each part of it; tiles in flight.
+_DEPTHS, _PART, _STAGES = {32: 0.97, 16: 1.0, 8: 0.85}, 64, (3, 2)
+#: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
+#: a word from the cache behind it, and while it writes one to memory.
+_FASTER, _READ, _WRITE = {"3xtf32": 2.4, "tf32": 2.6, "f64": 1.0}, 13.0, 30.0
+#: What is left of the speed with split sums, and in large work-groups.
+_SPLIT, _CROWDED = 0.85, 0.85
+#: What is reached without matrix instructions.
+_PLAIN = 0.45
+#: Words of the smallest part of memory that is read at once; banks of local memory; bytes that are copied at once.
+_SECTOR, _BANKS, _WIDE = 8, 32, 16
+#: Work-groups of a compute unit from which on it has always something to do.
+_RESIDENT = 2
+
+
+class Candidate(NamedTuple):
+    """A schedule, and what part of the device's multiply-adds without matrix instructions it is expected to make."""
+
+    speed: float
+    schedule: Schedule
+
+
+class _Side(NamedTuple):
+    """Work-items and points along the dimensions of a side, the atom's first; what is useful of tiles and of reads."""
+
+    items: dict[int, int]
+    points: dict[int, int]
+    useful: float
+    read: float
+
+    @property
+    def each(self) -> int:
+        """Points of a work-item."""
+        return prod(self.points.values())
+
+
+def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterator[Candidate]:
+    """Give legal schedules, the most promising first.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of any MDH.
+    caps : DeviceCaps
+        Of a GPU.
+    plain : Schedule
+        One with the orders that suit the MDH.
+    """
+    for shape in sorted(_shapes(facts, caps), key=lambda shape: -shape.speed):
+        schedule = _schedule(facts, caps, plain, shape)
+        if schedule is not None:
+            yield Candidate(shape.speed, schedule)
+
+
+def plain_speed(facts: Facts, speed: float) -> float:
+    """Give what to compare with the speed of candidates: that of a schedule without matrix instructions.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of a sum of products.
+    speed : float
+        What part of the multiply-adds are useful ones, as :mod:`mdhnp.schedule.gpu_products` estimates it.
+    """
+    return 1 / (1 / (_PLAIN * speed) + _WRITE / prod(facts.h.extents[d] for d in facts.combined))
+
+
+class _Shape(NamedTuple):
+    """Everything that a schedule is made of."""
+
+    speed: float
+    atom: Atom
+    rows: _Side
+    columns: _Side
+    terms: int
+    depth: int
+
+
+def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
+    """Everything that is tried."""
+    h, found = facts.h, factors(facts.h)
+    if found is None or not facts.combined:
+        return
+    names = {h.inputs[number].dtype.name for number, _ in found}
+    atoms = [ATOMS[name] for name in caps.atoms if names <= {*ATOMS[name].values}]
+    (one, _), (other, _) = found
+    for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
+        left = [d for d in facts.kept if d in facts.depends[a] and d not in facts.depends[b]]
+        right = [d for d in facts.kept if d in facts.depends[b] and d not in facts.depends[a]]
+        for rows, columns in product(_ways(facts, left, a, atom.shape[0] // DOWN), _ways(facts, right, b, 0)):
+            warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
+            if warps > _MOST_WARPS or rows.each * columns.each > _MOST_POINTS:
+                continue
+            speed = _speed(facts, caps, atom, rows, columns, warps)
+            for terms, (depth, fast) in product(facts.combined, _DEPTHS.items()):
+                if depth < h.extents[terms] and {a, b} <= {
+                    n for n, moved in enumerate(facts.depends) if terms in moved
+                }:
+                    useful = h.extents[terms] / (-(-h.extents[terms] // depth) * depth)
+                    yield _Shape(speed * useful * fast, atom, rows, columns, terms, depth)
+
+
+def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
+    """Ways to lay lanes and points along a side: along rows in so many parts, or, where it is 0, along columns."""
+    h, found = facts.h, list[_Side]()
+    near = next((d for d in side if facts.near(n, d) and h.extents[d] > 1), None)
+    for main in side:
+        lanes = DOWN if halves else ACROSS
+        for warps, points, beside in product(_WARPS, _POINTS if halves != 1 else (1, *_POINTS), _BESIDE):
+            other = near if near is not None and near != main else None
+            if other is None and beside > 1:
+                continue
+            items, laid = {main: lanes * warps}, {main: points}
+            if other is not None:
+                laid[other] = min(beside, h.extents[other])
+            tiles = {d: items.get(d, 1) * p for d, p in laid.items()}
+            if any(tile >= 2 * h.extents[d] and tile > lanes * max(halves, 2) for d, tile in tiles.items()):
+                continue
+            useful = prod(h.extents[d] / (-(-h.extents[d] // tile) * tile) for d, tile in tiles.items())
+            read = 1.0 if near is None else min(tiles[near] / _SECTOR, 1.0)
+            found.append(_Side(items, laid, useful, read))
+    return found
+
+
+def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Side, warps: int) -> float:
+    """Give the part of the device's plain multiply-adds that are made, roughly: time for products, loads and reads."""
+    h, each = facts.h, rows.each * columns.each
+    products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
+    loads = rows.each * DOWN / atom.shape[0] * len(atom.a.numbers) + columns.each / 2 * len(atom.b.numbers)
+    computing = (1 + loads / products) / _FASTER[atom.name]
+    whole = [prod(side.items.values()) * side.each for side in (rows, columns)]
+    reading = _READ * (1 / whole[0] / columns.read + 1 / whole[1] / rows.read)
+    tiles = {d: side.items.get(d, 1) * p for side in (rows, columns) for d, p in side.points.items()}
+    groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
+    parts = _parts(facts, caps, groups)
+    turns = -(-groups * parts // caps.compute_units)
+    even = groups * parts / (turns * caps.compute_units)
+    busy = even * min(1.0, (0.5 + turns * warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
+    # Results are written once a sum; what is not written in whole sectors takes as long as these.
+    near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
+    run = min(prod(tiles.get(d, 1) for d in near[:1]) / _SECTOR, 1.0)
+    writing = _WRITE / prod(h.extents[d] for d in facts.combined) / run
+    crowded = _CROWDED if warps > _MOST_WARPS // 2 else 1.0
+    return rows.useful * columns.useful * busy * crowded / (computing + reading + writing)
+
+
+def _parts(facts: Facts, caps: DeviceCaps, groups: int) -> int:
+    """Into how many parts the sums are split, where there are few work-groups."""
+    reduced = prod(facts.h.extents[d] for d in facts.combined)
+    return min(max(_RESIDENT * caps.compute_units // groups, 1), max(reduced // (4 * _PART), 1))
+
+
+def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
+    """Make a legal schedule with as many tiles in flight as fit; None where there is none."""
+    h, (_, atom, rows, columns, terms, depth) = facts.h, shape
+    (row, *_), (column, *_) = rows.points, columns.points
+    items, points = rows.items | columns.items, rows.points | columns.points | {terms: atom.shape[2]}
+    num_wi = tuple(items.get(d, 1) for d in range(h.rank))
+    private = tuple(points.get(d, 1) for d in range(h.rank))
+    local = [min(i * p, n) for i, p, n in zip(num_wi, private, h.extents, strict=True)]
+    local[terms] = depth
+    tiles = [-(-n // t) for n, t in zip(h.extents, local, strict=True)]
+    groups = [tiles[d] if d in facts.kept else 1 for d in range(h.rank)]
+    parts = _parts(facts, caps, prod(groups))
+    for d in sorted(facts.combined, key=lambda d: d == terms):
+        wanted = min(parts, tiles[d])
+        groups[d] = -(-tiles[d] // -(-tiles[d] // wanted))
+        parts = -(-parts // groups[d])
+    kept = [d for d in plain.global_order if d in facts.kept]
+    order = (*kept, *(d for d in plain.global_order if d in facts.combined and d != terms), terms)
+    s = replace(
+        plain, num_wg=tuple(groups), num_wi=num_wi, local_tile=tuple(local), private_tile=private, vector_dim=column,
+        vector_width=2, results="private", global_order=order, local_order=order, combine_on="local", atom=atom.name,
+        atom_dims=(row, column, terms), private_order=(*(d for d in order if d in facts.combined), *kept),
+        private_copies=(True,) * len(h.inputs),
+    )  # fmt: skip
+    s = replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
+    for stages in _STAGES:
+        ahead = replace(s, stages=stages)
+        if staged(h, ahead) and local_memory(h, ahead) <= caps.local_memory and is_legal(h, ahead, caps):
+            return ahead
+    return None
+
+
+def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
+    """An input's tile in the array's order, with rows padded so that an instruction's lanes find different banks."""
+    view, depends = facts.h.inputs[n], facts.depends[n]
+    if len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
+        return None
+    order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
+    itemsize = tile_itemsize(view)
+    pads = range(0, _BANKS, _WIDE // itemsize)
+    return LocalCopy(order, (), min(pads, key=lambda pad: (_turns(facts, n, s, order, pad, itemsize), pad)))
+
+
+def _turns(facts: Facts, n: int, s: Schedule, order: Sequence[int], pad: int, itemsize: int) -> int:
+    """In how many turns lanes load one element each: of those whose words lie in the same bank one a turn."""
+    view, points = facts.h.inputs[n], [s.step(d) if d in facts.kept else t for d, t in enumerate(s.local_tile)]
+    strides, step = [0] * facts.h.rank, 1
+    for axis in reversed(order):
+        for d, coefficient in enumerate(view.accesses[0][axis].coefficients):
+            strides[d] += coefficient * step
+        step *= view.box(axis, points)
+        step += pad if axis == order[-1] else 0
+    across = s.atom_dims[0] if s.atom_dims[0] in facts.depends[n] else s.atom_dims[1]
+    words = itemsize // 4
+    lanes = [(g, t) for g in range(DOWN // words) for t in range(ACROSS)]
+    banks = Counter((g * strides[across] + t * strides[s.atom_dims[2]]) % (_BANKS // words) for g, t in lanes)
+    return max(banks.values())
