@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,10 @@ from mdhnp.schedule.schedule import Schedule
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
-__all__ = ["execute", "expected", "lowered", "run_plain", "run_vectors"]
+__all__ = ["exchanged_in_local_memory", "execute", "expected", "lowered", "run_plain", "run_vectors"]
+
+_HELPER = re.compile(r"^static inline \w+ shuffle_\w+\(.*\n\{.*\n", re.M)
+_SHUFFLE = re.compile(r"^( *)const (\w+) (\w+) = shuffle_\w+\((\w+), (\w+)\);$", re.M)
 
 
 def lowered(h: MdHom) -> list[Stage]:
@@ -36,6 +40,21 @@ def execute(device: Device, h: MdHom, arrays: Sequence[Array], program: Program)
     with untouched(arrays, outputs):
         plan(list(arrays), outputs)
     return outputs
+
+
+def exchanged_in_local_memory(program: Program, subgroup: int) -> Program:
+    """The same for devices that cannot exchange registers: local memory and barriers stand in for their subgroups."""
+    before, *kernels = _HELPER.sub("", program.source).split("__kernel ")
+    texts = []
+    for text, kernel in zip(kernels, program.kernels, strict=True):
+        *head, body = text.split("\n", 3)  # what stands before all declarations
+        types = sorted({kind for _, kind, *_ in _SHUFFLE.findall(body)})
+        declared = [f"volatile __local {kind} exchanged_{kind}[{kernel.local_size}];" for kind in types]
+        there = rf"x + (x % {subgroup} + \5 < {subgroup} ? \5 : 0)".replace("x", "get_local_id(0)")
+        wait = "barrier(CLK_LOCAL_MEM_FENCE);"
+        through = rf"\1{wait} exchanged_\2[get_local_id(0)] = \4; {wait} const \2 \3 = exchanged_\2[{there}];"
+        texts.append("\n".join([*head, *declared, _SHUFFLE.sub(through, body)]))
+    return replace(program, source="__kernel ".join([before, *texts]))
 
 
 def expected(h: MdHom, arrays: Sequence[Array]) -> list[Array]:

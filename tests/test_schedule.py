@@ -197,4 +197,4 @@ def test_local_memory_is_what_the_kernel_declares(drawn: tuple[MdHom, Schedule])
     total = 0
     for kind, lanes, count in re.findall(r"^ *(?:volatile )?__local ([a-z]+)(\d*) \w+\[(\d+)\];", source, re.M):
         total += sizes[kind] * int(lanes or 1) * int(count)
-    assert total <= local_memory(h, s)
+    assert total <= local_memory(h, s, CAPS)

@@ -16,6 +16,8 @@ __all__ = ["cpu_model", "query_caps"]
 
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_INFO = Path("/proc/cpuinfo")
+#: Work-items of NVIDIA's devices that run together, and the first compute capability that lets them do so apart.
+_WARP, _VOLTA = 32, 7
 # What decides which instructions a compiled kernel may hold. Other flags come and go with the kernel's version.
 _INSTRUCTION_SETS = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve")
 
@@ -61,7 +63,13 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         max_allocation=device.max_mem_alloc_size,
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
+        subgroup=_WARP if _exchanges(device, extensions) else 0,
     )
+
+
+def _exchanges(device: cl.Device, extensions: list[str]) -> bool:
+    """Whether it is one of NVIDIA's whose work-items can wait for each other to exchange registers."""
+    return "cl_nv_device_attribute_query" in extensions and device.compute_capability_major_nv >= _VOLTA
 
 
 @cache

@@ -41,6 +41,8 @@ class DeviceCaps:
         Whether arrays may begin anywhere in a buffer, so that kernels take the distance as an argument.
     mixed_lanes : bool
         Whether functions of vectors may give wrong values beside a lane with a special one.
+    subgroup : int
+        Neighbouring work-items that run together and can exchange registers, a power of two; 0 for none.
     """
 
     name: str
@@ -57,3 +59,4 @@ class DeviceCaps:
     max_allocation: int
     offsets: bool = False
     mixed_lanes: bool = False
+    subgroup: int = 0

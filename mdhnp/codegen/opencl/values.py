@@ -14,6 +14,7 @@ from mdhnp.codegen.opencl.ctypes import (
     convert,
     local_type,
     memory_type,
+    value_type,
     vector_name,
 )
 from mdhnp.codegen.opencl.indices import Indices
@@ -44,6 +45,7 @@ class Values:
             ir.FromMask: lambda v: Text(f"-{self.value(v.value).text}", v.dtype),
             ir.FromBytes: lambda v: _as_value(v.dtype, self.value(v.value).text, v.lanes),
             ir.Lost: self._lost,
+            ir.Shuffled: self._shuffled,
             ir.IndexValue: self._index_value,
             ir.Outside: lambda v: _as_value(v.dtype, self.element(v), 1),
             ir.Load: self._load,
@@ -77,6 +79,10 @@ class Values:
         zero = as_vector(Text(constant("0", v.dtype), v.dtype), v.lanes).text
         finite = f"{total} - {total} == {zero}"
         return Text(f"{finite} ? ({total} - {before}) - {added} : {zero}", v.dtype, v.lanes)
+
+    def _shuffled(self, v: ir.Shuffled) -> Text:
+        function = self._helpers.shuffle(value_type(v.dtype), v.lanes)
+        return Text(f"{function}({self.value(v.value).text}, {self._indices.index(v.distance)})", v.dtype, v.lanes)
 
     def _index_value(self, v: ir.IndexValue) -> Text:
         text = f"(long)({self._indices.index(v.index)})"
