@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from guards import untouched, unwritten
 from schedules import CAPS
 from strategies import Array
 
 from mdhnp.codegen import Program, generate
+from mdhnp.codegen.ir import passes
+from mdhnp.codegen.ir.index import ZERO, Compare, call, choice, constant
+from mdhnp.codegen.ir.statements import AllocLocal, Block, For, If, Let, Procedure, Stmt, Store
+from mdhnp.codegen.ir.values import Buffer, Load, Shuffled
 from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
@@ -23,9 +28,6 @@ if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
 __all__ = ["exchanged_in_local_memory", "execute", "expected", "lowered", "run_plain", "run_vectors"]
-
-_HELPER = re.compile(r"^static inline \w+ shuffle_\w+\(.*\n\{.*\n", re.M)
-_SHUFFLE = re.compile(r"^( *)const (\w+) (\w+) = shuffle_\w+\((\w+), (\w+)\);$", re.M)
 
 
 def lowered(h: MdHom) -> list[Stage]:
@@ -42,19 +44,40 @@ def execute(device: Device, h: MdHom, arrays: Sequence[Array], program: Program)
     return outputs
 
 
-def exchanged_in_local_memory(program: Program, subgroup: int) -> Program:
-    """The same for devices that cannot exchange registers: local memory and barriers stand in for their subgroups."""
-    before, *kernels = _HELPER.sub("", program.source).split("__kernel ")
-    texts = []
-    for text, kernel in zip(kernels, program.kernels, strict=True):
-        *head, body = text.split("\n", 3)  # what stands before all declarations
-        types = sorted({kind for _, kind, *_ in _SHUFFLE.findall(body)})
-        declared = [f"volatile __local {kind} exchanged_{kind}[{kernel.local_size}];" for kind in types]
-        there = rf"x + (x % {subgroup} + \5 < {subgroup} ? \5 : 0)".replace("x", "get_local_id(0)")
-        wait = "barrier(CLK_LOCAL_MEM_FENCE);"
-        through = rf"\1{wait} exchanged_\2[get_local_id(0)] = \4; {wait} const \2 \3 = exchanged_\2[{there}];"
-        texts.append("\n".join([*head, *declared, _SHUFFLE.sub(through, body)]))
-    return replace(program, source="__kernel ".join([before, *texts]))
+@contextmanager
+def exchanged_in_local_memory(subgroup: int) -> Iterator[None]:
+    """Kernels that are generated here exchange values in local memory: for devices that cannot exchange registers."""
+
+    def stood_in(p: Procedure, **options: Any) -> Procedure:
+        found: dict[Buffer, None] = {}
+        body = tuple(_stood_in(p.body, subgroup, found))
+        declared = [AllocLocal(buffer, p.work_items) for buffer in found]
+        return passes.lowered(replace(p, body=(*declared, *body)), **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(generate.__globals__, "lowered", stood_in)
+        yield
+
+
+def _stood_in(body: Iterable[Stmt], subgroup: int, found: dict[Buffer, None]) -> Iterator[Stmt]:
+    inside: Callable[[Any], Block] = lambda block: Block(tuple(_stood_in(block.body, subgroup, found)))  # noqa: E731
+    own = call("local_id")
+    for s in body:
+        match s:
+            case Let(value=Shuffled() as v):
+                buffer = Buffer(f"{v.dtype.name}_{v.lanes}_l", v.dtype, "local", values=v.lanes, volatile=True)
+                found[buffer] = None
+                reached = (Compare(own % subgroup + v.distance, "<", constant(subgroup)),)
+                yield Store(buffer, own, v.value)
+                yield Let(s.target, Load(buffer, own + choice(reached, v.distance, ZERO), v.dtype, v.lanes))
+            case Block():
+                yield inside(s)
+            case For(body=Block() as block):
+                yield replace(s, body=inside(block))
+            case If():
+                yield replace(s, inside=inside(s.inside), elsewhere=s.elsewhere and inside(s.elsewhere))
+            case _:
+                yield s
 
 
 def expected(h: MdHom, arrays: Sequence[Array]) -> list[Array]:

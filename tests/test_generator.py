@@ -52,8 +52,8 @@ def programs(draw: Any) -> tuple[Case, Program]:
         note(f"  {view.name}: {view.dtype} {view.shape}, strides {view.strides}, offset {view.offset}, {view.boundary}")
     for stage, one in zip(steps, used, strict=True):
         note(f"stage: {stage.mdhom} {stage.mdhom.extents}\n  {one}")
-    program = generate(steps, used, on, following)
-    return drawn, exchanged_in_local_memory(program, on.subgroup) if on.subgroup else program
+    with exchanged_in_local_memory(on.subgroup):
+        return drawn, generate(steps, used, on, following)
 
 
 @settings(
@@ -78,7 +78,9 @@ def test_named_kernels(device: Device, name: str) -> None:
 @pytest.mark.parametrize("name", EXCHANGED)
 def test_exchanged_registers(device: Device, name: str) -> None:
     """The order of exchanges, without NVIDIA's instruction for them."""
-    program = exchanged_in_local_memory(EXCHANGED[name].program(EXCHANGING), EXCHANGING.subgroup)
+    with exchanged_in_local_memory(EXCHANGING.subgroup):
+        program = EXCHANGED[name].program(EXCHANGING)
+    assert "shuffle" not in program.source
     _assert_right(device, EXCHANGED[name], program)
 
 
