@@ -30,7 +30,7 @@ from mdhnp.codegen.ir.statements import (
     Transpose,
     Wait,
 )  # fmt: skip
-from mdhnp.codegen.ir.values import Buffer, Load, LoadRow
+from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Shuffled
 
 __all__ = ["Evaluator", "TooLong", "Walk"]
 
@@ -103,8 +103,9 @@ class Walk(Evaluator):
 
     Each variable is seen to lie in its range, and each access in its buffer; no work-item touches an element of local
     memory that another one writes between the same two barriers, but for copies of the same element. An asynchronous
-    copy writes at any time until it is waited for, and nobody else touches its element then. `written` has the elements
-    of each global buffer that are stored.
+    copy writes at any time until it is waited for, and nobody else touches its element then. All come to the same
+    barriers and exchanges of values, in the same order. `written` has the elements of each global buffer that are
+    stored.
     """
 
     def __init__(
@@ -116,16 +117,17 @@ class Walk(Evaluator):
         self._elements = {**elements, **{alias.name: elements[b.name] for alias, b in procedure.aliases}}
         for group in range(groups):
             self._touched: dict[tuple[str, int, int], tuple[int, bool, bool]] = {}
-            barriers = set()
+            met = set()
             for item in range(procedure.work_items):
                 self._env = {}
                 self._ids = {"group_id": group, "local_id": item}
                 self._phase = 0
                 self._started: list[list[tuple[str, int, int]]] = [[]]
+                self._exchanges: list[tuple[int, Shuffled, int]] = []
                 self._all(procedure.body)
-                barriers.add(self._phase)
+                met.add((self._phase, *self._exchanges))
                 assert not any(self._started), "a copy is never waited for"
-            assert len(barriers) == 1, "not all work-items come to the same barriers"
+            assert len(met) == 1, "not all work-items come to the same barriers and exchanges"
 
     def _set(self, var: Any, value: Any) -> None:
         if isinstance(var, Var):
@@ -181,12 +183,11 @@ class Walk(Evaluator):
         while self._goes_on(s):
             assert s.var.low <= self._env[s.var] <= s.var.high, f"{s.var} is {self._env[s.var]}"
             self._all(s.body.body if isinstance(s.body, Block) else [s.body])
-            following = s.following - Index((((s.var,), 1),))
-            doubled = bool(following.terms)
-            self._env[s.var] = self._env[s.var] * 2 if doubled else self._env[s.var] + following.constant
+            self._strict = False  # where no other round comes, its variable may be beyond its range
+            self._env[s.var] = self.index(s.following)
+            self._strict = True
 
     def _goes_on(self, s: For) -> bool:
-        """Whether another round comes; if not, its variable may be beyond its range."""
         self._strict = False
         found = self.hold([s.test])
         self._strict = True
@@ -218,6 +219,8 @@ class Walk(Evaluator):
                     whole = range(1) if node.buffer.values or (not node.stride.terms and not stride) else lanes
                     self._touch(node.buffer, [at + min(n, last) * stride for n in whole])
                 return
+            case Shuffled():
+                self._exchanges.append((self._phase, node, self.index(node.distance)))
             case LoadRow():
                 if self.hold(node.guard) and node.length:
                     start, stride, first = (self.index(i) for i in (node.start, node.stride, node.first))

@@ -320,6 +320,17 @@ KERNELS: dict[str, Named] = {
     ),
 }  # fmt: skip
 
+#: Devices whose work-items exchange registers, and kernels for them.
+EXCHANGING = replace(CAPS, name="exchanging", subgroup=32)
+EXCHANGED: dict[str, Named] = {
+    "dot_exchanged": Named(DOT, ((1000,), (1000,)), dict(
+        num_wi=(128,), local_tile=(1000,), private_tile=(2,), results="private",
+    )),
+    "larger_exchanged": Named(LARGEST, ((5, 40), (40,)), dict(
+        num_wi=(2, 16), local_tile=(2, 16), results="private", combine_on="local",
+    ), "i4"),
+}  # fmt: skip
+
 #: Lanes of a vector of two registers that stick out. Oclgrind takes halves of 16 lanes for uninitialised.
 WIDE_VECTORS = Named(
     md_hom(np.add, {"i": cc}, "x[i], y[i] -> z[i]"), ((1018,), (1018,)),

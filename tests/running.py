@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from guards import untouched, unwritten
 from schedules import CAPS
 from strategies import Array
 
 from mdhnp.codegen import Program, generate
+from mdhnp.codegen.ir import passes
+from mdhnp.codegen.ir.index import ZERO, Compare, call, choice, constant
+from mdhnp.codegen.ir.statements import AllocLocal, Block, For, If, Let, Procedure, Stmt, Store
+from mdhnp.codegen.ir.values import Buffer, Load, Shuffled
 from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
@@ -21,7 +27,7 @@ from mdhnp.schedule.schedule import Schedule
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
-__all__ = ["execute", "expected", "lowered", "run_plain", "run_vectors"]
+__all__ = ["exchanged_in_local_memory", "execute", "expected", "lowered", "run_plain", "run_vectors"]
 
 
 def lowered(h: MdHom) -> list[Stage]:
@@ -36,6 +42,42 @@ def execute(device: Device, h: MdHom, arrays: Sequence[Array], program: Program)
     with untouched(arrays, outputs):
         plan(list(arrays), outputs)
     return outputs
+
+
+@contextmanager
+def exchanged_in_local_memory(subgroup: int) -> Iterator[None]:
+    """Kernels that are generated here exchange values in local memory: for devices that cannot exchange registers."""
+
+    def stood_in(p: Procedure, **options: Any) -> Procedure:
+        found: dict[Buffer, None] = {}
+        body = tuple(_stood_in(p.body, subgroup, found))
+        declared = [AllocLocal(buffer, p.work_items) for buffer in found]
+        return passes.lowered(replace(p, body=(*declared, *body)), **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(generate.__globals__, "lowered", stood_in)
+        yield
+
+
+def _stood_in(body: Iterable[Stmt], subgroup: int, found: dict[Buffer, None]) -> Iterator[Stmt]:
+    inside: Callable[[Any], Block] = lambda block: Block(tuple(_stood_in(block.body, subgroup, found)))  # noqa: E731
+    own = call("local_id")
+    for s in body:
+        match s:
+            case Let(value=Shuffled() as v):
+                buffer = Buffer(f"{v.dtype.name}_{v.lanes}_l", v.dtype, "local", values=v.lanes, volatile=True)
+                found[buffer] = None
+                reached = (Compare(own % subgroup + v.distance, "<", constant(subgroup)),)
+                yield Store(buffer, own, v.value)
+                yield Let(s.target, Load(buffer, own + choice(reached, v.distance, ZERO), v.dtype, v.lanes))
+            case Block():
+                yield inside(s)
+            case For(body=Block() as block):
+                yield replace(s, body=inside(block))
+            case If():
+                yield replace(s, inside=inside(s.inside), elsewhere=s.elsewhere and inside(s.elsewhere))
+            case _:
+                yield s
 
 
 def expected(h: MdHom, arrays: Sequence[Array]) -> list[Array]:

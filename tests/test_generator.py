@@ -14,9 +14,9 @@ import pytest
 from guards import assert_same_bits
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from kernels import KERNELS, WIDE_VECTORS
+from kernels import EXCHANGED, EXCHANGING, KERNELS, WIDE_VECTORS, Named
 from random_functions import Drawn
-from running import execute, expected, lowered, run_plain
+from running import exchanged_in_local_memory, execute, expected, lowered, run_plain
 from schedules import CAPS, schedule
 from strategies import Case, case
 
@@ -35,8 +35,9 @@ pytestmark = pytest.mark.usefixtures("garbage_in_temporaries")
 
 @st.composite
 def programs(draw: Any) -> tuple[Case, Program]:
-    """A random MDH, generated with random legal schedules."""
+    """A random MDH, generated with random legal schedules, for work-items that exchange registers or do not."""
     picker = Drawn(draw)
+    on = replace(CAPS, subgroup=picker.choice((0, 2, 4)))
     drawn = case(picker)
     steps = lowered(drawn.mdhom)
     used = [schedule(picker, stage.mdhom) for stage in steps]
@@ -51,7 +52,8 @@ def programs(draw: Any) -> tuple[Case, Program]:
         note(f"  {view.name}: {view.dtype} {view.shape}, strides {view.strides}, offset {view.offset}, {view.boundary}")
     for stage, one in zip(steps, used, strict=True):
         note(f"stage: {stage.mdhom} {stage.mdhom.extents}\n  {one}")
-    return drawn, generate(steps, used, CAPS, following)
+    with exchanged_in_local_memory(on.subgroup):
+        return drawn, generate(steps, used, on, following)
 
 
 @settings(
@@ -70,10 +72,21 @@ def test_every_schedule_gives_the_definition_s_result(device: Device, drawn: tup
 @pytest.mark.parametrize("name", [*KERNELS, "wide_vectors"])
 def test_named_kernels(device: Device, name: str) -> None:
     named = KERNELS.get(name, WIDE_VECTORS)
+    _assert_right(device, named, named.program())
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_exchanged_registers(device: Device, name: str) -> None:
+    """The order of exchanges, without NVIDIA's instruction for them."""
+    with exchanged_in_local_memory(EXCHANGING.subgroup):
+        program = EXCHANGED[name].program(EXCHANGING)
+    assert "shuffle" not in program.source
+    _assert_right(device, EXCHANGED[name], program)
+
+
+def _assert_right(device: Device, named: Named, program: Program) -> None:
     arrays = named.arrays()
-    for got, want in zip(
-        execute(device, named.mdhom(), arrays, named.program()), expected(named.mdhom(), arrays), strict=True
-    ):
+    for got, want in zip(execute(device, named.mdhom(), arrays, program), expected(named.mdhom(), arrays), strict=True):
         np.testing.assert_array_equal(got, want)
 
 

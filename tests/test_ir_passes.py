@@ -33,7 +33,7 @@ from mdhnp.codegen.ir.statements import (
     Store,
     Truth,
 )  # fmt: skip
-from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Register
+from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Register, Shuffled
 from mdhnp.codegen.ir.verify import InvalidProcedure, verify
 
 F4, BOOL = np.dtype("f4"), np.dtype(bool)
@@ -189,6 +189,7 @@ INVALID: dict[str, tuple[Stmt, ...]] = {
     "A cannot be written": (Store(A, w, ZERO),),
     "A is no local buffer": (AllocLocal(A, 3),),
     "a barrier stands in a branch": (when(Barrier()),),
+    "values are exchanged in a branch": (when(Let(X, Apply("add", (ZERO, Shuffled(ZERO, ONE, F4)), F4))),),
     r"add of \[2, 4\] lanes gives 4": (
         Let(X, Apply("add", (Const("0", F4, 2), Const("0", F4, 4)), F4, 4)),
     ),

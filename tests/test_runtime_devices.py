@@ -8,13 +8,14 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pyopencl as cl
 import pytest
 
 import mdhnp.runtime.devices as listing
 from mdhnp.runtime import discovery, programs
+from mdhnp.runtime.capabilities import query_caps
 from mdhnp.runtime.devices import Device, NoDeviceError, default_device, device, devices, find_device
 from mdhnp.runtime.programs import build
 
@@ -291,3 +292,16 @@ def test_a_finalizer_may_call_amid_the_first_use_of_a_device(device: Device, mon
     assert not thread.is_alive()
     assert len(seen) == 5
     assert all(one is other for found in seen for one, other in zip(found, seen[0], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("nvidia", "capability", "subgroup"), [(False, 9, 0), (True, 6, 0), (True, 7, 32), (True, 9, 32)]
+)
+def test_nvidias_devices_since_volta_exchange_registers(nvidia: bool, capability: int, subgroup: int) -> None:
+    board = SimpleNamespace(
+        type=cl.device_type.GPU, name="GPU", platform=SimpleNamespace(name="some"),
+        compute_capability_major_nv=capability,
+        extensions="cl_nv_device_attribute_query" if nvidia else "", local_mem_size=1, global_mem_cache_size=1,
+        max_compute_units=1, max_work_group_size=1, max_mem_alloc_size=1,
+    )  # fmt: skip
+    assert query_caps(cast("cl.Device", board)).subgroup == subgroup

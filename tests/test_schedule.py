@@ -178,8 +178,8 @@ def test_the_plain_schedule_is_legal(h: MdHom) -> None:
     check(h, Schedule.plain(h.extents, len(h.inputs)), CAPS)
 
 
-@given(scheduled())
-def test_local_memory_is_what_the_kernel_declares(drawn: tuple[MdHom, Schedule]) -> None:
+@given(scheduled(), st.sampled_from([0, 2, 4]))
+def test_local_memory_is_what_the_kernel_declares(drawn: tuple[MdHom, Schedule], subgroup: int) -> None:
     """`local_memory` must never say less than the text, or a legal schedule could fail on the device."""
     import re
 
@@ -191,10 +191,11 @@ def test_local_memory_is_what_the_kernel_declares(drawn: tuple[MdHom, Schedule])
     small = lambda m, _: Schedule.plain(m.extents, len(m.inputs))  # noqa: E731
     if h.dims("ps"):
         return
-    source = generate([replace(stage, mdhom=h)], [s], CAPS, small).source.split("void mdh_1(")[0]
+    caps = replace(CAPS, subgroup=subgroup)
+    source = generate([replace(stage, mdhom=h)], [s], caps, small).source.split("void mdh_1(")[0]
     sizes = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "long": 8, "ulong": 8}
     sizes["double"] = 8
     total = 0
     for kind, lanes, count in re.findall(r"^ *(?:volatile )?__local ([a-z]+)(\d*) \w+\[(\d+)\];", source, re.M):
         total += sizes[kind] * int(lanes or 1) * int(count)
-    assert total <= local_memory(h, s)
+    assert total <= local_memory(h, s, caps)

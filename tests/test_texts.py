@@ -49,7 +49,9 @@ RANDOM, GENERAL, SIZES = 400, 150, 60
 DEVICES = {
     "wide": DeviceCaps("wide", "cpu", 2, 64, 32, 1 << 18, 4096, 48 << 10, 2 << 20, True, False, 1 << 32),
     "narrow": DeviceCaps("narrow", "cpu", 8, 16, 16, 32 << 10, 1024, 32 << 10, 256 << 10, True, False, 1 << 30),
-    "gpu": DeviceCaps("gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 128 << 10, 50 << 20, True, True, 1 << 34, True),
+    "gpu": DeviceCaps(
+        "gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 128 << 10, 50 << 20, True, True, 1 << 34, True, subgroup=32
+    ),
     "small gpu": DeviceCaps(
         "small gpu", "gpu", 8, 16, 128, 16 << 10, 128, 16 << 10, 512 << 10, True, False, 1 << 30, True
     ),
@@ -121,8 +123,8 @@ def _random() -> Iterator[Line]:
         text = _whole(generate(steps, used, CAPS, following))
         forms = " ".join(f"{fingerprint(step.mdhom)[:8]} {family(step.mdhom)[:8]}" for step in steps)
         known = ", ".join(
-            f"{_short(_estimates(step.mdhom, s))} {local_memory(step.mdhom, s)} {_short(_changed(p, step.mdhom, s))} "
-            f"{_short(_completed(step.mdhom, s))}"
+            f"{_short(_estimates(step.mdhom, s))} {local_memory(step.mdhom, s, CAPS)} "
+            f"{_short(_changed(p, step.mdhom, s))} {_short(_completed(step.mdhom, s))}"
             for step, s in zip(steps, used, strict=True)
         )
         parts = _short(str(cut(h, 400))) if seed % 4 == 0 else "-"
@@ -141,7 +143,7 @@ def _changed(p: Picker, h: MdHom, s: Schedule) -> str:
         other = replace(s, **{name: tuple(value if e == d else n for e, n in enumerate(getattr(s, name)))})
         other = replace(other, results=p.choice((s.results, "private", "local", "global")))
         other = replace(other, combine_on=p.choice((s.combine_on, "global", "local")))
-        caps = replace(CAPS, local_memory=p.choice((CAPS.local_memory, local_memory(h, other), 100)))
+        caps = replace(CAPS, local_memory=p.choice((CAPS.local_memory, local_memory(h, other, CAPS), 100)))
         try:
             check(h, other, replace(caps, max_work_group=p.choice((CAPS.max_work_group, other.work_items))))
             found.append("legal")

@@ -62,7 +62,7 @@ class _Build:
         partial: bool = False,
     ) -> None:
         """Build one kernel."""
-        nest = Nest(h, s, self.general)
+        nest = Nest(h, s, self.general, self.caps.subgroup)
         offset = _group_offset(nest) if partial else ZERO
         c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
         if scan:

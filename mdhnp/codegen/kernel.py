@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from math import prod
 
-from mdhnp.codegen import reduce
+from mdhnp.codegen import reduce, together
 from mdhnp.codegen.access import Context, Place, read
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
@@ -20,9 +20,10 @@ from mdhnp.codegen.layers import bounded_checks, group_loops, ids, inside_checks
 from mdhnp.codegen.matrix import accumulate_products, doubtful, watch
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
-from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values
+from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.store import clipped, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
+from mdhnp.codegen.together import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
 
 __all__ = ["accumulate_coordinates", "emit_kernel"]
@@ -33,7 +34,7 @@ def emit_kernel(c: Context) -> None:
     nest = c.nest
     declare_tiles(c)
     if nest.combined:
-        reduce.declare_shared(c)
+        together.declare_shared(c)
     if nest.s.results == "local":
         _declare_local_results(c)
     ids(c)
@@ -75,7 +76,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
             _again(c, total, inner, watched)
         total = reduce.flatten_lanes(c, total)
         if not per_tile:
-            reduce.across_items(c, total)
+            together.across_items(c, total)
         store_all(c, total)
 
 
@@ -104,7 +105,7 @@ def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequenc
     first = is_first_item(c.nest)
     if first:
         part = reduce.flatten_lanes(c, part)
-        reduce.across_items(c, part)
+        together.across_items(c, part)
         pairs = list(zip(total.tails or total.values, part.values, strict=True))
         lost = lost[-len(pairs) :]
     tests: list[Test] = [*first, *([Truth(part.seen)] if part.seen else [])]
@@ -133,7 +134,7 @@ def _accumulated(c: Context) -> Accumulators:
     acc = reduce.declare(c, "acc")
     accumulate(c, acc)
     acc = reduce.flatten_lanes(c, acc)
-    reduce.across_items(c, acc)
+    together.across_items(c, acc)
     return acc
 
 

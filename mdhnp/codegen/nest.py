@@ -22,6 +22,7 @@ from mdhnp.mdh.views import Access
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 from mdhnp.schedule.stages import staged
+from mdhnp.schedule.together import exchanging, shared_slots
 
 __all__ = ["Nest", "sizes"]
 
@@ -48,11 +49,15 @@ def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Nest:
-    """An MDH with its schedule; `general` where the kernel is for all sizes, those of the MDH being an example."""
+    """An MDH with its schedule; `general` where the kernel is for all sizes, those of the MDH being an example.
+
+    `subgroup` is how many of the device's work-items exchange registers.
+    """
 
     h: MdHom
     s: Schedule
     general: bool = False
+    subgroup: int = 0
     #: Whether inputs are read where they are, whatever copies of them there are in local memory.
     direct: bool = False
 
@@ -294,6 +299,16 @@ class Nest:
         for d in self.combined:
             count *= self.s.num_wi[d]
         return count
+
+    @cached_property
+    def exchanging(self) -> int:
+        """How many neighbouring work-items combine their results by exchanging registers; 1 for none."""
+        return exchanging(self.h, self.s, self.subgroup)
+
+    @cached_property
+    def shared_slots(self) -> int:
+        """How many work-items leave each other results in local memory."""
+        return shared_slots(self.h, self.s, self.subgroup)
 
     @cached_property
     def combined_in_order(self) -> tuple[int, ...]:

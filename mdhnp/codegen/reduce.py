@@ -1,8 +1,8 @@
-"""Partial results of one work-item: declared, accumulated point by point, combined across lanes and work-items.
+"""Partial results of one work-item: declared, accumulated point by point, combined across lanes.
 
 Order of combination (source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via
-Multi-Dimensional Homomorphisms", Listing 1): in private memory first, then across work-items by a tree in local memory;
-across work-groups by a second kernel.
+Multi-Dimensional Homomorphisms", Listing 1): in private memory first, then across work-items (`together.py`); across
+work-groups by a second kernel.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from mdhnp.codegen.access import Context, Place, load
-from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, least, variable
-from mdhnp.codegen.ir.statements import AllocLocal, Assign, Test, Truth
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
+from mdhnp.codegen.ir.statements import Assign
 from mdhnp.codegen.ir.values import (
     Apply,
-    Buffer,
     Const,
     FromMask,
     Halves,
@@ -34,8 +33,8 @@ from mdhnp.codegen.scalar import applied, emit, floats_added
 from mdhnp.mdh import Function
 
 __all__ = [
-    "Accumulators", "across_items", "apply", "declare", "declare_lost", "declare_shared", "elements", "flatten_lanes",
-    "held", "is_first_item", "items_index", "mark_seen", "point_values", "reduce_loops", "splat", "start",
+    "Accumulators", "apply", "declare", "declare_lost", "elements", "flatten_lanes", "mark_seen", "point_values",
+    "reduce_loops", "splat", "start",
 ]  # fmt: skip
 
 _BOOL = np.dtype(bool)
@@ -290,85 +289,3 @@ def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:
         apply(c, current, tails)
         flat.append(tuple(current))
     return Accumulators(tuple(flat), (), acc.seen)
-
-
-def items_index(nest: Nest, dims: Sequence[int]) -> Index:
-    """Row-major number of a work-item among those that differ in the given dimensions."""
-    total = ZERO
-    size = 1
-    for d in reversed(dims):
-        if nest.s.num_wi[d] > 1:
-            total = total + nest.at(d, "w") * size
-        size *= nest.s.num_wi[d]
-    return total
-
-
-def held(nest: Nest, n: int, lanes: int) -> Buffer:
-    """The local memory in which work-items leave each other a result.
-
-    Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
-    """
-    return Buffer(f"r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
-
-
-_SEEN = Buffer("seen_l", _BOOL, "local", values=1, volatile=True)
-
-
-def declare_shared(c: Context) -> None:
-    """Declare the local memory of the tree across work-items."""
-    nest = c.nest
-    if nest.reduced_items == 1:
-        return
-    lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
-    for n in range(len(nest.result_dtypes)):
-        c.build.add(AllocLocal(held(nest, n, lanes), len(elements(nest)) * nest.s.work_items))
-    assert nest.h.operator is not None
-    if nest.h.operator.identity is None:
-        c.build.add(AllocLocal(_SEEN, nest.s.work_items))
-
-
-def across_items(c: Context, acc: Accumulators) -> None:
-    """Combine the work-items' results by a tree, and give all of them the outcome."""
-    nest, b = c.nest, c.build
-    count = nest.reduced_items
-    if count == 1:
-        return
-    kept_items = nest.s.work_items // count
-    mine, group = items_index(nest, nest.combined_in_order), items_index(nest, nest.kept)
-
-    def slots(element: int, item: Index) -> list[Load]:
-        """Where that work-item's results of an element are."""
-        slot = group * count + element * kept_items * count + item
-        return [Load(held(nest, n, v.lanes), slot, v.dtype, v.lanes) for n, v in enumerate(acc.values[element])]
-
-    def seen(item: Index) -> Load:
-        return Load(_SEEN, group * count + item, _BOOL)
-
-    b.comment("The work-items' results together, in a tree")
-    m, distance = b.named("m", mine), Var("d", low=1, high=count)
-    for e, values in enumerate(acc.values):
-        for place, v in zip(slots(e, m), values, strict=True):
-            b.assign(place, v)
-    if acc.seen:
-        b.assign(seen(m), acc.seen)
-    with b.doubling(distance, count):
-        other = m + variable(distance)
-        tests: list[Test] = [
-            Compare(m % (variable(distance) * 2), "==", ZERO), Compare(other, "<", constant(count))
-        ]  # fmt: skip
-        tests += [Truth(seen(other))] if acc.seen else []
-        with b.when(tests):
-            for e in range(len(acc.values)):
-                apply(c, slots(e, m), slots(e, other), seen(m) if acc.seen else None)
-            if acc.seen:
-                b.assign(seen(m), Const("1", _BOOL))
-    for e, values in enumerate(acc.values):
-        for v, place in zip(values, slots(e, ZERO), strict=True):
-            b.assign(v, place)
-    if acc.seen:
-        b.assign(acc.seen, seen(ZERO))
-
-
-def is_first_item(nest: Nest) -> list[Compare]:
-    """Conditions for the work-item that holds the combined result; none where each holds its own."""
-    return [Compare(nest.at(d, "w"), "==", ZERO) for d in nest.combined if nest.s.num_wi[d] > 1]

@@ -17,9 +17,10 @@ from mdhnp.codegen.ir.statements import AllocLocal, Assign, Declare
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.kernel import accumulate_coordinates
 from mdhnp.codegen.layers import group_loops, ids, step_inside, step_loops
-from mdhnp.codegen.reduce import apply, elements, held, items_index, mark_seen, point_values, splat, start
+from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, splat, start
 from mdhnp.codegen.store import store_results
 from mdhnp.codegen.tiles import declare_tiles
+from mdhnp.codegen.together import held, items_index
 
 __all__ = ["before_chunks", "emit_scan"]
 

@@ -8,7 +8,8 @@ from mdhnp.codegen.access import Context, Place, read_back, result_convert, stor
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import Value
 from mdhnp.codegen.layers import step_inside
-from mdhnp.codegen.reduce import Accumulators, elements, is_first_item, point_values, splat
+from mdhnp.codegen.reduce import Accumulators, elements, point_values, splat
+from mdhnp.codegen.together import is_first_item
 
 __all__ = ["clipped", "shifted", "store_all", "store_results"]
 

@@ -17,6 +17,8 @@ __all__ = ["cpu_model", "query_caps"]
 
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_INFO = Path("/proc/cpuinfo")
+#: Work-items of NVIDIA's devices that run together, and the first compute capability that lets them do so apart.
+_WARP, _VOLTA = 32, 70
 # What decides which instructions a compiled kernel may hold. Other flags come and go with the kernel's version.
 _INSTRUCTION_SETS = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve")
 
@@ -67,6 +69,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
         async_copies=_nvidia(device) >= _AMPERE,
         atoms=tuple(ATOMS) if _nvidia(device) >= _AMPERE else (),
+        subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
     )
 
 

@@ -45,6 +45,8 @@ class DeviceCaps:
         Whether work-items can copy to local memory without waiting for it (``cp.async`` of NVIDIA's GPUs).
     atoms : tuple of str
         The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.
+    subgroup : int
+        Neighbouring work-items that run together and can exchange registers, a power of two; 0 for none.
     """
 
     name: str
@@ -63,3 +65,4 @@ class DeviceCaps:
     mixed_lanes: bool = False
     async_copies: bool = False
     atoms: tuple[str, ...] = ()
+    subgroup: int = 0

@@ -11,6 +11,7 @@ from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import check_stages, staged
+from mdhnp.schedule.together import shared_slots
 
 __all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal", "local_memory", "tile_itemsize"]
 
@@ -48,7 +49,7 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         chain_is_short(h, s),
         f"local_tile: more than {LONGEST} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory",
     )
-    need = local_memory(h, s)
+    need = local_memory(h, s, caps)
     require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
     require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
 
@@ -254,7 +255,7 @@ def tile_itemsize(view: View) -> int:
     return 4 if view.dtype.char == "e" else view.dtype.itemsize
 
 
-def local_memory(h: MdHom, s: Schedule) -> int:
+def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     """Bytes of local memory the kernel declares."""
     steps = [s.step(d) for d in range(h.rank)]
     footprint = [-(-s.local_tile[d] // steps[d]) * steps[d] for d in range(h.rank)]
@@ -271,17 +272,16 @@ def local_memory(h: MdHom, s: Schedule) -> int:
                 size *= extent
             total += size
     kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
-    items = 1
-    for d in combined:
-        items *= s.num_wi[d]
+    scan = bool(h.dims("ps"))
+    slots = 2 * s.work_items * any(s.num_wi[d] > 1 for d in combined) if scan else shared_slots(h, s, caps.subgroup)
     value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)
     elements = 1
     for d in kept:
         elements *= s.private_tile[d]
-    if items > 1:
+    if slots:
         lanes = s.vector_width if s.vector_dim in kept else 1
-        total += max(elements, lanes) * s.work_items * value * (2 if h.dims("ps") else 1) + 4 * s.work_items
-    if s.results == "local" and combined and not h.dims("ps"):
+        total += max(elements, lanes) * slots * value + 4 * slots
+    if s.results == "local" and combined and not scan:
         size = sum(t.itemsize for t in h.scalar.dtypes)
         for d in kept:
             size *= footprint[d]

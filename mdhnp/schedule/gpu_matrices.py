@@ -207,7 +207,7 @@ def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) ->
     s = replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
     for stages in _STAGES:
         ahead = replace(s, stages=stages)
-        if staged(h, ahead) and local_memory(h, ahead) <= caps.local_memory and is_legal(h, ahead, caps):
+        if staged(h, ahead) and local_memory(h, ahead, caps) <= caps.local_memory and is_legal(h, ahead, caps):
             return ahead
     return None
 

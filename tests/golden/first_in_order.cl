@@ -25,7 +25,7 @@ void mdh_0(__global const int *restrict I0, __global int *restrict P0) {
     r0_l[i_w] = part0;
     seen_l[i_w] = part_seen0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int d = 1; d < 4; d *= 2) {
+    for (int d = 1; d < 4; d = d * 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
       if (i_w % (d * 2) == 0 && i_w + d < 4 && seen_l[i_w + d]) {
         const int v0 = r0_l[i_w];

@@ -66,9 +66,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       r0_l[j_w * 3 + k_w + 12] = acc2;
       r0_l[j_w * 3 + k_w + 18] = acc3;
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (int d = 1; d < 3; d *= 2) {
+      for (int d = 2; d > 0; d = d / 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (k_w % (d * 2) == 0 && k_w + d < 3) {
+        if (k_w < d && k_w + d < 3) {
           r0_l[j_w * 3 + k_w] = r0_l[j_w * 3 + k_w] + r0_l[j_w * 3 + k_w + d];
           r0_l[j_w * 3 + k_w + 6] = r0_l[j_w * 3 + k_w + 6] + r0_l[j_w * 3 + k_w + d + 6];
           r0_l[j_w * 3 + k_w + 12] = r0_l[j_w * 3 + k_w + 12] + r0_l[j_w * 3 + k_w + d + 12];

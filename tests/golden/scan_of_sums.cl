@@ -21,9 +21,9 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
     // The work-items' results together, in a tree
     r0_l[j_w] = acc0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int d = 1; d < 2; d *= 2) {
+    for (int d = 1; d > 0; d = d / 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (j_w % (d * 2) == 0 && j_w + d < 2) {
+      if (j_w < d && j_w + d < 2) {
         r0_l[j_w] = r0_l[j_w] + r0_l[j_w + d];
       }
       barrier(CLK_LOCAL_MEM_FENCE);

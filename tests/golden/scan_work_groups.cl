@@ -28,7 +28,7 @@ void mdh_0(__global const int *restrict I0, __global const int *restrict I1, __g
     r0_l[i_w] = part0;
     r1_l[i_w] = part1;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int d = 1; d < 2; d *= 2) {
+    for (int d = 1; d < 2; d = d * 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
       if (i_w % (d * 2) == 0 && i_w + d < 2) {
         const int v1 = r0_l[i_w + d];
@@ -115,7 +115,7 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
     r0_l[i_w] = x2;
     r1_l[i_w] = x3;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int d = 1; d < 2; d *= 2) {
+    for (int d = 1; d < 2; d = d * 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
       const int l0 = r0_l[half0 * 2 + max(i_w - d, 0)];
       const int l1 = r1_l[half0 * 2 + max(i_w - d, 0)];

@@ -70,6 +70,14 @@ class Builder:
         self.add(For(var, Index((), 1), Compare(here, "<", Index((), end)), here * 2, Block(tuple(body))))
 
     @contextmanager
+    def halving(self, var: Var, end: int) -> Iterator[None]:
+        """The same, from the largest of them on."""
+        with self.part() as body:
+            yield
+        here, first = variable(var), 1 << (end - 1).bit_length() - 1
+        self.add(For(var, Index((), first), Compare(here, ">", Index()), here // 2, Block(tuple(body))))
+
+    @contextmanager
     def _when(self, tests: tuple[Test, ...]) -> Iterator[None]:
         with self.part() as body:
             yield

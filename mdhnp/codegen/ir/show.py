@@ -47,6 +47,7 @@ from mdhnp.codegen.ir.values import (
     Outside,
     Register,
     Retyped,
+    Shuffled,
     Splat,
     Value,
 )
@@ -196,6 +197,8 @@ def value(v: Value) -> str:
             return f"bits({value(v.value)})"
         case Lost():
             return f"lost({value(v.total)}, {value(v.before)}, {value(v.added)})"
+        case Shuffled():
+            return f"{value(v.value)} of the work-item {v.distance} further on"
         case IndexValue():
             return f"index({v.index}{f', {v.lanes} lanes' if v.lanes > 1 else ''})"
         case Load():

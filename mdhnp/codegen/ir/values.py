@@ -16,7 +16,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index
 __all__ = [
     "Apply", "Bits", "Buffer", "CText", "Const", "Convert", "FromBytes", "FromMask", "Halves", "HighPart", "IndexValue",
     "Load", "LoadRow",
-    "Lost", "Outside", "Register", "Retyped", "Space", "Splat", "Value",
+    "Lost", "Outside", "Register", "Retyped", "Shuffled", "Space", "Splat", "Value",
 ]  # fmt: skip
 
 DType = np.dtype[Any]
@@ -181,6 +181,19 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Shuffled:
+    """What the work-item `distance` further on in the subgroup has of a value; beyond the last one, some other value.
+
+    All work-items of a subgroup come to it together.
+    """
+
+    value: "Value"
+    distance: Index
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class IndexValue:
     """An index as a value; with lanes the next ones as well."""
 
@@ -272,5 +285,5 @@ class LoadRow:
 
 Value = (
     Register | Const | Apply | CText | Splat | Convert | Retyped | Halves | FromMask | FromBytes | Lost | IndexValue
-    | Outside | Load | LoadRow | HighPart | Bits
+    | Outside | Load | LoadRow | HighPart | Bits | Shuffled
 )  # fmt: skip

@@ -30,7 +30,7 @@ from mdhnp.codegen.ir.statements import (
     StorePair,
     Transpose,
 )
-from mdhnp.codegen.ir.values import Apply, Buffer, Load, LoadRow, Register
+from mdhnp.codegen.ir.values import Apply, Buffer, Load, LoadRow, Register, Shuffled
 
 __all__ = ["InvalidProcedure", "verify"]
 
@@ -44,7 +44,7 @@ def verify(p: Procedure) -> None:
 
     Variables, registers and buffers are declared before they are used, and once in a body; only what is declared with
     :class:`Declare` and what loops count gets new values; only buffers that are not constant are written; lanes agree;
-    no barrier stands in a branch, which compilers may cut in two.
+    no barrier stands in a branch, which compilers may cut in two, and no exchange of values between work-items.
 
     Raises
     ------
@@ -82,6 +82,7 @@ class _Scope:
                 self._uses(s.tests)
                 for block in (s.inside, *([s.elsewhere] if s.elsewhere else [])):
                     _check(not has_barrier(block.body), "a barrier stands in a branch")
+                    _check(not _exchanges(block), "values are exchanged in a branch")
                     self._inner(block)
             case Pipeline():
                 self._uses(s.rounds)
@@ -153,6 +154,12 @@ class _Scope:
                 _check(lanes <= {node.lanes}, f"{node.op} of {sorted(lanes)} lanes gives {node.lanes}")
         for name in FIELDS.get(type(node), ()):
             self._uses(getattr(node, name))
+
+
+def _exchanges(node: Any) -> bool:
+    """Whether work-items exchange values anywhere in a node."""
+    parts = node if type(node) is tuple else [getattr(node, name) for name in FIELDS.get(type(node), ())]
+    return isinstance(node, Shuffled) or any(map(_exchanges, parts))
 
 
 def _check(holds: bool, message: str) -> None:

@@ -79,6 +79,10 @@ _ALONE = {
 }
 
 
+#: Types of 64 bits.
+_WIDE = frozenset({"long", "ulong", "double"})
+
+
 def _item(name: str, index: str) -> str:
     return f"vload_half({index}, p)" if name == "half" else f"p[{index}]"
 
@@ -94,7 +98,7 @@ def _is_wide(name: str, lanes: int) -> bool:
     A function that is not inlined must not take one: LLVM 14 (PoCL 3.0) passes it in two registers of 64 bytes, and
     the function reads four of 32, on processors where it prefers those.
     """
-    return lanes * (8 if name in ("long", "ulong", "double") else 4) > 64
+    return lanes * (8 if name in _WIDE else 4) > 64
 
 
 def _exchange(kind: str, lanes: int, n: int, distance: int) -> str:
@@ -106,6 +110,15 @@ def _exchange(kind: str, lanes: int, n: int, distance: int) -> str:
     high = ", ".join(f"a.s{k + distance:x}" if not k & distance else f"b.s{k:x}" for k in range(lanes))
     m = n + distance
     return f"{{ const {kind} a = r{n}, b = r{m}; r{n} = ({kind})({low}); r{m} = ({kind})({high}); }}"
+
+
+def _shuffled(name: str) -> str:
+    """Body of a function that shuffles by way of ints: in halves, as it is, or widened."""
+    if name in _WIDE:
+        return f"const int2 h = as_int2(v); return as_{name}((int2)(shuffle_int(h.x, d), shuffle_int(h.y, d)));"
+    if name in {"float", "uint"}:
+        return f"return as_{name}(shuffle_int(as_int(v), d));"
+    return f"return ({name})shuffle_int(v, d);"
 
 
 def helper_text(texts: Mapping[str, str]) -> str:
@@ -283,6 +296,28 @@ class Helpers:
             f"static inline void {function}(__global const {name} *p, {self._index} s, __local {name} *q, "
             f"{self._index} t)\n{{\n  {body}\n}}\n"
         )
+        return function
+
+    def shuffle(self, name: str, lanes: int) -> str:
+        """Gives a value that the work-item `d` further on in the subgroup has, on NVIDIA's devices: in PTX.
+
+        It is volatile, for a compiler could move what only some work-items need to where only these are.
+        """
+        self._texts["_shuffle"] = (
+            "static inline int shuffle_int(int v, int d)\n"
+            '{ int r; asm volatile("shfl.sync.down.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(d)); '
+            "return r; }\n"
+        )
+        if name != "int":
+            self._texts[f"shuffle {name}"] = (
+                f"static inline {name} shuffle_{name}({name} v, int d)\n{{ {_shuffled(name)} }}\n"
+            )
+        function, kind = f"shuffle_{vector_name(name, lanes)}", vector_name(name, lanes)
+        if lanes > 1:
+            items = ", ".join(f"shuffle_{name}(v.s{n:x}, d)" for n in range(lanes))
+            self._texts[f"shuffle {kind}"] = (
+                f"static inline {kind} {function}({kind} v, int d)\n{{ return ({kind})({items}); }}\n"
+            )
         return function
 
     def elementwise(self, op: str, name: str, lanes: int, kind: str) -> str:

@@ -120,7 +120,7 @@ class _Kernel:
         if step == ONE:
             following = f"++{name}"
         elif step.terms:
-            following = f"{name} *= {s.following.terms[0][1]}"
+            following = f"{name} = {write(s.following)}"
         else:
             following = f"{name} += {write(step)}"
         head = f"for ({begin}; {self._indices.test(s.test)}; {following})"

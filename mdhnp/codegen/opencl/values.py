@@ -14,6 +14,7 @@ from mdhnp.codegen.opencl.ctypes import (
     convert,
     local_type,
     memory_type,
+    value_type,
     vector_name,
 )
 from mdhnp.codegen.opencl.indices import Indices
@@ -46,6 +47,7 @@ class Values:
             ir.HighPart: self._high_part,
             ir.Bits: lambda v: Text(f"as_uint({self.value(v.value).text})", v.dtype),
             ir.Lost: self._lost,
+            ir.Shuffled: self._shuffled,
             ir.IndexValue: self._index_value,
             ir.Outside: lambda v: _as_value(v.dtype, self.element(v), 1),
             ir.Load: self._load,
@@ -83,6 +85,10 @@ class Values:
     def _high_part(self, v: ir.HighPart) -> Text:
         kept = -1 << (np.finfo(v.dtype).nmant + 1 - v.bits) & 0xFFFFFFFF
         return Text(f"as_float(as_uint({self.value(v.value).text}) & {kept:#x}u)", v.dtype)
+
+    def _shuffled(self, v: ir.Shuffled) -> Text:
+        function = self._helpers.shuffle(value_type(v.dtype), v.lanes)
+        return Text(f"{function}({self.value(v.value).text}, {self._indices.index(v.distance)})", v.dtype, v.lanes)
 
     def _index_value(self, v: ir.IndexValue) -> Text:
         text = f"(long)({self._indices.index(v.index)})"

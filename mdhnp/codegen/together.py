@@ -1,0 +1,153 @@
+"""Partial results of the work-items that share a reduction, combined in a tree.
+
+Neighbours whose registers can be exchanged do that first, without local memory and barriers; what is left of them, one
+result for each subgroup, goes through local memory once. Everywhere else the whole tree is in local memory.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mdhnp.codegen.access import Context
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
+from mdhnp.codegen.ir.statements import AllocLocal, Test, Truth
+from mdhnp.codegen.ir.values import Buffer, Const, Load, Register, Shuffled
+from mdhnp.codegen.nest import Nest
+from mdhnp.codegen.reduce import Accumulators, apply, elements
+
+__all__ = ["across_items", "declare_shared", "held", "is_first_item", "items_index"]
+
+_BOOL = np.dtype(bool)
+_SEEN = Buffer("seen_l", _BOOL, "local", values=1, volatile=True)
+
+_Variable = Register | Load
+
+
+@dataclass(frozen=True)
+class _Results:
+    """What one work-item holds of each element, in registers or in local memory, and whether that is anything yet."""
+
+    values: tuple[tuple[_Variable, ...], ...]
+    seen: _Variable | None
+
+    def each(self) -> list[_Variable]:
+        """All variables."""
+        return [*(v for values in self.values for v in values), *([self.seen] if self.seen else [])]
+
+    def mapped(self, function: Callable[[_Variable], _Variable]) -> "_Results":
+        """Other variables of the same meaning."""
+        values = tuple([tuple(map(function, values)) for values in self.values])
+        return _Results(values, function(self.seen) if self.seen else None)
+
+
+def items_index(nest: Nest, dims: Sequence[int]) -> Index:
+    """Number of a work-item among those that differ in the given dimensions: neighbours have neighbouring ones."""
+    total, size = ZERO, 1
+    for d in nest.s.item_order:
+        if d in dims and nest.s.num_wi[d] > 1:
+            total = total + nest.at(d, "w") * size
+            size *= nest.s.num_wi[d]
+    return total
+
+
+def is_first_item(nest: Nest) -> list[Compare]:
+    """Conditions for the work-item that holds the combined result; none where each holds its own."""
+    return [Compare(nest.at(d, "w"), "==", ZERO) for d in nest.combined if nest.s.num_wi[d] > 1]
+
+
+def held(nest: Nest, n: int, lanes: int) -> Buffer:
+    """The local memory in which work-items leave each other a result.
+
+    Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
+    """
+    return Buffer(f"r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
+
+
+def declare_shared(c: Context) -> None:
+    """Declare the local memory of the tree across work-items."""
+    nest = c.nest
+    if not nest.shared_slots:
+        return
+    lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
+    for n in range(len(nest.result_dtypes)):
+        c.build.add(AllocLocal(held(nest, n, lanes), len(elements(nest)) * nest.shared_slots))
+    assert nest.h.operator is not None
+    if nest.h.operator.identity is None:
+        c.build.add(AllocLocal(_SEEN, nest.shared_slots))
+
+
+def across_items(c: Context, acc: Accumulators) -> None:
+    """Combine the work-items' results in a tree, whose outcome the first of them has."""
+    nest, b = c.nest, c.build
+    if nest.reduced_items == 1:
+        return
+    b.comment("The work-items' results together, in a tree")
+    own = _Results(acc.values, acc.seen)
+    m = b.named("m", items_index(nest, nest.combined))
+    if nest.exchanging == 1:
+        _in_local_memory(c, own, m)
+        return
+    _in_registers(c, own, nest.exchanging)
+    subgroups = nest.reduced_items // nest.exchanging
+    if subgroups > 1:
+        with b.when([Compare(m % nest.exchanging, "==", ZERO)]):
+            _assign(c, _left(c, own, m // nest.exchanging, subgroups), own)
+        # Each subgroup reads them all, which takes as long as if one did.
+        _assign(c, own, _left(c, own, m % subgroups, subgroups))
+        _in_registers(c, own, subgroups)
+
+
+def _in_registers(c: Context, own: _Results, count: int) -> None:
+    """A tree of neighbours, each of whom takes what the next ones have; their order is kept."""
+    distance = Var("d", low=1, high=count // 2)
+    with c.build.doubling(distance, count):
+        others = own.mapped(
+            lambda v: c.build.name("other", Shuffled(v, variable(distance), v.dtype, v.lanes)),
+        )
+        _combine(c, own, others, [])
+
+
+def _in_local_memory(c: Context, own: _Results, m: Index) -> None:
+    """A tree in which neighbours stay at work, where their order does not matter: its first half takes the second's."""
+    count, b = c.nest.reduced_items, c.build
+    distance = Var("d", low=1, high=count)
+    d = variable(distance)
+    operator = c.nest.h.operator
+    assert operator is not None
+    if operator.commutative:
+        levels, taking = b.halving(distance, count), Compare(m, "<", d)
+    else:
+        levels, taking = b.doubling(distance, count), Compare(m % (d * 2), "==", ZERO)
+    _assign(c, _left(c, own, m, count), own)
+    with levels:
+        tests = [taking, Compare(m + d, "<", constant(count))]
+        _combine(c, _left(c, own, m, count), _left(c, own, m + d, count), tests)
+    _assign(c, own, _left(c, own, ZERO, count))
+
+
+def _left(c: Context, own: _Results, item: Index, members: int) -> _Results:
+    """The local memory in which one of the members of a tree leaves its results: neighbours lie side by side."""
+    nest = c.nest
+    group, groups = items_index(nest, nest.kept), nest.s.work_items // nest.reduced_items
+    fastest = next(d for d in nest.s.item_order if nest.s.num_wi[d] > 1)
+    slot = group * members + item if fastest in nest.combined else item * groups + group
+    values = tuple([
+        tuple([Load(held(nest, n, v.lanes), slot + e * groups * members, v.dtype, v.lanes) for n, v in enumerate(row)])
+        for e, row in enumerate(own.values)
+    ])  # fmt: skip
+    return _Results(values, Load(_SEEN, slot, _BOOL) if own.seen else None)
+
+
+def _assign(c: Context, targets: _Results, values: _Results) -> None:
+    for target, value in zip(targets.each(), values.each(), strict=True):
+        c.build.assign(target, value)
+
+
+def _combine(c: Context, left: _Results, right: _Results, tests: Sequence[Test]) -> None:
+    """Combine one work-item's results into another's, where the conditions hold."""
+    with c.build.when([*tests, *([Truth(right.seen)] if right.seen else [])]):
+        for mine, other in zip(left.values, right.values, strict=True):
+            apply(c, mine, other, left.seen)
+        if left.seen:
+            c.build.assign(left.seen, Const("1", _BOOL))
