@@ -19,10 +19,12 @@ _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_INFO = Path("/proc/cpuinfo")
 #: Work-items of NVIDIA's devices that run together, and the first compute capability that lets them do so apart.
 _WARP, _VOLTA = 32, 70
+#: Bytes of local memory that NVIDIA's runtime (580) needs itself.
+_KEPT = 16
 # What decides which instructions a compiled kernel may hold. Other flags come and go with the kernel's version.
 _INSTRUCTION_SETS = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve")
 
-#: The first of NVIDIA's architectures that copies to local memory asynchronously, and has all our matrix instructions.
+#: The first of NVIDIA's architectures that copies to local memory asynchronously.
 _AMPERE = 80
 
 
@@ -58,7 +60,8 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         compute_units=device.max_compute_units,
         vector_bytes=vector_bytes,
         registers=registers,
-        local_memory=device.local_mem_size,
+        # NVIDIA's runtime keeps some of a work-group's for itself, and says so only when a kernel is launched.
+        local_memory=device.local_mem_size - (_KEPT if _nvidia(device) else 0),
         max_work_group=device.max_work_group_size,
         l1=l1,
         l2=l2,
@@ -68,7 +71,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
         async_copies=_nvidia(device) >= _AMPERE,
-        atoms=tuple(ATOMS) if _nvidia(device) >= _AMPERE else (),
+        atoms=tuple(name for name, atom in ATOMS.items() if _nvidia(device) >= atom.capability),
         subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
     )
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+import numpy as np
+
 __all__ = ["ATOMS", "Atom", "Fragment"]
 
 
@@ -83,6 +85,8 @@ class Atom:
         Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short.
     instruction : str
         What the device calls it.
+    capability : int
+        The first of NVIDIA's architectures that has it: ten times its compute capability.
     """
 
     name: str
@@ -95,6 +99,7 @@ class Atom:
     split: bool
     rounds: bool
     instruction: str
+    capability: int
 
     def __post_init__(self) -> None:
         (m, k), (n, other) = (self.a.rows, self.a.columns), (self.b.rows, self.b.columns)
@@ -110,6 +115,11 @@ class Atom:
     def lanes(self) -> int:
         """Work-items that compute it together."""
         return Fragment.many(self.c.lanes)
+
+    @property
+    def words(self) -> int:
+        """Words of 32 bits of an operand's element in local memory."""
+        return np.dtype(self.operand).itemsize // 4
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -129,6 +139,7 @@ _TF32 = Atom(
     split=False,
     rounds=True,
     instruction="mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+    capability=80,
 )
 #: The product of the low parts is left out: it is below 2^-22 of the whole.
 _THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), split=True)
@@ -143,6 +154,16 @@ _F64 = Atom(
     split=False,
     rounds=False,
     instruction="mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    capability=80,
+)
+_LARGE_F64 = replace(
+    _F64,
+    name="f64 of 16 rows",
+    a=_TF32.a,
+    b=_TF32.b,
+    c=_TF32.c,
+    instruction="mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
+    capability=90,
 )
 
-ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F64)}
+ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F64, _LARGE_F64)}

@@ -17,6 +17,8 @@ __all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
+#: Bytes in which work-items tell each other that a matrix instruction may be wrong.
+_FLAG = 4
 
 
 def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
@@ -271,6 +273,7 @@ def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
                     extent = -(-extent // block) * block
                 size *= extent
             total += size
+    total += _FLAG if s.atom else 0
     kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
     scan = bool(h.dims("ps"))
     slots = 2 * s.work_items * any(s.num_wi[d] > 1 for d in combined) if scan else shared_slots(h, s, caps.subgroup)

@@ -1,6 +1,7 @@
 """Default schedules for GPUs: many work-items, tiles shared in local memory, neighbours on neighbouring addresses."""
 
 from dataclasses import replace
+from itertools import islice
 from math import prod
 
 from mdhnp.mdh import MdHom
@@ -11,15 +12,13 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Choices, Facts, fallback
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["gpu_complete", "gpu_default"]
+__all__ = ["gpu_candidates", "gpu_complete", "gpu_default"]
 
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
 _POINTS, _ROUNDS = 4, 8
 #: Points of a work-item at least, of a reduction that work-items share.
 _EACH = 8
-#: By how much matrix instructions must be expected to be faster.
-_FASTER = 1.1
 
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -30,6 +29,14 @@ def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
             if is_legal(h, schedule, caps):
                 return schedule
     return fallback(h)
+
+
+def gpu_candidates(h: MdHom, caps: DeviceCaps, most: int) -> list[Schedule]:
+    """Give the most promising schedules with matrix instructions, and the best without; none of other MDHs."""
+    facts = Facts(h)
+    plain = [s for s in _product(facts, replace(caps, atoms=())) if is_legal(h, s, caps)][:1]
+    found = gpu_matrices.matrix_schedules(facts, caps, plain[0]) if plain else iter(())
+    return [*(c.schedule for c in islice(found, most)), *plain]
 
 
 def gpu_complete(facts: Facts, choices: Choices, row: int) -> Schedule:
@@ -126,7 +133,7 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         copies = tuple(_shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs)))
         found.append(replace(s, global_order=order, local_order=order, local_copies=copies))
     best = next(gpu_matrices.matrix_schedules(facts, caps, found[0]), None) if found else None
-    if best is not None and best.speed > _FASTER * gpu_matrices.plain_speed(facts, speed):
+    if best is not None and best.speed > gpu_matrices.plain_speed(facts, speed):
         return [best.schedule, *found]
     return found
 

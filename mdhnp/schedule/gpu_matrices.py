@@ -23,22 +23,28 @@ from mdhnp.schedule.stages import staged
 __all__ = ["Candidate", "matrix_schedules", "plain_speed"]
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
-_WARPS, _POINTS = (1, 2, 4), (2, 4, 8)
+_WARPS, _POINTS = (1, 2, 4), (2, 4, 6, 8)
 #: Points along another dimension of a side.
-_BESIDE = (1, 2, 4)
+_BESIDE = (1, 2, 4, 8)
+#: Ways of a side that are tried with those of the other.
+_TRIED = 16
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
 #: Points of the sum in a tile, and how fast that is; at least in each part of it; tiles in flight.
-_DEPTHS, _PART, _STAGES = {32: 0.97, 16: 1.0, 8: 0.85}, 64, (3, 2)
+_DEPTHS, _PART, _STAGES = {32: 0.97, 24: 0.98, 16: 1.0, 8: 0.85}, 64, (3, 2)
 #: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
 #: a word from the cache behind it, and while it writes one to memory.
-_FASTER, _READ, _WRITE = {"3xtf32": 2.4, "tf32": 2.6, "f64": 1.0}, 13.0, 30.0
-#: What is left of the speed with split sums, and in large work-groups.
-_SPLIT, _CROWDED = 0.85, 0.85
+_FASTER, _READ, _WRITE = {"3xtf32": 2.4, "tf32": 2.6, "f64": 1.0, "f64 of 16 rows": 2.0}, 13.0, 30.0
+#: What is left of the speed with split sums, in large work-groups, and in those of so many subgroups.
+_SPLIT, _CROWDED, _ALONE = 0.85, 0.85, {1: 0.6, 2: 0.85}
 #: What is reached without matrix instructions.
 _PLAIN = 0.45
 #: Words of the smallest part of memory that is read at once; banks of local memory; bytes that are copied at once.
 _SECTOR, _BANKS, _WIDE = 8, 32, 16
+#: What is left of the memory's speed where lanes write far from each other.
+_SCATTERED = 0.125
+#: Words of a compute unit's local memory, and subgroups that keep it at work.
+_SHARED_WORDS, _WORKING = 56 << 10, 10
 #: Work-groups of a compute unit from which on it has always something to do.
 _RESIDENT = 2
 
@@ -92,7 +98,8 @@ def plain_speed(facts: Facts, speed: float) -> float:
     speed : float
         What part of the multiply-adds are useful ones, as :mod:`mdhnp.schedule.gpu_products` estimates it.
     """
-    return 1 / (1 / (_PLAIN * speed) + _WRITE / prod(facts.h.extents[d] for d in facts.combined))
+    rounds = prod(facts.h.extents[d] for d in facts.combined) / min(_DEPTHS)
+    return rounds / (rounds + 1) / (1 / (_PLAIN * speed) + _moved(facts, {1.0}, 1.0))
 
 
 class _Shape(NamedTuple):
@@ -123,11 +130,13 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
                 continue
             speed = _speed(facts, caps, atom, rows, columns, warps)
             for terms, (depth, fast) in product(facts.combined, _DEPTHS.items()):
-                if depth < h.extents[terms] and {a, b} <= {
-                    n for n, moved in enumerate(facts.depends) if terms in moved
-                }:
-                    useful = h.extents[terms] / (-(-h.extents[terms] // depth) * depth)
-                    yield _Shape(speed * useful * fast, atom, rows, columns, terms, depth)
+                if depth < h.extents[terms] and terms in facts.depends[a] & facts.depends[b]:
+                    fast *= h.extents[terms] / (-(-h.extents[terms] // depth) * depth)
+                    # Everybody waits for the first tiles; and for all of them where few are at work.
+                    rounds = prod(h.extents[d] for d in facts.combined) / depth
+                    words = _STAGES[0] * depth * sum(prod(s.items.values()) * s.each for s in (rows, columns))
+                    at_work = min(warps * (_SHARED_WORDS // (words * atom.words)) / _WORKING, 1.0)
+                    yield _Shape(speed * fast * at_work * rounds / (rounds + 1), atom, rows, columns, terms, depth)
 
 
 def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
@@ -149,7 +158,9 @@ def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
             useful = prod(h.extents[d] / (-(-h.extents[d] // tile) * tile) for d, tile in tiles.items())
             read = 1.0 if near is None else min(tiles[near] / _SECTOR, 1.0)
             found.append(_Side(items, laid, useful, read))
-    return found
+    # Large tiles need fewer reads, small ones leave more work-groups: some of each.
+    found.sort(key=lambda way: -way.useful * way.read * way.each / (way.each + 2))
+    return found[:_TRIED]
 
 
 def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Side, warps: int) -> float:
@@ -166,12 +177,20 @@ def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Si
     turns = -(-groups * parts // caps.compute_units)
     even = groups * parts / (turns * caps.compute_units)
     busy = even * min(1.0, (0.5 + turns * warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
-    # Results are written once a sum; what is not written in whole sectors takes as long as these.
+    # What is not read or written in whole sectors takes as long as these.
     near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
     run = min(prod(tiles.get(d, 1) for d in near[:1]) / _SECTOR, 1.0)
-    writing = _WRITE / prod(h.extents[d] for d in facts.combined) / run
-    crowded = _CROWDED if warps > _MOST_WARPS // 2 else 1.0
-    return rows.useful * columns.useful * busy * crowded / (computing + reading + writing)
+    moved = _moved(facts, {rows.read, columns.read}, run)
+    crowded = _CROWDED if warps > _MOST_WARPS // 2 else _ALONE.get(warps, 1.0)
+    return rows.useful * columns.useful * busy * crowded / (computing + reading + moved)
+
+
+def _moved(facts: Facts, read: set[float], run: float) -> float:
+    """Give the time to move everything from and to memory once, as multiply-adds for each of the points."""
+    h = facts.h
+    words = sum(v.elements() * v.dtype.itemsize for v in h.inputs) / min(read)
+    words += sum(v.elements() * v.dtype.itemsize for v in h.outputs) / run
+    return _WRITE * words / 4 / h.points
 
 
 def _parts(facts: Facts, caps: DeviceCaps, groups: int) -> int:

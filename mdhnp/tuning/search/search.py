@@ -16,6 +16,7 @@ from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import PRIVATE, Choices, Facts
 from mdhnp.schedule.cost import cpu_seconds
+from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
 from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
 
@@ -24,6 +25,8 @@ __all__ = ["Search"]
 Floats = npt.NDArray[np.float64]
 
 _SAMPLES, _SHORTLIST, _FIRST, _PARENTS, _NEIGHBOURS = 20_000, 48, 8, 5, 64
+#: Schedules with matrix instructions that are measured first.
+_CANDIDATES = 16
 _EXPLORE = 0.1
 #: What a schedule that failed counts as, relative to the slowest that worked.
 _FAILURE = 4.0
@@ -63,8 +66,9 @@ class Search:
         self._times: dict[Schedule, float | None] = {}
         self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
+        known = [s for s in gpu_candidates(h, caps, _CANDIDATES) if s != start] if caps.kind == "gpu" else []
         shortlist = [s for s in self._shortlist() if s != start]
-        self._first, self._rest = [start, *shortlist[:_FIRST]], shortlist[_FIRST:]
+        self._first, self._rest = [start, *known, *shortlist[:_FIRST]], shortlist[_FIRST:]
 
     @property
     def best(self) -> tuple[Schedule, float] | None:
