@@ -12,7 +12,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     cpu = commands.add_parser("cpu", help="whole calls on CPU devices against NumPy, PyTorch, OpenCV, SciPy, Numba")
-    gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against cuBLAS and cuDNN through PyTorch")
+    gpu = commands.add_parser("gpu", help="kernels on an NVIDIA GPU against those of its vendor, through PyTorch")
     shown = commands.add_parser("show", help="tables of results saved with --json")
     shapes = commands.add_parser("shapes", help="hundreds of different shapes in one process, against NumPy")
     others = commands.add_parser("others", help="sizes, types and contractions for which no schedule ships")
@@ -40,6 +40,8 @@ def main() -> None:
     for command in (shapes, cold, first, steady, others, incalls, arrays):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
+    gpu.add_argument("--seconds", type=float, default=5, help="budget of each search (default 5); 0: untuned only")
+    gpu.add_argument("--all", action="store_true", help="all contractions of the list, too")
     tuning.add_argument("--device", metavar="SPEC", default="cpu")
     tuning.add_argument("--seconds", type=float, default=10, help="budget of each search (default 10)")
     tuning.add_argument("--reference", type=float, default=600, help="budget of the long search (default 600)")
@@ -70,7 +72,7 @@ def main() -> None:
         _others(given.device, given.markdown)
         return
     from benchmarks.cases import CASES
-    from benchmarks.gpu import GPU_CASES
+    from benchmarks.gpu.cases import GPU_CASES
 
     known = {"cpu": [*CASES, "overhead"], "gpu": [*GPU_CASES], "tuning": [*CASES], "show": []}[given.command]
     order = [*CASES, *GPU_CASES]
@@ -78,6 +80,8 @@ def main() -> None:
         results = report.load(given.json)
     else:
         names = given.case or known
+        if given.command == "gpu" and not given.case and not given.all:
+            names = [name for name, case in GPU_CASES.items() if case.usual]
         if unknown := [name for name in names if name not in known]:
             parser.error(f"no case {', '.join(unknown)}; there are {', '.join(known)}")
         if given.markdown and given.case and not given.json:
@@ -95,9 +99,9 @@ def main() -> None:
 
             results = run(names, given.device, given.pairs, given.patience, keep)
         else:
-            from benchmarks.gpu import run as run_gpu
+            from benchmarks.gpu.run import run as run_gpu
 
-            results = run_gpu(names, given.device, given.pairs, keep)
+            results = run_gpu(names, given.device, given.pairs, given.seconds, keep)
         if given.json:
             results = report.save(given.json, results)
     report.show(results, order)

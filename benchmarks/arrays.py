@@ -16,7 +16,7 @@ import mdhnp
 from benchmarks.contractions import TCCG
 from benchmarks.contractions import extents as extents_of
 from benchmarks.problem import Array, Call, random
-from benchmarks.report import seconds_text
+from benchmarks.rows import seconds_text
 from benchmarks.stencils import gaussian
 from mdhnp.calls.plans import ByNumpy
 from mdhnp.tuning import background

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from benchmarks.report import Row, floor_of, floors_of
+from benchmarks.rows import Row, floor_of, floors_of
 
 __all__ = ["write_chart"]
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import mdhnp
-from benchmarks.report import seconds_text
+from benchmarks.rows import seconds_text
 from mdhnp.tuning import background
 
 __all__ = ["FIRST", "STEADY", "Einsum", "draw", "first", "steady"]

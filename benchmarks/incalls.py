@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import mdhnp
 from benchmarks.cases import CASES
 from benchmarks.cpu import mdhnp_device
-from benchmarks.report import seconds_text
-from benchmarks.tuning import _by_turns, _empty_cache, _stage
+from benchmarks.rows import seconds_text
+from benchmarks.tuning import _by_turns, _stage, empty_cache
 from mdhnp.calls.entry import Entry, InSteps
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import entries, forget
@@ -50,7 +50,7 @@ def table(names: Sequence[str], spec: str) -> tuple[list[str], list[list[str]]]:
 
 def _apart(name: str) -> Schedule | None:
     problem = CASES[name].make()
-    with _empty_cache(), mdhnp.config(tuning="off", host="never"):
+    with empty_cache(), mdhnp.config(tuning="off", host="never"):
         forget()
         found = mdhnp.tune(problem.ours, budget=_BUDGET, evaluations=50, progress=False)
     return max(found, key=lambda tuned: tuned.mdhom.points).schedule if found else None
@@ -63,7 +63,7 @@ def _in_calls(name: str) -> tuple[float, int, Schedule | None]:
     background.wait()
     background._helper.end()
     background._helper = background._Helper()
-    with _empty_cache(), mdhnp.config(tuning="auto", host="never", specialise="auto", budget=_BUDGET):
+    with empty_cache(), mdhnp.config(tuning="auto", host="never", specialise="auto", budget=_BUDGET):
         forget()
         begin = time.perf_counter()
         while time.perf_counter() - begin < _PATIENCE:

@@ -13,7 +13,7 @@ import numpy as np
 import mdhnp
 from benchmarks import measure
 from benchmarks.problem import Array, torch_peer
-from benchmarks.report import seconds_text
+from benchmarks.rows import seconds_text
 
 __all__ = ["CAPTION", "OTHERS", "table"]
 

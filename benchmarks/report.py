@@ -12,12 +12,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-__all__ = [
-    "Row", "floor_of", "floors_of", "load", "markdown_table", "print_table", "replace_blocks", "save", "seconds_text",
-    "show", "tables", "write_markdown",
-]  # fmt: skip
+from benchmarks.gpu.table import table as gpu_table
+from benchmarks.rows import Row, floor_of, floors_of, seconds_text
 
-Row = dict[str, Any]
+__all__ = [
+    "load", "markdown_table", "print_table", "replace_blocks", "save", "show", "tables", "write_markdown",
+]  # fmt: skip
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def tables(results: dict[str, Any], order: Sequence[str]) -> list[tuple[str, str
     floors = floors_of(rows)
     for runtime in dict.fromkeys(r["device"]["runtime"] for r in results.get("rows", [])):
         these = [r for r in rows if r["device"]["runtime"] == runtime]
-        table = _gpu_table(these) if these[0]["device"]["kind"] == "gpu" else _cpu_table(these, floors)
+        table = gpu_table(these) if these[0]["device"]["kind"] == "gpu" else _cpu_table(these, floors)
         found.append((runtime, f"{_device(these[0]['device'])}.{_noise(these)}", *table))
     if results.get("overhead"):
         found.append(("overhead", "Repeat calls, µs: least / median", *_overhead_table(results["overhead"])))
@@ -77,24 +77,6 @@ def _noise(rows: Iterable[Row]) -> str:
     fewest = min(peer["pairs"] for peer in peers)
     disturbed = sum(peer["disturbed"] for peer in peers)
     return f" Rounds: {fewest} or more; other processes ran at the start of {disturbed / samples:.0%} of the samples."
-
-
-def floors_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Give every CPU case's floor from the best limits seen in any row: a disturbed one makes it too high."""
-    rows = [row for row in rows if "instructions" in row]
-    pace = min((row["floor"]["arithmetic"] / row["instructions"] for row in rows), default=0)
-    found: dict[str, dict[str, float]] = {}
-    for row in rows:
-        memory = min(row["floor"]["memory"], found.get(row["case"], row["floor"])["memory"])
-        found[row["case"]] = {"memory": memory, "arithmetic": pace * row["instructions"]}
-    return found
-
-
-def floor_of(row: Row, floors: dict[str, dict[str, float]]) -> tuple[float, str]:
-    """Give a row's floor in seconds, and what sets it."""
-    floor = floors.get(row["case"], row["floor"])
-    bound = max(("memory", "arithmetic"), key=lambda what: floor[what])
-    return floor[bound], bound
 
 
 def _cpu_table(rows: Iterable[Row], floors: dict[str, dict[str, float]]) -> tuple[list[str], list[list[str]]]:
@@ -121,36 +103,6 @@ def _cpu_table(rows: Iterable[Row], floors: dict[str, dict[str, float]]) -> tupl
     return header, lines
 
 
-def _gpu_table(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
-    header = ["case", "extents", "our kernel", "rate", "peer", "its kernel", "ratio", "quartiles", "floor"]
-    lines = []
-    for row in rows:
-        if "error" in row:
-            lines.append([row["title"], row["extents"], row["error"], *[""] * 6])
-            continue
-        floor = floor_of(row, {})
-        lines.append(
-            [
-                row["title"],
-                row["extents"],
-                seconds_text(row["ours_seconds"]),
-                _rate(row),
-                row["peer"],
-                seconds_text(row["peer_seconds"]),
-                f"{row['ratio']:.2f}",
-                "{:.2f} – {:.2f}".format(*row["quartiles"]),
-                f"{seconds_text(floor[0])} {floor[1]}, {row['ours_seconds'] / floor[0]:.1f} ×",
-            ]
-        )
-    return header, lines
-
-
-def _rate(row: Row) -> str:
-    if floor_of(row, {})[1] == "arithmetic":
-        return f"{row['flops'] / row['ours_seconds'] / 1e12:.1f} Tflop/s"
-    return f"{row['bytes'] / row['ours_seconds'] / 1e9:.0f} GB/s"
-
-
 def _overhead_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     header = ["", *(f"{r['device']['runtime']}, {r['size']} × {r['size']}" for r in rows)]
 
@@ -165,13 +117,6 @@ def _overhead_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     for step in rows[0]["steps"]:
         lines.append([f"… {step}", *(f"{r['steps'][step]:.2f}" for r in rows)])
     return header, [*lines, line("np.einsum, whole call", "numpy")]
-
-
-def seconds_text(seconds: float) -> str:
-    """Write a time with three digits."""
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
 
 
 def show(results: dict[str, Any], order: Sequence[str]) -> None:
@@ -248,9 +193,9 @@ def _machine(about: Row) -> str:
         lines.append(f"- limits: {limits['flops_per_second'] / 1e9:.0f} Gflop/s float32; GB/s by size: {speeds}")
     if "gpu" in about:
         gpu = about["gpu"]
+        products = ", ".join(f"{name} {rate / 1e12:.1f}" for name, rate in gpu["flops_per_second"].items())
         lines.append(
             f"- PyTorch {gpu['torch']}, CUDA {gpu['cuda']}, cuDNN {gpu['cudnn']}; limits: "
-            f"copy {gpu['copy_bytes_per_second'] / 1e9:.0f} GB/s, matrix product "
-            f"{gpu['flops_per_second'] / 1e12:.1f} Tflop/s"
+            f"copy {gpu['copy_bytes_per_second'] / 1e9:.0f} GB/s, matrix products in Tflop/s: {products}"
         )
     return "\n".join(lines)

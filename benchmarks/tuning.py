@@ -29,7 +29,7 @@ from mdhnp.tuning.measure.bench import Task
 from mdhnp.tuning.measure.worker import Worker
 from mdhnp.tuning.search.session import tune_stage
 
-__all__ = ["draw", "run", "table"]
+__all__ = ["draw", "empty_cache", "run", "table"]
 
 #: Rounds of the comparison; part of the best found that the seeds must reach.
 ROUNDS, REQUIRED = 11, 0.95
@@ -116,7 +116,7 @@ def _search(h: MdHom, device: Device, seconds: float, seed: int) -> Row:
         curve.append((time.perf_counter() - begin, measured.seconds))
         record(self, key, measured)
 
-    with _empty_cache(), patch.object(TuningCache, "record", clocked):
+    with empty_cache(), patch.object(TuningCache, "record", clocked):
         begin = time.perf_counter()
         tuned, _ = tune_stage(h, device, seconds, None, seed, progress=False)
         taken = time.perf_counter() - begin
@@ -125,7 +125,8 @@ def _search(h: MdHom, device: Device, seconds: float, seed: int) -> Row:
 
 
 @contextmanager
-def _empty_cache() -> Iterator[None]:
+def empty_cache() -> Iterator[None]:
+    """Have calls and searches of the block, and processes that they start, begin with nothing known."""
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, MDHNP_CACHE_DIR=folder):
         yield
 

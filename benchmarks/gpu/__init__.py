@@ -1,0 +1,1 @@
+"""Measures kernels on an NVIDIA GPU beside those of its vendor's libraries: ``python -m benchmarks gpu``."""
