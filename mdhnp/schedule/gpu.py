@@ -19,6 +19,8 @@ _WARP = 32
 _POINTS, _ROUNDS = 4, 8
 #: Points of a work-item at least, of a reduction that work-items share.
 _EACH = 8
+#: Work-items of a group at least, where a line does not keep as many busy.
+_FEWEST = 128
 
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -187,7 +189,7 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     unit = _walked(facts)
     contiguous = [d for d in unit if d in facts.combined]
     side = [d for d in unit if d in facts.kept]
-    results = prod(h.extents[d] for d in facts.kept)
+    units, results = _units(facts), prod(h.extents[d] for d in facts.kept)
     busy = caps.compute_units * 256
     inner = contiguous[0] if contiguous else max(facts.combined, key=lambda d: h.extents[d])
     if results >= busy and not (contiguous and h.extents[inner] >= 2 * _WARP):
@@ -198,6 +200,9 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         shared = max(count // prod(beside.values()), 1)
         # Of short lines each work-item has several points all the same: the tree at the end takes as long as some.
         items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
+        if not beside and units and items[inner] < min(count, _FEWEST):
+            # Several short lines a work-group: the device starts no more than one a nanosecond or so.
+            items[units[0]] = min(_FEWEST // items[inner], _covering(h.extents[units[0]]))
         tiles = {d: h.extents[d] for d in facts.combined}
         s = _build(facts, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
