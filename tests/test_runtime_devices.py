@@ -18,6 +18,7 @@ from mdhnp.runtime import discovery, programs
 from mdhnp.runtime.capabilities import query_caps
 from mdhnp.runtime.devices import Device, NoDeviceError, default_device, device, devices, find_device
 from mdhnp.runtime.programs import build
+from mdhnp.schedule.atoms import ATOMS
 
 
 def in_a_new_process(code: str, **environment: str) -> str:
@@ -295,13 +296,23 @@ def test_a_finalizer_may_call_amid_the_first_use_of_a_device(device: Device, mon
 
 
 @pytest.mark.parametrize(
-    ("nvidia", "capability", "subgroup"), [(False, 9, 0), (True, 6, 0), (True, 7, 32), (True, 9, 32)]
+    ("nvidia", "capability", "subgroup", "copies", "atoms"),
+    [
+        (False, (9, 0), 0, False, ()),
+        (True, (6, 1), 0, False, ()),
+        (True, (7, 5), 32, False, ()),
+        (True, (8, 6), 32, True, ("tf32", "3xtf32", "f64")),
+        (True, (9, 0), 32, True, tuple(ATOMS)),
+    ],
 )
-def test_nvidias_devices_since_volta_exchange_registers(nvidia: bool, capability: int, subgroup: int) -> None:
+def test_what_nvidias_devices_can(
+    nvidia: bool, capability: tuple[int, int], subgroup: int, copies: bool, atoms: tuple[str, ...]
+) -> None:
     board = SimpleNamespace(
         type=cl.device_type.GPU, name="GPU", platform=SimpleNamespace(name="some"),
-        compute_capability_major_nv=capability,
-        extensions="cl_nv_device_attribute_query" if nvidia else "", local_mem_size=1, global_mem_cache_size=1,
+        compute_capability_major_nv=capability[0], compute_capability_minor_nv=capability[1],
+        extensions="cl_nv_device_attribute_query" if nvidia else "", local_mem_size=1 << 15, global_mem_cache_size=1,
         max_compute_units=1, max_work_group_size=1, max_mem_alloc_size=1,
     )  # fmt: skip
-    assert query_caps(cast("cl.Device", board)).subgroup == subgroup
+    caps = query_caps(cast("cl.Device", board))
+    assert (caps.subgroup, caps.async_copies, caps.atoms) == (subgroup, copies, atoms)

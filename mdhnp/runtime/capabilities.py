@@ -10,8 +10,7 @@ from typing import Literal
 
 import pyopencl as cl
 
-from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.caps import DeviceCaps, atoms_of
 
 __all__ = ["cpu_model", "query_caps"]
 
@@ -71,7 +70,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
         async_copies=_nvidia(device) >= _AMPERE,
-        atoms=tuple(name for name, atom in ATOMS.items() if _nvidia(device) >= atom.capability),
+        atoms=atoms_of(_nvidia(device)),
         subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
     )
 

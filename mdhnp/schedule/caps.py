@@ -7,7 +7,9 @@ objects: the runtime fills the record in, tests write one down by hand.
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["DeviceCaps"]
+from mdhnp.schedule.atoms import ATOMS
+
+__all__ = ["DeviceCaps", "atoms_of"]
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,14 @@ class DeviceCaps:
     async_copies: bool = False
     atoms: tuple[str, ...] = ()
     subgroup: int = 0
+
+
+def atoms_of(capability: int) -> tuple[str, ...]:
+    """Give the matrix instructions of NVIDIA's GPUs with a compute capability, here ten times that.
+
+    Examples
+    --------
+    >>> atoms_of(80)
+    ('tf32', '3xtf32', 'f64')
+    """
+    return tuple(name for name, atom in ATOMS.items() if capability >= atom.capability)

@@ -67,7 +67,8 @@ def form(h: MdHom) -> MdHom | None:
 @lru_cache(maxsize=1024)
 def general_schedule(typical: MdHom, caps: DeviceCaps) -> Schedule | None:
     """Choose tiles for all MDHs of a form; None where no schedule is legal for all of them."""
-    s = default(typical, caps)
+    # Matrix instructions ask for sizes that not all MDHs of a form have.
+    s = default(typical, replace(caps, atoms=()))
     # Half as much text compiles in two thirds of the time, and wastes less on sizes that are no multiples of vectors.
     private = tuple(min(t, _VECTORS * s.vector_width) if d == s.vector_dim else t for d, t in enumerate(s.private_tile))
     return for_all_sizes(typical, replace(s, private_tile=private), caps)
