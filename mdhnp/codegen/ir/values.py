@@ -152,7 +152,7 @@ class FromBytes:
 
 @dataclass(frozen=True, slots=True)
 class HighPart:
-    """A float with the lowest bits of its significand set to 0, so that so many are left."""
+    """A float rounded to so many bits of significand; ties go away from 0."""
 
     value: "Value"
     bits: int

@@ -83,8 +83,9 @@ class Values:
         return Text(f"{finite} ? ({total} - {before}) - {added} : {zero}", v.dtype, v.lanes)
 
     def _high_part(self, v: ir.HighPart) -> Text:
-        kept = -1 << (np.finfo(v.dtype).nmant + 1 - v.bits) & 0xFFFFFFFF
-        return Text(f"as_float(as_uint({self.value(v.value).text}) & {kept:#x}u)", v.dtype)
+        lost = 1 << np.finfo(v.dtype).nmant + 1 - v.bits
+        bits = f"as_uint({self.value(v.value).text}) + {lost // 2:#x}u"
+        return Text(f"as_float(({bits}) & {-lost & 0xFFFFFFFF:#x}u)", v.dtype)
 
     def _shuffled(self, v: ir.Shuffled) -> Text:
         function = self._helpers.shuffle(value_type(v.dtype), v.lanes)
