@@ -6,6 +6,7 @@ holds the value's elements in registers. Source of the maps: PTX ISA, "Matrix fr
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import prod
 
@@ -50,7 +51,7 @@ class Fragment:
             number //= count
         return total
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[int, ...]:
         """By how much the elements of each register lie behind that of the first."""
         digits = [range(count) for count, _ in reversed(self.values)]
@@ -111,7 +112,7 @@ class Atom:
             if operand.lanes != ((4, operand.rows), (8, 1)):
                 raise ValueError(f"{self.name}: lanes of operands lie otherwise")
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         """Work-items that compute it together."""
         return Fragment.many(self.c.lanes)

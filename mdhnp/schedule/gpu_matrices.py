@@ -27,9 +27,9 @@ _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
 #: Points along another dimension of a side.
 _BESIDE = (1, 2, 4, 8)
 #: Ways of a side that are tried with those of the other.
-_TRIED = 16
+_TRIED = 24
 #: Schedules that are made at a time.
-_BATCH = 12
+_BATCH = 20
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
 #: Points of the sum in a tile, and how fast that is; at least in each part of it; tiles in flight.
@@ -45,8 +45,8 @@ _TURN = 0.15
 _PLAIN = 0.45
 #: Words of the smallest part of memory that is read at once; banks of local memory; bytes that are copied at once.
 _SECTOR, _BANKS, _WIDE = 8, 32, 16
-#: What is left of the memory's speed where lanes write far from each other.
-_SCATTERED = 0.125
+#: What is left of the memory's speed where lanes write far from each other, and where neighbours are read by turns.
+_SCATTERED, _POINTWISE = 0.04, 0.3
 #: Words of a compute unit's local memory, and subgroups that keep it at work.
 _SHARED_WORDS, _WORKING = 56 << 10, 10
 #: Work-groups of a compute unit from which on it has always something to do.
@@ -72,6 +72,11 @@ class _Side(NamedTuple):
     def each(self) -> int:
         """Points of a work-item."""
         return prod(self.points.values())
+
+    @property
+    def size(self) -> int:
+        """Points of a work-group."""
+        return prod(self.items.values()) * self.each
 
 
 def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterator[Candidate]:
@@ -105,7 +110,7 @@ def plain_speed(facts: Facts, speed: float) -> float:
         What part of the multiply-adds are useful ones, as :mod:`mdhnp.schedule.gpu_products` estimates it.
     """
     rounds = prod(facts.h.extents[d] for d in facts.combined) / min(_DEPTHS)
-    return rounds / (rounds + 1) / (1 / (_PLAIN * speed) + _moved(facts, {1.0}, 1.0))
+    return rounds / (rounds + 0.5) / (1 / (_PLAIN * speed) + _moved(facts, {1.0}, 1.0))
 
 
 class _Shape(NamedTuple):
@@ -127,6 +132,7 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
     names = {h.inputs[number].dtype.name for number, _ in found}
     atoms = [ATOMS[name] for name in caps.atoms if names <= {*ATOMS[name].values}]
     (one, _), (other, _) = found
+    reduced = prod(h.extents[d] for d in facts.combined)
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         left = [d for d in facts.kept if d in facts.depends[a] and d not in facts.depends[b]]
         right = [d for d in facts.kept if d in facts.depends[b] and d not in facts.depends[a]]
@@ -136,48 +142,57 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
                 continue
             speed = _speed(facts, caps, atom, rows, columns, warps)
             for terms in facts.depends[a] & facts.depends[b] & {*facts.combined}:
-                depths = [(speed * _deep(facts, atom, rows, columns, terms, d), d) for d in _DEPTHS]
-                best, depth = max(depths)
+                words = _STAGES[0] * (rows.size + columns.size) * atom.words
+                best, depth = max((_deep(h.extents[terms], reduced, warps, words, d), d) for d in _DEPTHS)
                 if best:
-                    yield _Shape(best, atom, rows, columns, terms, depth)
+                    yield _Shape(speed * best, atom, rows, columns, terms, depth)
 
 
-def _deep(facts: Facts, atom: Atom, rows: _Side, columns: _Side, terms: int, depth: int) -> float:
-    """Give what is left of the speed with tiles of so many terms: 0 with too many."""
-    extent = facts.h.extents[terms]
+def _deep(extent: int, reduced: int, warps: int, words: int, depth: int) -> float:
+    """Give what is left of the speed with tiles of so many terms: 0 with too many.
+
+    The sum has `reduced` points, `extent` of them along the atom's terms; a tile takes so many `words` for each.
+    """
     if depth >= extent:
         return 0.0
     # Everybody waits for the first tiles; and for all of them where few are at work.
-    rounds = prod(facts.h.extents[d] for d in facts.combined) / depth
-    sizes = [prod(side.items.values()) * side.each for side in (rows, columns)]
-    warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
-    groups = _SHARED_WORDS // (_STAGES[0] * depth * sum(sizes) * atom.words)
-    useful = extent / (-(-extent // depth) * depth)
-    return _DEPTHS[depth] * useful * min(warps * groups / _WORKING, 1.0) * rounds / (rounds + 1)
+    rounds = reduced / depth
+    at_work = min(warps * (_SHARED_WORDS // (words * depth)) / _WORKING, 1.0)
+    return _DEPTHS[depth] * extent / (-(-extent // depth) * depth) * at_work * rounds / (rounds + 0.5)
 
 
 def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
     """Ways to lay lanes and points along a side: along rows in so many parts, or, where it is 0, along columns."""
-    h, found = facts.h, list[_Side]()
+    h = facts.h
     near = next((d for d in side if facts.near(n, d) and h.extents[d] > 1), None)
+    # Short sums are walked over point by point.
+    far = _POINTWISE if any(facts.near(n, d) and 1 < h.extents[d] < _SECTOR for d in facts.combined) else 1.0
+    found = []
     for main in side:
-        lanes = DOWN if halves else ACROSS
-        for warps, points, beside in product(_WARPS, _POINTS if halves != 1 else (1, *_POINTS), _BESIDE):
-            other = near if near is not None and near != main else None
-            if other is None and beside > 1:
-                continue
-            items, laid = {main: lanes * warps}, {main: points}
-            if other is not None:
-                laid[other] = min(beside, h.extents[other])
-            tiles = {d: items.get(d, 1) * p for d, p in laid.items()}
-            if any(tile >= 2 * h.extents[d] and tile > lanes * max(halves, 2) for d, tile in tiles.items()):
-                continue
-            useful = prod(h.extents[d] / (-(-h.extents[d] // tile) * tile) for d, tile in tiles.items())
-            read = 1.0 if near is None else min(tiles[near] / _SECTOR, 1.0)
-            found.append(_Side(items, laid, useful, read))
-    # Large tiles need fewer reads, small ones leave more work-groups: some of each.
-    found.sort(key=lambda way: -way.useful * way.read * way.each / (way.each + 2))
-    return found[:_TRIED]
+        beside = near if near is not None and near != main else None
+        ways = [
+            _Side(items, points, useful, far if near is None else min(tiles[near] / _SECTOR, 1.0))
+            for items, points, tiles in _laid(h.extents, main, beside, halves)
+            if (useful := prod(h.extents[d] / (-(-h.extents[d] // t) * t) for d, t in tiles.items()))
+        ]
+        # Large tiles need fewer reads, small ones leave more work-groups: some of each.
+        ways.sort(key=lambda way: -way.useful * way.read * way.each / (way.each + 2))
+        found += ways[: max(_TRIED // len(side), _TRIED // 3)]
+    return found
+
+
+def _laid(
+    extents: tuple[int, ...], main: int, beside: int | None, halves: int
+) -> Iterator[tuple[dict[int, int], dict[int, int], dict[int, int]]]:
+    """Lay lanes along a dimension, and points along that and another one; the tile of each, none twice as large."""
+    lanes = DOWN if halves else ACROSS
+    for warps, points in product(_WARPS, _POINTS if halves != 1 else (1, *_POINTS)):
+        for others in (1,) if beside is None else _BESIDE:
+            laid = {main: points} if beside is None else {main: points, beside: min(others, extents[beside])}
+            tiles = {d: p * (lanes * warps if d == main else 1) for d, p in laid.items()}
+            fits = tiles[main] < 2 * extents[main] or tiles[main] <= lanes * max(halves, 2)
+            if fits and prod(laid.values()) <= _MOST_POINTS // 4:
+                yield {main: lanes * warps}, laid, tiles
 
 
 def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Side, warps: int) -> float:
@@ -186,8 +201,7 @@ def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Si
     products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
     loads = rows.each * DOWN / atom.shape[0] * len(atom.a.numbers) + columns.each / 2 * len(atom.b.numbers)
     computing = (1 + loads / products) / _FASTER[atom.name]
-    whole = [prod(side.items.values()) * side.each for side in (rows, columns)]
-    reading = _READ * (1 / whole[0] / columns.read + 1 / whole[1] / rows.read)
+    reading = _READ * (1 / rows.size / columns.read + 1 / columns.size / rows.read)
     tiles = {d: side.items.get(d, 1) * p for side in (rows, columns) for d, p in side.points.items()}
     groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
     parts = _parts(facts, caps, groups)
