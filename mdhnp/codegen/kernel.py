@@ -87,12 +87,17 @@ def _compensated(nest: Nest) -> tuple[int, ...]:
 
 
 def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Register) -> None:
-    """Compute the results by multiply-adds, from the inputs themselves, where matrix instructions may be wrong."""
-    direct = replace(c, nest=replace(c.nest, direct=True))
+    """Compute the results by multiply-adds, from the inputs themselves, where matrix instructions may be wrong.
+
+    One term after the other: what is written out here takes registers of the whole kernel.
+    """
+    s, terms = c.nest.s, c.nest.s.atom_dims[2]
+    one_by_one = replace(s, private_tile=tuple(1 if d == terms else n for d, n in enumerate(s.private_tile)))
+    direct = replace(c, nest=replace(c.nest, s=one_by_one, direct=True))
     with c.build.when([Truth(doubtful(c, total, watched))]):
         for (result,) in total.values:
             c.build.assign(result, reduce.start("0", result.dtype, result.lanes))
-        lost = reduce.declare_lost(c, total, float_sums(c.nest.h))
+        lost = reduce.declare_lost(c, total, _compensated(c.nest))
         with group_loops(direct, inner, all_dims=c.nest.s.global_order, first=False):
             part = reduce.declare(c, "part")
             accumulate(direct, part)
