@@ -102,6 +102,7 @@ SPECIAL: dict[str, tuple[list[tuple[int, Any, float]], bool]] = {
     "largest": ([(0, (2, 4), float(np.finfo("f4").max) / 4)], False),
     "small": ([(0, 2, _TINY), (1, (7, 3), -_TINY)], False),
     "smaller": ([(0, (2, 4), float(np.nextafter(np.float32(_TINY), np.float32(0))))], True),
+    "smaller in the other factor": ([(1, (19, 0), -_TINY / 2)], True),
     "tiny beside large": ([(0, 2, 1e-37), (1, (slice(None), 3), 1e30)], True),
     "subnormal": ([(0, 17, 1.4e-45), (1, (slice(None), 3), 1e30)], True),
     "infinite": ([(0, (2, 4), np.inf)], True),
@@ -150,6 +151,21 @@ def test_factors_that_parts_cannot_represent_on_devices(multiplying: Device, nam
     program, _ = _built(lowered(h), _special_schedule(h), multiplying.caps)
     (got,) = execute(multiplying, h, arrays, program)
     _assert_as_numpys(got, *arrays)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_factor_is_overlooked(seed: int) -> None:
+    """Subgroups that load the same elements watch them by turns."""
+    p, items = Seeded(seed), ((8, 8, 1), (16, 4, 1))[seed // 2 % 2]
+    shapes = (2 * items[0], 24), (24, 2 * items[1])
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    number = seed % 2
+    arrays[number][tuple(p.integer(0, n - 1) for n in shapes[number])] = _TINY / 2
+    h = GEMM.bind(*arrays)
+    several = {"num_wg": (1, 1, 1), "num_wi": items, "local_tile": (2 * items[0], 2 * items[1], 16)}
+    got, found = _run(h, arrays, replace(_special_schedule(h), **several), MATRICES)
+    _assert_as_numpys(got, *arrays)
+    assert True in found
 
 
 def test_whole_numbers_are_exact() -> None:
