@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
+import numpy as np
+
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Var
+from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Limit, Var
 from mdhnp.codegen.ir.statements import (
     AllocLocal,
     Assign,
@@ -31,8 +34,11 @@ from mdhnp.codegen.ir.statements import (
     Wait,
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Shuffled
+from mdhnp.codegen.ir.verify import verify
+from mdhnp.codegen.program import Program
+from mdhnp.mdh import Stage, View
 
-__all__ = ["Evaluator", "TooLong", "Walk"]
+__all__ = ["Evaluator", "TooLong", "Walk", "walk_all"]
 
 
 class TooLong(Exception):
@@ -55,15 +61,18 @@ class Evaluator:
         self._sizes = sizes or {}
         self._ids: dict[str, int] = {}
         self._strict = True
+        self._ranges: dict[int, tuple[Index, tuple[Limit, Limit]]] = {}
 
     def index(self, index: Index) -> int:
         total = index.constant
-        for product, factor in index.terms:
-            for atom in product:
+        for atoms, factor in index.terms:
+            for atom in atoms:
                 factor *= self._atom(atom)
             total += factor
-        low, high = index.range()
-        assert not self._strict or low <= total <= high, f"{index} is {total}, which its range {low} … {high} has not"
+        if self._strict:
+            # The index is held, so that no other one gets its id.
+            _, (low, high) = self._ranges.get(id(index)) or self._ranges.setdefault(id(index), (index, index.range()))
+            assert low <= total <= high, f"{index} is {total}, which its range {low} … {high} has not"
         return total
 
     def _atom(self, atom: Atom) -> int:
@@ -261,3 +270,37 @@ class Walk(Evaluator):
                     self._touch(s.source, range(begin, begin + s.lanes))
                     begin = self.index(s.at) + row * self.index(s.stride)
                     self._touch(s.target, range(begin, begin + s.lanes), write=True, copy=True)
+
+
+def walk_all(program: Program, built: Sequence[Procedure], chain: Sequence[Stage], *, steps: int) -> None:
+    """Walk through all kernels of a program; every element of an output is written."""
+    views = {}
+    for stage in chain:
+        views |= dict(zip(stage.inputs, stage.mdhom.inputs, strict=True))
+        views |= dict(zip(stage.outputs, stage.mdhom.outputs, strict=True))
+    sizes = iter(program.sizes)
+    for kernel, procedure in zip(program.kernels, built, strict=True):
+        elements = {}
+        for argument, buffer in zip(kernel.arguments, procedure.buffers, strict=False):
+            if argument.role == "temporary":
+                elements[buffer.name] = program.temporaries[argument.position] // buffer.dtype.itemsize
+            else:
+                view = views[argument]
+                ends = [max(s * (n - 1), 0) for s, n in zip(view.strides, view.shape, strict=True)]
+                elements[buffer.name] = 1 + view.offset + sum(ends)
+        for _, real in procedure.aliases:
+            elements[real.name] += 1
+        verify(procedure)
+        given = {name: next(sizes) for name in procedure.sizes}
+        walk = Walk(procedure, kernel.global_size // kernel.local_size, elements, given, steps=steps)
+        for argument, buffer in zip(kernel.arguments, procedure.buffers, strict=False):
+            if not buffer.constant and not procedure.aliases:
+                assert walk.written[buffer.name] == _addresses(views.get(argument), elements[buffer.name])
+
+
+def _addresses(view: View | None, elements: int) -> set[int]:
+    """Where the elements of an output lie, or of an array between kernels."""
+    if view is None:
+        return set(range(elements))
+    strides = [np.arange(n) * s for n, s in zip(view.shape, view.strides, strict=True)]
+    return {int(sum(place)) + view.offset for place in product(*strides)}

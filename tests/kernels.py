@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from schedules import CAPS
+from schedules import CAPS, MATRICES
 from strategies import Array
 
 from mdhnp.codegen import Program, generate, generate_general, resized
@@ -47,14 +47,21 @@ class Named:
 
     def program(self, caps: DeviceCaps = CAPS) -> Program:
         """The generated program; stages and kernels after the first have plain schedules."""
-        steps: list[Stage] = [replace(s, mdhom=canonical(s.mdhom)) for s in stages(self.mdhom())]
         if self.general:
-            return self._for_all_sizes(*steps, caps)
+            return self._for_all_sizes(*self._stages(), caps)
+        return generate(*self.scheduled(caps), caps, plain)
+
+    def scheduled(self, caps: DeviceCaps = CAPS) -> tuple[list[Stage], list[Schedule]]:
+        """The stages and their schedules; none of those that serve all sizes."""
+        steps = self._stages()
         used = [plain(s.mdhom, caps) for s in steps]
         used[0] = replace(used[0], **self.changes)
         for stage, schedule in zip(steps, used, strict=True):
             check(stage.mdhom, schedule, caps)
-        return generate(steps, used, caps, plain)
+        return steps, used
+
+    def _stages(self) -> list[Stage]:
+        return [replace(s, mdhom=canonical(s.mdhom)) for s in stages(self.mdhom())]
 
     def _for_all_sizes(self, stage: Stage, caps: DeviceCaps) -> Program:
         typical = form(stage.mdhom)
@@ -330,6 +337,32 @@ EXCHANGED: dict[str, Named] = {
         num_wi=(2, 16), local_tile=(2, 16), results="private", combine_on="local",
     ), "i4"),
 }  # fmt: skip
+
+#: Kernels of matrix instructions, and their devices.
+_ATOM = dict(
+    num_wg=(2, 2, 1),
+    num_wi=(8, 4, 1),
+    local_tile=(16, 8, 8),
+    private_tile=(2, 2, 8),
+    vector_dim=1,
+    vector_width=2,
+    private_copies=(True, True),
+    results="private",
+    combine_on="local",
+    atom_dims=(0, 1, 2),
+)
+MULTIPLIED: dict[str, Named] = {
+    # copies of 16 bytes, of which the last tile's are zeros; parts of factors, and what is done where they fail
+    "gemm_tf32": Named(GEMM, ((18, 20), (20, 12)), dict(
+        _ATOM, local_copies=(LocalCopy((0, 1), pad=4), LocalCopy((0, 1))), stages=3, atom="3xtf32",
+    )),
+    "gemm_f64": Named(GEMM_TRANSPOSED, ((18, 17), (11, 17)), dict(
+        _ATOM, local_copies=(LocalCopy((1, 0)), LocalCopy((0, 1))), stages=2, atom="f64 of 16 rows",
+    ), "f8"),
+}  # fmt: skip
+
+#: Devices that not every test runs on, by what their kernels are for.
+ELSEWHERE = {**dict.fromkeys(EXCHANGED, EXCHANGING), **dict.fromkeys(MULTIPLIED, MATRICES)}
 
 #: Lanes of a vector of two registers that stick out. Oclgrind takes halves of 16 lanes for uninitialised.
 WIDE_VECTORS = Named(

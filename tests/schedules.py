@@ -10,6 +10,7 @@ from random_functions import Picker
 from strategies import shuffled
 
 from mdhnp.mdh import MdHom
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.general import for_all_sizes, form, stretched
@@ -20,6 +21,12 @@ from mdhnp.schedule.stages import check_stages
 
 #: A device whose limits the CPU runtimes and Oclgrind all meet.
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True, False, 1 << 30)
+
+#: A GPU of the size of NVIDIA's H200, with all matrix instructions.
+MATRICES = DeviceCaps(
+    "matrices", "gpu", 132, 16, 255, 49136, 1024, 48 << 10, 50 << 20, True, True, 1 << 34, True, async_copies=True,
+    atoms=tuple(ATOMS), subgroup=32,
+)  # fmt: skip
 
 
 def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -> Schedule:

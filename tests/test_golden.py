@@ -6,7 +6,8 @@ Write them anew with ``pytest tests/test_golden.py --update-golden``, and read t
 from pathlib import Path
 
 import pytest
-from kernels import EXCHANGED, EXCHANGING, KERNELS
+from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED
+from schedules import CAPS
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -37,9 +38,9 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", [*NAMES, *EXCHANGED])
+@pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE])
 def test_text_is_the_golden_one(name: str, request: pytest.FixtureRequest) -> None:
-    program = EXCHANGED[name].program(EXCHANGING) if name in EXCHANGED else KERNELS[name].program()
+    program = {**KERNELS, **EXCHANGED, **MULTIPLIED}[name].program(ELSEWHERE.get(name, CAPS))
     launches = "".join(
         f"// {k.name}: {k.global_size} work-items, {k.local_size} a work-group; "
         f"{', '.join(f'{a.role} {a.position}' for a in k.arguments)}\n"
@@ -59,4 +60,4 @@ def test_text_is_the_same_each_time(name: str) -> None:
 
 
 def test_no_golden_file_is_left_over() -> None:
-    assert {p.stem for p in GOLDEN.glob("*.cl")} == {*NAMES, *EXCHANGED}
+    assert {p.stem for p in GOLDEN.glob("*.cl")} == {*NAMES, *ELSEWHERE}

@@ -1,22 +1,24 @@
-"""Kernels in the loop-level IR, walked through without values. Needs no device."""
+"""Kernels in the loop-level IR, walked through without values, and run with them. Needs no device."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
-from ir_walk import TooLong, Walk
+from guards import unwritten
+from ir_run import run
+from ir_walk import TooLong, walk_all
+from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED, plain
 from random_functions import Seeded
+from running import expected
 from schedules import CAPS, for_any_sizes, schedule
 from strategies import case
 
 from mdhnp.codegen import Program, generate, generate_general, resized
 from mdhnp.codegen.generate import procedures, procedures_for_any_sizes
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.codegen.ir.verify import verify
-from mdhnp.mdh import MdHom, Stage, View, canonical, stages
+from mdhnp.mdh import MdHom, Stage, canonical, stages
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.general import any_sizes, form
 from mdhnp.schedule.schedule import Schedule
@@ -25,40 +27,10 @@ STEPS = 100_000
 
 
 def _walk(program: Program, built: tuple[Procedure, ...], chain: list[Stage]) -> None:
-    """See the walk; and every element of an output is written."""
-    views = {}
-    for stage in chain:
-        views |= dict(zip(stage.inputs, stage.mdhom.inputs, strict=True))
-        views |= dict(zip(stage.outputs, stage.mdhom.outputs, strict=True))
-    sizes = iter(program.sizes)
-    for kernel, procedure in zip(program.kernels, built, strict=True):
-        elements = {}
-        for argument, buffer in zip(kernel.arguments, procedure.buffers, strict=False):
-            if argument.role == "temporary":
-                elements[buffer.name] = program.temporaries[argument.position] // buffer.dtype.itemsize
-            else:
-                view = views[argument]
-                ends = [max(s * (n - 1), 0) for s, n in zip(view.strides, view.shape, strict=True)]
-                elements[buffer.name] = 1 + view.offset + sum(ends)
-        for _, real in procedure.aliases:
-            elements[real.name] += 1
-        verify(procedure)
-        given = {name: next(sizes) for name in procedure.sizes}
-        try:
-            walk = Walk(procedure, kernel.global_size // kernel.local_size, elements, given, steps=STEPS)
-        except TooLong:
-            pytest.skip(f"more than {STEPS} steps")
-        for argument, buffer in zip(kernel.arguments, procedure.buffers, strict=False):
-            if not buffer.constant and not procedure.aliases:
-                assert walk.written[buffer.name] == _addresses(views.get(argument), elements[buffer.name])
-
-
-def _addresses(view: View | None, elements: int) -> set[int]:
-    """Where the elements of an output lie, or of an array between kernels."""
-    if view is None:
-        return set(range(elements))
-    strides = [np.arange(n) * s for n, s in zip(view.shape, view.strides, strict=True)]
-    return {int(sum(place)) + view.offset for place in product(*strides)}
+    try:
+        walk_all(program, built, chain, steps=STEPS)
+    except TooLong:
+        pytest.skip(f"more than {STEPS} steps")
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
@@ -90,3 +62,19 @@ def test_random_kernels_for_all_sizes(seed: int) -> None:
     stage, any_size = replace(first, mdhom=typical), any_sizes(s)
     program = resized(generate_general(stage, any_size, CAPS), first.mdhom, s)
     _walk(program, procedures_for_any_sizes(stage, any_size, CAPS), [first])
+
+
+#: Some that every test run computes on devices, too, so that the runner is seen to be right; and the others.
+RUN = (
+    "gemm_packed", "gemm_work_items", "gemm_ahead", "gemm_tree", "gemm_half", "gemv_finish_split", "dot_vector_tree",
+    "range", "and", "larger_in_order", "scan_work_items", "stencil_reflect", "convolution_shared", *ELSEWHERE,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_named_kernels_with_values(name: str) -> None:
+    named, device = (KERNELS | EXCHANGED | MULTIPLIED)[name], ELSEWHERE.get(name, CAPS)
+    arrays, outputs = named.arrays(), [unwritten(v.shape, v.dtype) for v in named.mdhom().outputs]
+    run(named.program(device), procedures(*named.scheduled(device), device, plain), arrays, outputs)
+    for got, want in zip(outputs, expected(named.mdhom(), arrays), strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -16,6 +16,7 @@ from schedules import CAPS, schedule
 from strategies import case
 
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw, stages
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import IllegalSchedule, check, local_memory
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
@@ -102,7 +103,48 @@ TWO_ORDERED = canonical(
 )
 SCAN_AND_SUM = canonical(md_hom(lambda x: x, {"i": ps("add"), "j": pw("add")}, "A[i,j] -> y[i]").bind(M))
 
+
+def _products(
+    views: str, *shapes: tuple[int, ...], scalar: Any = np.multiply, add: str = "add", dtype: str = "f4"
+) -> MdHom:
+    combine = {"i": cc, "j": cc, "k": pw(add)} | ({"l": pw(add)} if "l" in views else {})
+    return _stage(md_hom(scalar, combine, views).bind(*(np.ones(shape, dtype) for shape in shapes)))
+
+
+_TWO = ((7, 20), (20, 11))
+LONG = _products("A[i,k], B[k,j] -> C[i,j]", *_TWO)
+ADDED = _products("A[i,k], B[k,j] -> C[i,j]", *_TWO, scalar=np.add)
+SHIFTED = _products("A[i,k], B[k,j] -> C[i,j]", *_TWO, scalar=lambda a, b: (a + 1) * b)
+LARGEST = _products("A[i,k], B[k,j] -> C[i,j]", *_TWO, add="max")
+BESIDE = _products("A[i,j,k], B[k,j] -> C[i,j]", (7, 11, 20), (20, 11))
+DOUBLES = _products("A[i,k], B[k,j] -> C[i,j]", *_TWO, dtype="f8")
+TWO_SUMS = _products("A[i,k,l], B[l,k,j] -> C[i,j]", (7, 20, 3), (3, 20, 11))
+SLIDING = _products("A[i+k], B[k,j] -> C[i,j]", (26,), (20, 11))
+EVEN = _products("A[i+k], B[k,j] -> C[i,j]", (30,), (24, 11))
+WRAPPED = _stage(
+    md_hom(np.multiply, {"i": cc, "k": pw("add")}, "x[i+k-1], w[k] -> y[i]", boundary={"x": "wrap"}).bind(V, V[:5], i=9)
+)
+
 REGISTERS: dict[str, Any] = {"results": "private", "local_tile": (1, 9)}
+#: A legal schedule of a matrix instruction, and its device.
+ATOM: dict[str, Any] = dict(
+    num_wg=(1, 2, 1), num_wi=(8, 4, 1), local_tile=(7, 8, 8), private_tile=(2, 2, 8), vector_dim=1, vector_width=2,
+    results="private", local_copies=(LocalCopy((0, 1)),) * 2, stages=2, atom="3xtf32", atom_dims=(0, 1, 2),
+    combine_on="local",
+)  # fmt: skip
+HAS: dict[str, Any] = {"atoms": tuple(ATOMS)}
+#: The same with another sum.
+_TWICE = ATOM | dict(
+    num_wg=(1, 2, 1, 1), num_wi=(8, 4, 1, 1), local_tile=(7, 8, 8, 3), private_tile=(2, 2, 8, 1),
+    local_copies=(LocalCopy((0, 1, 2)),) * 2,
+)  # fmt: skip
+_AHEAD: dict[str, Any] = dict(results="private", local_tile=(1, 1, 4), local_copies=(LocalCopy((0, 1)), None), stages=2)
+#: What some of the rules below are broken in.
+STAGED = [
+    (LONG, _AHEAD), (LONG, ATOM), (LONG, ATOM | {"num_wg": (1, 2, 2)}), (TWO_SUMS, _TWICE),
+    (DOUBLES, ATOM | {"atom": "f64 of 16 rows", "combine_on": "global"}),
+    (EVEN, ATOM | {"local_copies": (LocalCopy((0,)), LocalCopy((0, 1)))}),
+]  # fmt: skip
 
 #: Rule, MDH, what of the plain schedule breaks it, what of the device.
 BROKEN: list[tuple[str, MdHom, dict[str, Any], dict[str, Any]]] = [
@@ -162,6 +204,51 @@ BROKEN: list[tuple[str, MdHom, dict[str, Any], dict[str, Any]]] = [
     ("local memory: 252 bytes, the device has 251", GEMM, {"local_copies": (LocalCopy((0, 1)), None)},
      {"local_memory": 251}),
     ("float64: the device has no double", DOUBLE, {}, {"fp64": False}),
+    ("local_copies: input 0 has pad -1", GEMM, {"local_copies": (LocalCopy((0, 1), pad=-1), None)}, {}),
+    ("local_copies: input 0 has pad 1", GEMM, {"local_copies": (LocalCopy((0, 1), (0,), 1), None)}, {}),
+    # tiles that are copied ahead
+    ("stages: 0 is no number", GEMM, {"stages": 0}, {}),
+    ("stages: results do not stay in registers", LONG, _AHEAD | {"results": "local"}, {}),
+    ("stages: results do not stay in registers", SCAN,
+     {"results": "private", "local_tile": (1, 3), "local_copies": (LocalCopy((0, 1)),), "stages": 2}, {}),
+    ("stages: no input with a local copy moves", LONG, _AHEAD | {"local_copies": (None, None)}, {}),
+    ("stages: no input with a local copy moves", LONG, _AHEAD | {"local_tile": (1, 1, 20)}, {}),
+    ("stages: work-items share results", LONG, _AHEAD | {"num_wi": (1, 1, 4)}, {}),
+    ("stages: operands are combined in order", ORDERED,
+     {"results": "private", "local_tile": (1, 3), "local_copies": (LocalCopy((0, 1)),), "stages": 2}, {}),
+    ("stages: input 0 has a boundary", WRAPPED,
+     {"results": "private", "local_tile": (1, 2), "local_copies": (LocalCopy((0,)), None), "stages": 2}, {}),
+    ("stages: the tile of input 0 is blocked", LONG, _AHEAD | {"local_copies": (LocalCopy((0, 1), (0,)), None)}, {}),
+    ("stages: 70 elements of input 0 for 1 work-items", LONG,
+     _AHEAD | {"local_tile": (7, 1, 10), "private_tile": (7, 1, 1)}, {}),
+    # matrix instructions
+    ("atom: 'mma' is none of", LONG, ATOM | {"atom": "mma"}, HAS),
+    ("atom_dims: (0, 1) are not", LONG, ATOM | {"atom_dims": (0, 1)}, HAS),
+    ("atom_dims: (0, 1, 1) are not", LONG, ATOM | {"atom_dims": (0, 1, 1)}, HAS),
+    ("atom_dims: (0, 1, 3) are not", LONG, ATOM | {"atom_dims": (0, 1, 3)}, HAS),
+    ("atom_dims: (0, 1, 2) are not", LONG, ATOM | {"atom": ""}, HAS),
+    ("atom: the device has no 3xtf32", LONG, ATOM, {"atoms": ("tf32", "f64")}),
+    ("atom_dims: rows and columns are no concatenated", LONG, ATOM | {"atom_dims": (0, 2, 1)}, HAS),
+    *(("atom: no sum of products", h, ATOM, HAS) for h in (ADDED, SHIFTED, LARGEST)),
+    ("atom: no sum of products", BESIDE, ATOM | {"local_copies": (LocalCopy((0, 1, 2)), LocalCopy((0, 1)))}, HAS),
+    ("atom: 3xtf32 is for float32", DOUBLES, ATOM, HAS),
+    ("atom: tf32 is for float16", LONG, ATOM | {"atom": "tf32"}, HAS),
+    ("atom: its operands are tiles that are copied ahead", LONG,
+     ATOM | {"local_copies": (None, LocalCopy((0, 1)))}, HAS),
+    ("atom: its operands are tiles that are copied ahead", LONG, ATOM | {"stages": 1}, HAS),
+    ("num_wi: no multiples of 8", LONG, ATOM | {"num_wi": (4, 4, 1), "private_tile": (4, 2, 8)}, HAS),
+    ("num_wi: no multiples of 8", LONG, ATOM | {"num_wi": (8, 2, 1), "private_tile": (2, 4, 8)}, HAS),
+    ("vector_dim: an atom's lanes have pairs", LONG, ATOM | {"vector_dim": -1, "vector_width": 1}, HAS),
+    ("vector_dim: an atom's lanes have pairs", LONG, ATOM | {"vector_dim": 0}, HAS),
+    ("vector_dim: an atom's lanes have pairs", LONG,
+     ATOM | {"vector_width": 4, "private_tile": (2, 4, 8), "local_tile": (7, 11, 8), "num_wg": (1, 1, 1)}, HAS),
+    ("private_tile: 8 lanes' rows are no multiple of 16", LONG, ATOM | {"private_tile": (1, 2, 8)}, HAS),
+    ("private_tile: an atom has 8 terms", LONG, ATOM | {"private_tile": (2, 2, 4)}, HAS),
+    ("private_tile: an atom has 8 terms", LONG, ATOM | {"local_tile": (7, 8, 12)}, HAS),
+    ("private_tile: only the atom's terms are unrolled", TWO_SUMS, _TWICE | {"private_tile": (2, 2, 8, 3)}, HAS),
+    ("combine_on: the atom's sums are short", LONG, ATOM | {"combine_on": "global"}, HAS),
+    ("local_tile: partial along the atom's terms", SLIDING,
+     ATOM | {"local_copies": (LocalCopy((0,)), LocalCopy((0, 1)))}, HAS),
 ]  # fmt: skip
 
 
@@ -171,6 +258,11 @@ def test_every_rule_is_checked(rule: str, h: MdHom, changes: dict[str, Any], lim
     with pytest.raises(IllegalSchedule) as raised:
         check(h, s, replace(CAPS, **limits))
     assert str(raised.value).startswith(rule)
+
+
+@pytest.mark.parametrize(("h", "changes"), STAGED)
+def test_what_the_rules_of_stages_and_atoms_are_broken_in_is_legal(h: MdHom, changes: dict[str, Any]) -> None:
+    check(h, replace(Schedule.plain(h.extents, len(h.inputs)), **changes), replace(CAPS, **HAS))
 
 
 @pytest.mark.parametrize("h", [GEMM, FINISHED, WIDER, ORDERED, NO_IDENTITY, STENCIL, DIAGONAL, SCALAR, TEXT, DOUBLE])

@@ -1,0 +1,272 @@
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+typedef float2 float2_u __attribute__((aligned(sizeof(float))));
+static inline void copy_async_float4_if(__local float *p, __global const float *q, int given)
+{ if (((size_t)q & 15) == 0) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
+  else { asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 0)), "l"((q + 0)), "r"(given ? 4 : 0) : "memory"); asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 1)), "l"((q + 1)), "r"(given ? 4 : 0) : "memory"); asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 2)), "l"((q + 2)), "r"(given ? 4 : 0) : "memory"); asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 3)), "l"((q + 3)), "r"(given ? 4 : 0) : "memory"); } }
+static inline float2 gather_part__global_float2(__global const float *p, int s, int n)
+{ if (s == 1 && n >= 2) return *(__global const float2_u *)p;
+  return (float2)(p[0], p[min((int)1, n - 1) * s]); }
+static inline void mma_float_16x8x8(float2 *c0, float2 *c1, float a0, float a1, float a2, float a3, float b0, float b1)
+{ float s0 = c0->x, s1 = c0->y; float s2 = c1->x, s3 = c1->y;
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(s0), "+f"(s1), "+f"(s2), "+f"(s3) : "r"(as_uint(a0)), "r"(as_uint(a1)), "r"(as_uint(a2)), "r"(as_uint(a3)), "r"(as_uint(b0)), "r"(as_uint(b1)));
+  *c0 = (float2)(s0, s1); *c1 = (float2)(s2, s3); }
+static inline void scatter__global_float2(__global float *p, int s, int n, float2 v)
+{ const int m = n;
+  if (s == 1 && m >= 2) { *(__global float2_u *)p = v; return; }
+  if (s == 1) { if (m & 1) *p = v.lo; return; }
+  if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; }
+
+// md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void mdh_0(__global const float *restrict I0, __global const float *restrict I1, __global float *restrict O0, const long I0_at, const long I1_at, const long O0_at) {
+  #pragma OPENCL FP_CONTRACT ON
+  I0 = (__global const float *)((__global const char *)I0 + I0_at);
+  I1 = (__global const float *)((__global const char *)I1 + I1_at);
+  O0 = (__global float *)((__global char *)O0 + O0_at);
+  __local float I0_l[576] __attribute__((aligned(16)));
+  __local float I1_l[192] __attribute__((aligned(16)));
+  const int g = get_group_id(0);
+  const int j_g = g % 2;
+  const int i_g = g / 2;
+  const int w = get_local_id(0);
+  const int j_w = w % 4;
+  const int i_w = w / 4;
+  const int i_l = i_g * 16;
+  const int i_n = min(16, 18 - i_l);
+  const int j_l = j_g * 8;
+  const int j_n = min(8, 12 - j_l);
+  const int i = i_l + i_w;
+  const int j = j_l + j_w * 2;
+  float2 acc0 = (float2)(0.0f);
+  float2 acc1 = (float2)(0.0f);
+  uint least0 = 4294967295u;
+  for (int f = 0; f < 2; ++f) {
+    const int slot = f % 3;
+    const int k_l = f * 8;
+    const int k_n = min(8, 20 - k_l);
+    // The next tile of I0 to local memory
+    const int x1_0 = w % 2;
+    const int x0_0 = w / 2 % 16;
+    copy_async_float4_if(I0_l + slot * 192 + x0_0 * 12 + x1_0 * 4, I0 + min(i_l + x0_0, 17) * 20 + k_l + x1_0 * 4, (k_l + x1_0 * 4 <= 16));
+    // The next tile of I1 to local memory
+    if (w < 16) {
+      const int x1_1 = w % 2;
+      const int x0_1 = w / 2 % 8;
+      copy_async_float4_if(I1_l + slot * 64 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + min(j_l + x1_1 * 4, 8), (k_l + x0_1 <= 19));
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  for (int r = 0; r < 3; ++r) {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    barrier(CLK_LOCAL_MEM_FENCE);
+    {
+      const int f = r + 2;
+      if (f < 3) {
+        const int slot = f % 3;
+        const int k_l = f * 8;
+        const int k_n = min(8, 20 - k_l);
+        // The next tile of I0 to local memory
+        const int x1_2 = w % 2;
+        const int x0_2 = w / 2 % 16;
+        copy_async_float4_if(I0_l + slot * 192 + x0_2 * 12 + x1_2 * 4, I0 + min(i_l + x0_2, 17) * 20 + k_l + x1_2 * 4, (k_l + x1_2 * 4 <= 16));
+        // The next tile of I1 to local memory
+        if (w < 16) {
+          const int x1_3 = w % 2;
+          const int x0_3 = w / 2 % 8;
+          copy_async_float4_if(I1_l + slot * 64 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + min(j_l + x1_3 * 4, 8), (k_l + x0_3 <= 19));
+        }
+      }
+      asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+    {
+      const int slot = r % 3;
+      const int k_l = r * 8;
+      const int k_n = min(8, 20 - k_l);
+      float2 part0 = (float2)(0.0f);
+      float2 part1 = (float2)(0.0f);
+      const int term0 = j_w % 4;
+      const int column0 = j_w / 4 * 8 + i_w % 8;
+      const float a0 = I0_l[i_w * 12 + term0 + slot * 192];
+      const float a1 = I0_l[i_w * 12 + term0 + slot * 192 + 96];
+      const float a2 = I0_l[i_w * 12 + term0 + slot * 192 + 4];
+      const float a3 = I0_l[i_w * 12 + term0 + slot * 192 + 100];
+      const float a_high0 = as_float(as_uint(a0) & 0xffffe000u);
+      const float a_high1 = as_float(as_uint(a1) & 0xffffe000u);
+      const float a_high2 = as_float(as_uint(a2) & 0xffffe000u);
+      const float a_high3 = as_float(as_uint(a3) & 0xffffe000u);
+      const float a_low0 = a0 - a_high0;
+      const float a_low1 = a1 - a_high1;
+      const float a_low2 = a2 - a_high2;
+      const float a_low3 = a3 - a_high3;
+      const float b0 = I1_l[term0 * 8 + column0 + slot * 64];
+      const float b1 = I1_l[term0 * 8 + column0 + slot * 64 + 32];
+      const float b_high0 = as_float(as_uint(b0) & 0xffffe000u);
+      const float b_high1 = as_float(as_uint(b1) & 0xffffe000u);
+      const float b_low0 = b0 - b_high0;
+      const float b_low1 = b1 - b_high1;
+      least0 = min(least0, (as_uint(a0) + as_uint(a0)) - 1u);
+      least0 = min(least0, (as_uint(a1) + as_uint(a1)) - 1u);
+      least0 = min(least0, (as_uint(a2) + as_uint(a2)) - 1u);
+      least0 = min(least0, (as_uint(a3) + as_uint(a3)) - 1u);
+      least0 = min(least0, (as_uint(b0) + as_uint(b0)) - 1u);
+      least0 = min(least0, (as_uint(b1) + as_uint(b1)) - 1u);
+      mma_float_16x8x8(&part0, &part1, a_low0, a_low1, a_low2, a_low3, b_high0, b_high1);
+      mma_float_16x8x8(&part0, &part1, a_high0, a_high1, a_high2, a_high3, b_low0, b_low1);
+      mma_float_16x8x8(&part0, &part1, a_high0, a_high1, a_high2, a_high3, b_high0, b_high1);
+      {
+        acc0 = acc0 + part0;
+        acc1 = acc1 + part1;
+      }
+    }
+  }
+  __local int doubtful_l[1];
+  if (w == 0) {
+    doubtful_l[0] = 0;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const float2 nothing0 = (acc0 * (float2)(0.0f)) + (acc1 * (float2)(0.0f));
+  if ((least0 < 218103807u) | ((nothing0.lo != 0.0f) | (nothing0.hi != 0.0f))) {
+    doubtful_l[0] = (int)1;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (doubtful_l[0] != 0) {
+    acc0 = (float2)(0.0f);
+    acc1 = (float2)(0.0f);
+    float2 lost0 = (float2)(0.0f);
+    float2 lost1 = (float2)(0.0f);
+    for (int k_l = 0; k_l < 20; k_l += 8) {
+      const int k_n = min(8, 20 - k_l);
+      float2 part2 = (float2)(0.0f);
+      float2 part3 = (float2)(0.0f);
+      if (i_l <= 2 && j_l <= 4) {
+        for (int k_p = 0; k_p + 8 <= k_n; k_p += 8) {
+          const float I0_0 = I0[i * 20 + k_l + k_p];
+          const float2 I1_0 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12);
+          part2 = part2 + (I0_0 * I1_0);
+          const float I0_1 = I0[i * 20 + k_l + k_p + 1];
+          const float2 I1_1 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 12);
+          part2 = part2 + (I0_1 * I1_1);
+          const float I0_2 = I0[i * 20 + k_l + k_p + 2];
+          const float2 I1_2 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 24);
+          part2 = part2 + (I0_2 * I1_2);
+          const float I0_3 = I0[i * 20 + k_l + k_p + 3];
+          const float2 I1_3 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 36);
+          part2 = part2 + (I0_3 * I1_3);
+          const float I0_4 = I0[i * 20 + k_l + k_p + 4];
+          const float2 I1_4 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 48);
+          part2 = part2 + (I0_4 * I1_4);
+          const float I0_5 = I0[i * 20 + k_l + k_p + 5];
+          const float2 I1_5 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 60);
+          part2 = part2 + (I0_5 * I1_5);
+          const float I0_6 = I0[i * 20 + k_l + k_p + 6];
+          const float2 I1_6 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 72);
+          part2 = part2 + (I0_6 * I1_6);
+          const float I0_7 = I0[i * 20 + k_l + k_p + 7];
+          const float2 I1_7 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 84);
+          part2 = part2 + (I0_7 * I1_7);
+          const float I0_8 = I0[i * 20 + k_l + k_p + 160];
+          part3 = part3 + (I0_8 * I1_0);
+          const float I0_9 = I0[i * 20 + k_l + k_p + 161];
+          part3 = part3 + (I0_9 * I1_1);
+          const float I0_10 = I0[i * 20 + k_l + k_p + 162];
+          part3 = part3 + (I0_10 * I1_2);
+          const float I0_11 = I0[i * 20 + k_l + k_p + 163];
+          part3 = part3 + (I0_11 * I1_3);
+          const float I0_12 = I0[i * 20 + k_l + k_p + 164];
+          part3 = part3 + (I0_12 * I1_4);
+          const float I0_13 = I0[i * 20 + k_l + k_p + 165];
+          part3 = part3 + (I0_13 * I1_5);
+          const float I0_14 = I0[i * 20 + k_l + k_p + 166];
+          part3 = part3 + (I0_14 * I1_6);
+          const float I0_15 = I0[i * 20 + k_l + k_p + 167];
+          part3 = part3 + (I0_15 * I1_7);
+        }
+        for (int k_p = k_n / 8 * 8; k_p < k_n; ++k_p) {
+          const float I0_16 = I0[i * 20 + k_l + k_p];
+          const float2 I1_8 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12);
+          part2 = part2 + (I0_16 * I1_8);
+          const float I0_17 = I0[i * 20 + k_l + k_p + 160];
+          part3 = part3 + (I0_17 * I1_8);
+        }
+      } else {
+        const int i_0 = min(i, 17);
+        const int i_1 = min(i + 8, 17);
+        const int first0 = min(j, 11);
+        const int valid0 = 12 - first0;
+        for (int k_p = 0; k_p + 8 <= k_n; k_p += 8) {
+          const float I0_18 = I0[i_0 * 20 + k_l + k_p];
+          const float2 I1_9 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12, 1, valid0);
+          part2 = part2 + (I0_18 * I1_9);
+          const float I0_19 = I0[i_0 * 20 + k_l + k_p + 1];
+          const float2 I1_10 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 12, 1, valid0);
+          part2 = part2 + (I0_19 * I1_10);
+          const float I0_20 = I0[i_0 * 20 + k_l + k_p + 2];
+          const float2 I1_11 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 24, 1, valid0);
+          part2 = part2 + (I0_20 * I1_11);
+          const float I0_21 = I0[i_0 * 20 + k_l + k_p + 3];
+          const float2 I1_12 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 36, 1, valid0);
+          part2 = part2 + (I0_21 * I1_12);
+          const float I0_22 = I0[i_0 * 20 + k_l + k_p + 4];
+          const float2 I1_13 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 48, 1, valid0);
+          part2 = part2 + (I0_22 * I1_13);
+          const float I0_23 = I0[i_0 * 20 + k_l + k_p + 5];
+          const float2 I1_14 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 60, 1, valid0);
+          part2 = part2 + (I0_23 * I1_14);
+          const float I0_24 = I0[i_0 * 20 + k_l + k_p + 6];
+          const float2 I1_15 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 72, 1, valid0);
+          part2 = part2 + (I0_24 * I1_15);
+          const float I0_25 = I0[i_0 * 20 + k_l + k_p + 7];
+          const float2 I1_16 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 84, 1, valid0);
+          part2 = part2 + (I0_25 * I1_16);
+          const float I0_26 = I0[i_1 * 20 + k_l + k_p];
+          part3 = part3 + (I0_26 * I1_9);
+          const float I0_27 = I0[i_1 * 20 + k_l + k_p + 1];
+          part3 = part3 + (I0_27 * I1_10);
+          const float I0_28 = I0[i_1 * 20 + k_l + k_p + 2];
+          part3 = part3 + (I0_28 * I1_11);
+          const float I0_29 = I0[i_1 * 20 + k_l + k_p + 3];
+          part3 = part3 + (I0_29 * I1_12);
+          const float I0_30 = I0[i_1 * 20 + k_l + k_p + 4];
+          part3 = part3 + (I0_30 * I1_13);
+          const float I0_31 = I0[i_1 * 20 + k_l + k_p + 5];
+          part3 = part3 + (I0_31 * I1_14);
+          const float I0_32 = I0[i_1 * 20 + k_l + k_p + 6];
+          part3 = part3 + (I0_32 * I1_15);
+          const float I0_33 = I0[i_1 * 20 + k_l + k_p + 7];
+          part3 = part3 + (I0_33 * I1_16);
+        }
+        for (int k_p = k_n / 8 * 8; k_p < k_n; ++k_p) {
+          const float I0_34 = I0[i_0 * 20 + k_l + k_p];
+          const float2 I1_17 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12, 1, valid0);
+          part2 = part2 + (I0_34 * I1_17);
+          const float I0_35 = I0[i_1 * 20 + k_l + k_p];
+          part3 = part3 + (I0_35 * I1_17);
+        }
+      }
+      {
+        const float2 add0 = part2 - lost0;
+        const float2 sum0 = acc0 + add0;
+        lost0 = sum0 - sum0 == (float2)(0.0f) ? (sum0 - acc0) - add0 : (float2)(0.0f);
+        acc0 = sum0;
+        const float2 add1 = part3 - lost1;
+        const float2 sum1 = acc1 + add1;
+        lost1 = sum1 - sum1 == (float2)(0.0f) ? (sum1 - acc1) - add1 : (float2)(0.0f);
+        acc1 = sum1;
+      }
+    }
+  }
+  if (i_l <= 2 && j_l <= 4) {
+    *(__global float2_u *)(O0 + i * 12 + j) = acc0;
+    *(__global float2_u *)(O0 + i * 12 + j + 96) = acc1;
+  } else {
+    if (i < 18 && j < 12) {
+      scatter__global_float2(O0 + i * 12 + j, 1, 12 - j, acc0);
+    }
+    if (i + 8 < 18 && j < 12) {
+      scatter__global_float2(O0 + i * 12 + j + 96, 1, 12 - j, acc1);
+    }
+  }
+}
+
+// mdh_0: 128 work-items, 32 a work-group; input 0, input 1, output 0, offset of input 0, offset of input 1, offset of output 0

@@ -1,0 +1,299 @@
+"""Runs procedures with values, on NumPy's arrays: what their kernels compute, without a device that has them.
+
+Each work-item is a generator that stops where it meets others: all of a group at a barrier, those of a subgroup at
+matrix instructions and where they exchange registers. Local memory is garbage at first, and so is what an asynchronous
+copy writes until the work-item waits for it; that nobody reads what others are just writing, :mod:`ir_walk` sees.
+
+Values are what registers hold: scalars, and arrays of lanes; float16 is float32 there. Left out are the nodes that
+sums of products have no use for, which are errors here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from guards import garbage
+from ir_walk import Evaluator
+
+from mdhnp.codegen.ir import statements as st
+from mdhnp.codegen.ir import values as ir
+from mdhnp.codegen.program import Argument, Program
+from mdhnp.runtime.layout import Layout
+from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
+
+__all__ = ["SUBGROUP", "elements", "product", "run"]
+
+Array = np.ndarray[Any, Any]
+
+#: Work-items that run together.
+SUBGROUP = 32
+_HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+#: ir.Bits of a float32's significand that units for its first 11 leave out.
+_LEFT_OUT = 13
+
+
+def run(
+    program: Program, built: Sequence[st.Procedure], inputs: Sequence[Array], outputs: Sequence[Array]
+) -> list[set[bool]]:
+    """Run a program's kernels in order.
+
+    Parameters
+    ----------
+    program : Program
+        How they are launched.
+    built : sequence of Procedure
+        What they do.
+    inputs, outputs : sequence of ndarray
+        Of the whole program.
+
+    Returns
+    -------
+    list of set of bool
+        For each kernel what conditions on values were found to be.
+    """
+    memory = {Argument("input", n): _flat(a) for n, a in enumerate(inputs)}
+    memory |= {Argument("output", n): _flat(a) for n, a in enumerate(outputs)}
+    found = []
+    for kernel, p in zip(program.kernels, built, strict=True):
+        buffers = {}
+        for argument, buffer in zip(kernel.arguments, p.buffers, strict=False):
+            if argument.role == "temporary" and argument not in memory:
+                memory[argument] = garbage(
+                    [program.temporaries[argument.position] // buffer.dtype.itemsize], buffer.dtype
+                )
+            buffers[buffer.name] = memory[argument]
+        truths: set[bool] = set()
+        with np.errstate(all="ignore"):
+            for group in range(kernel.global_size // kernel.local_size):
+                _group(p, group, dict(buffers), truths)
+        found.append(truths)
+    return found
+
+
+def _flat(array: Array) -> Array:
+    """The memory from an array's lowest element to its highest one."""
+    lowest = array[(..., *(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides))]
+    size = Layout.of(array).nbytes // array.itemsize
+    return np.lib.stride_tricks.as_strided(lowest, (size,), (array.itemsize,))
+
+
+def _group(p: st.Procedure, group: int, memory: dict[str, Array], truths: set[bool]) -> None:
+    """Run a work-group: one subgroup after the other up to the next barrier."""
+    items = [_Item(group, item, memory, truths) for item in range(p.work_items)]
+    runs = [_subgroup(items[n : n + SUBGROUP], p.body) for n in range(0, len(items), SUBGROUP)]
+    going = True
+    while going:
+        met = {next(run, False) for run in runs}
+        assert len(met) == 1, "some subgroups come to a barrier, and others do not"
+        (going,) = met
+
+
+def _subgroup(items: Sequence[_Item], body: tuple[st.Stmt, ...]) -> Iterator[bool]:
+    """Run work-items that meet at more than barriers."""
+    runs = [item.run(body) for item in items]
+    while True:
+        first, *others = [next(run, None) for run in runs]
+        assert all(other is first for other in others), "work-items meet at different statements"
+        match first:
+            case None:
+                return
+            case st.MatrixProduct():
+                _multiply(first, items)
+            case st.Let(target=ir.Register() as target, value=ir.Shuffled() as value):
+                _exchange(target, value, items)
+            case _:
+                yield True
+
+
+def _exchange(target: ir.Register, shuffled: ir.Shuffled, items: Sequence[_Item]) -> None:
+    given = [item.value(shuffled.value) for item in items]
+    for n, item in enumerate(items):
+        source = n + item.index(shuffled.distance)
+        item.registers[target] = given[source if source < len(items) else n]
+
+
+def _multiply(s: st.MatrixProduct, items: Sequence[_Item]) -> None:
+    atom = ATOMS[s.atom]
+    assert len(items) == atom.lanes, f"{atom.name} needs {atom.lanes} work-items"
+    a, b = ([[item.value(v) for v in factor] for item in items] for factor in (s.a, s.b))
+    c = [np.concatenate([item.registers[r] for r in s.into]) for item in items]
+    results = product(atom, np.array(a), np.array(b), np.array(c))
+    for item, values in zip(items, results, strict=True):
+        item.registers.update(zip(s.into, values.reshape(len(s.into), -1), strict=True))
+
+
+def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:
+    """What lanes hold of the sum after a matrix instruction: rows are lanes, columns their registers."""
+    if atom.operand == "float32":
+        a, b = ((x.view(np.uint32) >> _LEFT_OUT << _LEFT_OUT).view(np.float32) for x in (a, b))
+    whole = [np.zeros((f.rows, f.columns)) for f in (atom.a, atom.b, atom.c)]
+    for matrix, fragment, held in zip(whole, (atom.a, atom.b, atom.c), (a, b, c), strict=True):
+        matrix[elements(fragment)] = held
+    left, right, total = whole
+    return (total + left @ right.T).astype(atom.result)[elements(atom.c)]
+
+
+@lru_cache
+def elements(fragment: Fragment) -> tuple[Array, Array]:
+    """Row and column of each lane's registers."""
+    lanes = np.arange(fragment.many(fragment.lanes))
+    begin = np.zeros_like(lanes)
+    for count, stride in fragment.lanes:
+        begin += lanes % count * stride
+        lanes = lanes // count
+    rows, columns = fragment.place(begin[:, None] + np.array(fragment.numbers))
+    return rows, columns
+
+
+def _held(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A value of a type as registers have it."""
+    return np.asarray(value).astype(_SINGLE if dtype == _HALF else dtype)[()]
+
+
+def _constant(literal: str, dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "b":
+        return np.bool_(literal in {"True", "1"})
+    return _held(float(literal) if dtype.kind == "f" else int(literal), dtype)
+
+
+class _Item(Evaluator):
+    """One work-item; `truths` gets what conditions on values are. The ranges of indices are seen elsewhere."""
+
+    def __init__(self, group: int, item: int, memory: dict[str, Array], truths: set[bool]) -> None:
+        super().__init__({})
+        self._ids, self._strict = {"group_id": group, "local_id": item}, False
+        self._memory, self._truths = memory, truths
+        self._started: list[list[tuple[Array, Any]]] = [[]]
+        self.registers: dict[ir.Register, Any] = {}
+
+    def run(self, body: Iterable[st.Stmt]) -> Iterator[st.Stmt]:
+        """Do what stands in a body, up to statements that need others, too."""
+        for s in body:
+            match s:
+                case st.Block():
+                    yield from self.run(s.body)
+                case st.For():
+                    if s.begin is not None:
+                        self._env[s.var] = self.index(s.begin)
+                    while self.hold([s.test]):
+                        yield from self.run(s.body.body if isinstance(s.body, st.Block) else [s.body])
+                        self._env[s.var] = self.index(s.following)
+                case st.If():
+                    chosen = s.inside if self.hold(s.tests) else s.elsewhere
+                    yield from self.run(chosen.body if chosen else ())
+                case st.Barrier() | st.MatrixProduct() | st.Let(value=ir.Shuffled()):
+                    yield s
+                case _:
+                    self._do(s)
+
+    def hold(self, tests: Iterable[st.Test]) -> bool:
+        """Whether conditions hold."""
+        for t in tests:
+            if isinstance(t, st.Truth):
+                holds = bool(self.value(t.value))
+                self._truths.add(holds)
+            else:
+                holds = super().hold([t])
+            if not holds:
+                return False
+        return True
+
+    def _do(self, s: st.Stmt) -> None:
+        match s:
+            case st.Comment():
+                pass
+            case st.Let() | st.Declare() | st.Assign():
+                if isinstance(s.target, ir.Register):
+                    self.registers[s.target] = self.value(s.value)  # type: ignore[arg-type]
+                else:
+                    self._env[s.target] = self.index(s.value)  # type: ignore[arg-type]
+            case st.AllocLocal():
+                lanes = [s.buffer.values] if s.buffer.values > 1 else []
+                dtype = _SINGLE if s.buffer.dtype == _HALF else s.buffer.dtype
+                if s.buffer.name not in self._memory:
+                    self._memory[s.buffer.name] = garbage([s.size, *lanes], dtype)
+            case st.Clear():
+                self._memory[s.buffer.name][...] = 0
+            case st.Store():
+                self._store(s)
+            case st.Copy():
+                at, value = self.index(s.at), self.value(s.source)
+                assert at >= 0
+                target = self._memory[s.target.name][at : at + s.source.lanes]
+                if s.asynchronous:
+                    target.view(np.uint8)[...] = 0xFF
+                    self._started[-1].append((target, value))
+                else:
+                    target[...] = value
+            case st.Commit():
+                self._started.append([])
+            case st.Wait():
+                arrived = max(len(self._started) - 1 - s.pending, 0)
+                for target, value in [each for group in self._started[:arrived] for each in group]:
+                    target[...] = value
+                self._started = self._started[arrived:]
+            case _:
+                raise NotImplementedError(s)
+
+    def _store(self, s: st.Store) -> None:
+        memory, at, value = self._memory[s.buffer.name], self.index(s.offset), self.value(s.value)
+        if s.buffer.values or s.value.lanes == 1:
+            assert at >= 0
+            memory[at] = value
+            return
+        stride = self.index(s.stride)
+        first = 0 if s.done is None else self.index(s.done)
+        last = s.value.lanes if s.valid is None else min(self.index(s.valid), s.value.lanes)
+        for n in range(first, last):
+            assert at + n * stride >= 0
+            memory[at + n * stride] = value[n]
+
+    def _load(self, v: ir.Load) -> Any:
+        if not self.hold(v.guard):
+            assert v.outside is not None
+            return self.value(v.outside)
+        memory, at = self._memory[v.buffer.name], self.index(v.offset)
+        places: Any = at
+        if v.lanes > 1 and not v.buffer.values:
+            last, stride = v.lanes - 1 if v.valid is None else self.index(v.valid) - 1, self.index(v.stride)
+            places = at + np.minimum(np.arange(v.lanes), last) * stride
+        assert np.min(places) >= 0
+        return _held(memory[places], v.dtype)
+
+    def value(self, v: ir.Value) -> Any:
+        """A value."""
+        match v:
+            case ir.Register():
+                return self.registers[v]
+            case ir.Const() | ir.Outside():
+                return _constant(v.literal, v.dtype)
+            case ir.Load():
+                return self._load(v)
+            case ir.Apply():
+                return self._applied(v.op, [self.value(a) for a in v.args], v.dtype)
+            case ir.Splat():
+                return np.full(v.lanes, self.value(v.value))
+            case ir.Convert():
+                return _held(self._applied("cast", [self.value(v.value)], v.dtype), v.dtype)
+            case ir.Retyped():
+                return self.value(v.value)
+            case ir.Halves():
+                lower, upper = np.split(self.value(v.value), 2)
+                return (upper if v.upper else lower).reshape(v.lanes if v.lanes > 1 else ())[()]
+            case ir.HighPart():
+                left_out = np.finfo(v.dtype).nmant + 1 - v.bits
+                return (np.asarray(self.value(v.value)).view(np.uint32) >> left_out << left_out).view(v.dtype)[()]
+            case ir.Bits():
+                return np.asarray(self.value(v.value)).view(v.dtype)[()]
+            case ir.Lost():
+                total, before, added = map(self.value, (v.total, v.before, v.added))
+                return np.where(total - total == 0, (total - before) - added, 0).astype(v.dtype)[()]
+        raise NotImplementedError(v)
+
+    @staticmethod
+    def _applied(op: str, args: Sequence[Any], dtype: np.dtype[Any]) -> Any:
+        result = np.asarray(args[0]).astype(dtype) if op == "cast" else getattr(np, op)(*args)
+        return _held(result, dtype)

@@ -1,0 +1,234 @@
+"""Matrix instructions and tiles that are copied ahead: random sums of products, with the values that kernels compute.
+
+Few devices have them, so kernels are run in the IR (:mod:`ir_run`) and walked through (:mod:`ir_walk`), which needs
+none. Where a device of the test run has matrix instructions, it computes the same, and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from conftest import chosen_devices
+from contractions import Contraction, contraction, matrix_schedule
+from guards import unwritten
+from ir_run import SUBGROUP, elements, product, run
+from ir_walk import walk_all
+from kernels import GEMM, MULTIPLIED
+from random_functions import Seeded
+from running import execute, lowered
+from schedules import MATRICES
+
+from mdhnp.codegen import Program, generate
+from mdhnp.codegen.generate import procedures
+from mdhnp.codegen.ir.statements import Procedure
+from mdhnp.mdh import MdHom, Stage
+from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.default import default
+from mdhnp.schedule.schedule import Schedule
+
+if TYPE_CHECKING:
+    from mdhnp.runtime.devices import Device
+
+Array = np.ndarray[Any, Any]
+
+#: Random cases that are run in the IR, walked through, and computed on a device.
+RUN, WALKED, ON_DEVICES = 36, 12, 300
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what computes on devices on those that have matrix instructions."""
+    if "multiplying" in metafunc.fixturenames:
+        chosen = chosen_devices(metafunc.config.getoption("--device"))
+        found = {name: device for name, device in chosen.items() if device.caps.atoms}
+        ((other, cases),) = [
+            (n, c) for n, c in (("seed", range(ON_DEVICES)), ("name", SPECIAL)) if n in metafunc.fixturenames
+        ]
+        each = {f"{name}-{case}": (device, case) for name, device in found.items() for case in cases}
+        metafunc.parametrize(("multiplying", other), each.values(), ids=each)
+
+
+def _drawn(seed: int, caps: DeviceCaps) -> tuple[Contraction, list[Stage], Schedule]:
+    one = contraction(seed)
+    steps = lowered(one.mdhom)
+    return one, steps, matrix_schedule(Seeded(seed), steps[0].mdhom, caps)
+
+
+def _built(steps: Sequence[Stage], s: Schedule, caps: DeviceCaps) -> tuple[Program, tuple[Procedure, ...]]:
+    return generate(steps, [s], caps, default), procedures(steps, [s], caps, default)
+
+
+def _run(h: MdHom, arrays: Sequence[Array], s: Schedule, caps: DeviceCaps) -> tuple[Array, set[bool]]:
+    """The result, and whether it was doubtful: in some work-groups it may be."""
+    (output,) = [unwritten(v.shape, v.dtype) for v in h.outputs]
+    doubtful, *_ = run(*_built(lowered(h), s, caps), arrays, [output])
+    return output, doubtful
+
+
+@pytest.mark.parametrize("seed", range(RUN))
+def test_values(seed: int) -> None:
+    caps = replace(MATRICES, async_copies=seed % 3 > 0)
+    one, _, s = _drawn(seed, caps)
+    got, doubtful = _run(one.mdhom, one.arrays, s, caps)
+    one.assert_right(got)
+    assert doubtful == ({False} if ATOMS[s.atom].split else set())
+
+
+@pytest.mark.parametrize("seed", range(WALKED))
+def test_walk(seed: int) -> None:
+    caps = replace(MATRICES, async_copies=seed % 3 > 0)
+    _, steps, s = _drawn(seed, caps)
+    walk_all(*_built(steps, s, caps), steps, steps=10**6)
+
+
+def test_values_on_devices(multiplying: Device, seed: int) -> None:
+    caps = replace(multiplying.caps, async_copies=multiplying.caps.async_copies and seed % 3 > 0)
+    one, steps, s = _drawn(seed, caps)
+    program, _ = _built(steps, s, caps)
+    (got,) = execute(multiplying, one.mdhom, one.arrays, program)
+    one.assert_right(got)
+
+
+_TINY = 2.0**-114
+#: What factors hold, at which places of which, and whether their parts are not what they are.
+SPECIAL: dict[str, tuple[list[tuple[int, Any, float]], bool]] = {
+    "ordinary": ([], False),
+    "zeros": ([(0, (slice(None), 3), 0.0), (1, 5, -0.0)], False),
+    "large": ([(0, (2, slice(None)), 1e30), (1, (slice(None), 1), -1e7)], False),
+    "largest": ([(0, (2, 4), float(np.finfo("f4").max) / 4)], False),
+    "small": ([(0, 2, _TINY), (1, (7, 3), -_TINY)], False),
+    "smaller": ([(0, (2, 4), float(np.nextafter(np.float32(_TINY), np.float32(0))))], True),
+    "smaller in the other factor": ([(1, (19, 0), -_TINY / 2)], True),
+    "tiny beside large": ([(0, 2, 1e-37), (1, (slice(None), 3), 1e30)], True),
+    "subnormal": ([(0, 17, 1.4e-45), (1, (slice(None), 3), 1e30)], True),
+    "infinite": ([(0, (2, 4), np.inf)], True),
+    "infinite in the last terms": ([(1, (19, 11), -np.inf)], True),
+    "of both signs": ([(0, (2, 4), np.inf), (0, (2, 19), -np.inf), (1, 4, 1.0), (1, 19, 1.0)], True),
+    "times zero": ([(0, (2, 4), np.inf), (1, 4, 0.0)], True),
+    "not a number": ([(1, (0, 0), np.nan)], True),
+    "too large": ([(0, 17, 1e30), (1, 4, 1e30)], True),
+}
+
+
+def _special(name: str) -> tuple[list[Array], bool]:
+    rng, (changes, doubtful) = np.random.default_rng(2), SPECIAL[name]
+    arrays = [rng.uniform(0.5, 2, shape).astype(np.float32) for shape in MULTIPLIED["gemm_tf32"].shapes]
+    for number, where, value in changes:
+        arrays[number][where] = value
+    return arrays, doubtful
+
+
+def _special_schedule(h: MdHom) -> Schedule:
+    return replace(Schedule.plain(h.extents, 2), **MULTIPLIED["gemm_tf32"].changes)
+
+
+def _assert_as_numpys(got: Array, a: Array, b: Array) -> None:
+    with np.errstate(all="ignore"):
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        wanted, size = exact.astype(np.float32), np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+    finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(got[~finite], wanted[~finite])
+    limit = 8 * np.finfo(np.float32).eps * size + 8 * np.finfo(np.float32).smallest_subnormal
+    assert (np.abs(got[finite] - exact[finite]) <= limit[finite]).all()
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_factors_that_parts_cannot_represent(name: str) -> None:
+    arrays, doubtful = _special(name)
+    h = GEMM.bind(*arrays)
+    got, found = _run(h, arrays, _special_schedule(h), MATRICES)
+    _assert_as_numpys(got, *arrays)
+    assert (True in found) == doubtful
+
+
+def test_factors_that_parts_cannot_represent_on_devices(multiplying: Device, name: str) -> None:
+    arrays, _ = _special(name)
+    h = GEMM.bind(*arrays)
+    program, _ = _built(lowered(h), _special_schedule(h), multiplying.caps)
+    (got,) = execute(multiplying, h, arrays, program)
+    _assert_as_numpys(got, *arrays)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_factor_is_overlooked(seed: int) -> None:
+    """Subgroups that load the same elements watch them by turns."""
+    p, items = Seeded(seed), ((8, 8, 1), (16, 4, 1))[seed // 2 % 2]
+    shapes = (2 * items[0], 24), (24, 2 * items[1])
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    number = seed % 2
+    arrays[number][tuple(p.integer(0, n - 1) for n in shapes[number])] = _TINY / 2
+    h = GEMM.bind(*arrays)
+    several = {"num_wg": (1, 1, 1), "num_wi": items, "local_tile": (2 * items[0], 2 * items[1], 16)}
+    got, found = _run(h, arrays, replace(_special_schedule(h), **several), MATRICES)
+    _assert_as_numpys(got, *arrays)
+    assert True in found
+
+
+def test_whole_numbers_are_exact() -> None:
+    named = MULTIPLIED["gemm_tf32"]
+    arrays, h = named.arrays(), named.mdhom()
+    got, doubtful = _run(h, arrays, _special_schedule(h), MATRICES)
+    np.testing.assert_array_equal(got, arrays[0] @ arrays[1])
+    assert doubtful == {False}
+
+
+# ------------------------------------------------------------------------------------------------------------ atoms
+
+
+@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
+def test_fragments_are_the_instructions(atom: Atom) -> None:
+    """Where elements lie, as the PTX ISA says ("Matrix fragments for mma.m16n8k8", "… for mma.m8n8k4")."""
+    lane = np.arange(SUBGROUP)
+    group, thread = lane >> 2, lane % 4
+    for i in range(len(atom.a.numbers)):
+        assert _place(atom.a, i) == [*zip(group + (8 if i % 2 else 0), thread + (4 if i >= 2 else 0), strict=True)]
+    for i in range(len(atom.b.numbers)):
+        assert _place(atom.b, i) == [*zip(group, thread + 4 * i, strict=True)]
+    for i in range(len(atom.c.numbers)):
+        assert _place(atom.c, i) == [*zip(group + (0 if i < 2 else 8), thread * 2 + i % 2, strict=True)]
+
+
+def _place(fragment: Fragment, register: int) -> list[tuple[int, int]]:
+    rows, columns = elements(fragment)
+    return [*zip(rows[:, register], columns[:, register], strict=True)]
+
+
+@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
+def test_products_of_whole_numbers(atom: Atom) -> None:
+    rng = np.random.default_rng(3)
+    (m, n, k), parts = atom.shape, []
+    a, b, c = (rng.integers(-9, 10, shape).astype(atom.operand) for shape in ((m, k), (n, k), (m, n)))
+    for matrix, fragment in ((a, atom.a), (b, atom.b), (c, atom.c), (c + a @ b.T, atom.c)):
+        parts.append(matrix[elements(fragment)])
+    np.testing.assert_array_equal(product(atom, *parts[:3]), parts[3])
+
+
+_F64 = ATOMS["f64"]
+#: What is wrong with an atom, and what that changes of one that is right.
+WRONG: dict[str, tuple[str, dict[str, Fragment]]] = {
+    "the matrices do not fit": ("tf32", {"b": _F64.b}),
+    "the matrices do not fit ": ("f64", {"c": ATOMS["tf32"].c}),
+    "a lane of C has two neighbours of a row": ("f64", {"c": Fragment(8, 8, ((8, 8), (4, 1)), ((2, 4),))}),
+    "four lanes are beside each other": ("f64", {"c": Fragment(8, 8, ((4, 8), (8, 1)), ((2, 32),))}),
+    "lanes of operands lie otherwise": ("f64", {"a": Fragment(8, 4, ((8, 1), (4, 8)), ((1, 0),))}),
+}
+
+
+@pytest.mark.parametrize("rule", WRONG)
+def test_atoms_that_cannot_be_are_refused(rule: str) -> None:
+    name, changes = WRONG[rule]
+    with pytest.raises(ValueError, match=rule.strip()):
+        replace(ATOMS[name], **changes)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "values"),
+    [(((4, 8), (8, 1)), ((2, 0),)), (((4, 8), (8, 2)), ((1, 0),)), (((4, 8),), ((1, 0),)), (((8, 1),), ((2, 8),))],
+)  # fmt: skip
+def test_fragments_have_each_element_in_one_place(lanes: Any, values: Any) -> None:
+    with pytest.raises(ValueError, match="not each element in one place"):
+        Fragment(8, 4, lanes, values)
