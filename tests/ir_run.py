@@ -285,7 +285,8 @@ class _Item(Evaluator):
                 return (upper if v.upper else lower).reshape(v.lanes if v.lanes > 1 else ())[()]
             case ir.HighPart():
                 left_out = np.finfo(v.dtype).nmant + 1 - v.bits
-                return (np.asarray(self.value(v.value)).view(np.uint32) >> left_out << left_out).view(v.dtype)[()]
+                bits = np.asarray(self.value(v.value)).view(np.uint32) + np.uint32(1 << left_out - 1)
+                return (bits >> left_out << left_out).view(v.dtype)[()]
             case ir.Bits():
                 return np.asarray(self.value(v.value)).view(v.dtype)[()]
             case ir.Lost():

@@ -132,7 +132,7 @@ def _assert_as_numpys(got: Array, a: Array, b: Array) -> None:
         wanted, size = exact.astype(np.float32), np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
     finite = np.isfinite(wanted)
     np.testing.assert_array_equal(got[~finite], wanted[~finite])
-    limit = 8 * np.finfo(np.float32).eps * size + 8 * np.finfo(np.float32).smallest_subnormal
+    limit = 4 * np.finfo(np.float32).eps * size + 8 * np.finfo(np.float32).smallest_subnormal
     assert (np.abs(got[finite] - exact[finite]) <= limit[finite]).all()
 
 

@@ -142,7 +142,7 @@ _TF32 = Atom(
     instruction="mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
     capability=80,
 )
-#: The product of the low parts is left out: it is below 2^-20 of the whole.
+#: The product of the low parts is left out: it is below 2^-23 of the whole.
 _THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), split=True)
 _F64 = Atom(
     "f64",

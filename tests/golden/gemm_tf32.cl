@@ -91,18 +91,18 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       const float a1 = I0_l[i_w * 12 + term0 + slot * 192 + 96];
       const float a2 = I0_l[i_w * 12 + term0 + slot * 192 + 4];
       const float a3 = I0_l[i_w * 12 + term0 + slot * 192 + 100];
-      const float a_high0 = as_float(as_uint(a0) & 0xffffe000u);
-      const float a_high1 = as_float(as_uint(a1) & 0xffffe000u);
-      const float a_high2 = as_float(as_uint(a2) & 0xffffe000u);
-      const float a_high3 = as_float(as_uint(a3) & 0xffffe000u);
+      const float a_high0 = as_float((as_uint(a0) + 0x1000u) & 0xffffe000u);
+      const float a_high1 = as_float((as_uint(a1) + 0x1000u) & 0xffffe000u);
+      const float a_high2 = as_float((as_uint(a2) + 0x1000u) & 0xffffe000u);
+      const float a_high3 = as_float((as_uint(a3) + 0x1000u) & 0xffffe000u);
       const float a_low0 = a0 - a_high0;
       const float a_low1 = a1 - a_high1;
       const float a_low2 = a2 - a_high2;
       const float a_low3 = a3 - a_high3;
       const float b0 = I1_l[term0 * 8 + column0 + slot * 64];
       const float b1 = I1_l[term0 * 8 + column0 + slot * 64 + 32];
-      const float b_high0 = as_float(as_uint(b0) & 0xffffe000u);
-      const float b_high1 = as_float(as_uint(b1) & 0xffffe000u);
+      const float b_high0 = as_float((as_uint(b0) + 0x1000u) & 0xffffe000u);
+      const float b_high1 = as_float((as_uint(b1) + 0x1000u) & 0xffffe000u);
       const float b_low0 = b0 - b_high0;
       const float b_low1 = b1 - b_high1;
       least0 = min(least0, (as_uint(a0) + as_uint(a0)) - 1u);
@@ -133,126 +133,34 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
   if (doubtful_l[0] != 0) {
     acc0 = (float2)(0.0f);
     acc1 = (float2)(0.0f);
-    float2 lost0 = (float2)(0.0f);
-    float2 lost1 = (float2)(0.0f);
     for (int k_l = 0; k_l < 20; k_l += 8) {
       const int k_n = min(8, 20 - k_l);
       float2 part2 = (float2)(0.0f);
       float2 part3 = (float2)(0.0f);
       if (i_l <= 2 && j_l <= 4) {
-        for (int k_p = 0; k_p + 8 <= k_n; k_p += 8) {
+        for (int k_p = 0; k_p < k_n; ++k_p) {
           const float I0_0 = I0[i * 20 + k_l + k_p];
           const float2 I1_0 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12);
           part2 = part2 + (I0_0 * I1_0);
-          const float I0_1 = I0[i * 20 + k_l + k_p + 1];
-          const float2 I1_1 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 12);
-          part2 = part2 + (I0_1 * I1_1);
-          const float I0_2 = I0[i * 20 + k_l + k_p + 2];
-          const float2 I1_2 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 24);
-          part2 = part2 + (I0_2 * I1_2);
-          const float I0_3 = I0[i * 20 + k_l + k_p + 3];
-          const float2 I1_3 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 36);
-          part2 = part2 + (I0_3 * I1_3);
-          const float I0_4 = I0[i * 20 + k_l + k_p + 4];
-          const float2 I1_4 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 48);
-          part2 = part2 + (I0_4 * I1_4);
-          const float I0_5 = I0[i * 20 + k_l + k_p + 5];
-          const float2 I1_5 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 60);
-          part2 = part2 + (I0_5 * I1_5);
-          const float I0_6 = I0[i * 20 + k_l + k_p + 6];
-          const float2 I1_6 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 72);
-          part2 = part2 + (I0_6 * I1_6);
-          const float I0_7 = I0[i * 20 + k_l + k_p + 7];
-          const float2 I1_7 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12 + 84);
-          part2 = part2 + (I0_7 * I1_7);
-          const float I0_8 = I0[i * 20 + k_l + k_p + 160];
-          part3 = part3 + (I0_8 * I1_0);
-          const float I0_9 = I0[i * 20 + k_l + k_p + 161];
-          part3 = part3 + (I0_9 * I1_1);
-          const float I0_10 = I0[i * 20 + k_l + k_p + 162];
-          part3 = part3 + (I0_10 * I1_2);
-          const float I0_11 = I0[i * 20 + k_l + k_p + 163];
-          part3 = part3 + (I0_11 * I1_3);
-          const float I0_12 = I0[i * 20 + k_l + k_p + 164];
-          part3 = part3 + (I0_12 * I1_4);
-          const float I0_13 = I0[i * 20 + k_l + k_p + 165];
-          part3 = part3 + (I0_13 * I1_5);
-          const float I0_14 = I0[i * 20 + k_l + k_p + 166];
-          part3 = part3 + (I0_14 * I1_6);
-          const float I0_15 = I0[i * 20 + k_l + k_p + 167];
-          part3 = part3 + (I0_15 * I1_7);
-        }
-        for (int k_p = k_n / 8 * 8; k_p < k_n; ++k_p) {
-          const float I0_16 = I0[i * 20 + k_l + k_p];
-          const float2 I1_8 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12);
-          part2 = part2 + (I0_16 * I1_8);
-          const float I0_17 = I0[i * 20 + k_l + k_p + 160];
-          part3 = part3 + (I0_17 * I1_8);
+          const float I0_1 = I0[i * 20 + k_l + k_p + 160];
+          part3 = part3 + (I0_1 * I1_0);
         }
       } else {
         const int i_0 = min(i, 17);
         const int i_1 = min(i + 8, 17);
         const int first0 = min(j, 11);
         const int valid0 = 12 - first0;
-        for (int k_p = 0; k_p + 8 <= k_n; k_p += 8) {
-          const float I0_18 = I0[i_0 * 20 + k_l + k_p];
-          const float2 I1_9 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12, 1, valid0);
-          part2 = part2 + (I0_18 * I1_9);
-          const float I0_19 = I0[i_0 * 20 + k_l + k_p + 1];
-          const float2 I1_10 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 12, 1, valid0);
-          part2 = part2 + (I0_19 * I1_10);
-          const float I0_20 = I0[i_0 * 20 + k_l + k_p + 2];
-          const float2 I1_11 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 24, 1, valid0);
-          part2 = part2 + (I0_20 * I1_11);
-          const float I0_21 = I0[i_0 * 20 + k_l + k_p + 3];
-          const float2 I1_12 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 36, 1, valid0);
-          part2 = part2 + (I0_21 * I1_12);
-          const float I0_22 = I0[i_0 * 20 + k_l + k_p + 4];
-          const float2 I1_13 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 48, 1, valid0);
-          part2 = part2 + (I0_22 * I1_13);
-          const float I0_23 = I0[i_0 * 20 + k_l + k_p + 5];
-          const float2 I1_14 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 60, 1, valid0);
-          part2 = part2 + (I0_23 * I1_14);
-          const float I0_24 = I0[i_0 * 20 + k_l + k_p + 6];
-          const float2 I1_15 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 72, 1, valid0);
-          part2 = part2 + (I0_24 * I1_15);
-          const float I0_25 = I0[i_0 * 20 + k_l + k_p + 7];
-          const float2 I1_16 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12 + 84, 1, valid0);
-          part2 = part2 + (I0_25 * I1_16);
-          const float I0_26 = I0[i_1 * 20 + k_l + k_p];
-          part3 = part3 + (I0_26 * I1_9);
-          const float I0_27 = I0[i_1 * 20 + k_l + k_p + 1];
-          part3 = part3 + (I0_27 * I1_10);
-          const float I0_28 = I0[i_1 * 20 + k_l + k_p + 2];
-          part3 = part3 + (I0_28 * I1_11);
-          const float I0_29 = I0[i_1 * 20 + k_l + k_p + 3];
-          part3 = part3 + (I0_29 * I1_12);
-          const float I0_30 = I0[i_1 * 20 + k_l + k_p + 4];
-          part3 = part3 + (I0_30 * I1_13);
-          const float I0_31 = I0[i_1 * 20 + k_l + k_p + 5];
-          part3 = part3 + (I0_31 * I1_14);
-          const float I0_32 = I0[i_1 * 20 + k_l + k_p + 6];
-          part3 = part3 + (I0_32 * I1_15);
-          const float I0_33 = I0[i_1 * 20 + k_l + k_p + 7];
-          part3 = part3 + (I0_33 * I1_16);
-        }
-        for (int k_p = k_n / 8 * 8; k_p < k_n; ++k_p) {
-          const float I0_34 = I0[i_0 * 20 + k_l + k_p];
-          const float2 I1_17 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12, 1, valid0);
-          part2 = part2 + (I0_34 * I1_17);
-          const float I0_35 = I0[i_1 * 20 + k_l + k_p];
-          part3 = part3 + (I0_35 * I1_17);
+        for (int k_p = 0; k_p < k_n; ++k_p) {
+          const float I0_2 = I0[i_0 * 20 + k_l + k_p];
+          const float2 I1_1 = gather_part__global_float2(I1 + first0 + k_l * 12 + k_p * 12, 1, valid0);
+          part2 = part2 + (I0_2 * I1_1);
+          const float I0_3 = I0[i_1 * 20 + k_l + k_p];
+          part3 = part3 + (I0_3 * I1_1);
         }
       }
       {
-        const float2 add0 = part2 - lost0;
-        const float2 sum0 = acc0 + add0;
-        lost0 = sum0 - sum0 == (float2)(0.0f) ? (sum0 - acc0) - add0 : (float2)(0.0f);
-        acc0 = sum0;
-        const float2 add1 = part3 - lost1;
-        const float2 sum1 = acc1 + add1;
-        lost1 = sum1 - sum1 == (float2)(0.0f) ? (sum1 - acc1) - add1 : (float2)(0.0f);
-        acc1 = sum1;
+        acc0 = acc0 + part2;
+        acc1 = acc1 + part3;
       }
     }
   }
