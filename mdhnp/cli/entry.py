@@ -63,6 +63,8 @@ def _print_schedule(s: Schedule, extents: Sequence[int]) -> None:
     }  # fmt: skip
     _print_facts({
         "local copies": "; ".join(f"input {n}: {_copy(c)}" for n, c in enumerate(s.local_copies) if c) or "none",
+        "in flight": f"{s.stages} local tiles" if s.stages > 1 else "one local tile",
+        "products": _products(s, names),
         "in registers": ", ".join(f"input {n}" for n, c in enumerate(s.private_copies) if c) or "none",
         "results": f"in {s.results} memory between tiles of a reduction",
         "combined": "after all local tiles" if s.combine_on == "global" else "after each local tile",
@@ -71,9 +73,17 @@ def _print_schedule(s: Schedule, extents: Sequence[int]) -> None:
     })  # fmt: skip
 
 
+def _products(s: Schedule, names: Sequence[str]) -> str:
+    if not s.atom:
+        return "one by one"
+    rows, columns, terms = (names[d] for d in s.atom_dims)
+    return f"by matrix instruction {s.atom}, rows {rows}, columns {columns}, terms {terms}"
+
+
 def _copy(copy: LocalCopy) -> str:
     blocked = f", blocked by the private tile of axes {_list(copy.blocked)}" if copy.blocked else ""
-    return f"axes {_list(copy.order)}{blocked}"
+    pad = f", rows padded by {copy.pad}" if copy.pad else ""
+    return f"axes {_list(copy.order)}{blocked}{pad}"
 
 
 def _measured(measurements: Sequence[Measurement]) -> dict[str, str]:

@@ -6,9 +6,9 @@ instruction, and how much of what is read at once from memory is used.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
@@ -23,11 +23,13 @@ from mdhnp.schedule.stages import staged
 __all__ = ["Candidate", "matrix_schedules", "plain_speed"]
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
-_WARPS, _POINTS = (1, 2, 4), (2, 4, 6, 8)
+_WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
 #: Points along another dimension of a side.
 _BESIDE = (1, 2, 4, 8)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 16
+#: Schedules that are made at a time.
+_BATCH = 12
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
 #: Points of the sum in a tile, and how fast that is; at least in each part of it; tiles in flight.
@@ -38,7 +40,9 @@ _FASTER, _READ, _WRITE = {"3xtf32": 2.4, "tf32": 2.6, "f64": 1.0, "f64 of 16 row
 #: As the first, where factors are rounded: the time of each product is that of each of three.
 _ROUNDED = {"tf32": 3 * _FASTER["3xtf32"]}
 #: What is left of the speed with split sums, in large work-groups, and in those of so many subgroups.
-_SPLIT, _CROWDED, _ALONE = 0.85, 0.85, {1: 0.6, 2: 0.85}
+_SPLIT, _CROWDED, _ALONE = 0.9, 0.85, {1: 0.6, 2: 0.85}
+#: By how much each further turn of loads from the same bank adds to all time.
+_TURN = 0.15
 #: What is reached without matrix instructions.
 _PLAIN = 0.45
 #: Words of the smallest part of memory that is read at once; banks of local memory; bytes that are copied at once.
@@ -84,10 +88,12 @@ def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterato
     plain : Schedule
         One with the orders that suit the MDH.
     """
-    for shape in sorted(_shapes(facts, caps), key=lambda shape: -shape.speed):
-        schedule = _schedule(facts, caps, plain, shape)
-        if schedule is not None:
-            yield Candidate(shape.speed, schedule)
+    shapes = iter(sorted(_shapes(facts, caps), key=lambda shape: -shape.speed))
+    while some := [*islice(shapes, _BATCH)]:
+        made = [(shape.speed, s) for shape in some if (s := _schedule(facts, caps, plain, shape)) is not None]
+        # How work-items meet in banks is known only now, and can cost as much as all the rest.
+        found = [Candidate(speed / (1 + _TURN * (_turns_of(facts, s) - 2)), s) for speed, s in made]
+        yield from sorted(found, key=lambda candidate: -candidate.speed)
 
 
 def plain_speed(facts: Facts, speed: float) -> float:
@@ -130,14 +136,25 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
             if warps > _MOST_WARPS or rows.each * columns.each > _MOST_POINTS:
                 continue
             speed = _speed(facts, caps, atom, rows, columns, warps)
-            for terms, (depth, fast) in product(facts.combined, _DEPTHS.items()):
-                if depth < h.extents[terms] and terms in facts.depends[a] & facts.depends[b]:
-                    fast *= h.extents[terms] / (-(-h.extents[terms] // depth) * depth)
-                    # Everybody waits for the first tiles; and for all of them where few are at work.
-                    rounds = prod(h.extents[d] for d in facts.combined) / depth
-                    words = _STAGES[0] * depth * sum(prod(s.items.values()) * s.each for s in (rows, columns))
-                    at_work = min(warps * (_SHARED_WORDS // (words * atom.words)) / _WORKING, 1.0)
-                    yield _Shape(speed * fast * at_work * rounds / (rounds + 1), atom, rows, columns, terms, depth)
+            for terms in facts.depends[a] & facts.depends[b] & {*facts.combined}:
+                depths = [(speed * _deep(facts, atom, rows, columns, terms, d), d) for d in _DEPTHS]
+                best, depth = max(depths)
+                if best:
+                    yield _Shape(best, atom, rows, columns, terms, depth)
+
+
+def _deep(facts: Facts, atom: Atom, rows: _Side, columns: _Side, terms: int, depth: int) -> float:
+    """Give what is left of the speed with tiles of so many terms: 0 with too many."""
+    extent = facts.h.extents[terms]
+    if depth >= extent:
+        return 0.0
+    # Everybody waits for the first tiles; and for all of them where few are at work.
+    rounds = prod(facts.h.extents[d] for d in facts.combined) / depth
+    sizes = [prod(side.items.values()) * side.each for side in (rows, columns)]
+    warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
+    groups = _SHARED_WORDS // (_STAGES[0] * depth * sum(sizes) * atom.words)
+    useful = extent / (-(-extent // depth) * depth)
+    return _DEPTHS[depth] * useful * min(warps * groups / _WORKING, 1.0) * rounds / (rounds + 1)
 
 
 def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
@@ -239,22 +256,26 @@ def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
     if len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
         return None
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
-    itemsize = tile_itemsize(view)
-    pads = range(0, _BANKS, _WIDE // itemsize)
-    return LocalCopy(order, (), min(pads, key=lambda pad: (_turns(facts, n, s, order, pad, itemsize), pad)))
+    padded = [LocalCopy(order, (), pad) for pad in range(0, _BANKS, _WIDE // tile_itemsize(view))]
+    return min(padded, key=lambda copy: (_turns(facts, n, s, copy), copy.pad))
 
 
-def _turns(facts: Facts, n: int, s: Schedule, order: Sequence[int], pad: int, itemsize: int) -> int:
+def _turns_of(facts: Facts, s: Schedule) -> int:
+    """In how many turns all elements are loaded, at least two."""
+    return sum(_turns(facts, n, s, copy) for n, copy in enumerate(s.local_copies) if copy)
+
+
+def _turns(facts: Facts, n: int, s: Schedule, copy: LocalCopy) -> int:
     """In how many turns lanes load one element each: of those whose words lie in the same bank one a turn."""
     view, points = facts.h.inputs[n], [s.step(d) if d in facts.kept else t for d, t in enumerate(s.local_tile)]
     strides, step = [0] * facts.h.rank, 1
-    for axis in reversed(order):
+    for axis in reversed(copy.order):
         for d, coefficient in enumerate(view.accesses[0][axis].coefficients):
             strides[d] += coefficient * step
         step *= view.box(axis, points)
-        step += pad if axis == order[-1] else 0
+        step += copy.pad if axis == copy.order[-1] else 0
     across = s.atom_dims[0] if s.atom_dims[0] in facts.depends[n] else s.atom_dims[1]
-    words = itemsize // 4
+    words = tile_itemsize(view) // 4
     lanes = [(g, t) for g in range(DOWN // words) for t in range(ACROSS)]
     banks = Counter((g * strides[across] + t * strides[s.atom_dims[2]]) % (_BANKS // words) for g, t in lanes)
     return max(banks.values())
