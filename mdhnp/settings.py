@@ -15,22 +15,25 @@ from itertools import product
 from math import isfinite
 from typing import Any, Literal, get_args
 
-__all__ = ["Config", "Fallback", "Host", "Mode", "Specialise", "Tuning", "config"]
+__all__ = ["Config", "Fallback", "Host", "Mode", "Precision", "Specialise", "Tuning", "config"]
 
 Tuning = Literal["auto", "background", "full", "off"]
 Host = Literal["auto", "never"]
 Fallback = Literal["auto", "numpy", "error"]
 Specialise = Literal["auto", "always"]
+Precision = Literal["highest", "high", "default"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "tuning": get_args(Tuning), "host": get_args(Host), "fallback": get_args(Fallback),
-    "specialise": get_args(Specialise),
+    "specialise": get_args(Specialise), "precision": get_args(Precision),
 }  # fmt: skip
 _DEFAULTS: dict[str, Any] = {
     "tuning": "auto", "budget": 10.0, "evaluations": 50, "host": "auto", "fallback": "auto",
-    "specialise": "auto", "debug": 0,
+    "specialise": "auto", "precision": "highest", "debug": 0,
 }  # fmt: skip
-_VARIABLES = {"tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "debug": "MDHNP_DEBUG"}
+_VARIABLES = {
+    "tuning": "MDHNP_TUNING", "host": "MDHNP_HOST", "precision": "MDHNP_PRECISION", "debug": "MDHNP_DEBUG",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class Mode:
 
     Attributes
     ----------
-    host, tuning, specialise
+    host, tuning, specialise, precision
         As in :class:`Config`.
     resident : bool
         Whether operands are views of a device's own memory, which NumPy cannot compute with.
@@ -48,20 +51,23 @@ class Mode:
     host: Host
     tuning: Tuning
     specialise: Specialise
+    precision: Precision
     resident: bool = False
 
     @property
     def of_views(self) -> "Mode":
         """The same settings for operands that are views of a device's own memory."""
-        return _mode("never", self.tuning, self.specialise, True)
+        return _mode("never", self.tuning, self.specialise, self.precision, True)
+
+    def at(self, precision: Any, where: str) -> "Mode":
+        """The same settings for a call that says its own precision; `where`, for errors, is what says it."""
+        return _mode(self.host, self.tuning, self.specialise, _checked("precision", precision, where))
 
 
 _mode = lru_cache(Mode)
-_MODE = ("host", "tuning", "specialise")
-for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise)):
-    _mode(*_each)  # now, when no two threads can make one
-for _each_tuning, _each_specialise in product(get_args(Tuning), get_args(Specialise)):
-    _mode("never", _each_tuning, _each_specialise, True)
+_MODE = ("host", "tuning", "specialise", "precision")
+for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get_args(Precision)):
+    _ = _mode(*_each), _mode(*_each).of_views  # now, when no two threads can make one
 
 _changing = threading.RLock()  # reentrant, for finalizers and signal handlers that change settings
 
@@ -121,6 +127,12 @@ class Config:
         When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
         to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless NumPy is
         estimated to be faster.
+    precision : {"highest", "high", "default"}
+        How exact products of float32 must be, unless a call says so itself. "highest": as float32. "default": devices
+        with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a relative error of up to
+        2^-10 a product), which takes about half the time; sums are float32. "high": three such products of parts of the
+        factors suffice, which is what "highest" takes, too. Without effect on other types and devices, and where NumPy
+        computes. The environment variable ``MDHNP_PRECISION`` gives the first value.
     debug : {0, 1, 2, 3, 4}
         What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
         estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable ``MDHNP_DEBUG``
@@ -135,6 +147,7 @@ class Config:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import mdhnp
     >>> mdhnp.config.tuning = "off"
     >>> with mdhnp.config(tuning="full", budget=2.0):
@@ -142,6 +155,11 @@ class Config:
     ('full', 2.0)
     >>> mdhnp.config.tuning
     'off'
+    >>> a = np.ones((2, 3), np.float32)
+    >>> with mdhnp.config(precision="default"):
+    ...     mdhnp.matmul(a, a.T)
+    array([[3., 3.],
+           [3., 3.]], dtype=float32)
     """
 
     __slots__ = ("_process",)
@@ -162,6 +180,7 @@ class Config:
     host: Host = _setting("host")
     fallback: Fallback = _setting("fallback")
     specialise: Specialise = _setting("specialise")
+    precision: Precision = _setting("precision")
     debug: int = _setting("debug")
 
     @property

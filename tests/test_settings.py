@@ -46,6 +46,11 @@ def test_the_environment_says_who_computes_small_calls(text, value):
     assert Config({"MDHNP_HOST": text}).host == value
 
 
+@pytest.mark.parametrize(("text", "value"), [("", "highest"), ("Default", "default")])
+def test_the_environment_says_how_exact_products_are(text, value):
+    assert Config({"MDHNP_PRECISION": text}).precision == value
+
+
 @pytest.mark.parametrize(("text", "value"), [("", 0), ("0", 0), (" 3 ", 3)])
 def test_the_environment_says_what_is_shown(text, value):
     assert Config({"MDHNP_DEBUG": text}).debug == value
@@ -58,6 +63,7 @@ def test_the_environment_says_what_is_shown(text, value):
         ("debug", "1", "none of 0, 1, 2, 3, 4"),
         ("tuning", "never", "'auto', 'background', 'full', 'off'"),
         ("host", "always", "'auto', 'never'"),
+        ("precision", "low", "'highest', 'high', 'default'"),
         ("fallback", None, "'numpy', 'error'"),
         ("budget", 0, "positive number of seconds"),
         ("budget", float("inf"), "positive number of seconds"),

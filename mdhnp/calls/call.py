@@ -17,7 +17,7 @@ from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
-from mdhnp.mdh import Step, least_work
+from mdhnp.mdh import MdHom, Step, least_work
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
 
@@ -34,6 +34,7 @@ def call(
     dtypes: Sequence[np.dtype[Any] | None] = (),
     numpy: Callable[[], Any] | None = None,
     owner: object | None = None,
+    precision: Any = None,
 ) -> Any:
     """Make a call.
 
@@ -49,12 +50,16 @@ def call(
         Makes the call with NumPy; by default the function's own way to.
     owner : object, optional
         What alone makes this call; its plans go when it dies. `what` may hold it weakly only.
+    precision : {"highest", "high", "default"}, optional
+        How exact products of float32 must be, where the call says that.
 
     Returns
     -------
     What the user gets: new arrays, or scalars.
     """
     mode = config.mode
+    if precision is not None:
+        mode = mode.at(precision, f"{what[0].name}: precision")
     if operands and type(operands[0]) is Array:
         repeated = (find_views if observe.blocks else repeat)(entries, what, mode, operands, Array)
         if type(repeated) is Array:
@@ -183,7 +188,8 @@ def _planned(
     found = []
     for step in steps:
         view = step.mdhom.outputs[0]
-        request = Request(routine.name, step.mdhom, tuple([layouts[p] for p in step.inputs]), devices, mode, into)
+        inputs = tuple([layouts[p] for p in step.inputs])
+        request = Request(routine.name, _at_precision(step.mdhom, mode), inputs, devices, mode, into)
         if devices:
             from mdhnp.calls.make import make
 
@@ -199,3 +205,12 @@ def _planned(
         return found[0]
     entries = [(step.inputs, Entry(made, None, tuple)) for step, made in zip(steps, found, strict=True)]
     return Made(InSteps(entries, len(arrays)), kept=all(made.kept for made in found))
+
+
+def _at_precision(h: MdHom, mode: Mode) -> MdHom:
+    """Have an MDH ask for the precision that the settings ask for."""
+    if mode.precision == "highest":
+        return h
+    from mdhnp.schedule.matrices import at_precision  # only now, since importing the package loads no schedules
+
+    return at_precision(h, mode.precision)

@@ -26,7 +26,8 @@ def lines(request: Request, plan: Plan, seconds: float, level: int) -> Iterator[
     first = next(iter(leaves))
     assert isinstance(first, Leaf)
     where = " or ".join(device.name for device in first.devices) or "no device yet"
-    made = f"on {where}, made in {seconds * 1e3:.1f} ms"
+    asked = "" if h.precision == "highest" else f"{h.precision} precision, "
+    made = f"{asked}on {where}, made in {seconds * 1e3:.1f} ms"
     yield f"{request.function}: {_kind(plan)} ({first.why}): {h}, {extents or 'one point'}, {made}"
     if level > 1 and 0 not in h.extents and request.devices:
         for candidate in choose(h, request.devices).candidates:

@@ -103,7 +103,7 @@ class _Products:
     def _parts(
         self, stem: str, which: int, fragment: Fragment, offsets: Sequence[int], first: int, others: dict[int, int]
     ) -> tuple[tuple[Value, ...], ...]:
-        """The work-item's elements of a factor, or the high and the low parts of them, then they themselves."""
+        """The work-item's elements of a factor, rounded if need be; or their high and low parts, then themselves."""
         number, access = self._factors[which]
         local = {d: where + others.get(d, 0) for d, where in self._local.items()}
         values = []
@@ -114,6 +114,8 @@ class _Products:
                 local[self._columns] = self._column + offsets[0]
             local[self._terms] = self._term + (first + term)
             values.append(self._c.build.name(stem, load(self._c, number, access, Place(local, local))))
+        if self._c.nest.h.inputs[number].dtype.name in self._atom.rounded:
+            return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v)) for v in values]),)
         if not self._atom.split:
             return (tuple(values),)
         high = [self._c.build.name(f"{stem}_high", HighPart(v, _HIGH, v.dtype)) for v in values]
@@ -130,6 +132,11 @@ class _Products:
                     bits = Bits(value, _BITS)
                     twice = Apply("subtract", (Apply("add", (bits, bits), _BITS), Const("1", _BITS)), _BITS)
                     self._c.build.assign(self._watched, Apply("minimum", (self._watched, twice), _BITS))
+
+
+def _rounded(value: Value) -> Value:
+    """Give a float with as many bits as the unit takes; NaN as it is, since a carry may make it a number."""
+    return applied("where", Apply("equal", (value, value), _BOOL), HighPart(value, _HIGH, value.dtype), value)
 
 
 def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:

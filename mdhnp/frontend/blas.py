@@ -32,6 +32,8 @@ def gemv(
     alpha: Any = 1,
     beta: Any = 0,
     trans: bool = False,
+    *,
+    precision: str | None = None,
 ) -> Array:
     """Multiply a matrix and a vector as BLAS's GEMV does: ``alpha * op(a) @ x + beta * y``.
 
@@ -41,7 +43,7 @@ def gemv(
         Of shape (n, k), or (k, n) if `trans`.
     x, y : array_like
         Of shapes (k,) and (n,).
-    alpha, beta, trans
+    alpha, beta, trans, precision
         As :func:`gemm` has them, with `y` for its `c`.
 
     Returns
@@ -56,7 +58,7 @@ def gemv(
     >>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)
     array([16., 16.])
     """
-    return _blas(_GEMV, ("ki" if trans else "ik", "k"), (a, x, y), alpha, beta)
+    return _blas(_GEMV, ("ki" if trans else "ik", "k"), (a, x, y), alpha, beta, precision)
 
 
 def gemm(
@@ -67,6 +69,8 @@ def gemm(
     beta: Any = 0,
     trans_a: bool = False,
     trans_b: bool = False,
+    *,
+    precision: str | None = None,
 ) -> Array:
     """Multiply two matrices as BLAS's GEMM does: ``alpha * op(a) @ op(b) + beta * c``.
 
@@ -82,6 +86,8 @@ def gemm(
         Values at run time: all share one kernel.
     trans_a, trans_b : bool
         Whether ``op`` transposes `a` and `b`.
+    precision : {"highest", "high", "default"}, optional
+        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
 
     Returns
     -------
@@ -91,7 +97,8 @@ def gemm(
     Raises
     ------
     ValueError
-        If shapes do not match, `alpha` or `beta` is no scalar, or `beta` is not 0 and there is no `c`.
+        If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is no `c`, or there is no such
+        precision.
     TypeError
         If kernels do not compute with a type and NumPy is not allowed to.
 
@@ -108,13 +115,15 @@ def gemm(
     array([[1.5, 1.5],
            [1.5, 1.5]])
     """
-    return _blas(_GEMM, ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), (a, b, c), alpha, beta)
+    return _blas(_GEMM, ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), (a, b, c), alpha, beta, precision)
 
 
-def _blas(routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha: Any, beta: Any) -> Any:
+def _blas(
+    routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha: Any, beta: Any, precision: str | None
+) -> Any:
     a, b, c = operands
     if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0:
-        return call((routine, terms), (a, b))
+        return call((routine, terms), (a, b), precision=precision)
     for factor in (alpha, beta):
         if not isinstance(factor, _NUMBERS) and np.ndim(factor):
             raise ValueError(f"{routine.name}: alpha and beta must be scalars")
@@ -126,7 +135,8 @@ def _blas(routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha:
     scaled = adds or alpha != 1
     factors = (np.array(alpha, common), np.array(beta, common))[: 2 if adds else int(scaled)]
     numpys = partial(_numpys, routine.name, terms, arrays, alpha, beta)
-    return call((routine, terms, adds, scaled, common), (*arrays, *factors), dtypes=(common,), numpy=numpys)
+    what = (routine, terms, adds, scaled, common)
+    return call(what, (*arrays, *factors), dtypes=(common,), numpy=numpys, precision=precision)
 
 
 def _describe(

@@ -33,6 +33,7 @@ def einsum(
     order: str = "K",
     casting: str = "safe",
     optimize: Any = "auto",
+    precision: str | None = None,
 ) -> Any:
     """Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.
 
@@ -56,6 +57,8 @@ def einsum(
         in ``numpy.einsum`` is handed to it, False multiplies all of them at once. However that is, an axis that one
         operand has alone is summed first where that saves time, into an array no larger than the operand. As in NumPy,
         an `out` without axes takes results of any type if `optimize` is given and not False.
+    precision : {"highest", "high", "default"}, optional
+        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
 
     Returns
     -------
@@ -65,7 +68,8 @@ def einsum(
     Raises
     ------
     ValueError
-        If the subscripts are malformed or fit neither the operands' number nor their axes, or extents disagree.
+        If the subscripts are malformed or fit neither the operands' number nor their axes, extents disagree, or there
+        is no such precision.
     TypeError
         If the casting rule forbids a conversion; if kernels do not compute with a type (longdouble, object, dates, …)
         and NumPy is not allowed to.
@@ -88,14 +92,15 @@ def einsum(
         subscripts, operands = _read(subscripts, operands)
     path = optimize if type(optimize) is str else hashable(optimize)
     if out is None and dtype is None and order == "K" and casting == "safe":
-        return call((_EINSUM, subscripts, path), operands)
+        return call((_EINSUM, subscripts, path), operands, precision=precision)
     wanted = exact_type(dtype)
     target = output("einsum", out)
     to = None if target is None else (target.ndim, target.dtype)
     given: dict[str, Any] = {"out": out, "order": order, "casting": casting}
     numpys = partial(_numpys, *operands, subscripts, optimize, dtype=wanted, **given)
     types = (wanted, None if target is None else target.dtype)
-    result = call((_EINSUM, subscripts, path, wanted, order, casting, to), operands, dtypes=types, numpy=numpys)
+    what = (_EINSUM, subscripts, path, wanted, order, casting, to)
+    result = call(what, operands, dtypes=types, numpy=numpys, precision=precision)
     return result if target is None or result is target else deliver("einsum", result, target)
 
 

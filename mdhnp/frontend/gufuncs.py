@@ -38,6 +38,7 @@ def matmul(
     order: str = "K",
     dtype: npt.DTypeLike | None = None,
     axes: Any = None,
+    precision: str | None = None,
     **others: Any,
 ) -> Any:
     """Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.
@@ -57,6 +58,8 @@ def matmul(
         Type to compute in; by default the operands' common type.
     axes : list of tuple of int, optional
         Where the core axes are in the operands and in the result, if they are not the last ones.
+    precision : {"highest", "high", "default"}, optional
+        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
     **others
         ``subok`` changes nothing, there being no subclasses; calls with ``signature`` are left to NumPy.
 
@@ -68,7 +71,7 @@ def matmul(
     Raises
     ------
     ValueError
-        If an operand has too few axes, or shapes do not match, among them that of `out`.
+        If an operand has too few axes, shapes do not match, among them that of `out`, or there is no such precision.
     TypeError
         If the casting rule forbids a conversion; if kernels do not compute with a type and NumPy is not allowed to.
     numpy.exceptions.AxisError
@@ -88,8 +91,8 @@ def matmul(
     """
     # As in `_call`, but sooner: handing the arguments on takes a tenth of the time of a tiny product.
     if out is None and dtype is None and axes is None and order == "K" and casting == "same_kind" and not others:
-        return call((_MATMUL,), (x1, x2))
-    return _call(_MATMUL, (x1, x2), out, casting, order, dtype, axes, others)
+        return call((_MATMUL,), (x1, x2), precision=precision)
+    return _call(_MATMUL, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
 
 def vecdot(
@@ -104,6 +107,7 @@ def vecdot(
     axes: Any = None,
     axis: Any = None,
     keepdims: bool = False,
+    precision: str | None = None,
     **others: Any,
 ) -> Any:
     """Give the dot products of stacks of vectors, as ``numpy.vecdot`` does.
@@ -116,7 +120,7 @@ def vecdot(
         Where the vectors' axis is in both operands, if it is not the last one.
     keepdims : bool
         Whether the result has an axis of one element where the operands have that axis.
-    out, casting, order, dtype, axes, **others
+    out, casting, order, dtype, axes, precision, **others
         As for :func:`matmul`, which has the errors and the source, too.
 
     Returns
@@ -134,7 +138,7 @@ def vecdot(
         if axes is not None:
             raise TypeError("vecdot: axis and axes cannot both be given")
         axes = [axis, axis, axis if keepdims else ()]
-    return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, others, keepdims)
+    return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
 
 
 def matvec(
@@ -147,6 +151,7 @@ def matvec(
     order: str = "K",
     dtype: npt.DTypeLike | None = None,
     axes: Any = None,
+    precision: str | None = None,
     **others: Any,
 ) -> Any:
     """Multiply stacks of matrices and vectors, as ``numpy.matvec`` does.
@@ -155,7 +160,7 @@ def matvec(
     ----------
     x1, x2 : array_like
         Of shapes (..., n, k) and (..., k). The leading axes are broadcast.
-    out, casting, order, dtype, axes, **others
+    out, casting, order, dtype, axes, precision, **others
         As for :func:`matmul`, which has the errors and the source, too.
 
     Returns
@@ -170,7 +175,7 @@ def matvec(
     array([[2, 3],
            [4, 7]])
     """
-    return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, others)
+    return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
 
 def vecmat(
@@ -183,6 +188,7 @@ def vecmat(
     order: str = "K",
     dtype: npt.DTypeLike | None = None,
     axes: Any = None,
+    precision: str | None = None,
     **others: Any,
 ) -> Any:
     """Multiply stacks of vectors and matrices, as ``numpy.vecmat`` does.
@@ -191,7 +197,7 @@ def vecmat(
     ----------
     x1, x2 : array_like
         Of shapes (..., k) and (..., k, m). The leading axes are broadcast. Complex elements of `x1` are conjugated.
-    out, casting, order, dtype, axes, **others
+    out, casting, order, dtype, axes, precision, **others
         As for :func:`matmul`, which has the errors and the source, too.
 
     Returns
@@ -205,7 +211,7 @@ def vecmat(
     >>> mdhnp.vecmat([1, 2], [[0, 1], [1, 1]])
     array([2, 3])
     """
-    return _call(_VECMAT, (x1, x2), out, casting, order, dtype, axes, others)
+    return _call(_VECMAT, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
 
 def _call(
@@ -216,12 +222,13 @@ def _call(
     order: Any,
     dtype: Any,
     axes: Any,
+    precision: str | None,
     others: dict[str, Any],
     keepdims: bool = False,
 ) -> Any:
     plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
     if plain and not keepdims and not others:
-        return call((routine,), operands)
+        return call((routine,), operands, precision=precision)
     name = routine.name
     given = {"out": out, "casting": casting, "order": order, "dtype": dtype, "axes": axes, "keepdims": keepdims}
     given = {key: value for key, value in given.items() if value is not None and value is not False} | others
@@ -236,7 +243,7 @@ def _call(
     wanted = exact_type(dtype)
     to = None if target is None else target.dtype
     what = (routine, wanted, order, casting, _whole(name, axes), bool(keepdims), to)
-    result = call(what, operands, dtypes=(wanted,), numpy=numpys)
+    result = call(what, operands, dtypes=(wanted,), numpy=numpys, precision=precision)
     if target is None or result is target:
         return result
     cores = _cores(name, [np.ndim(x) for x in operands])

@@ -22,9 +22,9 @@ __all__ = ["matmul", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
 Array = npt.NDArray[Any]
 
 
-def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
+def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
     """Multiply matrices, or stacks of matrices: :func:`mdhnp.matmul`."""
-    return gufuncs.matmul(x1, x2)
+    return gufuncs.matmul(x1, x2, precision=precision)
 
 
 def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
@@ -41,9 +41,9 @@ def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
     return products.outer(x1, x2)
 
 
-def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2) -> Any:
+def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precision: str | None = None) -> Any:
     """Multiply and add along several axes: :func:`mdhnp.tensordot`."""
-    return sums_of_products(x1, x2, axes)
+    return sums_of_products(x1, x2, axes, precision=precision)
 
 
 def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
@@ -51,12 +51,12 @@ def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None =
     return products.trace(x, offset, -2, -1, dtype)
 
 
-def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1) -> Any:
+def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision: str | None = None) -> Any:
     """Give the dot products of stacks of vectors: :func:`mdhnp.vecdot`."""
-    return gufuncs.vecdot(x1, x2, axis=axis)
+    return gufuncs.vecdot(x1, x2, axis=axis, precision=precision)
 
 
-def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None) -> Any:
+def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, precision: str | None = None) -> Any:
     """Multiply a chain of matrices in the order that costs least, as ``numpy.linalg.multi_dot`` does.
 
     Parameters
@@ -65,6 +65,8 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None) -> A
         Two or more matrices; the first may be a vector, taken for a row, and the last one, taken for a column.
     out : ndarray, optional
         Where to put the result: C-contiguous, of its type, and of two axes where there are more than two matrices.
+    precision : {"highest", "high", "default"}, optional
+        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None) -> A
     Raises
     ------
     ValueError
-        If there are fewer than two, extents differ, or `out` does not fit.
+        If there are fewer than two, extents differ, `out` does not fit, or there is no such precision.
     numpy.linalg.LinAlgError
         If one is no matrix.
     TypeError
@@ -91,11 +93,12 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None) -> A
     if len(operands) < 2:
         raise ValueError(f"multi_dot: arrays has {len(operands)} of them, two or more are needed")
     if len(operands) == 2:
-        return products.dot(operands[0], operands[1], out)
+        return products.dot(operands[0], operands[1], out, precision=precision)
     target = output("multi_dot", out)
     if target is None:
-        return call((_MULTI_DOT,), tuple(operands))
-    result = call((_MULTI_DOT,), tuple(operands), numpy=partial(_numpys, *operands, out=out))
+        return call((_MULTI_DOT,), tuple(operands), precision=precision)
+    numpys = partial(_numpys, *operands, out=out)
+    result = call((_MULTI_DOT,), tuple(operands), numpy=numpys, precision=precision)
     ends = [np.shape(operand) for operand in (operands[0], operands[-1])]
     shape = [size if len(sizes) > 1 else 1 for sizes, size in zip(ends, (ends[0][0], ends[1][-1]), strict=True)]
     deliver("multi_dot", np.reshape(result, shape), products.exactly("multi_dot", np.reshape(result, shape), target))

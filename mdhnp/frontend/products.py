@@ -24,7 +24,7 @@ __all__ = ["dot", "exactly", "inner", "integer", "joined", "kron", "letters", "o
 Array = npt.NDArray[Any]
 
 
-def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
+def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precision: str | None = None) -> Any:
     """Give the dot product, as ``numpy.dot`` does.
 
     Parameters
@@ -34,6 +34,8 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
         a scalar multiplies every element.
     out : ndarray, optional
         Where to put the result: C-contiguous, of exactly the result's shape and type.
+    precision : {"highest", "high", "default"}, optional
+        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
 
     Returns
     -------
@@ -43,7 +45,7 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     Raises
     ------
     ValueError
-        If extents differ, or `out` does not fit.
+        If extents differ, `out` does not fit, or there is no such precision.
     TypeError
         If kernels do not compute with a type and NumPy is not allowed to.
 
@@ -60,13 +62,13 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     5
     """
     if out is None:
-        return call((_DOT,), (a, b))
+        return call((_DOT,), (a, b), precision=precision)
     target = output("dot", out)
-    result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out))
+    result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out), precision=precision)
     return deliver("dot", result, exactly("dot", result, target))
 
 
-def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
+def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
     """Give the sum of the products of all elements, as ``numpy.vdot`` does.
 
     Parameters
@@ -74,6 +76,8 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     a, b : array_like
         With equally many elements; arrays of different shapes are read in C order. Complex elements of `a` are
         conjugated.
+    precision
+        As for :func:`dot`.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     Raises
     ------
     ValueError
-        If the operands have different numbers of elements.
+        If the operands have different numbers of elements, or there is no such precision.
     TypeError
         As for :func:`dot`, which has the source, too.
 
@@ -95,16 +99,18 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     15.0
     """
     # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
-    return call((_VDOT,), tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)]))
+    return call((_VDOT,), tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)]), precision=precision)
 
 
-def inner(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
+def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
     """Multiply along the last axes of both operands and add, as ``numpy.inner`` does.
 
     Parameters
     ----------
     a, b : array_like
         Of shapes (..., k) and (..., k); a scalar multiplies every element.
+    precision
+        As for :func:`dot`.
 
     Returns
     -------
@@ -123,7 +129,7 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /) -> Any:
     array([[1, 2, 3],
            [3, 4, 7]])
     """
-    return call((_INNER,), (a, b))
+    return call((_INNER,), (a, b), precision=precision)
 
 
 def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:

@@ -16,7 +16,7 @@ __all__ = ["tensordot"]
 Array = npt.NDArray[Any]
 
 
-def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
+def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2, *, precision: str | None = None) -> Any:
     """Multiply and add along several axes, as ``numpy.tensordot`` does.
 
     Parameters
@@ -25,6 +25,8 @@ def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
         The operands.
     axes : int or pair of sequences of int
         Which axes of `a` go with which ones of `b`; a number means that many last ones of `a` and first ones of `b`.
+    precision : {"highest", "high", "default"}, optional
+        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
 
     Returns
     -------
@@ -34,7 +36,7 @@ def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     Raises
     ------
     ValueError
-        If extents differ, or an axis is named twice.
+        If extents differ, an axis is named twice, or there is no such precision.
     IndexError
         If there is no such axis.
     TypeError
@@ -47,7 +49,7 @@ def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     >>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
     (2, 5)
     """
-    return call((_TENSORDOT, _whole(axes)), (a, b))
+    return call((_TENSORDOT, _whole(axes)), (a, b), precision=precision)
 
 
 def _tensordot(arrays: Sequence[Array], axes: Any) -> Described:

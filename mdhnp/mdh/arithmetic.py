@@ -68,7 +68,7 @@ def lower(h: MdHom) -> Lowered:
         shifted = [tuple((count + p, t) for p, t in slots) for slots in accesses]
         finish = _rewrite(finish, [*results, *shifted])
     views = tuple(v for _, v in inputs), tuple(v for _, v in outputs)
-    mdhom = MdHom(h.extents, combine, scalar, *views, finish, h.names, h.nested)
+    mdhom = MdHom(h.extents, combine, scalar, *views, finish, h.names, h.nested, h.precision)
     return Lowered(mdhom, tuple(n for n, _ in inputs), tuple(n for n, _ in outputs))
 
 

@@ -80,7 +80,7 @@ def fingerprint(h: MdHom) -> str:
     """
     functions = f"{_operators(h)}, {_text(h.scalar)}"
     text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(h.finish)}, {h.nested!r})"
-    return _digest(text)
+    return _digest(text, h)
 
 
 def select_dims(h: MdHom, order: list[int]) -> MdHom:
@@ -115,6 +115,7 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
         None if h.finish is None else pick_function(h.finish),
         tuple([h.names[d] for d in order]),
         h.nested,
+        h.precision,
     )
 
 
@@ -252,7 +253,8 @@ def _merge_axes(v: View, h: MdHom) -> View:
 def family(h: MdHom) -> str:
     """Give a hash of a canonical form without its extents: MDHs of one family differ in sizes only.
 
-    Counts: operators, scalar functions, access pattern, types, and of strides their order, signs and which are 0 or 1.
+    Counts: operators, scalar functions, access pattern, types, precision, and of strides their order, signs and which
+    are 0 or 1.
 
     Examples
     --------
@@ -268,10 +270,12 @@ def family(h: MdHom) -> str:
         signs = tuple((s > 0) - (s < 0) if abs(s) != 1 else 2 * s for s in v.strides)
         views.append((v.dtype.str, order, signs, v.accesses, v.boundary))
     text = f"({h.rank!r}, {_operators(h)}, {_text(h.scalar)}, {views!r}, {_text(h.finish)}, {h.nested!r})"
-    return _digest(text)
+    return _digest(text, h)
 
 
-def _digest(text: str) -> str:
+def _digest(text: str, h: MdHom) -> str:
     import hashlib  # takes as long to load as half of this package
 
+    if h.precision != "highest":
+        text = f"{text}, {h.precision}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -7,7 +7,7 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,10 @@ from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["MdHom"]
+__all__ = ["MdHom", "Precision"]
+
+#: How exactly products of float32 are to be computed, at least.
+Precision = Literal["highest", "high", "default"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,9 @@ class MdHom:
     nested : bool
         The order of combination is fixed by nesting, innermost (last) dimension first; needed where different
         operators are mixed.
+    precision : {"highest", "high", "default"}
+        What products of float32 are asked to be, at least: as exact as the type, or what matrix instructions give of
+        three products of parts of the factors, or of factors rounded to 11 bits.
 
     Raises
     ------
@@ -60,6 +66,7 @@ class MdHom:
     finish: Function | None = None
     names: tuple[str, ...] = field(default=(), compare=False)
     nested: bool = False
+    precision: Precision = field(default="highest", repr=False)
 
     def __post_init__(self) -> None:
         if not self.names:
@@ -82,6 +89,7 @@ class MdHom:
         finish: Function | None,
         names: tuple[str, ...],
         nested: bool = False,
+        precision: Precision = "highest",
     ) -> Self:
         """Make one whose parts fit by construction: the checks take as long as all else that describes an einsum.
 
@@ -90,7 +98,7 @@ class MdHom:
         h = object.__new__(cls)
         h.__dict__.update(
             extents=extents, combine=combine, scalar=scalar, inputs=inputs, outputs=outputs, finish=finish, names=names,
-            nested=nested,
+            nested=nested, precision=precision,
         )  # fmt: skip
         return h
 
@@ -155,6 +163,8 @@ def _check_counts(h: MdHom) -> None:
     for function in (h.scalar, *([h.finish] if h.finish is not None else [])):
         if max(function.used_indices(), default=-1) >= h.rank:
             raise IndexError(f"index: {max(function.used_indices())} is none of {h.rank} dimensions, numbered from 0")
+    if h.precision not in get_args(Precision):
+        raise ValueError(f"precision: {h.precision!r} is none of {', '.join(map(repr, get_args(Precision)))}")
     if any(n < 0 for n in h.extents):
         raise ValueError(f"extents: {h.extents} has a negative one")
     parameters = tuple(h.inputs[n].dtype for n, _ in h.accesses)

@@ -79,6 +79,8 @@ class Atom:
         NumPy's names of the types in registers.
     values : tuple of str
         The types of inputs whose values operands hold exactly; where `split`, the two parts of them together.
+    rounded : tuple of str
+        The types of inputs that operands hold rounded, for MDHs of which no more is asked.
     split : bool
         Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
         and low by high.
@@ -97,6 +99,7 @@ class Atom:
     operand: str
     result: str
     values: tuple[str, ...]
+    rounded: tuple[str, ...]
     split: bool
     rounds: bool
     instruction: str
@@ -137,13 +140,14 @@ _TF32 = Atom(
     operand="float32",
     result="float32",
     values=("float16",),
+    rounded=("float32",),
     split=False,
     rounds=True,
     instruction="mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
     capability=80,
 )
 #: The product of the low parts is left out: it is below 2^-23 of the whole.
-_THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), split=True)
+_THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), rounded=(), split=True)
 _F64 = Atom(
     "f64",
     a=Fragment(8, 4, ((4, 8), (8, 1)), ((1, 0),)),
@@ -152,6 +156,7 @@ _F64 = Atom(
     operand="float64",
     result="float64",
     values=("float64",),
+    rounded=(),
     split=False,
     rounds=False,
     instruction="mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",

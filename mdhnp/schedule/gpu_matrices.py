@@ -12,11 +12,11 @@ from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.schedule.atoms import ATOMS, Atom
+from mdhnp.schedule.atoms import Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, local_memory, tile_itemsize
 from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.matrices import ACROSS, DOWN, factors
+from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.stages import staged
 
@@ -37,6 +37,8 @@ _DEPTHS, _PART, _STAGES = {32: 0.97, 24: 0.98, 16: 1.0, 8: 0.85}, 64, (3, 2)
 #: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
 #: a word from the cache behind it, and while it writes one to memory.
 _FASTER, _READ, _WRITE = {"3xtf32": 2.4, "tf32": 2.6, "f64": 1.0, "f64 of 16 rows": 2.0}, 13.0, 30.0
+#: As the first, where factors are rounded: the time of each product is that of each of three.
+_ROUNDED = {"tf32": 3 * _FASTER["3xtf32"]}
 #: What is left of the speed with split sums, in large work-groups, and in those of so many subgroups.
 _SPLIT, _CROWDED, _ALONE = 0.9, 0.85, {1: 0.6, 2: 0.85}
 #: By how much each further turn of loads from the same bank adds to all time.
@@ -129,8 +131,7 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
     h, found = facts.h, factors(facts.h)
     if found is None or not facts.combined:
         return
-    names = {h.inputs[number].dtype.name for number, _ in found}
-    atoms = [ATOMS[name] for name in caps.atoms if names <= {*ATOMS[name].values}]
+    atoms = [atom for atom in allowed(h) if atom.name in caps.atoms]
     (one, _), (other, _) = found
     reduced = prod(h.extents[d] for d in facts.combined)
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
@@ -200,7 +201,8 @@ def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Si
     h, each = facts.h, rows.each * columns.each
     products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
     loads = rows.each * DOWN / atom.shape[0] * len(atom.a.numbers) + columns.each / 2 * len(atom.b.numbers)
-    computing = (1 + loads / products) / _FASTER[atom.name]
+    faster = _ROUNDED[atom.name] if atom.rounded and h.precision == "default" else _FASTER[atom.name]
+    computing = (1 + loads / products) / faster
     reading = _READ * (1 / rows.size / columns.read + 1 / columns.size / rows.read)
     tiles = {d: side.items.get(d, 1) * p for side in (rows, columns) for d, p in side.points.items()}
     groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)

@@ -1,13 +1,17 @@
 """Which MDHs are sums of products that matrix instructions compute, and when a schedule may use one."""
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from mdhnp.mdh import MdHom
-from mdhnp.schedule.atoms import ATOMS
+from mdhnp.mdh.mdhom import Precision
+from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.illegal import require
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import staged
 
-__all__ = ["ACROSS", "DOWN", "check_atom", "factors", "operands"]
+__all__ = ["ACROSS", "DOWN", "allowed", "at_precision", "check_atom", "factors", "operands"]
 
 #: Lanes along the columns of a result, and along its rows.
 ACROSS, DOWN = 4, 8
@@ -46,6 +50,50 @@ def operands(h: MdHom, rows: int, columns: int, terms: int) -> tuple[Factor, Fac
     return None
 
 
+def allowed(h: MdHom) -> tuple[Atom, ...]:
+    """Give the instructions whose products are as exact as an MDH asks for, whatever the device has."""
+    found = factors(h)
+    if found is None:
+        return ()
+    types, result = {h.inputs[number].dtype.name for number, _ in found}, h.scalar.dtypes[0].name
+    rounds = h.precision == "default"
+    return tuple(
+        atom
+        for atom in ATOMS.values()
+        if types <= {*atom.values, *(atom.rounded if rounds else ())} and result == atom.result
+    )
+
+
+def at_precision(h: MdHom, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> MdHom:
+    """Ask for products of a precision; for the highest, where none of the instructions in question differs by that.
+
+    Parameters
+    ----------
+    h : MdHom
+        Any.
+    precision : {"highest", "high", "default"}
+        What to ask for.
+    atoms : collection of str, optional
+        The instructions of a device; by default all that are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import cc, md_hom, pw
+    >>> product = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
+    >>> for dtype in (np.float32, np.float64):
+    ...     a = np.ones((4, 4), dtype)
+    ...     print(at_precision(product.bind(a, a), "default").precision)
+    default
+    highest
+    """
+    if precision == h.precision == "highest":
+        return h
+    asked, exact = (h if h.precision == p else replace(h, precision=p) for p in (precision, "highest"))
+    given, enough = ({atom.name for atom in allowed(each)} & {*atoms} for each in (asked, exact))
+    return exact if given == enough else asked
+
+
 def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule where the schedule's matrix instruction cannot compute the private tile."""
     if not s.atom:
@@ -58,11 +106,9 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     found = operands(h, rows, columns, terms)
     require(found is not None, "atom: no sum of products of an input with rows and terms by one with columns and terms")
     assert found is not None
-    used = [number for number, _ in found]
-    types = {h.inputs[n].dtype.name for n in used}
-    fits = types <= {*atom.values} and h.scalar.dtypes[0].name == atom.result
-    require(fits, f"atom: {s.atom} is for {', '.join(atom.values)}")
-    require(set(used) <= {*staged(h, s)}, "atom: its operands are tiles that are copied ahead")
+    rounded = "".join(f", and rounds {name}" for name in atom.rounded)
+    require(atom in allowed(h), f"atom: {s.atom} is for {', '.join(atom.values)}{rounded}")
+    require({number for number, _ in found} <= {*staged(h, s)}, "atom: its operands are tiles that are copied ahead")
     lanes = s.num_wi[columns] % ACROSS == 0 and s.num_wi[rows] % DOWN == 0
     require(lanes, f"num_wi: no multiples of {DOWN} along the atom's rows and of {ACROSS} along its columns")
     require((s.vector_dim, s.vector_width) == (columns, 2), "vector_dim: an atom's lanes have pairs of columns")

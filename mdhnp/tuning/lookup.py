@@ -12,6 +12,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
+from mdhnp.schedule.matrices import at_precision
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key
 
@@ -36,7 +37,8 @@ class Found(NamedTuple):
 
 def key_of(h: MdHom, device: Device) -> Key:
     """Give the key under which a stage's schedule is kept."""
-    c = canonical(h)
+    # A precision that the device's instructions do not know changes nothing there.
+    c = at_precision(canonical(h), h.precision, device.caps.atoms)
     return Key(family(c), c.extents, fingerprint(c), device.identity, GENERATOR)
 
 
