@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from cases import DTYPES
 from random_functions import Picker, Seeded
-from schedules import CAPS, for_any_sizes, schedule
+from schedules import CAPS, MATRICES, for_any_sizes, schedule
 from strategies import Case, TooLarge, case
 
 from mdhnp.codegen import Program, generate, generate_general, resized
@@ -52,6 +52,7 @@ DEVICES = {
     "gpu": DeviceCaps(
         "gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 128 << 10, 50 << 20, True, True, 1 << 34, True, subgroup=32
     ),
+    "matrices": MATRICES,
     "small gpu": DeviceCaps(
         "small gpu", "gpu", 8, 16, 128, 16 << 10, 128, 16 << 10, 512 << 10, True, False, 1 << 30, True
     ),
