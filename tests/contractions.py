@@ -85,14 +85,17 @@ def _labelled(p: Picker, dtype: str) -> Contraction:
     extents = {"k": p.integer(9, 41), "i": p.integer(3, 20), "x": p.integer(3, 17)}
     extents |= {d: p.integer(2, 3) for d in "bjyl"}
     terms = ["".join(shuffled(p, batch + some)) for some in (rows + sums, sums + columns, rows + columns)]
-    arrays = tuple([_array(p, tuple([extents[d] for d in term]), dtype) for term in terms[:2]])
+    # What arrays have beyond the extents is in no result, although a tile may reach it.
+    longer = [{**extents, "k": extents["k"] + p.choice((0, 0, 5, 16))} for _ in range(2)]
+    arrays = tuple([_array(p, tuple([n[d] for d in term]), dtype) for n, term in zip(longer, terms[:2], strict=True)])
+    inside = [a[tuple([slice(extents[d]) for d in term])] for a, term in zip(arrays, terms[:2], strict=True)]
     views = "A[{}], B[{}] -> C[{}]".format(*map(",".join, terms))
-    return _made(dtype, views, terms[2], sums, arrays, "{},{}->{}".format(*terms), arrays)
+    return _made(dtype, views, terms[2], sums, tuple(inside), "{},{}->{}".format(*terms), arrays, k=extents["k"])
 
 
 def _made(
     dtype: str, views: str, kept: str, summed: str, factors: tuple[Array, ...], subscripts: str,
-    arrays: tuple[Array, ...],
+    arrays: tuple[Array, ...], **extents: int,
 ) -> Contraction:  # fmt: skip
     combine = {d: cc for d in kept} | {d: pw("add") for d in summed}
     if dtype == "f2":  # as NumPy computes it: in float32, rounded once
@@ -101,7 +104,7 @@ def _made(
         pattern = md_hom(np.multiply, combine, views)
     exact = [f.astype(np.float64) for f in factors]
     size = np.einsum(subscripts, *map(np.abs, exact))
-    return Contraction(pattern.bind(*arrays), arrays, np.einsum(subscripts, *exact), size)
+    return Contraction(pattern.bind(*arrays, **extents), arrays, np.einsum(subscripts, *exact), size)
 
 
 def matrix_schedule(p: Picker, h: MdHom, caps: DeviceCaps) -> Schedule:

@@ -12,6 +12,7 @@ from ir_walk import Evaluator
 from kernels import KERNELS
 from random_functions import Picker, Seeded
 
+from mdhnp.codegen import pipeline
 from mdhnp.codegen.ir.accesses import place
 from mdhnp.codegen.ir.barriers import apart, place_barriers
 from mdhnp.codegen.ir.index import Compare, Index, Var, call, choice, clamp, constant, least, most, variable
@@ -35,6 +36,7 @@ from mdhnp.codegen.ir.statements import (
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Register, Shuffled
 from mdhnp.codegen.ir.verify import InvalidProcedure, verify
+from mdhnp.mdh.canonical import dimension_names
 
 F4, BOOL = np.dtype("f4"), np.dtype(bool)
 A, OUT = Buffer("A", F4, constant=True), Buffer("O", F4)
@@ -304,3 +306,8 @@ def test_what_is_known_of_indices() -> None:
     assert (b // 1, b % 1, constant(7) // 2, constant(7) % 2) == (b, Index(), constant(3), ONE)
     tests = {Compare(b, ">=", Index()): True, Compare(b, "<", Index()): False, Compare(a, ">=", Index()): None}
     assert {t: t.known for t in tests} == tests
+
+
+def test_loops_of_pipelines_have_names_that_no_dimension_has() -> None:
+    names = {var.stem for var in (pipeline._FILLED, pipeline._ROUND)}
+    assert not names & {*dimension_names(40)}

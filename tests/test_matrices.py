@@ -93,7 +93,7 @@ def test_values_on_devices(multiplying: Device, seed: int) -> None:
     one.assert_right(got)
 
 
-_TINY = 2.0**-114
+_TINY = 2.0**-102
 #: What factors hold, at which places of which, and whether their parts are not what they are.
 SPECIAL: dict[str, tuple[list[tuple[int, Any, float]], bool]] = {
     "ordinary": ([], False),

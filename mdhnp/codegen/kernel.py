@@ -81,7 +81,10 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
 
 
 def _compensated(nest: Nest) -> tuple[int, ...]:
-    """Results whose local tiles' sums are added with compensation; a matrix instruction's few are not."""
+    """Results whose local tiles' sums are added with compensation.
+
+    Those of matrix instructions are of a few terms each, so that up to as many of them as terms of a chain need none.
+    """
     tiles = prod(-(-nest.h.extents[d] // nest.s.local_tile[d]) for d in nest.combined)
     return () if nest.s.atom and tiles <= LONGEST else float_sums(nest.h)
 

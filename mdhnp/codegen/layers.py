@@ -16,23 +16,24 @@ __all__ = ["bounded_checks", "group_loops", "ids", "inside_checks", "step_inside
 def ids(c: Context) -> None:
     """Declare work-group and work-item ids of each dimension, taken apart in the schedule's order."""
     nest = c.nest
-    groups = [nest.groups(d) for d in range(nest.h.rank)]
-    items = [constant(n) for n in nest.s.num_wi]
-    for letter, counts, order, function in (
-        ("g", groups, nest.s.group_order, "group_id"),
-        ("w", items, nest.s.item_order, "local_id"),
-    ):
-        if letter == "w" and nest.s.atom:
-            _lanes(c)
-            continue
-        several = [d for d in order if counts[d] != ONE]
-        var = nest.item_id if letter == "w" else Var(letter)
-        whole = c.build.let(var, call(function)) if several else ZERO
-        divisor = ONE
-        for d in several:
-            part = whole // divisor
-            divisor = divisor * counts[d]
-            c.build.let(nest.var(d, letter), part if d == several[-1] else part % counts[d])
+    groups = {d: nest.groups(d) for d in nest.s.group_order}
+    items = {d: constant(nest.s.num_wi[d]) for d in nest.s.item_order}
+    _taken_apart(c, "g", Var("g"), "group_id", groups)
+    if nest.s.atom:
+        _lanes(c)
+    else:
+        _taken_apart(c, "w", nest.item_id, "local_id", items)
+
+
+def _taken_apart(c: Context, letter: str, var: Var, function: str, counts: Mapping[int, Index]) -> None:
+    """Declare ids of each dimension, given how many there are, the fastest first."""
+    several = [d for d, count in counts.items() if count != ONE]
+    whole = c.build.let(var, call(function)) if several else ZERO
+    divisor = ONE
+    for d in several:
+        part = whole // divisor
+        divisor = divisor * counts[d]
+        c.build.let(c.nest.var(d, letter), part if d == several[-1] else part % counts[d])
 
 
 def _lanes(c: Context) -> None:

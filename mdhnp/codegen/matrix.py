@@ -28,8 +28,9 @@ from mdhnp.schedule.matrices import ACROSS, DOWN, operands
 __all__ = ["accumulate_products", "doubtful", "watch"]
 
 _BITS, _BOOL = np.dtype(np.uint32), np.dtype(bool)
-#: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-114: its low part may be below 2^-126.
-_SMALLEST = (13 << 24) - 1
+#: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-102: the last bit of its low part may be below
+#: 2^-126, where a unit need not tell numbers from 0.
+_SMALLEST = (25 << 24) - 1
 _MOST = 2**32 - 1
 #: Bits of a significand that the unit takes.
 _HIGH = 11

@@ -8,14 +8,16 @@ from math import inf, prod
 from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, variable
 from mdhnp.codegen.ir.statements import Block, Copy, Pipeline
-from mdhnp.codegen.ir.values import Outside
+from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import checks, corner_of
+from mdhnp.schedule.matrices import axis_of, operands
 
 __all__ = ["pipeline"]
 
-_FILLED, _ROUND = Var("f", None, 0, inf), Var("r", None, 0, inf)
+# No dimension is named so.
+_FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf)
 #: Bytes of an element that can be copied asynchronously, and of as many as are copied at once.
 _SIZES, _WIDE = (4, 8), 16
 
@@ -56,7 +58,8 @@ def _fill(c: Context, number: int, asynchronous: bool) -> None:
     """Copy an input's tile; all work-items take part, neighbours from neighbouring addresses."""
     layout, items = tile_layout(c, number), c.nest.s.work_items
     corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
-    lanes = _lanes(c.nest, layout) if asynchronous else 1
+    last = _last_term(c.nest, number)
+    lanes = _lanes(c.nest, layout, last) if asynchronous else 1
     total = prod(layout.extents) // lanes
     item = variable(c.nest.item_id) if items > 1 else ZERO
     c.build.comment(f"The next tile of {layout.view.name} to local memory")
@@ -67,7 +70,8 @@ def _fill(c: Context, number: int, asynchronous: bool) -> None:
             target = variable(c.nest.slot) * layout.size
             for place, stride in zip(places, layout.strides, strict=True):
                 target = target + place * stride
-            c.build.add(_copy(c, layout, corner, places, target, lanes, asynchronous))
+            source = _source(c, layout, corner, places, lanes, last)
+            c.build.add(Copy(c.tile(layout.view), target, source, asynchronous))
 
 
 def _places(c: Context, layout: TileLayout, e: Index, lanes: int) -> list[Index]:
@@ -82,30 +86,44 @@ def _places(c: Context, layout: TileLayout, e: Index, lanes: int) -> list[Index]
     return places
 
 
-def _copy(
-    c: Context, layout: TileLayout, corner: Sequence[Index], places: Sequence[Index], target: Index, lanes: int,
-    asynchronous: bool,
-) -> Copy:  # fmt: skip
-    """One copy. What sticks out of the array is something of it, since no result depends on it, or 0 of a product."""
+def _last_term(nest: Nest, number: int) -> tuple[int, Index] | None:
+    """Give the axis of a factor along an atom's terms, and the last index that is one; None where all tiles are whole.
+
+    What lies behind it in a tile must be 0 in both factors, whatever the array has there.
+    """
+    if not nest.s.atom or nest.even(nest.s.atom_dims[2]):
+        return None
+    terms = nest.s.atom_dims[2]
+    for factor in operands(nest.h, *nest.s.atom_dims) or ():
+        axis = axis_of(nest.h, factor, terms)
+        if factor[0] == number and axis is not None:
+            return axis, nest.extent(terms) + (nest.h.inputs[number].accesses[factor[1]][axis].constant - 1)
+    return None
+
+
+def _source(
+    c: Context, layout: TileLayout, corner: Sequence[Index], places: Sequence[Index], lanes: int,
+    last_term: tuple[int, Index] | None,
+) -> Load:  # fmt: skip
+    """What is copied. Where a tile sticks out of the array it is something of that, since no result depends on it."""
     before, beyond = checks(c.nest, layout, corner)
     indices, guard = [], []
     for axis, (begin, place) in enumerate(zip(corner, places, strict=True)):
         index = begin + place
         wide = lanes if axis == layout.contiguous else 1
-        last = c.nest.last(layout.view, axis) + (1 - wide)
-        if axis in beyond and layout.view.accesses[0][axis].dims() == c.nest.s.atom_dims[2:]:
-            guard.append(Compare(index, "<=", last))
+        if last_term is not None and axis == last_term[0]:
+            guard.append(Compare(index, "<=", last_term[1] + (1 - wide)))
         elif before or axis in beyond:
-            index = clamp(index, ZERO, last)
+            index = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
         indices.append(index)
     source = element(c, layout.view, indices)
     source = replace(source, lanes=lanes, stride=ONE) if lanes > 1 else source
     if guard:
         source = replace(source, guard=tuple(guard), outside=Outside("0", layout.view.dtype))
-    return Copy(c.tile(layout.view), target, source, asynchronous)
+    return source
 
 
-def _lanes(nest: Nest, layout: TileLayout) -> int:
+def _lanes(nest: Nest, layout: TileLayout, last_term: tuple[int, Index] | None) -> int:
     """How many neighbours can be copied at once: all of a row begin at multiples of them, in array and tile.
 
     The address of the array itself is not known here.
@@ -115,6 +133,8 @@ def _lanes(nest: Nest, layout: TileLayout) -> int:
     if row is None or layout.strides[row] != 1:
         return 1
     numbers = [view.offset, view.shape[row], layout.extents[row], layout.low[row], layout.size]
+    if last_term is not None and last_term[0] == row:
+        numbers.append(nest.h.extents[nest.s.atom_dims[2]])
     for axis, (stride, inner) in enumerate(zip(view.strides, layout.strides, strict=True)):
         if axis != row:
             numbers += [stride, inner]

@@ -19,6 +19,8 @@ __all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal
 UNROLL_LIMIT = 512
 #: Bytes in which work-items tell each other that a matrix instruction may be wrong.
 _FLAG = 4
+#: Bytes at whose multiples tiles begin that are copied ahead.
+_ALIGNED = 16
 
 
 def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
@@ -272,7 +274,7 @@ def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
                     block = s.private_tile[view.accesses[0][axis].dims()[0]]
                     extent = -(-extent // block) * block
                 size *= extent
-            total += size
+            total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
     total += _FLAG if s.atom else 0
     kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
     scan = bool(h.dims("ps"))

@@ -48,7 +48,7 @@ _PLAIN = 0.45
 #: Words of the smallest part of memory that is read at once; banks of local memory; bytes that are copied at once.
 _SECTOR, _BANKS, _WIDE = 8, 32, 16
 #: What is left of the memory's speed where lanes write far from each other, and where neighbours are read by turns.
-_SCATTERED, _POINTWISE = 0.04, 0.3
+_SCATTERED, _POINTWISE = 0.125, 0.3
 #: Words of a compute unit's local memory, and subgroups that keep it at work.
 _SHARED_WORDS, _WORKING = 56 << 10, 10
 #: Work-groups of a compute unit from which on it has always something to do.
@@ -210,9 +210,10 @@ def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Si
     turns = -(-groups * parts // caps.compute_units)
     even = groups * parts / (turns * caps.compute_units)
     busy = even * min(1.0, (0.5 + turns * warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
-    # What is not read or written in whole sectors takes as long as these.
+    # What is not read or written in whole sectors takes as long as these; lanes write along rows and columns only.
     near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
-    run = min(prod(tiles.get(d, 1) for d in near[:1]) / _SECTOR, 1.0)
+    lanes = {next(iter(side.points)) for side in (rows, columns)}
+    run = min(tiles[near[0]] / _SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
     moved = _moved(facts, {rows.read, columns.read}, run)
     crowded = _CROWDED if warps > _MOST_WARPS // 2 else _ALONE.get(warps, 1.0)
     return rows.useful * columns.useful * busy * crowded / (computing + reading + moved)

@@ -11,7 +11,7 @@ from mdhnp.schedule.illegal import require
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import staged
 
-__all__ = ["ACROSS", "DOWN", "allowed", "at_precision", "check_atom", "factors", "operands"]
+__all__ = ["ACROSS", "DOWN", "allowed", "axis_of", "at_precision", "check_atom", "factors", "operands"]
 
 #: Lanes along the columns of a result, and along its rows.
 ACROSS, DOWN = 4, 8
@@ -119,12 +119,14 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(all(s.private_tile[d] == 1 for d in others), "private_tile: only the atom's terms are unrolled")
     require(not atom.rounds or s.combine_on == "local", "combine_on: the atom's sums are short, so for each local tile")
     if h.extents[terms] % s.local_tile[terms]:
-        plain = all(_plain(h, factor, terms) for factor in found)
+        plain = all(axis_of(h, factor, terms) is not None for factor in found)
         require(plain, "local_tile: partial along the atom's terms, which an operand has not along an axis alone")
 
 
-def _plain(h: MdHom, factor: Factor, d: int) -> bool:
-    """Whether an axis of an input is indexed by the dimension alone, which no other axis is indexed by."""
+def axis_of(h: MdHom, factor: Factor, d: int) -> int | None:
+    """Give the axis of a factor that is indexed by a dimension alone, and no other axis by it; None where none is."""
     number, access = factor
-    found = [index for index in h.inputs[number].accesses[access] if index.coefficients[d]]
-    return len(found) == 1 and found[0].dims() == (d,) and found[0].coefficients[d] == 1
+    indices = h.inputs[number].accesses[access]
+    found = [axis for axis, index in enumerate(indices) if index.coefficients[d]]
+    plain = len(found) == 1 and indices[found[0]].dims() == (d,) and indices[found[0]].coefficients[d] == 1
+    return found[0] if plain else None

@@ -22,9 +22,9 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
   float acc1 = 0.0f;
   float acc2 = 0.0f;
   float acc3 = 0.0f;
-  for (int f = 0; f < 1; ++f) {
-    const int slot = f % 2;
-    const int k_l = f * 3;
+  for (int ahead = 0; ahead < 1; ++ahead) {
+    const int slot = ahead % 2;
+    const int k_l = ahead * 3;
     // The next tile of I0 to local memory
     const int x1_0 = w % 3;
     const int x0_0 = w / 3 % 4;
@@ -48,7 +48,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     const int x0_4 = e2 / 8 % 3;
     I1_l[slot * 24 + x0_4 * 8 + x1_4] = I1[k_l * 11 + x0_4 * 11 + min(j_l + x1_4, 10)];
   }
-  for (int r = 0; r < 3; ++r) {
+  for (int now = 0; now < 3; ++now) {
     barrier(CLK_LOCAL_MEM_FENCE);
     float next0 = 0.0f;
     float next1 = 0.0f;
@@ -56,10 +56,10 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     float next3 = 0.0f;
     float next4 = 0.0f;
     {
-      const int f = r + 1;
-      if (f < 3) {
-        const int slot = f % 2;
-        const int k_l = f * 3;
+      const int ahead = now + 1;
+      if (ahead < 3) {
+        const int slot = ahead % 2;
+        const int k_l = ahead * 3;
         // The next tile of I0 to local memory
         const int x1_5 = w % 3;
         const int x0_5 = w / 3 % 4;
@@ -85,8 +85,8 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       }
     }
     {
-      const int slot = r % 2;
-      const int k_l = r * 3;
+      const int slot = now % 2;
+      const int k_l = now * 3;
       for (int k_p = 0; k_p < 3; ++k_p) {
         acc0 = acc0 + (I0_l[i_w + k_p * 5 + slot * 15] * I1_l[k_p * 8 + j_w + slot * 24]);
         acc1 = acc1 + (I0_l[i_w + k_p * 5 + slot * 15] * I1_l[k_p * 8 + j_w + slot * 24 + 4]);
@@ -95,10 +95,10 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       }
     }
     {
-      const int f = r + 1;
-      if (f < 3) {
-        const int slot = f % 2;
-        const int k_l = f * 3;
+      const int ahead = now + 1;
+      if (ahead < 3) {
+        const int slot = ahead % 2;
+        const int k_l = ahead * 3;
         // The next tile of I0 to local memory
         const int x1_10 = w % 3;
         const int x0_10 = w / 3 % 4;

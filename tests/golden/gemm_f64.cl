@@ -5,7 +5,7 @@ static inline void copy_async_double_if(__local double *p, __global const double
 { asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0) : "memory"); }
 static inline void mma_double_16x8x8(double2 *c0, double2 *c1, double a0, double a1, double a2, double a3, double b0, double b1)
 { double s0 = c0->x, s1 = c0->y; double s2 = c1->x, s3 = c1->y;
-  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+d"(s0), "+d"(s1), "+d"(s2), "+d"(s3) : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b0), "d"(b1));
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+d"(s0), "+d"(s1), "+d"(s2), "+d"(s3) : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b0), "d"(b1));
   *c0 = (double2)(s0, s1); *c1 = (double2)(s2, s3); }
 static inline void scatter__global_double2(__global double *p, int s, int n, double2 v)
 { const int m = n;
@@ -36,9 +36,9 @@ void mdh_0(__global const double *restrict I0, __global const double *restrict I
   const int j = j_l + j_w * 2;
   double2 acc0 = (double2)(0.0);
   double2 acc1 = (double2)(0.0);
-  for (int f = 0; f < 1; ++f) {
-    const int slot = f % 2;
-    const int k_l = f * 8;
+  for (int ahead = 0; ahead < 1; ++ahead) {
+    const int slot = ahead % 2;
+    const int k_l = ahead * 8;
     const int k_n = min(8, 17 - k_l);
     // The next tile of I0 to local memory
     const int x1_0 = w % 8;
@@ -66,14 +66,14 @@ void mdh_0(__global const double *restrict I0, __global const double *restrict I
     copy_async_double_if(I1_l + slot * 64 + x0_5 * 8 + x1_5, I1 + min(j_l + x0_5, 10) * 17 + k_l + x1_5, (k_l + x1_5 <= 16));
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
-  for (int r = 0; r < 3; ++r) {
+  for (int now = 0; now < 3; ++now) {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     barrier(CLK_LOCAL_MEM_FENCE);
     {
-      const int f = r + 1;
-      if (f < 3) {
-        const int slot = f % 2;
-        const int k_l = f * 8;
+      const int ahead = now + 1;
+      if (ahead < 3) {
+        const int slot = ahead % 2;
+        const int k_l = ahead * 8;
         const int k_n = min(8, 17 - k_l);
         // The next tile of I0 to local memory
         const int x1_6 = w % 8;
@@ -103,8 +103,8 @@ void mdh_0(__global const double *restrict I0, __global const double *restrict I
       asm volatile("cp.async.commit_group;" ::: "memory");
     }
     {
-      const int slot = r % 2;
-      const int k_l = r * 8;
+      const int slot = now % 2;
+      const int k_l = now * 8;
       const int k_n = min(8, 17 - k_l);
       double2 part0 = (double2)(0.0);
       double2 part1 = (double2)(0.0);

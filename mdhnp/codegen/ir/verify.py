@@ -159,7 +159,7 @@ class _Scope:
 def _exchanges(node: Any) -> bool:
     """Whether work-items exchange values anywhere in a node."""
     parts = node if type(node) is tuple else [getattr(node, name) for name in FIELDS.get(type(node), ())]
-    return isinstance(node, Shuffled) or any(map(_exchanges, parts))
+    return isinstance(node, Shuffled | MatrixProduct) or any(map(_exchanges, parts))
 
 
 def _check(holds: bool, message: str) -> None:

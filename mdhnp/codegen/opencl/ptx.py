@@ -64,7 +64,8 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
     back = " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
     texts[function] = (
         f"static inline void {function}({', '.join(parameters)})\n{{ {taken}\n"
-        f'  asm("{atom.instruction} {", ".join(groups)};" : {out} : {given});\n  {back} }}\n'
+        # Volatile: a compiler must not move it to where only some of the work-items come.
+        f'  asm volatile("{atom.instruction} {", ".join(groups)};" : {out} : {given});\n  {back} }}\n'
     )
     return function
 

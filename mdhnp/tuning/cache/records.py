@@ -158,13 +158,17 @@ def _check_fields(s: Schedule) -> None:
     _require(len(s.local_copies) == len(s.private_copies), "local_copies", "are not as many as private_copies")
     for copy in s.local_copies:
         if copy is not None:
-            _require(_all_of(int, copy.order + copy.blocked), "local_copies", "are not made of integers")
+            _require(_all_of(int, (*copy.order, *copy.blocked, copy.pad)), "local_copies", "are not made of integers")
+            _require(0 <= copy.pad < _LARGEST, "local_copies", "have rows with fewer than no elements between them")
             _require(_is_order(copy.order, len(copy.order)), "local_copies", "have an order that is none of axes")
             blocked = set(copy.blocked)
             fits = len(blocked) == len(copy.blocked) and blocked <= set(copy.order)
             _require(fits, "local_copies", "block an axis twice, or one there is not")
     _require(s.results in ("private", "local", "global"), "results", f"cannot be {s.results!r}")
     _require(s.combine_on in ("global", "local"), "combine_on", f"cannot be {s.combine_on!r}")
+    _require(type(s.stages) is int and 1 <= s.stages < _LARGEST, "stages", "is no number from 1 on")
+    _require(isinstance(s.atom, str), "atom", "is no name")
+    _require(_all_of(int, s.atom_dims), "atom_dims", "are not integers")
     if s.second is not None:
         _check_fields(s.second)
 

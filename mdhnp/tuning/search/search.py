@@ -68,7 +68,7 @@ class Search:
         self._old: set[Schedule] = set()
         known = [s for s in gpu_candidates(h, caps, _CANDIDATES) if s != start] if caps.kind == "gpu" else []
         shortlist = [s for s in self._shortlist() if s != start]
-        self._first, self._rest = [start, *known, *shortlist[:_FIRST]], shortlist[_FIRST:]
+        self._first, self._rest = [start, *known[:_FIRST], *shortlist[:_FIRST], *known[_FIRST:]], shortlist[_FIRST:]
 
     @property
     def best(self) -> tuple[Schedule, float] | None:
