@@ -130,7 +130,7 @@ class Config:
     precision : {"highest", "high", "default"}
         How exact products of float32 must be, unless a call says so itself. "highest": as float32. "default": devices
         with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a relative error of up to
-        2^-10 a product), which takes about half the time; sums are float32. "high": three such products of parts of the
+        2^-10 a product), for a third of the instructions; sums are float32. "high": three such products of parts of the
         factors suffice, which is what "highest" takes, too. Without effect on other types and devices, and where NumPy
         computes. The environment variable ``MDHNP_PRECISION`` gives the first value.
     debug : {0, 1, 2, 3, 4}
