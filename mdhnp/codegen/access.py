@@ -280,7 +280,7 @@ def tile_layout(c: Context, number: int) -> TileLayout:
 def _layout(nest: Nest, number: int) -> TileLayout:
     view, copy = nest.h.inputs[number], nest.s.local_copies[number]
     assert copy is not None
-    footprints = tuple(nest.footprint(d) for d in range(nest.h.rank))
+    footprints = tuple(nest.s.footprint(d) for d in range(nest.h.rank))
     low = tuple(min(a[axis].constant for a in view.accesses) for axis in range(len(view.shape)))
     extents = [view.box(axis, footprints) for axis in range(len(view.shape))]
     blocks = [0] * len(view.shape)

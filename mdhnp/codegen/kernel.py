@@ -178,7 +178,7 @@ def _waiting(c: Context, n: int) -> Buffer:
 def _declare_local_results(c: Context) -> None:
     size = 1
     for d in c.nest.kept:
-        size *= c.nest.footprint(d)
+        size *= c.nest.s.footprint(d)
     for n in range(len(c.nest.result_dtypes)):
         c.build.add(AllocLocal(_waiting(c, n), size))
 
@@ -191,7 +191,7 @@ def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Inde
     for d in reversed(order):
         total = total + (nest.local(d) + offset[d]) * size
         stride = size if d == nest.s.vector_dim and lanes > 1 else stride
-        size *= nest.footprint(d)
+        size *= nest.s.footprint(d)
     return total, constant(stride)
 
 

@@ -149,11 +149,6 @@ class Nest:
         """Whether all local tiles of the dimension are sure to be whole."""
         return not self.general and self.h.extents[d] % self.s.local_tile[d] == 0
 
-    def footprint(self, d: int) -> int:
-        """Points that the work-items of a group may touch in one local tile, beyond its end too."""
-        step = self.s.step(d)
-        return -(-self.s.local_tile[d] // step) * step
-
     def item_stride(self, d: int) -> int:
         """Distance between neighbouring work-items' first points."""
         return self.s.private_tile[d] if self.ordered(d) else self.width(d)

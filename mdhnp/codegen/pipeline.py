@@ -1,6 +1,6 @@
 """The loop over a reduction's local tiles that fills them ahead: while some are used, the next are being copied."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import inf, prod
@@ -58,6 +58,8 @@ def _fill(c: Context, number: int, asynchronous: bool) -> None:
     """Copy an input's tile; all work-items take part, neighbours from neighbouring addresses."""
     layout, items = tile_layout(c, number), c.nest.s.work_items
     corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
+    before, beyond = checks(c.nest, layout, corner)
+    outside = range(len(corner)) if before else beyond
     last = _last_term(c.nest, number)
     lanes = _lanes(c.nest, layout, last) if asynchronous else 1
     total = prod(layout.extents) // lanes
@@ -70,7 +72,8 @@ def _fill(c: Context, number: int, asynchronous: bool) -> None:
             target = variable(c.nest.slot) * layout.size
             for place, stride in zip(places, layout.strides, strict=True):
                 target = target + place * stride
-            source = _source(c, layout, corner, places, lanes, last)
+            indices = [begin + place for begin, place in zip(corner, places, strict=True)]
+            source = _source(c, layout, indices, outside, lanes, last)
             c.build.add(Copy(c.tile(layout.view), target, source, asynchronous))
 
 
@@ -102,20 +105,20 @@ def _last_term(nest: Nest, number: int) -> tuple[int, Index] | None:
 
 
 def _source(
-    c: Context, layout: TileLayout, corner: Sequence[Index], places: Sequence[Index], lanes: int,
+    c: Context, layout: TileLayout, indices: list[Index], outside: Collection[int], lanes: int,
     last_term: tuple[int, Index] | None,
 ) -> Load:  # fmt: skip
-    """What is copied. Where a tile sticks out of the array it is something of that, since no result depends on it."""
-    before, beyond = checks(c.nest, layout, corner)
-    indices, guard = [], []
-    for axis, (begin, place) in enumerate(zip(corner, places, strict=True)):
-        index = begin + place
+    """What is copied from some indices, of which those of the axes `outside` may lie outside of the array.
+
+    Then it is something of the array, since no result depends on it.
+    """
+    guard = []
+    for axis, index in enumerate(indices):
         wide = lanes if axis == layout.contiguous else 1
         if last_term is not None and axis == last_term[0]:
             guard.append(Compare(index, "<=", last_term[1] + (1 - wide)))
-        elif before or axis in beyond:
-            index = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
-        indices.append(index)
+        elif axis in outside:
+            indices[axis] = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
     source = element(c, layout.view, indices)
     source = replace(source, lanes=lanes, stride=ONE) if lanes > 1 else source
     if guard:

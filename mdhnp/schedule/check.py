@@ -261,8 +261,7 @@ def tile_itemsize(view: View) -> int:
 
 def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     """Bytes of local memory the kernel declares."""
-    steps = [s.step(d) for d in range(h.rank)]
-    footprint = [-(-s.local_tile[d] // steps[d]) * steps[d] for d in range(h.rank)]
+    footprint = [s.footprint(d) for d in range(h.rank)]
     total = 0
     ahead = staged(h, s)
     for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from mdhnp.schedule.atoms import Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import is_legal, local_memory, tile_itemsize
+from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors
 from mdhnp.schedule.schedule import LocalCopy, Schedule
-from mdhnp.schedule.stages import staged
 
 __all__ = ["Candidate", "matrix_schedules", "plain_speed"]
 
@@ -260,7 +259,7 @@ def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) ->
     s = replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
     for stages in _STAGES:
         ahead = replace(s, stages=stages)
-        if staged(h, ahead) and local_memory(h, ahead, caps) <= caps.local_memory and is_legal(h, ahead, caps):
+        if is_legal(h, ahead, caps):
             return ahead
     return None
 

@@ -119,6 +119,11 @@ class Schedule:
         """Points that a work-group's work-items advance together."""
         return self.private_tile[dim] * self.num_wi[dim]
 
+    def footprint(self, dim: int) -> int:
+        """Points that the work-items of a group may touch in one local tile, beyond its end too."""
+        step = self.step(dim)
+        return -(-self.local_tile[dim] // step) * step
+
     @property
     def work_items(self) -> int:
         """Work-items in a work-group."""

@@ -43,8 +43,7 @@ def check_stages(h: MdHom, s: Schedule) -> None:
         assert copy is not None
         require(view.boundary is None, f"stages: input {n} has a boundary")
         require(not copy.blocked, f"stages: the tile of input {n} is blocked")
-        steps = [s.step(d) for d in range(h.rank)]
-        footprint = [-(-t // step) * step for t, step in zip(s.local_tile, steps, strict=True)]
+        footprint = [s.footprint(d) for d in range(h.rank)]
         size = prod(view.box(axis, footprint) for axis in range(len(view.shape)))
         few = size <= MOST_COPIES * s.work_items
         require(few, f"stages: {size} elements of input {n} for {s.work_items} work-items")

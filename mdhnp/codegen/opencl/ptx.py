@@ -1,6 +1,7 @@
 """What OpenCL C has no words for on NVIDIA's GPUs: inline assembly, in functions that kernels call."""
 
 from collections.abc import MutableMapping
+from itertools import count
 
 from mdhnp.schedule.atoms import Atom
 
@@ -51,12 +52,8 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
     a, b = ([f"{letter}{n}" for n in range(len(f.numbers))] for letter, f in (("a", atom.a), ("b", atom.b)))
     sums = [f"s{n}" for n in range(2 * pairs)]
     parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in (*a, *b))]
-    groups: list[str] = []
-    number = 0
-    for some in (sums, a, b, sums):
-        number = 0 if groups and some is sums else number
-        groups.append("{" + ", ".join(f"%{number + n}" for n in range(len(some))) + "}")
-        number += len(some)
+    number = count()
+    into, left, right = ("{" + ", ".join(f"%{next(number)}" for _ in some) + "}" for some in (sums, a, b))
     letter = _LETTERS[atom.result]
     out = ", ".join(f'"+{letter}"({s})' for s in sums)
     given = ", ".join(f'"r"(as_uint({x}))' if atom.operand == "float32" else f'"{letter}"({x})' for x in (*a, *b))
@@ -65,7 +62,7 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
     texts[function] = (
         f"static inline void {function}({', '.join(parameters)})\n{{ {taken}\n"
         # Volatile: a compiler must not move it to where only some of the work-items come.
-        f'  asm volatile("{atom.instruction} {", ".join(groups)};" : {out} : {given});\n  {back} }}\n'
+        f'  asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});\n  {back} }}\n'
     )
     return function
 
