@@ -17,7 +17,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.layers import bounded_checks, group_loops, ids, inside_checks, step_inside, step_loops
-from mdhnp.codegen.matrix import accumulate_products, doubtful, watch
+from mdhnp.codegen.matrix import accumulate_products, declare_doubt, doubtful, watch
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
@@ -35,6 +35,7 @@ def emit_kernel(c: Context) -> None:
     declare_tiles(c)
     if nest.combined:
         together.declare_shared(c)
+    declare_doubt(c)
     if nest.s.results == "local":
         _declare_local_results(c)
     ids(c)

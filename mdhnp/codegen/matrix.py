@@ -25,7 +25,7 @@ from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.matrices import ACROSS, DOWN, operands
 
-__all__ = ["accumulate_products", "doubtful", "watch"]
+__all__ = ["accumulate_products", "declare_doubt", "doubtful", "watch"]
 
 _BITS, _BOOL = np.dtype(np.uint32), np.dtype(bool)
 #: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-102: the last bit of its low part may be below
@@ -34,6 +34,14 @@ _SMALLEST = (25 << 24) - 1
 _MOST = 2**32 - 1
 #: Bits of a significand that the unit takes.
 _HIGH = 11
+#: Whether some work-item of the group doubts its results.
+_DOUBT = Buffer("doubtful_l", np.dtype(np.int32), "local", values=1)
+
+
+def declare_doubt(c: Context) -> None:
+    """Declare what work-items tell each other of their factors; at the kernel's beginning, as all local memory."""
+    if c.nest.s.atom and ATOMS[c.nest.s.atom].split:
+        c.build.add(AllocLocal(_DOUBT, 1))
 
 
 def watch(c: Context) -> Register | None:
@@ -145,8 +153,7 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
 
     A factor that is not finite makes results that are not.
     """
-    b, flag = c.build, Buffer("doubtful_l", np.dtype(np.int32), "local", values=1)
-    b.add(AllocLocal(flag, 1))
+    b, flag = c.build, _DOUBT
     with b.when([Compare(variable(c.nest.item_id), "==", ZERO)]):
         b.add(Store(flag, ZERO, Const("0", flag.dtype)))
     nothing: Value | None = None

@@ -26,6 +26,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
   O0 = (__global float *)((__global char *)O0 + O0_at);
   __local float I0_l[576] __attribute__((aligned(16)));
   __local float I1_l[192] __attribute__((aligned(16)));
+  __local int doubtful_l[1];
   const int g = get_group_id(0);
   const int j_g = g % 2;
   const int i_g = g / 2;
@@ -120,7 +121,6 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       }
     }
   }
-  __local int doubtful_l[1];
   if (w == 0) {
     doubtful_l[0] = 0;
   }

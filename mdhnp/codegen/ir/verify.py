@@ -44,7 +44,8 @@ def verify(p: Procedure) -> None:
 
     Variables, registers and buffers are declared before they are used, and once in a body; only what is declared with
     :class:`Declare` and what loops count gets new values; only buffers that are not constant are written; lanes agree;
-    no barrier stands in a branch, which compilers may cut in two, and no exchange of values between work-items.
+    no barrier stands in a branch, which compilers may cut in two, and no exchange of values between work-items; local
+    buffers are declared in no inner body, where some compilers refuse them.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def verify(p: Procedure) -> None:
     """
     buffers = {*p.buffers, *(alias for alias, _ in p.aliases)}
     try:
-        _Scope({Var(name) for name in p.sizes}, set(), buffers).all(p.body)
+        _Scope({Var(name) for name in p.sizes}, set(), buffers, outermost=True).all(p.body)
     except InvalidProcedure as error:
         raise InvalidProcedure(f"{error}\n{show(p)}") from None
 
@@ -61,8 +62,10 @@ def verify(p: Procedure) -> None:
 class _Scope:
     """What is known in a body; `variable` is what may get new values."""
 
-    def __init__(self, known: set[Var | Register], variable: set[Var | Register], buffers: set[Buffer]) -> None:
-        self.known, self.variable, self.buffers = known, variable, buffers
+    def __init__(
+        self, known: set[Var | Register], variable: set[Var | Register], buffers: set[Buffer], outermost: bool = False
+    ) -> None:
+        self.known, self.variable, self.buffers, self.outermost = known, variable, buffers, outermost
 
     def all(self, body: Iterable[Stmt]) -> None:
         """Check statements in order."""
@@ -94,6 +97,7 @@ class _Scope:
                 _check({*s.into} <= self.variable, f"{s.atom} adds to what was not declared to have new values")
             case AllocLocal():
                 _check(s.buffer.space == "local", f"{s.buffer.name} is no local buffer")
+                _check(self.outermost, f"{s.buffer.name} is declared in an inner body")
                 self.buffers.add(s.buffer)
             case Let() | Declare():
                 self._uses(s.value)
