@@ -109,8 +109,11 @@ def _made(
 
 def matrix_schedule(p: Picker, h: MdHom, caps: DeviceCaps) -> Schedule:
     """A random one of those that are looked at by default, with whatever may be changed of it."""
-    plain = default(h, replace(caps, atoms=()))
-    found = [c.schedule for c in islice(matrix_schedules(Facts(h), caps, plain), _CANDIDATES)]
+    plain, found = default(h, replace(caps, atoms=())), list[Schedule]()
+    for atom in shuffled(p, caps.atoms):
+        if not found:
+            made = matrix_schedules(Facts(h), replace(caps, atoms=(atom,)), plain)
+            found = [c.schedule for c in islice(made, _CANDIDATES)]
     s = min([p.choice(found) for _ in range(p.choice(_DRAWN))], key=lambda s: s.work_groups * s.work_items)
     for change in _changes(p, h, s):
         changed = replace(s, **change)

@@ -33,6 +33,8 @@ SUBGROUP = 32
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 #: ir.Bits of a float32's significand that units for its first 11 leave out.
 _LEFT_OUT = 13
+#: Bytes of a row that a work-item points at.
+_ROW = 16
 
 
 def run(
@@ -102,6 +104,8 @@ def _subgroup(items: Sequence[_Item], body: tuple[st.Stmt, ...]) -> Iterator[boo
                 return
             case st.MatrixProduct():
                 _multiply(first, items)
+            case st.LoadMatrix():
+                _load_matrix(first, items)
             case st.Let(target=ir.Register() as target, value=ir.Shuffled() as value):
                 _exchange(target, value, items)
             case _:
@@ -113,6 +117,23 @@ def _exchange(target: ir.Register, shuffled: ir.Shuffled, items: Sequence[_Item]
     for n, item in enumerate(items):
         source = n + item.index(shuffled.distance)
         item.registers[target] = given[source if source < len(items) else n]
+
+
+def _load_matrix(s: st.LoadMatrix, items: Sequence[_Item]) -> None:
+    """Rows of 16 bytes that work-items point at, those of each block after the other."""
+    assert len(items) == SUBGROUP
+    memory = items[0].memory[s.buffer.name]
+    wide = _ROW // (2 if s.buffer.packed else 4)
+    for n, register in enumerate(s.into):
+        rows = []
+        for item in items[8 * n : 8 * n + 8]:
+            at = item.index(s.at)
+            assert at >= 0 and at % wide == 0
+            rows.append(memory[at : at + wide])
+        block = np.array(rows).T if s.turned else np.array(rows)
+        words = np.ascontiguousarray(block).view(np.uint32) if s.buffer.packed else block
+        for item, word in zip(items, words.flat, strict=True):
+            item.registers[register] = word
 
 
 def _multiply(s: st.MatrixProduct, items: Sequence[_Item]) -> None:
@@ -127,6 +148,8 @@ def _multiply(s: st.MatrixProduct, items: Sequence[_Item]) -> None:
 
 def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:
     """What lanes hold of the sum after a matrix instruction: rows are lanes, columns their registers."""
+    if atom.packed > 1:
+        a, b = (np.ascontiguousarray(x).view(atom.operand) for x in (a, b))
     if atom.operand == "float32":
         a, b = ((x.view(np.uint32) >> _LEFT_OUT << _LEFT_OUT).view(np.float32) for x in (a, b))
     whole = [np.zeros((f.rows, f.columns)) for f in (atom.a, atom.b, atom.c)]
@@ -165,7 +188,7 @@ class _Item(Evaluator):
     def __init__(self, group: int, item: int, memory: dict[str, Array], truths: set[bool]) -> None:
         super().__init__({})
         self._ids, self._strict = {"group_id": group, "local_id": item}, False
-        self._memory, self._truths = memory, truths
+        self.memory, self._truths = memory, truths
         self._started: list[list[tuple[Array, Any]]] = [[]]
         self.registers: dict[ir.Register, Any] = {}
 
@@ -184,7 +207,7 @@ class _Item(Evaluator):
                 case st.If():
                     chosen = s.inside if self.hold(s.tests) else s.elsewhere
                     yield from self.run(chosen.body if chosen else ())
-                case st.Barrier() | st.MatrixProduct() | st.Let(value=ir.Shuffled()):
+                case st.Barrier() | st.LoadMatrix() | st.MatrixProduct() | st.Let(value=ir.Shuffled()):
                     yield s
                 case _:
                     self._do(s)
@@ -212,17 +235,17 @@ class _Item(Evaluator):
                     self._env[s.target] = self.index(s.value)  # type: ignore[arg-type]
             case st.AllocLocal():
                 lanes = [s.buffer.values] if s.buffer.values > 1 else []
-                dtype = _SINGLE if s.buffer.dtype == _HALF else s.buffer.dtype
-                if s.buffer.name not in self._memory:
-                    self._memory[s.buffer.name] = garbage([s.size, *lanes], dtype)
+                dtype = _SINGLE if s.buffer.dtype == _HALF and not s.buffer.packed else s.buffer.dtype
+                if s.buffer.name not in self.memory:
+                    self.memory[s.buffer.name] = garbage([s.size, *lanes], dtype)
             case st.Clear():
-                self._memory[s.buffer.name][...] = 0
+                self.memory[s.buffer.name][...] = 0
             case st.Store():
                 self._store(s)
             case st.Copy():
                 at, value = self.index(s.at), self.value(s.source)
                 assert at >= 0
-                target = self._memory[s.target.name][at : at + s.source.lanes]
+                target = self.memory[s.target.name][at : at + s.source.lanes]
                 if s.asynchronous:
                     target.view(np.uint8)[...] = 0xFF
                     self._started[-1].append((target, value))
@@ -239,7 +262,7 @@ class _Item(Evaluator):
                 raise NotImplementedError(s)
 
     def _store(self, s: st.Store) -> None:
-        memory, at, value = self._memory[s.buffer.name], self.index(s.offset), self.value(s.value)
+        memory, at, value = self.memory[s.buffer.name], self.index(s.offset), self.value(s.value)
         if s.buffer.values or s.value.lanes == 1:
             assert at >= 0
             memory[at] = value
@@ -255,7 +278,7 @@ class _Item(Evaluator):
         if not self.hold(v.guard):
             assert v.outside is not None
             return self.value(v.outside)
-        memory, at = self._memory[v.buffer.name], self.index(v.offset)
+        memory, at = self.memory[v.buffer.name], self.index(v.offset)
         places: Any = at
         if v.lanes > 1 and not v.buffer.values:
             last, stride = v.lanes - 1 if v.valid is None else self.index(v.valid) - 1, self.index(v.stride)

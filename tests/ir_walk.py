@@ -24,6 +24,7 @@ from mdhnp.codegen.ir.statements import (
     For,
     If,
     Let,
+    LoadMatrix,
     Not,
     Procedure,
     Stmt,
@@ -179,6 +180,11 @@ class Walk(Evaluator):
                 for n in range(s.target.lanes):
                     self._env[s.lane] = n
                     self._reads(s.element)
+            case LoadMatrix():
+                if self._ids["local_id"] % 32 < 8 * len(s.into):
+                    at, wide = self.index(s.at), 8 if s.buffer.packed else 4
+                    assert at % wide == 0, f"{s.buffer.name}[{at}] begins no row of 16 bytes"
+                    self._touch(s.buffer, range(at, at + wide))
             case _:
                 self._reads(s)
                 if isinstance(s, Let | Declare | Assign):

@@ -181,13 +181,18 @@ def test_whole_numbers_are_exact() -> None:
 
 @pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
 def test_fragments_are_the_instructions(atom: Atom) -> None:
-    """Where elements lie, as the PTX ISA says ("Matrix fragments for mma.m16n8k8", "… for mma.m8n8k4")."""
+    """Where elements lie, as the PTX ISA says ("Matrix Fragments for mma.m16n8k8", and so on for the other shapes)."""
     lane = np.arange(SUBGROUP)
     group, thread = lane >> 2, lane % 4
     for i in range(len(atom.a.numbers)):
-        assert _place(atom.a, i) == [*zip(group + (8 if i % 2 else 0), thread + (4 if i >= 2 else 0), strict=True)]
+        if atom.packed > 1:
+            below, term = 0 if i < 2 or 4 <= i < 6 else 8, thread * 2 + (i & 1) + (8 if i >= 4 else 0)
+        else:
+            below, term = 8 if i % 2 else 0, thread + i // 2 * 4
+        assert _place(atom.a, i) == [*zip(group + below, term, strict=True)]
     for i in range(len(atom.b.numbers)):
-        assert _place(atom.b, i) == [*zip(group, thread + 4 * i, strict=True)]
+        term = thread * 2 + (i & 1) + (8 if i >= 2 else 0) if atom.packed > 1 else thread + 4 * i
+        assert _place(atom.b, i) == [*zip(group, term, strict=True)]
     for i in range(len(atom.c.numbers)):
         assert _place(atom.c, i) == [*zip(group + (0 if i < 2 else 8), thread * 2 + i % 2, strict=True)]
 
@@ -200,11 +205,12 @@ def _place(fragment: Fragment, register: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
 def test_products_of_whole_numbers(atom: Atom) -> None:
     rng = np.random.default_rng(3)
-    (m, n, k), parts = atom.shape, []
-    a, b, c = (rng.integers(-9, 10, shape).astype(atom.operand) for shape in ((m, k), (n, k), (m, n)))
-    for matrix, fragment in ((a, atom.a), (b, atom.b), (c, atom.c), (c + a @ b.T, atom.c)):
-        parts.append(matrix[elements(fragment)])
-    np.testing.assert_array_equal(product(atom, *parts[:3]), parts[3])
+    m, n, k = atom.shape
+    a, b, c = (rng.integers(-9, 10, shape).astype(atom.result) for shape in ((m, k), (n, k), (m, n)))
+    held = [matrix[elements(f)].astype(atom.operand) for matrix, f in ((a, atom.a), (b, atom.b))]
+    held = [x.view(np.uint32) for x in held] if atom.packed > 1 else held
+    got = product(atom, *held, c[elements(atom.c)])
+    np.testing.assert_array_equal(got, (c + a @ b.T)[elements(atom.c)])
 
 
 _F64 = ATOMS["f64"]

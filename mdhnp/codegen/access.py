@@ -50,7 +50,7 @@ class Context:
 
     def tile(self, view: View) -> Buffer:
         """The local tile of an input."""
-        return Buffer(f"{view.name}_l", view.dtype, "local")
+        return Buffer(f"{view.name}_l", view.dtype, "local", packed=view.name in self.nest.packed)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ import numpy as np
 
 from mdhnp.codegen.access import Context, Place, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
-from mdhnp.codegen.ir.statements import AllocLocal, Copy, MatrixProduct, Store, Truth
+from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store, Truth
 from mdhnp.codegen.ir.values import Apply, Bits, Buffer, Const, Halves, HighPart, Load, Outside, Register, Value
 from mdhnp.codegen.reduce import Accumulators, elements, start
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
-from mdhnp.schedule.matrices import ACROSS, DOWN, operands
+from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
 
 __all__ = ["accumulate_products", "declare_doubt", "doubtful", "watch"]
 
@@ -77,10 +77,18 @@ class _Products:
             tuple(sorted(offset.items())): values for offset, values in zip(elements(c.nest), acc.values, strict=True)
         }
         across, down = c.nest.at(self._columns, "w"), c.nest.at(self._rows, "w")
-        # Of the factor with columns a lane has elements of the column that is its number down.
-        self._term = c.build.named("term", across % ACROSS)
-        self._column = c.build.named("column", across // ACROSS * DOWN + down % DOWN)
         self._beside, self._below = across // ACROSS, down // DOWN
+        sides = zip(found, (self._rows, self._columns), strict=True)
+        self._turned = [in_rows(c.nest.h, c.nest.s, factor, d) for factor, d in sides]
+        if None in self._turned:
+            self._term = c.build.named("term", across % ACROSS)
+            self._column = c.build.named("column", across // ACROSS * DOWN + down % DOWN)
+        if self._turned != [None, None]:
+            lane = variable(c.nest.item_id) % self._atom.lanes
+            self._row_of_block = c.build.named("row", lane % DOWN)
+            self._block = [c.build.named("block", lane // n % 2) for n in (DOWN, 2 * DOWN)]
+            self._first_row = self._local[self._rows] + (down // DOWN * DOWN - down)
+            self._first_column = across // ACROSS * DOWN
 
     def all(self) -> None:
         """One step of the atom's terms after the other, and in each all points of the private tile."""
@@ -95,8 +103,9 @@ class _Products:
         nest, atom = self._c.nest, self._atom
         halves, first = atom.shape[0] // DOWN, step * atom.shape[2]
         downs = [nest.offsets(self._rows)[n : n + halves] for n in range(0, len(nest.offsets(self._rows)), halves)]
-        left = [self._parts("a", 0, atom.a, offsets, first, others) for offsets in downs]
-        right = [self._parts("b", 1, atom.b, (o,), first, others) for o in nest.offsets(self._columns)]
+        left = [self._parts("a", 0, v) for v in self._loaded("a", 0, atom.a, downs, first, others)]
+        columns = [(o,) for o in nest.offsets(self._columns)]
+        right = [self._parts("b", 1, v) for v in self._loaded("b", 1, atom.b, columns, first, others)]
         self._watch(left, self._beside, nest.s.num_wi[self._columns] // ACROSS, step)
         self._watch(right, self._below, nest.s.num_wi[self._rows] // DOWN, step)
         for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
@@ -109,27 +118,71 @@ class _Products:
         points = [{**others, self._rows: row, self._columns: column} for row in rows]
         return tuple([self._results[tuple(sorted(point.items()))][0] for point in points])
 
-    def _parts(
-        self, stem: str, which: int, fragment: Fragment, offsets: Sequence[int], first: int, others: dict[int, int]
-    ) -> tuple[tuple[Value, ...], ...]:
-        """The work-item's elements of a factor, rounded if need be; or their high and low parts, then themselves."""
+    def _loaded(
+        self, stem: str, which: int, fragment: Fragment, groups: Sequence[Sequence[int]], first: int,
+        others: dict[int, int],
+    ) -> list[tuple[Value, ...]]:  # fmt: skip
+        """The work-item's elements of a factor for some terms, in one tuple for each group of offsets."""
+        turned = self._turned[which]
+        places = [
+            (offsets[row // DOWN], first + term)
+            for offsets in groups
+            for row, term in map(fragment.place, fragment.numbers[:: self._atom.packed])
+        ]
+        if turned is None:
+            found = [self._element(stem, which, place, others) for place in places]
+        else:
+            found = self._rows_of_blocks(stem, which, places, others, turned)
+        count = self._atom.registers(fragment)
+        return [tuple(found[n : n + count]) for n in range(0, len(found), count)]
+
+    def _element(self, stem: str, which: int, place: tuple[int, int], others: dict[int, int]) -> Value:
+        """One element: of the factor with columns that of the column which is the lane's number down."""
         number, access = self._factors[which]
         local = {d: where + others.get(d, 0) for d, where in self._local.items()}
-        values = []
-        for row, term in map(fragment.place, fragment.numbers):
-            if which == 0:
-                local[self._rows] = self._local[self._rows] + offsets[row // DOWN]
-            else:
-                local[self._columns] = self._column + offsets[0]
-            local[self._terms] = self._term + (first + term)
-            values.append(self._c.build.name(stem, load(self._c, number, access, Place(local, local))))
-        if self._c.nest.h.inputs[number].dtype.name in self._atom.rounded:
+        if which == 0:
+            local[self._rows] = self._local[self._rows] + place[0]
+        else:
+            local[self._columns] = self._column + place[0]
+        local[self._terms] = self._term + place[1]
+        return self._c.build.name(stem, load(self._c, number, access, Place(local, local)))
+
+    def _rows_of_blocks(
+        self, stem: str, which: int, places: list[tuple[int, int]], others: dict[int, int], turned: bool
+    ) -> list[Value]:
+        """Load as many blocks at once as can be: each lane points at a row, and gets its elements of all of them."""
+        c, (number, access) = self._c, self._factors[which]
+        across, begin = (self._rows, self._first_row) if which == 0 else (self._columns, self._first_column)
+        dtype = _BITS if self._atom.packed > 1 else c.nest.h.inputs[number].dtype
+        found: list[Value] = []
+        while len(found) < len(places):
+            some = places[len(found) : len(found) + 4]
+            some = some if len(some) == 4 else some[:2]
+            # Blocks differ from the first one by what the second does, what the third does, or by both.
+            (where, term), *steps = some[:3]
+            local = {d: at + others.get(d, 0) for d, at in self._local.items()}
+            local[across], local[self._terms] = begin + where, constant(term)
+            for bit, (other_where, other_term) in zip(self._block, steps, strict=False):
+                local[across] = local[across] + bit * (other_where - where)
+                local[self._terms] = local[self._terms] + bit * (other_term - term)
+            pointed = self._terms if turned else across
+            local[pointed] = local[pointed] + self._row_of_block
+            source = load(c, number, access, Place(local, local))
+            assert isinstance(source, Load)
+            into = tuple(c.build.register(stem, dtype) for _ in some)
+            c.build.add(LoadMatrix(into, source.buffer, source.offset, turned))
+            found += into
+        return found
+
+    def _parts(self, stem: str, which: int, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...]:
+        """Elements as the unit takes them, rounded if need be; or their high and low parts, then themselves."""
+        if self._c.nest.h.inputs[self._factors[which][0]].dtype.name in self._atom.rounded:
             return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v)) for v in values]),)
         if not self._atom.split:
-            return (tuple(values),)
+            return (values,)
         high = [self._c.build.name(f"{stem}_high", HighPart(v, _HIGH, v.dtype)) for v in values]
         low = [self._c.build.name(f"{stem}_low", applied("subtract", v, h)) for v, h in zip(values, high, strict=True)]
-        return tuple(high), tuple(low), tuple(values)
+        return tuple(high), tuple(low), values
 
     def _watch(self, factors: Sequence[tuple[tuple[Value, ...], ...]], who: Index, count: int, step: int) -> None:
         """Of the work-items that load the same elements some look at them."""

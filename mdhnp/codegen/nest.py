@@ -19,6 +19,7 @@ import numpy as np
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
+from mdhnp.schedule.matrices import packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 from mdhnp.schedule.stages import staged
@@ -266,6 +267,11 @@ class Nest:
     def staged(self) -> tuple[int, ...]:
         """Inputs whose local tiles are copied ahead: those that move with the reduction."""
         return staged(self.h, self.s)
+
+    @cached_property
+    def packed(self) -> frozenset[str]:
+        """Names of the inputs whose local tiles have float16 in two bytes."""
+        return frozenset(self.h.inputs[n].name for n in self.staged if packed(self.s))
 
     @cached_property
     def slot(self) -> Var:

@@ -11,6 +11,7 @@ from mdhnp.codegen.ir.statements import Block, Copy, Pipeline
 from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
+from mdhnp.codegen.scalar import HALF
 from mdhnp.codegen.tiles import checks, corner_of
 from mdhnp.schedule.matrices import axis_of, operands
 
@@ -18,8 +19,8 @@ __all__ = ["pipeline"]
 
 # No dimension is named so.
 _FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf)
-#: Bytes of an element that can be copied asynchronously, and of as many as are copied at once.
-_SIZES, _WIDE = (4, 8), 16
+#: Bytes that can be copied asynchronously at once, at least and at most.
+_NARROW, _WIDE = 4, 16
 
 
 @contextmanager
@@ -30,7 +31,7 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[None]:
     rounds = ONE
     for count in counts.values():
         rounds = rounds * count
-    asynchronous = c.async_copies and all(nest.h.inputs[n].dtype.itemsize in _SIZES for n in nest.staged)
+    asynchronous = c.async_copies and all(_lanes(c, n) for n in nest.staged)
     with c.build.part() as fill:
         _begin(c, _FILLED, counts)
         for n in nest.staged:
@@ -61,7 +62,7 @@ def _fill(c: Context, number: int, asynchronous: bool) -> None:
     before, beyond = checks(c.nest, layout, corner)
     outside = range(len(corner)) if before else beyond
     last = _last_term(c.nest, number)
-    lanes = _lanes(c.nest, layout, last) if asynchronous else 1
+    lanes = _lanes(c, number) if asynchronous else 1
     total = prod(layout.extents) // lanes
     item = variable(c.nest.item_id) if items > 1 else ZERO
     c.build.comment(f"The next tile of {layout.view.name} to local memory")
@@ -126,15 +127,26 @@ def _source(
     return source
 
 
-def _lanes(nest: Nest, layout: TileLayout, last_term: tuple[int, Index] | None) -> int:
-    """How many neighbours can be copied at once: all of a row begin at multiples of them, in array and tile.
+def _lanes(c: Context, number: int) -> int:
+    """How many neighbours can be copied at once and asynchronously: all of a row begin at multiples of them.
 
-    The address of the array itself is not known here.
+    That is so in array and tile; the address of the array itself is not known here. It is 0 where they are too few.
     """
+    layout, last_term = tile_layout(c, number), _last_term(c.nest, number)
+    size = layout.view.dtype.itemsize
+    if layout.view.dtype == HALF and not c.nest.packed:
+        return 0  # it changes its type
+    wide = 1
+    while wide * size < _WIDE and all(n % (2 * wide) == 0 for n in _steps(c.nest, layout, last_term)):
+        wide *= 2
+    return wide if wide * size >= _NARROW else 0
+
+
+def _steps(nest: Nest, layout: TileLayout, last_term: tuple[int, Index] | None) -> list[int]:
+    """Numbers that say where rows begin and end: with those that all are multiples of, something can be copied."""
     view, row = layout.view, layout.contiguous
-    lanes = _WIDE // view.dtype.itemsize
     if row is None or layout.strides[row] != 1:
-        return 1
+        return [1]
     numbers = [view.offset, view.shape[row], layout.extents[row], layout.low[row], layout.size]
     if last_term is not None and last_term[0] == row:
         numbers.append(nest.h.extents[nest.s.atom_dims[2]])
@@ -144,4 +156,4 @@ def _lanes(nest: Nest, layout: TileLayout, last_term: tuple[int, Index] | None) 
     for d, coefficient in enumerate(view.accesses[0][row].coefficients):
         numbers.append(coefficient * nest.s.local_tile[d])
         numbers.append(min(coefficient, 0) * (layout.footprints[d] - 1))
-    return lanes if all(n % lanes == 0 for n in numbers) else 1
+    return numbers

@@ -8,6 +8,7 @@ compensation in registers, or in memory at most MOST_TILES of them.
 from math import prod
 
 from mdhnp.mdh import MdHom
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "float_sums"]
@@ -32,6 +33,8 @@ def chain_is_short(h: MdHom, s: Schedule) -> bool:
         return True
     combined = h.dims("pw")
     lanes = {d: s.num_wi[d] * (s.vector_width if d == s.vector_dim else 1) for d in combined}
+    if s.atom and ATOMS[s.atom].rounds:  # once for all terms of an instruction
+        lanes[s.atom_dims[2]] *= ATOMS[s.atom].shape[2]
     in_tile = prod(_ceil(s.local_tile[d], lanes[d]) for d in combined)
     tiles = prod(_ceil(_ceil(h.extents[d], s.local_tile[d]), s.num_wg[d]) for d in combined)
     if s.results == "private":

@@ -112,7 +112,8 @@ class Atom:
         if self.lanes != 32 or self.c.lanes != ((4, 2 * m), (8, 1)) or self.c.values[0] != (2, m):
             raise ValueError(f"{self.name}: a lane of C has two neighbours of a row, four lanes are beside each other")
         for operand in (self.a, self.b):
-            if operand.lanes != ((4, operand.rows), (8, 1)):
+            beside = ((2, operand.rows),) if self.packed == 2 else ()
+            if operand.lanes != ((4, self.packed * operand.rows), (8, 1)) or operand.values[: len(beside)] != beside:
                 raise ValueError(f"{self.name}: lanes of operands lie otherwise")
 
     @cached_property
@@ -121,9 +122,18 @@ class Atom:
         return Fragment.many(self.c.lanes)
 
     @property
-    def words(self) -> int:
-        """Words of 32 bits of an operand's element in local memory."""
-        return np.dtype(self.operand).itemsize // 4
+    def itemsize(self) -> int:
+        """Bytes of an operand's element in local memory."""
+        return np.dtype(self.operand).itemsize
+
+    @property
+    def packed(self) -> int:
+        """Elements of an operand in each register; several are neighbours of a row."""
+        return max(4 // self.itemsize, 1)
+
+    def registers(self, operand: Fragment) -> int:
+        """How many a lane has of an operand."""
+        return len(operand.numbers) // self.packed
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -171,5 +181,26 @@ _LARGE_F64 = replace(
     instruction="mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
     capability=90,
 )
+_LONG_F64 = replace(
+    _LARGE_F64,
+    name="f64 of 16 terms",
+    a=Fragment(16, 16, ((4, 16), (8, 1)), ((2, 8), (4, 64))),
+    b=Fragment(8, 16, ((4, 8), (8, 1)), ((4, 32),)),
+    instruction="mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64",
+)
+_F16 = Atom(
+    "f16",
+    a=Fragment(16, 16, ((4, 32), (8, 1)), ((2, 16), (2, 8), (2, 128))),
+    b=Fragment(8, 16, ((4, 16), (8, 1)), ((2, 8), (2, 64))),
+    c=_TF32.c,
+    operand="float16",
+    result="float32",
+    values=("float16",),
+    rounded=(),
+    split=False,
+    rounds=True,
+    instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    capability=80,
+)
 
-ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F64, _LARGE_F64)}
+ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64)}

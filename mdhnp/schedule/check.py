@@ -8,7 +8,7 @@ from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, chain_is_short
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.illegal import IllegalSchedule, require
-from mdhnp.schedule.matrices import check_atom
+from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import check_stages, staged
 from mdhnp.schedule.together import shared_slots
@@ -254,9 +254,9 @@ def _check_order(h: MdHom, s: Schedule) -> None:
     require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
 
 
-def tile_itemsize(view: View) -> int:
-    """Bytes of an input's element in local memory, where float16 is kept as float32."""
-    return 4 if view.dtype.char == "e" else view.dtype.itemsize
+def tile_itemsize(view: View, *, packed: bool = False) -> int:
+    """Bytes of an input's element in local memory, where float16 is kept as float32 unless it is `packed`."""
+    return 4 if view.dtype.char == "e" and not packed else view.dtype.itemsize
 
 
 def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
@@ -266,7 +266,7 @@ def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     ahead = staged(h, s)
     for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
         if copy is not None:
-            size = tile_itemsize(view) * (s.stages if n in ahead else 1)
+            size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
             for axis in range(len(view.shape)):
                 extent = view.box(axis, footprint) + (copy.pad if axis == copy.order[-1] else 0)
                 if axis in copy.blocked:

@@ -6,23 +6,26 @@ instruction, and how much of what is read at once from memory is used.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
+from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.atoms import Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors
+from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = ["Candidate", "matrix_schedules", "plain_speed"]
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
 _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
+#: As the last, where registers hold one sum of each, and two elements.
+_MORE_POINTS = (*_POINTS, 16)
 #: Points along another dimension of a side.
 _BESIDE = (1, 2, 4, 8)
 #: Ways of a side that are tried with those of the other.
@@ -35,7 +38,8 @@ _MOST_WARPS, _MOST_POINTS = 8, 64
 _DEPTHS, _PART, _STAGES = {32: 0.97, 24: 0.98, 16: 1.0, 8: 0.85}, 64, (3, 2)
 #: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
 #: a word from the cache behind it, and while it writes one to memory.
-_FASTER, _READ, _WRITE = {"3xtf32": 2.4, "tf32": 2.6, "f64": 1.0, "f64 of 16 rows": 2.0}, 13.0, 30.0
+_FASTER = {"3xtf32": 2.4, "tf32": 2.6, "f16": 12.0, "f64": 1.0, "f64 of 16 rows": 2.0, "f64 of 16 terms": 2.0}
+_READ, _WRITE = 13.0, 30.0
 #: As the first, where factors are rounded: the time of each product is that of each of three.
 _ROUNDED = {"tf32": 3 * _FASTER["3xtf32"]}
 #: What is left of the speed with split sums, in large work-groups, and in those of so many subgroups.
@@ -48,8 +52,10 @@ _PLAIN = 0.45
 _SECTOR, _BANKS, _WIDE = 8, 32, 16
 #: What is left of the memory's speed where lanes write far from each other, and where neighbours are read by turns.
 _SCATTERED, _POINTWISE = 0.125, 0.3
-#: Words of a compute unit's local memory, and subgroups that keep it at work.
-_SHARED_WORDS, _WORKING = 56 << 10, 10
+#: Bytes of a compute unit's local memory, and subgroups that keep it at work.
+_SHARED, _WORKING = 224 << 10, 10
+#: Registers that are loaded at once where lanes point at rows.
+_AT_ONCE = 4
 #: Work-groups of a compute unit from which on it has always something to do.
 _RESIDENT = 2
 
@@ -136,32 +142,41 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         left = [d for d in facts.kept if d in facts.depends[a] and d not in facts.depends[b]]
         right = [d for d in facts.kept if d in facts.depends[b] and d not in facts.depends[a]]
-        for rows, columns in product(_ways(facts, left, a, atom.shape[0] // DOWN), _ways(facts, right, b, 0)):
+        single = _single(facts, atom)
+        points = _MORE_POINTS if single else _POINTS
+        ways = (_ways(facts, left, a, points, atom.shape[0] // DOWN), _ways(facts, right, b, points, 0))
+        for rows, columns in product(*ways):
             warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
-            if warps > _MOST_WARPS or rows.each * columns.each > _MOST_POINTS:
+            if warps > _MOST_WARPS or rows.each * columns.each > _MOST_POINTS * (2 if single else 1):
                 continue
             speed = _speed(facts, caps, atom, rows, columns, warps)
             for terms in facts.depends[a] & facts.depends[b] & {*facts.combined}:
-                words = _STAGES[0] * (rows.size + columns.size) * atom.words
-                best, depth = max((_deep(h.extents[terms], reduced, warps, words, d), d) for d in _DEPTHS)
+                size = _STAGES[0] * (rows.size + columns.size) * atom.itemsize
+                depths = [d for d in _DEPTHS if d % atom.shape[2] == 0]
+                best, depth = max((_deep(h.extents[terms], reduced, warps, size, d), d) for d in depths)
                 if best:
                     yield _Shape(speed * best, atom, rows, columns, terms, depth)
 
 
-def _deep(extent: int, reduced: int, warps: int, words: int, depth: int) -> float:
+def _single(facts: Facts, atom: Atom) -> bool:
+    """Whether one sum of each result is exact enough: results are rounded to the few bits of factors."""
+    return atom.packed > 1 and all(v.dtype.itemsize == atom.itemsize for v in facts.h.outputs)
+
+
+def _deep(extent: int, reduced: int, warps: int, size: int, depth: int) -> float:
     """Give what is left of the speed with tiles of so many terms: 0 with too many.
 
-    The sum has `reduced` points, `extent` of them along the atom's terms; a tile takes so many `words` for each.
+    The sum has `reduced` points, `extent` of them along the atom's terms; a tile takes `size` bytes for each.
     """
     if depth >= extent:
         return 0.0
     # Everybody waits for the first tiles; and for all of them where few are at work.
     rounds = reduced / depth
-    at_work = min(warps * (_SHARED_WORDS // (words * depth)) / _WORKING, 1.0)
+    at_work = min(warps * (_SHARED // (size * depth)) / _WORKING, 1.0)
     return _DEPTHS[depth] * extent / (-(-extent // depth) * depth) * at_work * rounds / (rounds + 0.5)
 
 
-def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
+def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: int) -> list[_Side]:
     """Ways to lay lanes and points along a side: along rows in so many parts, or, where it is 0, along columns."""
     h = facts.h
     near = next((d for d in side if facts.near(n, d) and h.extents[d] > 1), None)
@@ -171,8 +186,8 @@ def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
     for main in side:
         beside = near if near is not None and near != main else None
         ways = [
-            _Side(items, points, useful, far if near is None else min(tiles[near] / _SECTOR, 1.0))
-            for items, points, tiles in _laid(h.extents, main, beside, halves)
+            _Side(items, laid, useful, far if near is None else min(tiles[near] / _SECTOR, 1.0))
+            for items, laid, tiles in _laid(h.extents, main, beside, points, halves)
             if (useful := prod(h.extents[d] / (-(-h.extents[d] // t) * t) for d, t in tiles.items()))
         ]
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
@@ -182,11 +197,11 @@ def _ways(facts: Facts, side: list[int], n: int, halves: int) -> list[_Side]:
 
 
 def _laid(
-    extents: tuple[int, ...], main: int, beside: int | None, halves: int
+    extents: tuple[int, ...], main: int, beside: int | None, counts: Sequence[int], halves: int
 ) -> Iterator[tuple[dict[int, int], dict[int, int], dict[int, int]]]:
     """Lay lanes along a dimension, and points along that and another one; the tile of each, none twice as large."""
     lanes = DOWN if halves else ACROSS
-    for warps, points in product(_WARPS, _POINTS if halves != 1 else (1, *_POINTS)):
+    for warps, points in product(_WARPS, counts if halves != 1 else (1, *counts)):
         for others in (1,) if beside is None else _BESIDE:
             laid = {main: points} if beside is None else {main: points, beside: min(others, extents[beside])}
             tiles = {d: p * (lanes * warps if d == main else 1) for d, p in laid.items()}
@@ -199,10 +214,11 @@ def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Si
     """Give the part of the device's plain multiply-adds that are made, roughly: time for products, loads and reads."""
     h, each = facts.h, rows.each * columns.each
     products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
-    loads = rows.each * DOWN / atom.shape[0] * len(atom.a.numbers) + columns.each / 2 * len(atom.b.numbers)
+    loads = rows.each * DOWN / atom.shape[0] * atom.registers(atom.a) + columns.each / 2 * atom.registers(atom.b)
+    loads /= _AT_ONCE if atom.packed > 1 else 1
     faster = _ROUNDED[atom.name] if atom.rounded and h.precision == "default" else _FASTER[atom.name]
     computing = (1 + loads / products) / faster
-    reading = _READ * (1 / rows.size / columns.read + 1 / columns.size / rows.read)
+    reading = _READ * atom.itemsize / 4 * (1 / rows.size / columns.read + 1 / columns.size / rows.read)
     tiles = {d: side.items.get(d, 1) * p for side in (rows, columns) for d, p in side.points.items()}
     groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
     parts = _parts(facts, caps, groups)
@@ -257,6 +273,9 @@ def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) ->
         private_copies=(True,) * len(h.inputs),
     )  # fmt: skip
     s = replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
+    if _single(facts, atom):
+        s = replace(s, combine_on="global")
+        s = s if chain_is_short(h, s) or rows.each * columns.each > _MOST_POINTS else replace(s, combine_on="local")
     for stages in _STAGES:
         ahead = replace(s, stages=stages)
         if is_legal(h, ahead, caps):
@@ -270,7 +289,7 @@ def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
     if len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
         return None
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
-    padded = [LocalCopy(order, (), pad) for pad in range(0, _BANKS, _WIDE // tile_itemsize(view))]
+    padded = [LocalCopy(order, (), pad) for pad in range(0, _BANKS, _WIDE // tile_itemsize(view, packed=packed(s)))]
     return min(padded, key=lambda copy: (_turns(facts, n, s, copy), copy.pad))
 
 
@@ -288,8 +307,14 @@ def _turns(facts: Facts, n: int, s: Schedule, copy: LocalCopy) -> int:
             strides[d] += coefficient * step
         step *= view.box(axis, points)
         step += copy.pad if axis == copy.order[-1] else 0
-    across = s.atom_dims[0] if s.atom_dims[0] in facts.depends[n] else s.atom_dims[1]
-    words = tile_itemsize(view) // 4
+    rows, columns, terms = s.atom_dims
+    across, factor = (rows if rows in facts.depends[n] else columns), (n, 0)
+    size = tile_itemsize(view, packed=packed(s))
+    turned = in_rows(facts.h, replace(s, local_copies=(copy,) * len(facts.h.inputs)), factor, across)
+    if turned is not None:
+        along = strides[terms if turned else across]
+        return max(Counter(row * along * size // _WIDE % (4 * _BANKS // _WIDE) for row in range(DOWN)).values())
+    words = max(size // 4, 1)
     lanes = [(g, t) for g in range(DOWN // words) for t in range(ACROSS)]
-    banks = Counter((g * strides[across] + t * strides[s.atom_dims[2]]) % (_BANKS // words) for g, t in lanes)
+    banks = Counter((g * strides[across] + t * strides[terms]) % (_BANKS // words) for g, t in lanes)
     return max(banks.values())

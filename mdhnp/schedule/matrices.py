@@ -11,10 +11,14 @@ from mdhnp.schedule.illegal import require
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import staged
 
-__all__ = ["ACROSS", "DOWN", "allowed", "axis_of", "at_precision", "check_atom", "factors", "operands"]
+__all__ = [
+    "ACROSS", "DOWN", "allowed", "at_precision", "axis_of", "check_atom", "factors", "in_rows", "operands", "packed",
+]  # fmt: skip
 
 #: Lanes along the columns of a result, and along its rows.
 ACROSS, DOWN = 4, 8
+#: Bytes of a row that lanes load together.
+_ROW = 16
 
 #: The number of an input, and which of its accesses.
 Factor = tuple[int, int]
@@ -108,7 +112,12 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     assert found is not None
     rounded = "".join(f", and rounds {name}" for name in atom.rounded)
     require(atom in allowed(h), f"atom: {s.atom} is for {', '.join(atom.values)}{rounded}")
-    require({number for number, _ in found} <= {*staged(h, s)}, "atom: its operands are tiles that are copied ahead")
+    ahead = {*staged(h, s)}
+    require({number for number, _ in found} <= ahead, "atom: its operands are tiles that are copied ahead")
+    if packed(s):
+        rows_of_both = [in_rows(h, s, factor, d) for factor, d in zip(found, (rows, columns), strict=True)]
+        require(None not in rows_of_both, "local_copies: no rows of 16 bytes along the atom's terms, rows or columns")
+        require({number for number, _ in found} == ahead, "local_copies: others than the operands are copied ahead")
     lanes = s.num_wi[columns] % ACROSS == 0 and s.num_wi[rows] % DOWN == 0
     require(lanes, f"num_wi: no multiples of {DOWN} along the atom's rows and of {ACROSS} along its columns")
     require((s.vector_dim, s.vector_width) == (columns, 2), "vector_dim: an atom's lanes have pairs of columns")
@@ -117,10 +126,47 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(depth, f"private_tile: an atom has {k} terms, a local tile a multiple of them")
     others = [d for d in h.dims("pw") if d != terms]
     require(all(s.private_tile[d] == 1 for d in others), "private_tile: only the atom's terms are unrolled")
-    require(not atom.rounds or s.combine_on == "local", "combine_on: the atom's sums are short, so for each local tile")
+    short = not atom.rounds or s.combine_on == "local" or all(v.dtype.itemsize == 2 for v in h.outputs)
+    require(short, "combine_on: the atom's sums are short, so for each local tile")
     if h.extents[terms] % s.local_tile[terms]:
         plain = all(axis_of(h, factor, terms) is not None for factor in found)
         require(plain, "local_tile: partial along the atom's terms, which an operand has not along an axis alone")
+
+
+def packed(s: Schedule) -> bool:
+    """Whether local tiles have float16 in two bytes, for the matrix instruction."""
+    return bool(s.atom) and ATOMS[s.atom].packed > 1
+
+
+def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
+    """Say whether a work-item can point at rows of a factor's tile, for lanes to load them together.
+
+    Parameters
+    ----------
+    h, s : MdHom, Schedule
+        With a matrix instruction.
+    factor : (int, int)
+        One that moves along `across` and the instruction's terms.
+    across : int
+        The dimension of the instruction's rows, or of its columns.
+
+    Returns
+    -------
+    bool or None
+        Whether rows are turned: along `across`, not along the terms. None where they are neither.
+    """
+    (number, access), copy = factor, s.local_copies[factor[0]]
+    view, terms = h.inputs[number], s.atom_dims[2]
+    size = 2 if packed(s) else max(view.dtype.itemsize, 4)
+    if copy is None or copy.blocked or size > 4:
+        return None
+    inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
+    index, wide = view.accesses[access][inner], _ROW // size
+    begin = index.constant - min(a[inner].constant for a in view.accesses)
+    if begin % wide or (view.box(inner, footprint) + copy.pad) % wide:
+        return None
+    along = [d for d in ((terms,) if size == 4 else (terms, across)) if axis_of(h, factor, d) == inner]
+    return along[0] != terms if along else None
 
 
 def axis_of(h: MdHom, factor: Factor, d: int) -> int | None:

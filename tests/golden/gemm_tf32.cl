@@ -7,6 +7,10 @@ static inline void copy_async_float4_if(__local float *p, __global const float *
 static inline float2 gather_part__global_float2(__global const float *p, int s, int n)
 { if (s == 1 && n >= 2) return *(__global const float2_u *)p;
   return (float2)(p[0], p[min((int)1, n - 1) * s]); }
+static inline void load_matrix_float4(float *r0, float *r1, float *r2, float *r3, uint row)
+{ uint x0, x1, x2, x3;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3) : "r"(row) : "memory");
+  *r0 = as_float(x0); *r1 = as_float(x1); *r2 = as_float(x2); *r3 = as_float(x3); }
 static inline void mma_float_16x8x8(float2 *c0, float2 *c1, float a0, float a1, float a2, float a3, float b0, float b1)
 { float s0 = c0->x, s1 = c0->y; float s2 = c1->x, s3 = c1->y;
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(s0), "+f"(s1), "+f"(s2), "+f"(s3) : "r"(as_uint(a0)), "r"(as_uint(a1)), "r"(as_uint(a2)), "r"(as_uint(a3)), "r"(as_uint(b0)), "r"(as_uint(b1)));
@@ -88,10 +92,11 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       float2 part1 = (float2)(0.0f);
       const int term0 = j_w % 4;
       const int column0 = j_w / 4 * 8 + i_w % 8;
-      const float a0 = I0_l[i_w * 12 + term0 + slot * 192];
-      const float a1 = I0_l[i_w * 12 + term0 + slot * 192 + 96];
-      const float a2 = I0_l[i_w * 12 + term0 + slot * 192 + 4];
-      const float a3 = I0_l[i_w * 12 + term0 + slot * 192 + 100];
+      const int row0 = w % 32 % 8;
+      const int block0 = w % 32 / 8 % 2;
+      const int block1 = w % 32 / 16 % 2;
+      float a0, a1, a2, a3;
+      load_matrix_float4(&a0, &a1, &a2, &a3, (uint)(size_t)(I0_l + i_w / 8 * 96 + block0 * 96 + row0 * 12 + block1 * 4 + slot * 192));
       const float a_high0 = as_float((as_uint(a0) + 0x1000u) & 0xffffe000u);
       const float a_high1 = as_float((as_uint(a1) + 0x1000u) & 0xffffe000u);
       const float a_high2 = as_float((as_uint(a2) + 0x1000u) & 0xffffe000u);

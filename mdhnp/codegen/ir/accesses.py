@@ -4,7 +4,20 @@ from dataclasses import fields
 from typing import Any, NamedTuple, get_args
 
 from mdhnp.codegen.ir.index import Index, Limit, Var
-from mdhnp.codegen.ir.statements import Assign, Block, Clear, Copy, For, If, Pipeline, Stmt, Store, Transpose, Truth
+from mdhnp.codegen.ir.statements import (
+    Assign,
+    Block,
+    Clear,
+    Copy,
+    For,
+    If,
+    LoadMatrix,
+    Pipeline,
+    Stmt,
+    Store,
+    Transpose,
+    Truth,
+)
 from mdhnp.codegen.ir.values import Buffer, Load, Value
 
 __all__ = ["FIELDS", "Access", "Accesses", "Place", "bodies", "place"]
@@ -114,8 +127,8 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
             found[Access(node.buffer, "read" if kind is Load else "store", at)] = None
     elif kind is Copy or kind is Transpose:
         found[Access(node.target, "copy", None)] = None
-    elif kind is Clear:
-        found[Access(node.buffer, "copy", None)] = None
+    elif kind is Clear or kind is LoadMatrix:
+        found[Access(node.buffer, "copy" if kind is Clear else "read", None)] = None
     for name in FIELDS.get(kind, ()):
         inner = getattr(node, name)
         if type(inner) in FIELDS or type(inner) is tuple:

@@ -18,6 +18,7 @@ from mdhnp.codegen.ir.statements import (
     For,
     If,
     Let,
+    LoadMatrix,
     MatrixProduct,
     Not,
     Pipeline,
@@ -130,6 +131,9 @@ def _line(s: Stmt) -> str:
             return f"let {_target(s.target)}, each {named(s.lane)} = {value(s.element)}"
         case CallInto():
             return f"let {', '.join(map(_target, s.results))} = {s.name}({', '.join(map(value, s.args))})"
+        case LoadMatrix():
+            blocks = f"{len(s.into)} blocks of rows{', turned' if s.turned else ''}"
+            return f"let {', '.join(map(_target, s.into))} = {s.buffer.name}[{s.at}, {blocks}]"
         case MatrixProduct():
             factors = " by ".join(f"({', '.join(map(value, v))})" for v in (s.a, s.b))
             return f"({', '.join(map(_name, s.into))}) += {factors}  # {s.atom}"

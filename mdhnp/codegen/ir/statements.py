@@ -13,8 +13,8 @@ from mdhnp.codegen.ir.values import Buffer, Load, Outside, Register, Value
 
 __all__ = [
     "AllocLocal", "Assign", "Barrier", "Block", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
-    "FillLanes", "For", "If", "Let", "MatrixProduct", "Not", "Pipeline", "Procedure", "Stmt", "Store", "StorePair",
-    "Test", "Transpose", "Truth", "Wait",
+    "FillLanes", "For", "If", "Let", "LoadMatrix", "MatrixProduct", "Not", "Pipeline", "Procedure", "Stmt", "Store",
+    "StorePair", "Test", "Transpose", "Truth", "Wait",
 ]  # fmt: skip
 
 
@@ -226,6 +226,29 @@ class CallInto:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadMatrix:
+    """Load blocks of 8 rows of 16 bytes from local memory, by a subgroup of 32 together.
+
+    Of each block a work-item gets one register: of row n // 4 the 4 bytes number n % 4, if n is its number in the
+    subgroup; where blocks are `turned`, as a matrix of 2-byte elements, those of the transposed block.
+
+    Attributes
+    ----------
+    into : tuple of Register
+        New variables, one for each of the 2 or 4 blocks. A register of integers has two elements of 2 bytes.
+    buffer, at : Buffer, Index
+        Where a row begins that the work-item points at: row n % 8 of block n // 8, a multiple of 16 bytes.
+    turned : bool
+        See there.
+    """
+
+    into: tuple[Register, ...]
+    buffer: Buffer
+    at: Index
+    turned: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MatrixProduct:
     """Add a product of matrices to one whose elements are in registers of several work-items.
 
@@ -273,7 +296,7 @@ class Comment:
 
 Stmt = (
     Block | For | If | Let | Declare | Assign | Store | StorePair | Copy | Transpose | Clear | FillLanes | CallInto
-    | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline | MatrixProduct
+    | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct
 )  # fmt: skip
 
 

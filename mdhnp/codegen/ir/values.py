@@ -44,6 +44,9 @@ class Buffer:
         Whether each access must be one of the memory.
     own : bool
         Whether each work-item accesses elements of its own only.
+    packed : bool
+        Whether float16 takes two bytes in local memory, too: only what is copied there has them so, and what loads
+        matrices.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Buffer:
     values: int = 0
     volatile: bool = False
     own: bool = False
+    packed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from mdhnp.codegen.ir.statements import (
     For,
     If,
     Let,
+    LoadMatrix,
     MatrixProduct,
     Pipeline,
     Procedure,
@@ -92,6 +93,12 @@ class _Scope:
                 _check(s.stages > 1 and not has_barrier(s.fill.body), "a pipeline has a stage ahead, and no barrier")
                 self._inner(s.fill, s.filled)
                 self._inner(s.work, s.round)
+            case LoadMatrix():
+                self._uses(s.at)
+                _check(s.buffer in self.buffers, f"{s.buffer.name} is not declared")
+                _check(len(s.into) in (2, 4), f"{len(s.into)} blocks are loaded at once")
+                for register in s.into:
+                    self._declares(register)
             case MatrixProduct():
                 self._uses((s.a, s.b))
                 _check({*s.into} <= self.variable, f"{s.atom} adds to what was not declared to have new values")
@@ -163,7 +170,7 @@ class _Scope:
 def _exchanges(node: Any) -> bool:
     """Whether work-items exchange values anywhere in a node."""
     parts = node if type(node) is tuple else [getattr(node, name) for name in FIELDS.get(type(node), ())]
-    return isinstance(node, Shuffled | MatrixProduct) or any(map(_exchanges, parts))
+    return isinstance(node, Shuffled | LoadMatrix | MatrixProduct) or any(map(_exchanges, parts))
 
 
 def _check(holds: bool, message: str) -> None:

@@ -362,6 +362,10 @@ class Helpers:
         """Starts to copy to local memory; see :func:`mdhnp.codegen.opencl.ptx.async_copy`."""
         return ptx.async_copy(self._texts, name, size, lanes, guarded=guarded)
 
+    def load_matrix(self, name: str, blocks: int, *, turned: bool) -> str:
+        """Loads rows of blocks from local memory; see :func:`mdhnp.codegen.opencl.ptx.load_matrix`."""
+        return ptx.load_matrix(self._texts, name, blocks, turned=turned)
+
     def matrix_product(self, atom: Atom) -> str:
         """A matrix instruction; see :func:`mdhnp.codegen.opencl.ptx.matrix_product`."""
         return ptx.matrix_product(self._texts, atom)

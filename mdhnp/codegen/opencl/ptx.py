@@ -5,9 +5,11 @@ from itertools import count
 
 from mdhnp.schedule.atoms import Atom
 
-__all__ = ["COMMIT", "async_copy", "matrix_product", "wait"]
+__all__ = ["COMMIT", "async_copy", "load_matrix", "matrix_product", "wait"]
 
-_TYPES, _LETTERS = {"float32": "float", "float64": "double"}, {"float32": "f", "float64": "d"}
+#: Of registers: their types in OpenCL C, the letters of assembly's operands, and how they are given.
+_TYPES = {"float16": "uint", "float32": "float", "float64": "double"}
+_LETTERS = {"float16": "r", "float32": "f", "float64": "d"}
 
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
 
@@ -36,7 +38,7 @@ def async_copy(texts: MutableMapping[str, str], name: str, size: int, lanes: int
     function = f"copy_async_{name}{lanes if lanes > 1 else ''}{'_if' if guarded else ''}"
     whole = _copied(size * lanes, "p", "q", guarded)
     if lanes > 1:
-        single = " ".join(_copied(size, f"(p + {n})", f"(q + {n})", guarded) for n in range(lanes))
+        single = " ".join(_single(size, f"(p + {n})", f"(q + {n})", guarded) for n in range(lanes))
         whole = f"if (((size_t)q & {size * lanes - 1}) == 0) {{ {whole} }}\n  else {{ {single} }}"
     condition = ", int given" if guarded else ""
     texts[function] = (
@@ -49,14 +51,16 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
     """Ask for a function that adds to pairs of elements of C; it takes them, then the elements of A and of B."""
     name, pairs = _TYPES[atom.result], len(atom.c.numbers) // 2
     function = f"mma_{name}_{'x'.join(map(str, atom.shape))}"
-    a, b = ([f"{letter}{n}" for n in range(len(f.numbers))] for letter, f in (("a", atom.a), ("b", atom.b)))
+    a, b = ([f"{letter}{n}" for n in range(atom.registers(f))] for letter, f in (("a", atom.a), ("b", atom.b)))
     sums = [f"s{n}" for n in range(2 * pairs)]
     parameters = [*(f"{name}2 *c{n}" for n in range(pairs)), *(f"{_TYPES[atom.operand]} {x}" for x in (*a, *b))]
     number = count()
     into, left, right = ("{" + ", ".join(f"%{next(number)}" for _ in some) + "}" for some in (sums, a, b))
     letter = _LETTERS[atom.result]
     out = ", ".join(f'"+{letter}"({s})' for s in sums)
-    given = ", ".join(f'"r"(as_uint({x}))' if atom.operand == "float32" else f'"{letter}"({x})' for x in (*a, *b))
+    # Those of float32 are words to the instruction.
+    word = '"r"(as_uint({}))' if atom.operand == "float32" else f'"{_LETTERS[atom.operand]}"({{}})'
+    given = ", ".join(word.format(x) for x in (*a, *b))
     taken = " ".join(f"{name} s{2 * n} = c{n}->x, s{2 * n + 1} = c{n}->y;" for n in range(pairs))
     back = " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
     texts[function] = (
@@ -65,6 +69,41 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
         f'  asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});\n  {back} }}\n'
     )
     return function
+
+
+def load_matrix(texts: MutableMapping[str, str], name: str, blocks: int, *, turned: bool) -> str:
+    """Ask for a function that loads blocks of 8 rows of 16 bytes; it takes where registers are, then the row.
+
+    Parameters
+    ----------
+    texts : dict of str to str
+        Where its text is added.
+    name : str
+        Type of the registers, of 4 bytes.
+    blocks : int
+        How many, 2 or 4.
+    turned : bool
+        Whether they are transposed, as matrices of 2-byte elements.
+    """
+    function = f"load_matrix_{name}{blocks}{'_turned' if turned else ''}"
+    registers = [f"x{n}" for n in range(blocks)]
+    into, out = ", ".join(f"%{n}" for n in range(blocks)), ", ".join(f'"=r"({x})' for x in registers)
+    parameters = ", ".join(f"{name} *r{n}" for n in range(blocks))
+    given = "{}" if name == "uint" else f"as_{name}({{}})"
+    back = " ".join(f"*r{n} = {given.format(x)};" for n, x in enumerate(registers))
+    texts[function] = (
+        f"static inline void {function}({parameters}, uint row)\n{{ uint {', '.join(registers)};\n"
+        f'  asm volatile("ldmatrix.sync.aligned.m8n8.x{blocks}{".trans" if turned else ""}.shared.b16 '
+        f'{{{into}}}, [%{blocks}];" : {out} : "r"(row) : "memory");\n  {back} }}\n'
+    )
+    return function
+
+
+def _single(size: int, to: str, source: str, guarded: bool) -> str:
+    """One element; what is smaller than a register is not copied asynchronously."""
+    if size >= 4:
+        return _copied(size, to, source, guarded)
+    return f"*{to} = {f'given ? *{source} : 0' if guarded else f'*{source}'};"
 
 
 def _copied(size: int, to: str, source: str, guarded: bool) -> str:

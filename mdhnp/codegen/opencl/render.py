@@ -15,6 +15,9 @@ from mdhnp.schedule.atoms import ATOMS
 
 __all__ = ["source"]
 
+#: Elements of two bytes, which not every compiler knows as numbers.
+_PACKED = "ushort"
+
 
 def source(procedures: Sequence[ir.Procedure], *, fp64: bool, mixed_lanes: bool) -> str:
     """Write a program: helper functions, then the kernels; the last two are a device's (see ``DeviceCaps``)."""
@@ -45,6 +48,7 @@ class _Kernel:
             ir.Assign: lambda s: self._line(f"{self._indices.name(s.target)} = {self._right(s.value)};"),
             ir.Store: self._store,
             ir.StorePair: self._store_pair,
+            ir.LoadMatrix: self._load_matrix,
             ir.MatrixProduct: self._matrix_product,
             ir.Copy: lambda s: self._line(self._copied(s)),
             ir.Commit: lambda _: self._line(ptx.COMMIT),
@@ -150,8 +154,9 @@ class _Kernel:
         name, offset, stride = memory_type(value.dtype), self._indices.index(s.offset), self._indices.index(s.stride)
         if buffer.values:
             self._line(f"{buffer.name}[{offset}] = {value.text};")
-        elif value.lanes == 1 and value.dtype == HALF and buffer.space == "global":
-            self._line(f"vstore_half_rte({value.text}, {offset}, {buffer.name});")
+        elif value.lanes == 1 and value.dtype == HALF and (buffer.space == "global" or buffer.packed):
+            place = f"(__local half *){buffer.name}" if buffer.packed else buffer.name
+            self._line(f"vstore_half_rte({value.text}, {offset}, {place});")
         elif value.lanes == 1:
             text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
             self._line(f"{buffer.name}[{offset}] = {text};")
@@ -177,16 +182,24 @@ class _Kernel:
     def _copied(self, s: ir.Copy) -> str:
         at = self._indices.index(s.at)
         if s.asynchronous and isinstance(s.source, Load):
-            return self._started(f"{s.target.name} + {at}", s.source)
+            return self._started(f"{s.target.name} + {at}", s.source, packed=s.target.packed)
         return f"{s.target.name}[{at}] = {self._values.element(s.source)};"
 
-    def _started(self, target: str, source: Load) -> str:
+    def _started(self, target: str, source: Load, *, packed: bool) -> str:
         """A copy that is not waited for; what lies outside of an array is 0."""
-        name, size = memory_type(source.dtype), source.dtype.itemsize
+        name, size = _PACKED if packed else memory_type(source.dtype), source.dtype.itemsize
         guard = [f"({self._indices.tests(source.guard)})"] if source.guard else []
         function = self._helpers.async_copy(name, size, source.lanes, guarded=bool(guard))
-        at = f"{source.buffer.name} + {self._indices.index(source.offset)}"
+        cast = f"(__global const {_PACKED} *)" if packed else ""
+        at = f"{cast}{source.buffer.name} + {self._indices.index(source.offset)}"
         return f"{function}({', '.join([target, at, *guard])});"
+
+    def _load_matrix(self, s: ir.LoadMatrix) -> None:
+        name, names = value_type(s.into[0].dtype), [self._indices.declare(r) for r in s.into]
+        function = self._helpers.load_matrix(name, len(names), turned=s.turned)
+        row = f"(uint)(size_t)({s.buffer.name} + {self._indices.index(s.at)})"
+        self._line(f"{name} {', '.join(names)};")
+        self._line(f"{function}({', '.join(f'&{name}' for name in names)}, {row});")
 
     def _matrix_product(self, s: ir.MatrixProduct) -> None:
         into = [f"&{self._indices.name(r)}" for r in s.into]
@@ -220,7 +233,7 @@ class _Kernel:
 
     def _alloc_local(self, s: ir.AllocLocal) -> None:
         b = s.buffer
-        kind = value_type(b.dtype, b.values) if b.values else local_type(b.dtype)
+        kind = value_type(b.dtype, b.values) if b.values else _PACKED if b.packed else local_type(b.dtype)
         aligned = " __attribute__((aligned(16)))" if s.aligned else ""
         self._line(f"{'volatile ' if b.volatile else ''}__local {kind} {b.name}[{s.size}]{aligned};")
 
