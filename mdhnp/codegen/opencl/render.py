@@ -183,6 +183,9 @@ class _Kernel:
         at = self._indices.index(s.at)
         if s.asynchronous and isinstance(s.source, Load):
             return self._started(f"{s.target.name} + {at}", s.source, packed=s.target.packed)
+        if s.target.packed and isinstance(s.source, Load):
+            # Its value is a float's, which is rounded to what it was.
+            return f"vstore_half_rte({self._values.element(s.source)}, {at}, (__local half *){s.target.name});"
         return f"{s.target.name}[{at}] = {self._values.element(s.source)};"
 
     def _started(self, target: str, source: Load, *, packed: bool) -> str:
