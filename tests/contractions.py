@@ -133,7 +133,8 @@ def _changes(p: Picker, h: MdHom, s: Schedule) -> Iterator[dict[str, Any]]:
     copies = tuple([copy and replace(copy, pad=p.choice((copy.pad, 0, 1, 4, 8))) for copy in copies])
     yield {"local_copies": copies}
     yield {"stages": p.integer(2, 4)}
-    yield {"combine_on": p.choice(("local", "global"))}
+    yield {"combine_on": p.choice(("local", "global")), "combine_every": 1}
+    yield {"combine_every": p.integer(1, 4)}
     others = [d for d in combined if d not in s.atom_dims]
     tiles = tuple([p.integer(1, h.extents[d]) if d in others else t for d, t in enumerate(s.local_tile)])
     yield {"local_tile": tiles, "num_wg": _groups(h, tiles, [s.num_wg[d] if d in kept else 1 for d in range(h.rank)])}

@@ -208,6 +208,9 @@ BROKEN: list[tuple[str, MdHom, dict[str, Any], dict[str, Any]]] = [
     ("local_copies: input 0 has pad 1", GEMM, {"local_copies": (LocalCopy((0, 1), (0,), 1), None)}, {}),
     # tiles that are copied ahead
     ("stages: 0 is no number", GEMM, {"stages": 0}, {}),
+    ("combine_every: 0 is no number", GEMM, {"combine_every": 0}, {}),
+    ("combine_every: several local tiles", LONG, _AHEAD | {"combine_every": 2}, {}),
+    ("combine_every: the atom's sums are short", LONG, ATOM | {"combine_every": 2}, HAS),
     ("stages: results do not stay in registers", LONG, _AHEAD | {"results": "local"}, {}),
     ("stages: results do not stay in registers", SCAN,
      {"results": "private", "local_tile": (1, 3), "local_copies": (LocalCopy((0, 1)),), "stages": 2}, {}),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from itertools import islice
+from math import log2, prod
 
 import numpy as np
 import pytest
+from schedules import MATRICES
 
 from mdhnp.mdh import canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
@@ -14,6 +17,8 @@ from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
+from mdhnp.schedule.gpu import gpu_candidates
+from mdhnp.schedule.gpu_matrices import beside, expected, matrix_schedules
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import Entry
@@ -128,6 +133,112 @@ def test_search_finds_what_the_model_does_not_know():
         search.tell(s, 1e-3 * (1 + abs(s.private_tile[0] - 5) + abs(s.num_wg[0] - 4)))
     assert search.best is not None
     assert search.best[1] <= 2e-3
+
+
+def products():
+    """Sums of products whose schedules with matrix instructions differ: long and short sums, several dimensions."""
+    contraction = md_hom(
+        np.multiply, {**dict.fromkeys("fedcba", cc), "g": pw("add")}, "A[b,a,d,g], B[c,g,f,e] -> C[f,e,d,c,b,a]"
+    )
+    ones = np.ones((24, 16, 16, 24), np.float32)
+    doubles = GEMM.bind(np.ones((312, 312)), np.ones((312, 296)))
+    return {
+        "gemm": gemm(1024, 1024, 1024),
+        "long": gemm(64, 64, 32768),
+        "float64": canonical(doubles),
+        "contraction": canonical(contraction.bind(ones, np.ones((16, 24, 16, 16), np.float32))),
+    }
+
+
+def parts(h, s: Schedule) -> int:
+    return prod(s.num_wg[d] for d in h.dims("pw"))
+
+
+@pytest.mark.parametrize("name", products())
+def test_schedules_beside_one_with_matrix_instructions(name):
+    """They differ in everything that a tuner should try; what is expected of candidates is their speed."""
+    h = products()[name]
+    facts, plain = Facts(h), default(h, replace(MATRICES, atoms=()))
+    reached = set()
+    for speed, s in islice(matrix_schedules(facts, MATRICES, plain), 30):
+        if s.stages == 3 and parts(h, s) == 1:
+            assert expected(facts, MATRICES, s) == pytest.approx(speed)
+        found = {*beside(facts, s)} - {s}
+        legal = [other for other in found if is_legal(h, other, MATRICES)]
+        assert len(legal) >= 0.3 * len(found)
+        reached |= {f.name for f in fields(s) for other in legal if getattr(other, f.name) != getattr(s, f.name)}
+        reached |= {"parts" for other in legal if parts(h, other) != parts(h, s)}
+    assert reached >= {"num_wi", "private_tile", "local_tile", "stages", "parts", "local_copies", "group_order"}
+
+
+def aim(h, tile: int, depth: int, stages: int, split: int):
+    """A clock of a device that is the faster the nearer a schedule is to a certain one; others are slow."""
+
+    def seconds(s: Schedule) -> float:
+        if not s.atom:
+            return 4e-3
+        *sides, terms = s.atom_dims
+        off = [log2(min(s.step(d), h.extents[d]) / tile) for d in sides]
+        off += [log2(s.local_tile[terms] / depth), s.stages - stages, log2(parts(h, s) / split)]
+        return 1e-3 * (1 + 0.1 * sum(map(abs, off)))
+
+    return seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "aimed"),
+    [
+        ("gemm", (48, 24, 4, 1)),
+        ("gemm", (32, 16, 4, 1)),
+        ("long", (32, 24, 4, 32)),
+        ("float64", (32, 16, 2, 2)),
+        ("contraction", (32, 8, 2, 2)),
+    ],
+)
+def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
+    """What the estimate likes best is not the fastest, here; the search gets there all the same, and asks legally."""
+    h = products()[name]
+    seconds, runs = aim(h, *aimed), []
+    for seed in (0, 0, 1):
+        search, asked = Search(h, MATRICES, default(h, MATRICES), seed), []
+        for _ in range(70 if not seed else 30):
+            s = search.ask()
+            assert s is not None
+            check(h, s, MATRICES)
+            asked.append(s)
+            search.tell(s, None if len(asked) % 11 == 0 else seconds(s))
+        assert len(set(asked)) == len(asked)
+        runs.append(asked)
+        if not seed:
+            assert search.best is not None
+            assert search.best[1] <= 1.1e-3
+            assert search.best[1] < min(map(seconds, gpu_candidates(h, MATRICES, 16)))
+            assert search.finalists(5)[0].atom
+    assert runs[0] == runs[1]
+    assert runs[0][:30] != runs[2]
+
+
+def test_search_resumes_among_schedules_with_matrix_instructions():
+    """What was tuned is measured again, and its neighbours come next; nothing else of the log is."""
+    h = products()["gemm"]
+    seconds, start = aim(h, 32, 32, 2, 1), default(h, MATRICES)
+    first = Search(h, MATRICES, start)
+    log = []
+    for _ in range(50):
+        s = first.ask()
+        first.tell(s, seconds(s))
+        log.append((s, seconds(s)))
+    best = first.best[0]
+    assert best not in gpu_candidates(h, MATRICES, 16)
+    second = Search(h, MATRICES, start)
+    second.resume(log)
+    asked = []
+    for _ in range(30):
+        asked.append(second.ask())
+        second.tell(asked[-1], seconds(asked[-1]))
+    assert best in asked[:6]
+    assert len({s for s, _ in log} & set(asked)) <= 6
+    assert {*beside(Facts(h), best)} & {*asked[6:]}
 
 
 def test_adapt_fits_other_extents():

@@ -67,10 +67,16 @@ def _print_schedule(s: Schedule, extents: Sequence[int]) -> None:
         "products": _products(s, names),
         "in registers": ", ".join(f"input {n}" for n, c in enumerate(s.private_copies) if c) or "none",
         "results": f"in {s.results} memory between tiles of a reduction",
-        "combined": "after all local tiles" if s.combine_on == "global" else "after each local tile",
+        "combined": _combined(s),
         "orders": "; ".join(f"{what} {' '.join(names[d] for d in dims)}" for what, dims in orders.items()),
         "second kernel": str(s.second) if s.second is not None else "its default schedule, where there is one",
     })  # fmt: skip
+
+
+def _combined(s: Schedule) -> str:
+    if s.combine_on == "global":
+        return "after all local tiles"
+    return "after each local tile" if s.combine_every == 1 else f"after each {s.combine_every} local tiles"
 
 
 def _products(s: Schedule, names: Sequence[str]) -> str:

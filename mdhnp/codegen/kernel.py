@@ -6,8 +6,8 @@ tiles of a local tile. Private layer: unrolled. Concatenated dimensions enclose 
 that partial results of a private tile stay in registers while its reduction runs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
 
@@ -64,15 +64,23 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         total = reduce.declare(c, "acc")
         lost = reduce.declare_lost(c, total, _compensated(nest) if per_tile else ())
         watched = watch(c) if nest.s.atom else None
-        ahead = nest.s.stages > 1
-        with pipeline(c, inner) if ahead else group_loops(c, inner, all_dims=nest.s.global_order, first=False):
-            part = reduce.declare(c, "part") if per_tile else total
+        every = nest.s.combine_every
+        part = reduce.declare(c, "part") if every > 1 else total
+        with _tiles(c, inner) as before:
+            if per_tile and every == 1:
+                part = reduce.declare(c, "part")
             if nest.s.atom:
                 accumulate_products(c, part, watched)
             else:
                 accumulate(c, part)
-            if per_tile:
+            if every > 1:
+                with c.build.when([Compare(before % every, "==", constant(every - 1))]):
+                    _add_tile(c, total, part, lost)
+                    reduce.restart(c, part)
+            elif per_tile:
                 _add_tile(c, total, part, lost)
+        if every > 1:
+            _add_tile(c, total, part, lost)
         if watched is not None:
             _again(c, total, inner, watched)
         total = reduce.flatten_lanes(c, total)
@@ -81,13 +89,24 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
         store_all(c, total)
 
 
+@contextmanager
+def _tiles(c: Context, inner: Sequence[int]) -> Iterator[Index]:
+    """The loop over the local tiles of a sum; it gives how many were there before, where they are copied ahead."""
+    if c.nest.s.stages > 1:
+        with pipeline(c, inner) as before:
+            yield before
+    else:
+        with group_loops(c, inner, all_dims=c.nest.s.global_order, first=False):
+            yield ZERO
+
+
 def _compensated(nest: Nest) -> tuple[int, ...]:
     """Results whose local tiles' sums are added with compensation.
 
     Those of matrix instructions are of a few terms each, so that up to as many of them as terms of a chain need none.
     """
     tiles = prod(-(-nest.h.extents[d] // nest.s.local_tile[d]) for d in nest.combined)
-    return () if nest.s.atom and tiles <= LONGEST else float_sums(nest.h)
+    return () if nest.s.atom and tiles <= LONGEST * nest.s.combine_every else float_sums(nest.h)
 
 
 def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Register) -> None:
@@ -99,8 +118,7 @@ def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Regis
     one_by_one = replace(s, private_tile=tuple(1 if d == terms else n for d, n in enumerate(s.private_tile)))
     direct = replace(c, nest=replace(c.nest, s=one_by_one, direct=True))
     with c.build.when([Truth(doubtful(c, total, watched))]):
-        for (result,) in total.values:
-            c.build.assign(result, reduce.start("0", result.dtype, result.lanes))
+        reduce.restart(c, total)
         lost = reduce.declare_lost(c, total, _compensated(c.nest))
         with group_loops(direct, inner, all_dims=c.nest.s.global_order, first=False):
             part = reduce.declare(c, "part")

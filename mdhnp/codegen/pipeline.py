@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf, prod
 
 from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
-from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, variable
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import Block, Copy, Pipeline
 from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.layers import tile_count
@@ -18,14 +18,17 @@ from mdhnp.schedule.matrices import axis_of, operands
 __all__ = ["pipeline"]
 
 # No dimension is named so.
-_FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf)
+_FILLED, _ROUND = Var("ahead", None, 0, inf), Var("now", None, 0, inf, agreed=True)
 #: Bytes that can be copied asynchronously at once, at least and at most.
 _NARROW, _WIDE = 4, 16
 
 
 @contextmanager
-def pipeline(c: Context, dims: Sequence[int]) -> Iterator[None]:
-    """Write one loop over a work-group's local tiles in all of some dimensions; inside of it one tile is there."""
+def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
+    """Write one loop over a work-group's local tiles in all of some dimensions; inside of it one tile is there.
+
+    It gives how many were there before.
+    """
     nest = c.nest
     counts = {d: c.build.named("tiles", nest.rounds(d)) for d in dims if nest.moving(d)}
     rounds = ONE
@@ -38,7 +41,7 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[None]:
             _fill(c, n, asynchronous)
     with c.build.part() as work:
         _begin(c, _ROUND, counts)
-        yield
+        yield variable(_ROUND)
     c.build.add(Pipeline(_FILLED, _ROUND, rounds, nest.s.stages, asynchronous, Block(tuple(fill)), Block(tuple(work))))
 
 
@@ -75,7 +78,11 @@ def _fill(c: Context, number: int, asynchronous: bool) -> None:
                 target = target + place * stride
             indices = [begin + place for begin, place in zip(corner, places, strict=True)]
             source = _source(c, layout, indices, outside, lanes, last)
-            c.build.add(Copy(c.tile(layout.view), target, source, asynchronous))
+            if isinstance(source, Outside):
+                for n in range(lanes):
+                    c.build.add(Copy(c.tile(layout.view), target + n, source))
+            else:
+                c.build.add(Copy(c.tile(layout.view), target, source, asynchronous))
 
 
 def _places(c: Context, layout: TileLayout, e: Index, lanes: int) -> list[Index]:
@@ -108,10 +115,11 @@ def _last_term(nest: Nest, number: int) -> tuple[int, Index] | None:
 def _source(
     c: Context, layout: TileLayout, indices: list[Index], outside: Collection[int], lanes: int,
     last_term: tuple[int, Index] | None,
-) -> Load:  # fmt: skip
+) -> Load | Outside:  # fmt: skip
     """What is copied from some indices, of which those of the axes `outside` may lie outside of the array.
 
-    Then it is something of the array, since no result depends on it.
+    Then it is 0, which costs no access. Were it the array's last row instead, work-groups would wait for each other at
+    the few lines of it: a contraction whose tiles stick out by a quarter took three times as long.
     """
     guard = []
     for axis, index in enumerate(indices):
@@ -119,11 +127,15 @@ def _source(
         if last_term is not None and axis == last_term[0]:
             guard.append(Compare(index, "<=", last_term[1] + (1 - wide)))
         elif axis in outside:
-            indices[axis] = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
+            guard.append(Compare(index, ">=", ZERO))
+            guard.append(Compare(index, "<=", c.nest.last(layout.view, axis) + (1 - wide)))
+    unknown = open_tests(guard)
+    if unknown is None:
+        return Outside("0", layout.view.dtype)
     source = element(c, layout.view, indices)
     source = replace(source, lanes=lanes, stride=ONE) if lanes > 1 else source
-    if guard:
-        source = replace(source, guard=tuple(guard), outside=Outside("0", layout.view.dtype))
+    if unknown:
+        source = replace(source, guard=unknown, outside=Outside("0", layout.view.dtype))
     return source
 
 

@@ -34,7 +34,7 @@ from mdhnp.mdh import Function
 
 __all__ = [
     "Accumulators", "apply", "declare", "declare_lost", "elements", "flatten_lanes", "mark_seen", "point_values",
-    "reduce_loops", "splat", "start",
+    "reduce_loops", "restart", "splat", "start",
 ]  # fmt: skip
 
 _BOOL = np.dtype(bool)
@@ -90,6 +90,18 @@ def declare(c: Context, prefix: str) -> Accumulators:
         return tuple([tuple([c.build.declare(name, value) for value in starts]) for _ in elements(nest)])
 
     return Accumulators(variables(prefix, nest.s.vector_width), variables(f"{prefix}_tail", 1) if across else (), seen)
+
+
+def restart(c: Context, acc: Accumulators) -> None:
+    """Let accumulators hold what they were declared with."""
+    op = c.nest.h.operator
+    assert op is not None
+    literals = op.identity or ("0",) * len(c.nest.result_dtypes)
+    for values in (*acc.values, *acc.tails):
+        for register, literal in zip(values, literals, strict=True):
+            c.build.assign(register, start(literal, register.dtype, register.lanes))
+    if acc.seen:
+        c.build.assign(acc.seen, Const("0", _BOOL))
 
 
 def mark_seen(c: Context, acc: Accumulators) -> None:

@@ -38,7 +38,7 @@ def chain_is_short(h: MdHom, s: Schedule) -> bool:
     in_tile = prod(_ceil(s.local_tile[d], lanes[d]) for d in combined)
     tiles = prod(_ceil(_ceil(h.extents[d], s.local_tile[d]), s.num_wg[d]) for d in combined)
     if s.results == "private":
-        return in_tile <= LONGEST if s.combine_on == "local" else in_tile * tiles <= LONGEST
+        return in_tile * (s.combine_every if s.combine_on == "local" else tiles) <= LONGEST
     return in_tile <= LONGEST and tiles <= MOST_TILES
 
 

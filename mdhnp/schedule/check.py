@@ -104,7 +104,11 @@ def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
     require(-1 <= s.vector_dim < rank, f"vector_dim: {s.vector_dim} is no dimension")
     for name in ("local_copies", "private_copies"):
         require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
-    require(isinstance(s.stages, int) and s.stages >= 1, f"stages: {s.stages} is no number from 1 on")
+    for name in ("stages", "combine_every"):
+        number = getattr(s, name)
+        require(isinstance(number, int) and number >= 1, f"{name}: {number} is no number from 1 on")
+    ahead = s.combine_every == 1 or (s.stages > 1 and s.combine_on == "local")
+    require(ahead, "combine_every: several local tiles are combined where tiles are copied ahead, on the local layer")
     require(s.atom in {"", *ATOMS}, f"atom: {s.atom!r} is none of {', '.join(ATOMS)}")
     dims = len(s.atom_dims) == (3 if s.atom else 0) and len({*s.atom_dims} & {*range(rank)}) == len(s.atom_dims)
     require(dims, f"atom_dims: {s.atom_dims} are not the dimensions of rows, columns and terms")

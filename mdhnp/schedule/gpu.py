@@ -5,7 +5,7 @@ from itertools import islice
 from math import prod
 
 from mdhnp.mdh import MdHom
-from mdhnp.schedule import gpu_matrices, gpu_products
+from mdhnp.schedule import gpu_estimate, gpu_matrices, gpu_products
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
@@ -135,7 +135,7 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         copies = tuple(_shared_tile(facts, n, x) if len(facts.depends[n]) > 1 else None for n in range(len(h.inputs)))
         found.append(replace(s, global_order=order, local_order=order, local_copies=copies))
     best = next(gpu_matrices.matrix_schedules(facts, caps, found[0]), None) if found else None
-    if best is not None and best.speed > gpu_matrices.plain_speed(facts, speed):
+    if best is not None and best.speed > gpu_estimate.plain_speed(facts, speed):
         return [best.schedule, *found]
     return found
 

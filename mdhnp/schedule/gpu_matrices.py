@@ -1,26 +1,29 @@
 """Schedules for GPUs of sums of products by matrix instructions: along which dimensions, and in how large tiles.
 
-One side of kept dimensions moves one factor, another the other; a few lines of estimate rank what is possible: how much
-of the tiles is useful, how many work-groups there are for how many compute units, loads of local memory for each
-instruction, and how much of what is read at once from memory is used.
+One side of kept dimensions moves one factor, another the other; both move along the sums. What is possible is ranked
+by :mod:`mdhnp.schedule.gpu_estimate`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from mdhnp.schedule.accuracy import chain_is_short
-from mdhnp.schedule.atoms import Atom
+from mdhnp.schedule import gpu_estimate as estimate
+from mdhnp.schedule.accuracy import LONGEST, chain_is_short
+from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import Facts
+from mdhnp.schedule.gpu_estimate import Pair, Side, Sums, parts_of
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["Candidate", "matrix_schedules", "plain_speed"]
+__all__ = ["Candidate", "beside", "expected", "matrix_schedules"]
+
+T = TypeVar("T")
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
 _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
@@ -34,30 +37,15 @@ _TRIED = 24
 _BATCH = 20
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
-#: Points of the sum in a tile, and how fast that is; at least in each part of it; tiles in flight.
-_DEPTHS, _PART, _STAGES = {32: 0.97, 24: 0.98, 16: 1.0, 8: 0.85}, 64, (3, 2)
-#: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
-#: a word from the cache behind it, and while it writes one to memory.
-_FASTER = {"3xtf32": 2.4, "tf32": 2.6, "f16": 12.0, "f64": 1.0, "f64 of 16 rows": 2.0, "f64 of 16 terms": 2.0}
-_READ, _WRITE = 13.0, 30.0
-#: As the first, where factors are rounded: the time of each product is that of each of three.
-_ROUNDED = {"tf32": 3 * _FASTER["3xtf32"]}
-#: What is left of the speed with split sums, in large work-groups, and in those of so many subgroups.
-_SPLIT, _CROWDED, _ALONE = 0.9, 0.85, {1: 0.6, 2: 0.85}
+#: Terms of a tile; the most points of a sum in it; along another combined dimension whose neighbours are neighbours in
+#: an array; and extents of which there are all in a tile, or one.
+_DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
+#: Tiles in flight: by default, and all that are worth trying.
+_STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
 #: By how much each further turn of loads from the same bank adds to all time.
 _TURN = 0.15
-#: What is reached without matrix instructions.
-_PLAIN = 0.45
-#: Words of the smallest part of memory that is read at once; banks of local memory; bytes that are copied at once.
-_SECTOR, _BANKS, _WIDE = 8, 32, 16
-#: What is left of the memory's speed where lanes write far from each other, and where neighbours are read by turns.
-_SCATTERED, _POINTWISE = 0.125, 0.3
-#: Bytes of a compute unit's local memory, and subgroups that keep it at work.
-_SHARED, _WORKING = 224 << 10, 10
-#: Registers that are loaded at once where lanes point at rows.
-_AT_ONCE = 4
-#: Work-groups of a compute unit from which on it has always something to do.
-_RESIDENT = 2
+#: Banks of local memory, and bytes that are copied at once.
+_BANKS, _WIDE = 32, 16
 
 
 class Candidate(NamedTuple):
@@ -65,25 +53,6 @@ class Candidate(NamedTuple):
 
     speed: float
     schedule: Schedule
-
-
-class _Side(NamedTuple):
-    """Work-items and points along the dimensions of a side, the atom's first; what is useful of tiles and of reads."""
-
-    items: dict[int, int]
-    points: dict[int, int]
-    useful: float
-    read: float
-
-    @property
-    def each(self) -> int:
-        """Points of a work-item."""
-        return prod(self.points.values())
-
-    @property
-    def size(self) -> int:
-        """Points of a work-group."""
-        return prod(self.items.values()) * self.each
 
 
 def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterator[Candidate]:
@@ -102,22 +71,47 @@ def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterato
     while some := [*islice(shapes, _BATCH)]:
         made = [(shape.speed, s) for shape in some if (s := _schedule(facts, caps, plain, shape)) is not None]
         # How work-items meet in banks is known only now, and can cost as much as all the rest.
-        found = [Candidate(speed / (1 + _TURN * (_turns_of(facts, s) - 2)), s) for speed, s in made]
+        found = [Candidate(speed / _waiting(facts, s), s) for speed, s in made]
         yield from sorted(found, key=lambda candidate: -candidate.speed)
 
 
-def plain_speed(facts: Facts, speed: float) -> float:
-    """Give what to compare with the speed of candidates: that of a schedule without matrix instructions.
+def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
+    """Give the speed of a legal schedule with a matrix instruction as a candidate."""
+    return estimate.expected(facts, caps, s) / _waiting(facts, s)
+
+
+def beside(facts: Facts, s: Schedule) -> Iterator[Schedule]:
+    """Give schedules that differ in one thing each, what a tuner may try next; some may be illegal, or no others.
 
     Parameters
     ----------
     facts : Facts
         Of a sum of products.
-    speed : float
-        What part of the multiply-adds are useful ones, as :mod:`mdhnp.schedule.gpu_products` estimates it.
+    s : Schedule
+        A legal one with a matrix instruction.
     """
-    rounds = prod(facts.h.extents[d] for d in facts.combined) / min(_DEPTHS)
-    return rounds / (rounds + 0.5) / (1 / (_PLAIN * speed) + _moved(facts, {1.0}, 1.0))
+    (row, column, terms), parts = s.atom_dims, parts_of(facts, s)
+    tile = {d: s.local_tile[d] for d in facts.combined}
+    for d, step in ((row, DOWN), (column, ACROSS)):
+        for items in {s.num_wi[d] - step, s.num_wi[d] + step, 2 * s.num_wi[d]} - {0}:
+            yield _laid_out(facts, replace(s, num_wi=_with(s.num_wi, d, items)), tile, parts)
+    for d in facts.kept:
+        # Atoms have points in pairs.
+        pairs = {row, column} & {d}
+        for points in {s.private_tile[d] // 2, 2 * s.private_tile[d], s.private_tile[d] + 2} if pairs else _BESIDE:
+            if points not in (0, s.private_tile[d]) and points <= max(2, facts.h.extents[d]):
+                yield _laid_out(facts, replace(s, private_tile=_with(s.private_tile, d, points)), tile, parts)
+    for d, points in tile.items():
+        others = _DEPTHS if d == terms else {1, *_RUNS, min(facts.h.extents[d], _WINDOW)}
+        yield from (_laid_out(facts, s, tile | {d: other}, parts) for other in others if other != points)
+    yield from (_laid_out(facts, s, tile, other) for other in {1, parts // 2, parts + 1, 2 * parts} - {0, parts})
+    yield from (replace(s, stages=stages) for stages in _IN_FLIGHT if stages != s.stages)
+    for n, copy in enumerate(s.local_copies):
+        if copy is not None and copy.pad:
+            yield replace(s, local_copies=_with(s.local_copies, n, replace(copy, pad=0)))
+    for d in {row, column} - {s.group_order[0]}:
+        yield replace(s, group_order=(d, *(other for other in s.group_order if other != d)))
+    yield replace(s, combine_on="local" if s.combine_on == "global" else "global", combine_every=1)
 
 
 class _Shape(NamedTuple):
@@ -125,10 +119,9 @@ class _Shape(NamedTuple):
 
     speed: float
     atom: Atom
-    rows: _Side
-    columns: _Side
-    terms: int
-    depth: int
+    rows: Side
+    columns: Side
+    sums: Sums
 
 
 def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
@@ -138,24 +131,31 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
         return
     atoms = [atom for atom in allowed(h) if atom.name in caps.atoms]
     (one, _), (other, _) = found
-    reduced = prod(h.extents[d] for d in facts.combined)
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         left = [d for d in facts.kept if d in facts.depends[a] and d not in facts.depends[b]]
         right = [d for d in facts.kept if d in facts.depends[b] and d not in facts.depends[a]]
-        single = _single(facts, atom)
-        points = _MORE_POINTS if single else _POINTS
-        ways = (_ways(facts, left, a, points, atom.shape[0] // DOWN), _ways(facts, right, b, points, 0))
-        for rows, columns in product(*ways):
-            warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
-            if warps > _MOST_WARPS or rows.each * columns.each > _MOST_POINTS * (2 if single else 1):
+        single, fit = _single(facts, atom), caps.local_memory // atom.itemsize
+        points, most = (_MORE_POINTS, 2 * _MOST_POINTS) if single else (_POINTS, _MOST_POINTS)
+        sums = [*_sums(facts, atom, facts.depends[a] & facts.depends[b] & {*facts.combined})]
+        rows = _ways(facts, left, a, points, atom.shape[0] // DOWN)
+        columns = _ways(facts, right, b, points, 0)
+        read = [
+            [(x, [estimate.read(facts, n, x, s) for s in sums]) for x in some] for n, some in ((a, rows), (b, columns))
+        ]
+        for (x, above), (y, across) in product(*read):
+            if x.each * y.each > most:
                 continue
-            speed = _speed(facts, caps, atom, rows, columns, warps)
-            for terms in facts.depends[a] & facts.depends[b] & {*facts.combined}:
-                size = _STAGES[0] * (rows.size + columns.size) * atom.itemsize
-                depths = [d for d in _DEPTHS if d % atom.shape[2] == 0]
-                best, depth = max((_deep(h.extents[terms], reduced, warps, size, d), d) for d in depths)
-                if best:
-                    yield _Shape(speed * best, atom, rows, columns, terms, depth)
+            pair = Pair(facts, caps, atom, x, y)
+            if pair.warps > _MOST_WARPS:
+                continue
+            best: dict[int, _Shape] = {}
+            for s, left_tile, right_tile in zip(sums, above, across, strict=True):
+                stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
+                if stages >= _STAGES[-1]:
+                    speed = pair.speed(s, (left_tile, right_tile), stages)
+                    if s.terms not in best or speed > best[s.terms].speed:
+                        best[s.terms] = _Shape(speed, atom, x, y, s)
+            yield from best.values()
 
 
 def _single(facts: Facts, atom: Atom) -> bool:
@@ -163,116 +163,74 @@ def _single(facts: Facts, atom: Atom) -> bool:
     return atom.packed > 1 and all(v.dtype.itemsize == atom.itemsize for v in facts.h.outputs)
 
 
-def _deep(extent: int, reduced: int, warps: int, size: int, depth: int) -> float:
-    """Give what is left of the speed with tiles of so many terms: 0 with too many.
+def _sums(facts: Facts, atom: Atom, both: frozenset[int]) -> Iterator[Sums]:
+    """Tiles of the combined dimensions; the atom's terms are along one that moves both factors.
 
-    The sum has `reduced` points, `extent` of them along the atom's terms; a tile takes `size` bytes for each.
+    Of the others a tile has one point, or all of a window's, or, where neighbours along one are neighbours in an
+    array, as many as are read at once.
     """
-    if depth >= extent:
-        return 0.0
-    # Everybody waits for the first tiles; and for all of them where few are at work.
-    rounds = reduced / depth
-    at_work = min(warps * (_SHARED // (size * depth)) / _WORKING, 1.0)
-    return _DEPTHS[depth] * extent / (-(-extent // depth) * depth) * at_work * rounds / (rounds + 0.5)
+    extents = facts.h.extents
+    for terms in both:
+        others = [d for d in facts.combined if d != terms]
+        ones = dict.fromkeys(others, 1)
+        window = {d: extents[d] for d in others if 1 < extents[d] <= _WINDOW}
+        near = [d for d in others if extents[d] > _WINDOW and any(facts.near(n, d) for n in range(len(facts.h.inputs)))]
+        tiles = [ones, *([ones | window] if window else []), *(ones | {d: run} for d, run in product(near, _RUNS))]
+        for depth, tile in product(_DEPTHS, tiles):
+            few = depth * prod(tile.values()) <= _MOST_DEPTH or depth == atom.shape[2]
+            if depth < extents[terms] and depth % atom.shape[2] == 0 and few:
+                yield Sums.of(facts, atom, terms, {**tile, terms: depth})
 
 
-def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: int) -> list[_Side]:
+def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: int) -> list[Side]:
     """Ways to lay lanes and points along a side: along rows in so many parts, or, where it is 0, along columns."""
-    h = facts.h
-    near = next((d for d in side if facts.near(n, d) and h.extents[d] > 1), None)
-    # Short sums are walked over point by point.
-    far = _POINTWISE if any(facts.near(n, d) and 1 < h.extents[d] < _SECTOR for d in facts.combined) else 1.0
+    extents = facts.h.extents
+    near = next((d for d in side if facts.near(n, d) and extents[d] > 1), None)
     found = []
     for main in side:
         beside = near if near is not None and near != main else None
-        ways = [
-            _Side(items, laid, useful, far if near is None else min(tiles[near] / _SECTOR, 1.0))
-            for items, laid, tiles in _laid(h.extents, main, beside, points, halves)
-            if (useful := prod(h.extents[d] / (-(-h.extents[d] // t) * t) for d, t in tiles.items()))
-        ]
+        ways = [*_laid(extents, main, beside, points, halves)]
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
-        ways.sort(key=lambda way: -way.useful * way.read * way.each / (way.each + 2))
+        ways.sort(key=lambda way: -way.useful(extents) * _run(way, near) * way.each / (way.each + 2))
         found += ways[: max(_TRIED // len(side), _TRIED // 3)]
     return found
 
 
+def _run(way: Side, near: int | None) -> float:
+    """What part of a sector is read, where neighbours lie along one of the side's dimensions."""
+    return 1.0 if near is None else min(way.tiles[near] / 8, 1.0)
+
+
 def _laid(
     extents: tuple[int, ...], main: int, beside: int | None, counts: Sequence[int], halves: int
-) -> Iterator[tuple[dict[int, int], dict[int, int], dict[int, int]]]:
-    """Lay lanes along a dimension, and points along that and another one; the tile of each, none twice as large."""
+) -> Iterator[Side]:
+    """Lay lanes along a dimension, and points along that and another one; no tile is twice as large as the extent."""
     lanes = DOWN if halves else ACROSS
     for warps, points in product(_WARPS, counts if halves != 1 else (1, *counts)):
         for others in (1,) if beside is None else _BESIDE:
             laid = {main: points} if beside is None else {main: points, beside: min(others, extents[beside])}
-            tiles = {d: p * (lanes * warps if d == main else 1) for d, p in laid.items()}
-            fits = tiles[main] < 2 * extents[main] or tiles[main] <= lanes * max(halves, 2)
+            tile = lanes * warps * points
+            fits = tile < 2 * extents[main] or tile <= lanes * max(halves, 2)
             if fits and prod(laid.values()) <= _MOST_POINTS // 4:
-                yield {main: lanes * warps}, laid, tiles
-
-
-def _speed(facts: Facts, caps: DeviceCaps, atom: Atom, rows: _Side, columns: _Side, warps: int) -> float:
-    """Give the part of the device's plain multiply-adds that are made, roughly: time for products, loads and reads."""
-    h, each = facts.h, rows.each * columns.each
-    products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
-    loads = rows.each * DOWN / atom.shape[0] * atom.registers(atom.a) + columns.each / 2 * atom.registers(atom.b)
-    loads /= _AT_ONCE if atom.packed > 1 else 1
-    faster = _ROUNDED[atom.name] if atom.rounded and h.precision == "default" else _FASTER[atom.name]
-    computing = (1 + loads / products) / faster
-    reading = _READ * atom.itemsize / 4 * (1 / rows.size / columns.read + 1 / columns.size / rows.read)
-    tiles = {d: side.items.get(d, 1) * p for side in (rows, columns) for d, p in side.points.items()}
-    groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
-    parts = _parts(facts, caps, groups)
-    turns = -(-groups * parts // caps.compute_units)
-    even = groups * parts / (turns * caps.compute_units)
-    busy = even * min(1.0, (0.5 + turns * warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
-    # What is not read or written in whole sectors takes as long as these; lanes write along rows and columns only.
-    near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
-    lanes = {next(iter(side.points)) for side in (rows, columns)}
-    run = min(tiles[near[0]] / _SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
-    moved = _moved(facts, {rows.read, columns.read}, run)
-    crowded = _CROWDED if warps > _MOST_WARPS // 2 else _ALONE.get(warps, 1.0)
-    return rows.useful * columns.useful * busy * crowded / (computing + reading + moved)
-
-
-def _moved(facts: Facts, read: set[float], run: float) -> float:
-    """Give the time to move everything from and to memory once, as multiply-adds for each of the points."""
-    h = facts.h
-    words = sum(v.elements() * v.dtype.itemsize for v in h.inputs) / min(read)
-    words += sum(v.elements() * v.dtype.itemsize for v in h.outputs) / run
-    return _WRITE * words / 4 / h.points
-
-
-def _parts(facts: Facts, caps: DeviceCaps, groups: int) -> int:
-    """Into how many parts the sums are split, where there are few work-groups."""
-    reduced = prod(facts.h.extents[d] for d in facts.combined)
-    return min(max(_RESIDENT * caps.compute_units // groups, 1), max(reduced // (4 * _PART), 1))
+                yield Side({main: lanes * warps}, laid)
 
 
 def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
     """Make a legal schedule with as many tiles in flight as fit; None where there is none."""
-    h, (_, atom, rows, columns, terms, depth) = facts.h, shape
-    (row, *_), (column, *_) = rows.points, columns.points
+    h, (_, atom, rows, columns, sums) = facts.h, shape
+    (row, *_), (column, *_), terms = rows.points, columns.points, sums.terms
     items, points = rows.items | columns.items, rows.points | columns.points | {terms: atom.shape[2]}
     num_wi = tuple(items.get(d, 1) for d in range(h.rank))
     private = tuple(points.get(d, 1) for d in range(h.rank))
-    local = [min(i * p, n) for i, p, n in zip(num_wi, private, h.extents, strict=True)]
-    local[terms] = depth
-    tiles = [-(-n // t) for n, t in zip(h.extents, local, strict=True)]
-    groups = [tiles[d] if d in facts.kept else 1 for d in range(h.rank)]
-    parts = _parts(facts, caps, prod(groups))
-    for d in sorted(facts.combined, key=lambda d: d == terms):
-        wanted = min(parts, tiles[d])
-        groups[d] = -(-tiles[d] // -(-tiles[d] // wanted))
-        parts = -(-parts // groups[d])
     kept = [d for d in plain.global_order if d in facts.kept]
     order = (*kept, *(d for d in plain.global_order if d in facts.combined and d != terms), terms)
     s = replace(
-        plain, num_wg=tuple(groups), num_wi=num_wi, local_tile=tuple(local), private_tile=private, vector_dim=column,
-        vector_width=2, results="private", global_order=order, local_order=order, combine_on="local", atom=atom.name,
-        atom_dims=(row, column, terms), private_order=(*(d for d in order if d in facts.combined), *kept),
-        private_copies=(True,) * len(h.inputs),
+        plain, num_wi=num_wi, private_tile=private, vector_dim=column, vector_width=2, results="private",
+        global_order=order, local_order=order, combine_on="local", atom=atom.name, atom_dims=(row, column, terms),
+        private_order=(*(d for d in order if d in facts.combined), *kept), private_copies=(True,) * len(h.inputs),
     )  # fmt: skip
-    s = replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
+    groups = prod(-(-h.extents[d] // min(s.step(d), h.extents[d])) for d in facts.kept)
+    s = _laid_out(facts, s, sums.tile, estimate.split(facts, caps, groups))
     if _single(facts, atom):
         s = replace(s, combine_on="global")
         s = s if chain_is_short(h, s) or rows.each * columns.each > _MOST_POINTS else replace(s, combine_on="local")
@@ -281,6 +239,27 @@ def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) ->
         if is_legal(h, ahead, caps):
             return ahead
     return None
+
+
+def _laid_out(facts: Facts, s: Schedule, sums: Mapping[int, int], parts: int) -> Schedule:
+    """Give a schedule the tiles, work-groups and copies that its work-items and points need."""
+    h, terms = facts.h, s.atom_dims[2]
+    local = tuple(sums.get(d, min(s.step(d), n)) for d, n in enumerate(h.extents))
+    tiles = [-(-n // t) for n, t in zip(h.extents, local, strict=True)]
+    groups = [tiles[d] if d in facts.kept else 1 for d in range(h.rank)]
+    for d in sorted(facts.combined, key=lambda d: d == terms):
+        wanted = min(parts, tiles[d])
+        groups[d] = -(-tiles[d] // -(-tiles[d] // wanted))
+        parts = -(-parts // groups[d])
+    # Sums that are exact enough are combined as rarely as a chain may be long.
+    every = 1 if ATOMS[s.atom].rounds else max(LONGEST // prod(sums.values()), 1)
+    s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
+    return replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
+
+
+def _with(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
+    """Put a value in another's place."""
+    return (*values[:at], value, *values[at + 1 :])
 
 
 def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
@@ -293,9 +272,10 @@ def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
     return min(padded, key=lambda copy: (_turns(facts, n, s, copy), copy.pad))
 
 
-def _turns_of(facts: Facts, s: Schedule) -> int:
-    """In how many turns all elements are loaded, at least two."""
-    return sum(_turns(facts, n, s, copy) for n, copy in enumerate(s.local_copies) if copy)
+def _waiting(facts: Facts, s: Schedule) -> float:
+    """How much longer everything takes where loads of both factors need more than a turn each."""
+    turns = sum(_turns(facts, n, s, copy) for n, copy in enumerate(s.local_copies) if copy)
+    return 1 + _TURN * (turns - 2)
 
 
 def _turns(facts: Facts, n: int, s: Schedule, copy: LocalCopy) -> int:

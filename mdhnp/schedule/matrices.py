@@ -128,6 +128,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(all(s.private_tile[d] == 1 for d in others), "private_tile: only the atom's terms are unrolled")
     short = not atom.rounds or s.combine_on == "local" or all(v.dtype.itemsize == 2 for v in h.outputs)
     require(short, "combine_on: the atom's sums are short, so for each local tile")
+    require(not atom.rounds or s.combine_every == 1, "combine_every: the atom's sums are short, so for each local tile")
     if h.extents[terms] % s.local_tile[terms]:
         plain = all(axis_of(h, factor, terms) is not None for factor in found)
         require(plain, "local_tile: partial along the atom's terms, which an operand has not along an axis alone")

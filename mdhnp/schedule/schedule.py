@@ -68,6 +68,9 @@ class Schedule:
     combine_on : {"global", "local"}
         Whether work-items' results are combined once after all local tiles, or after each (10); after each, a
         work-item's own partial results start anew too, which keeps the chains of a long sum short.
+    combine_every : int
+        Local tiles after each of which that is, where tiles are copied ahead; where sums stay exact enough, several
+        take fewer additions.
     second : Schedule or None
         Of the kernel that combines work-groups' results; None lets the default decide.
     """
@@ -87,6 +90,7 @@ class Schedule:
     group_order: tuple[int, ...]
     item_order: tuple[int, ...]
     combine_on: Literal["global", "local"] = "global"
+    combine_every: int = 1
     stages: int = 1
     atom: str = ""
     atom_dims: tuple[int, ...] = ()

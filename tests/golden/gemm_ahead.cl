@@ -33,20 +33,20 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     if (e0 < 12) {
       const int x1_1 = e0 % 3;
       const int x0_1 = e0 / 3 % 4;
-      I0_l[slot * 15 + x0_1 + x1_1 * 5] = I0[min(i_l + x0_1, 6) * 9 + k_l + x1_1];
+      I0_l[slot * 15 + x0_1 + x1_1 * 5] = (i_l + x0_1 <= 6 ? I0[i_l * 9 + x0_1 * 9 + k_l + x1_1] : (float)0.0f);
     }
     // The next tile of I1 to local memory
     const int x1_2 = w % 8;
     const int x0_2 = w / 8 % 3;
-    I1_l[slot * 24 + x0_2 * 8 + x1_2] = I1[k_l * 11 + x0_2 * 11 + min(j_l + x1_2, 10)];
+    I1_l[slot * 24 + x0_2 * 8 + x1_2] = (j_l + x1_2 <= 10 ? I1[k_l * 11 + x0_2 * 11 + j_l + x1_2] : (float)0.0f);
     const int e1 = w + 8;
     const int x1_3 = e1 % 8;
     const int x0_3 = e1 / 8 % 3;
-    I1_l[slot * 24 + x0_3 * 8 + x1_3] = I1[k_l * 11 + x0_3 * 11 + min(j_l + x1_3, 10)];
+    I1_l[slot * 24 + x0_3 * 8 + x1_3] = (j_l + x1_3 <= 10 ? I1[k_l * 11 + x0_3 * 11 + j_l + x1_3] : (float)0.0f);
     const int e2 = w + 16;
     const int x1_4 = e2 % 8;
     const int x0_4 = e2 / 8 % 3;
-    I1_l[slot * 24 + x0_4 * 8 + x1_4] = I1[k_l * 11 + x0_4 * 11 + min(j_l + x1_4, 10)];
+    I1_l[slot * 24 + x0_4 * 8 + x1_4] = (j_l + x1_4 <= 10 ? I1[k_l * 11 + x0_4 * 11 + j_l + x1_4] : (float)0.0f);
   }
   for (int now = 0; now < 3; ++now) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -68,20 +68,20 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         if (e3 < 12) {
           const int x1_6 = e3 % 3;
           const int x0_6 = e3 / 3 % 4;
-          next1 = I0[min(i_l + x0_6, 6) * 9 + k_l + x1_6];
+          next1 = (i_l + x0_6 <= 6 ? I0[i_l * 9 + x0_6 * 9 + k_l + x1_6] : (float)0.0f);
         }
         // The next tile of I1 to local memory
         const int x1_7 = w % 8;
         const int x0_7 = w / 8 % 3;
-        next2 = I1[k_l * 11 + x0_7 * 11 + min(j_l + x1_7, 10)];
+        next2 = (j_l + x1_7 <= 10 ? I1[k_l * 11 + x0_7 * 11 + j_l + x1_7] : (float)0.0f);
         const int e4 = w + 8;
         const int x1_8 = e4 % 8;
         const int x0_8 = e4 / 8 % 3;
-        next3 = I1[k_l * 11 + x0_8 * 11 + min(j_l + x1_8, 10)];
+        next3 = (j_l + x1_8 <= 10 ? I1[k_l * 11 + x0_8 * 11 + j_l + x1_8] : (float)0.0f);
         const int e5 = w + 16;
         const int x1_9 = e5 % 8;
         const int x0_9 = e5 / 8 % 3;
-        next4 = I1[k_l * 11 + x0_9 * 11 + min(j_l + x1_9, 10)];
+        next4 = (j_l + x1_9 <= 10 ? I1[k_l * 11 + x0_9 * 11 + j_l + x1_9] : (float)0.0f);
       }
     }
     {

@@ -53,12 +53,12 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     // The next tile of I0 to local memory
     const int x1_0 = w % 2;
     const int x0_0 = w / 2 % 16;
-    copy_async_float4_if(I0_l + slot * 192 + x0_0 * 12 + x1_0 * 4, I0 + min(i_l + x0_0, 17) * 20 + k_l + x1_0 * 4, (k_l + x1_0 * 4 <= 16));
+    copy_async_float4_if(I0_l + slot * 192 + x0_0 * 12 + x1_0 * 4, I0 + i_l * 20 + x0_0 * 20 + k_l + x1_0 * 4, (i_l + x0_0 <= 17 && k_l + x1_0 * 4 <= 16));
     // The next tile of I1 to local memory
     if (w < 16) {
       const int x1_1 = w % 2;
       const int x0_1 = w / 2 % 8;
-      copy_async_float4_if(I1_l + slot * 64 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + min(j_l + x1_1 * 4, 8), (k_l + x0_1 <= 19));
+      copy_async_float4_if(I1_l + slot * 64 + x0_1 * 8 + x1_1 * 4, I1 + k_l * 12 + x0_1 * 12 + j_l + x1_1 * 4, (k_l + x0_1 <= 19 && j_l + x1_1 * 4 <= 8));
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
@@ -74,12 +74,12 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
         // The next tile of I0 to local memory
         const int x1_2 = w % 2;
         const int x0_2 = w / 2 % 16;
-        copy_async_float4_if(I0_l + slot * 192 + x0_2 * 12 + x1_2 * 4, I0 + min(i_l + x0_2, 17) * 20 + k_l + x1_2 * 4, (k_l + x1_2 * 4 <= 16));
+        copy_async_float4_if(I0_l + slot * 192 + x0_2 * 12 + x1_2 * 4, I0 + i_l * 20 + x0_2 * 20 + k_l + x1_2 * 4, (i_l + x0_2 <= 17 && k_l + x1_2 * 4 <= 16));
         // The next tile of I1 to local memory
         if (w < 16) {
           const int x1_3 = w % 2;
           const int x0_3 = w / 2 % 8;
-          copy_async_float4_if(I1_l + slot * 64 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + min(j_l + x1_3 * 4, 8), (k_l + x0_3 <= 19));
+          copy_async_float4_if(I1_l + slot * 64 + x0_3 * 8 + x1_3 * 4, I1 + k_l * 12 + x0_3 * 12 + j_l + x1_3 * 4, (k_l + x0_3 <= 19 && j_l + x1_3 * 4 <= 8));
         }
       }
       asm volatile("cp.async.commit_group;" ::: "memory");

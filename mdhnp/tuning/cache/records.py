@@ -166,7 +166,9 @@ def _check_fields(s: Schedule) -> None:
             _require(fits, "local_copies", "block an axis twice, or one there is not")
     _require(s.results in ("private", "local", "global"), "results", f"cannot be {s.results!r}")
     _require(s.combine_on in ("global", "local"), "combine_on", f"cannot be {s.combine_on!r}")
-    _require(type(s.stages) is int and 1 <= s.stages < _LARGEST, "stages", "is no number from 1 on")
+    for name in ("stages", "combine_every"):
+        number = getattr(s, name)
+        _require(type(number) is int and 1 <= number < _LARGEST, name, "is no number from 1 on")
     _require(isinstance(s.atom, str), "atom", "is no name")
     _require(_all_of(int, s.atom_dims), "atom_dims", "are not integers")
     if s.second is not None:

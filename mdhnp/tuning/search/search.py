@@ -1,8 +1,9 @@
 """The search for a good schedule: asks for measurements, is told times, and never measures itself.
 
 A cost model (on GPUs and for scans a rough estimate) ranks thousands of samples; the default schedule and the first of
-a diverse shortlist are measured. Then a ridge regression on log(time ÷ model) learns what the model misses, and chooses
-among the rest of the shortlist and neighbours of the best.
+a diverse shortlist are measured, and of schedules with matrix instructions the first of a pool. Then two ridge
+regressions on log(time ÷ model), one of each kind, learn what the models miss, and choose among the rest of both and
+neighbours of the best.
 Any object with `ask` and `tell` can take its place.
 """
 
@@ -18,6 +19,8 @@ from mdhnp.schedule.choices import PRIVATE, Choices, Facts
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
+from mdhnp.tuning.search.matrices import Matrices
+from mdhnp.tuning.search.regression import corrected
 from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
 
 __all__ = ["Search"]
@@ -25,8 +28,8 @@ __all__ = ["Search"]
 Floats = npt.NDArray[np.float64]
 
 _SAMPLES, _SHORTLIST, _FIRST, _PARENTS, _NEIGHBOURS = 20_000, 48, 8, 5, 64
-#: Schedules with matrix instructions that are measured first.
-_CANDIDATES = 16
+#: Schedules with matrix instructions that are chosen from, before the neighbours of the best.
+_POOL = 200
 _EXPLORE = 0.1
 #: What a schedule that failed counts as, relative to the slowest that worked.
 _FAILURE = 4.0
@@ -66,9 +69,11 @@ class Search:
         self._times: dict[Schedule, float | None] = {}
         self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
-        known = [s for s in gpu_candidates(h, caps, _CANDIDATES) if s != start] if caps.kind == "gpu" else []
+        known = [s for s in gpu_candidates(h, caps, _POOL) if s != start] if caps.kind == "gpu" else []
+        pool, plain = [s for s in known if s.atom], [s for s in known if not s.atom]
+        self._matrices = Matrices(self._facts, caps, pool)
         shortlist = [s for s in self._shortlist() if s != start]
-        self._first, self._rest = [start, *known[:_FIRST], *shortlist[:_FIRST], *known[_FIRST:]], shortlist[_FIRST:]
+        self._first, self._rest = [start, *pool[:_FIRST], *plain, *shortlist[:_FIRST]], shortlist[_FIRST:]
 
     @property
     def best(self) -> tuple[Schedule, float] | None:
@@ -136,38 +141,52 @@ class Search:
         return list(found)
 
     def _propose(self) -> Schedule | None:
-        """Of the shortlist and neighbours of the best, the one with the smallest predicted time; now and then any."""
+        """Of the pool, the shortlist and neighbours of the best, the one with the smallest predicted time.
+
+        Now and then it is any of them.
+        """
         ranked = self._ranked()
         if not ranked or not self._h.rank:
             return None
-        parents = rows(ranked[:_PARENTS])
+        plain, matrices = ([s for s in ranked if bool(s.atom) == has][:_PARENTS] for has in (False, True))
+        self._matrices.widen(matrices)
+        pool = self._matrices.without(self._asked | self._old)
+        listed = [*pool, *self._rest]
         for _ in range(4):
-            choices = neighbours(self._facts, parents, self._caps, _NEIGHBOURS, self._rng)
-            choices = Choices.join([rows(self._rest), choices]) if self._rest else choices
+            choices = self._beside(plain)
             explore = self._rng.random() < _EXPLORE
-            liking = self._rng.random(len(choices)) if explore else self._predict(choices)
+            liking = np.concatenate((self._predict_matrices(pool), self._predict(choices)))
+            liking = self._rng.random(len(liking)) if explore else liking
             for row in np.argsort(liking, kind="stable"):
-                listed = row < len(self._rest)
-                candidate = self._rest[row] if listed else schedule(self._facts, choices, int(row), self._caps)
-                new = candidate not in self._asked and candidate not in self._old
-                if new and is_legal(self._h, candidate, self._caps):
-                    return candidate
+                at = int(row)
+                found = listed[at] if at < len(listed) else schedule(self._facts, choices, at - len(pool), self._caps)
+                new = found not in self._asked and found not in self._old
+                if new and is_legal(self._h, found, self._caps):
+                    return found
         return None
 
-    def _predict(self, candidates: Choices) -> Floats:
-        """Logarithm of the expected time: the model's, corrected by a ridge regression over what was measured."""
-        known = len(self._times)
+    def _beside(self, parents: list[Schedule]) -> Choices:
+        """What is left of the shortlist, then neighbours of schedules without matrix instructions."""
+        batches = [rows(self._rest)] if self._rest else []
+        if parents:
+            batches.append(neighbours(self._facts, rows(parents), self._caps, _NEIGHBOURS, self._rng))
+        return Choices.join(batches) if batches else rows([Schedule.plain(self._h.extents, len(self._h.inputs))])
+
+    def _measured(self, *, matrices: bool) -> tuple[list[Schedule], list[float]]:
+        """Schedules with matrix instructions, or all others, that were told, and their times."""
         worst = max(t for t in self._times.values() if t is not None)
-        times = np.array([t if t is not None else _FAILURE * worst for t in self._times.values()])
-        choices = Choices.join([rows(list(self._times)), candidates])
-        features, model = _features(self._facts, choices), self._model(choices)
-        measured = features[:known]
-        features = (features - measured.mean(axis=0)) / (measured.std(axis=0) + 1e-9)
-        residual = np.log(times) - model[:known]
-        x = features[:known]
-        weights = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ (residual - residual.mean()))
-        predicted: Floats = model[known:] + residual.mean() + features[known:] @ weights
-        return predicted
+        told = {s: t for s, t in self._times.items() if bool(s.atom) == matrices}
+        return list(told), [t if t is not None else _FAILURE * worst for t in told.values()]
+
+    def _predict_matrices(self, pool: list[Schedule]) -> Floats:
+        """Logarithm of the expected time of schedules with matrix instructions."""
+        return self._matrices.predict(*self._measured(matrices=True), pool)
+
+    def _predict(self, candidates: Choices) -> Floats:
+        """Logarithm of the expected time of others: the model's, corrected by what was measured."""
+        measured, times = self._measured(matrices=False)
+        choices = Choices.join([rows(measured), candidates]) if measured else candidates
+        return corrected(times, self._model(choices), _features(self._facts, choices))
 
     def _model(self, choices: Choices) -> Floats:
         """Logarithm of the time that the device's model expects."""

@@ -1,0 +1,232 @@
+"""What matrix instructions are expected to compute, by a few lines of arithmetic on the sizes of tiles.
+
+The time of each multiply-add is that of products and loads from local memory, of reading the tiles, and of moving
+everything from and to memory once. What is left of that is how much of the tiles is useful, how many work-groups there
+are for how many compute units, and how long all wait for the first tiles.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from mdhnp.mdh import View
+from mdhnp.schedule.atoms import ATOMS, Atom
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.choices import Facts
+from mdhnp.schedule.matrices import ACROSS, DOWN, operands
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["Pair", "Read", "Side", "Sums", "expected", "parts_of", "plain_speed", "read", "split"]
+
+#: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
+#: a word from the cache behind it, and while it writes one to memory.
+_FASTER = {"3xtf32": 2.4, "tf32": 2.6, "f16": 12.0, "f64": 1.0, "f64 of 16 rows": 2.0, "f64 of 16 terms": 2.0}
+_READ, _WRITE = 13.0, 30.0
+#: As the first, where factors are rounded: the time of each product is that of each of three.
+_ROUNDED = {"tf32": 3 * _FASTER["3xtf32"]}
+#: What is left of the speed with split sums, in large work-groups, and in those of so many subgroups.
+_SPLIT, _CROWDED, _ALONE = 0.9, 0.85, {1: 0.6, 2: 0.85}
+#: The same with so many bytes of a row's terms in a tile, or more.
+_DEEP = {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}
+#: Points of a sum for each of its parts at least, and work-groups of a compute unit that always have something to do.
+_PART, _RESIDENT = 64, 2
+#: What is reached without matrix instructions, and with how many terms in a tile.
+_PLAIN, _PLAIN_DEPTH = 0.45, 8
+#: Words of the smallest part of memory that is read at once; registers that are loaded at once where lanes point at
+#: rows.
+_SECTOR, _AT_ONCE = 8, 4
+#: What is left of the memory's speed where lanes write far from each other.
+_SCATTERED = 0.125
+#: Bytes of a compute unit's local memory, and subgroups that keep it at work.
+_SHARED, _WORKING = 224 << 10, 10
+#: Most subgroups that are not crowded.
+_FEW = 4
+
+
+class Side(NamedTuple):
+    """Work-items and points along the dimensions of a side, the atom's first."""
+
+    items: dict[int, int]
+    points: dict[int, int]
+
+    @property
+    def each(self) -> int:
+        """Points of a work-item."""
+        return prod(self.points.values())
+
+    @property
+    def size(self) -> int:
+        """Points of a work-group."""
+        return prod(self.items.values()) * self.each
+
+    @property
+    def tiles(self) -> dict[int, int]:
+        """The same of each dimension."""
+        return {d: p * self.items.get(d, 1) for d, p in self.points.items()}
+
+    def useful(self, extents: Sequence[int]) -> float:
+        """What part of the tiles lies inside the extents."""
+        return prod(extents[d] / (-(-extents[d] // t) * t) for d, t in self.tiles.items())
+
+
+class Sums(NamedTuple):
+    """The atom's terms, points of a tile along each combined dimension and in all, and what is left of the speed."""
+
+    terms: int
+    tile: dict[int, int]
+    points: int
+    left: float
+
+    @classmethod
+    def of(cls, facts: Facts, atom: Atom, terms: int, tile: dict[int, int]) -> "Sums":
+        """Tiles of so many points."""
+        extents, points = facts.h.extents, prod(tile.values())
+        rounds = prod(-(-extents[d] // t) for d, t in tile.items())
+        useful = prod(extents[d] / t for d, t in tile.items()) / rounds
+        deep = next(left for least, left in _DEEP.items() if points * atom.itemsize >= least)
+        # Everybody waits for the first tiles.
+        return cls(terms, tile, points, deep * useful * rounds / (rounds + 0.5))
+
+
+class Read(NamedTuple):
+    """Elements of a factor's tile, and what part is of use of what is read at once."""
+
+    elements: int
+    run: float
+
+
+class Pair:
+    """One factor's side and another's, rows and columns of an atom: what does not depend on tiles of the sums.
+
+    Parameters
+    ----------
+    facts, caps : Facts, DeviceCaps
+        Of a sum of products, and of a GPU.
+    atom : Atom
+        The instruction.
+    rows, columns : Side
+        How work-items lie along the factors' dimensions.
+    parts : int or None
+        Into how many sums are split; by default as many as :func:`split` gives.
+    """
+
+    def __init__(
+        self, facts: Facts, caps: DeviceCaps, atom: Atom, rows: Side, columns: Side, parts: int | None = None
+    ) -> None:
+        h, each = facts.h, rows.each * columns.each
+        self._itemsize, self._results = atom.itemsize, rows.size * columns.size
+        self._warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
+        products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
+        loads = rows.each * DOWN / atom.shape[0] * atom.registers(atom.a) + columns.each / 2 * atom.registers(atom.b)
+        loads /= _AT_ONCE if atom.packed > 1 else 1
+        faster = _ROUNDED[atom.name] if atom.rounded and h.precision == "default" else _FASTER[atom.name]
+        tiles = rows.tiles | columns.tiles
+        groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
+        parts = parts or split(facts, caps, groups)
+        turns = -(-groups * parts // caps.compute_units)
+        even = groups * parts / (turns * caps.compute_units)
+        busy = even * min(1.0, (0.5 + turns * self._warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
+        crowded = _CROWDED if self._warps > _FEW else _ALONE.get(self._warps, 1.0)
+        self._part = rows.useful(h.extents) * columns.useful(h.extents) * busy * crowded
+        # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
+        near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
+        lanes = {next(iter(side.points)) for side in (rows, columns)}
+        run = min(tiles[near[0]] / _SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
+        self._computing, self._written = (1 + loads / products) / faster, _moved(facts.h.outputs, h.points) / run
+        self._inputs = _moved(facts.h.inputs, h.points)
+
+    @property
+    def warps(self) -> int:
+        """Subgroups of a work-group."""
+        return self._warps
+
+    def speed(self, sums: Sums, read: tuple[Read, Read], stages: int) -> float:
+        """Give the part of the device's plain multiply-adds that are made; `read` is of both factors' tiles."""
+        (a, b), itemsize = read, self._itemsize
+        size = stages * (a.elements + b.elements) * itemsize
+        reading = _READ * itemsize / 4 * (a.elements / a.run + b.elements / b.run) / (self._results * sums.points)
+        # Where few are at work all wait for all tiles.
+        at_work = min(self._warps * (_SHARED // size) / _WORKING, 1.0)
+        moved = self._written + self._inputs / min(a.run, b.run)
+        return self._part * sums.left * at_work / (self._computing + reading + moved)
+
+
+def read(facts: Facts, n: int, side: Side, sums: Sums) -> Read:
+    """Say how a factor's tile is read."""
+    view, points = facts.h.inputs[n], [1] * facts.h.rank
+    for d, tile in (side.tiles | sums.tile).items():
+        points[d] = tile
+    boxes = [view.box(axis, points) for axis in range(len(view.shape))]
+    run = 1
+    for axis in sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis])):
+        if not view.strides[axis]:
+            continue
+        if abs(view.strides[axis]) > run:
+            break
+        run *= min(boxes[axis], view.shape[axis])
+        if boxes[axis] < view.shape[axis]:
+            break
+    return Read(prod(boxes), min(run * view.dtype.itemsize / 4 / _SECTOR, 1.0))
+
+
+def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
+    """Give what part of the device's plain multiply-adds a schedule is expected to make: what candidates' speed is.
+
+    How work-items meet in banks of local memory is left out.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of a sum of products.
+    caps : DeviceCaps
+        Of a GPU.
+    s : Schedule
+        A legal one with a matrix instruction.
+    """
+    row, column, terms = s.atom_dims
+    found = operands(facts.h, row, column, terms)
+    assert found is not None
+    (a, _), (b, _) = found
+    rows, columns = (_side_of(facts, s, *side) for side in ((row, a, b), (column, b, a)))
+    atom = ATOMS[s.atom]
+    sums = Sums.of(facts, atom, terms, {d: s.local_tile[d] for d in facts.combined})
+    pair = Pair(facts, caps, atom, rows, columns, parts_of(facts, s))
+    return pair.speed(sums, (read(facts, a, rows, sums), read(facts, b, columns, sums)), s.stages)
+
+
+def _side_of(facts: Facts, s: Schedule, main: int, n: int, other: int) -> Side:
+    """Give the side of a schedule that moves an input and not the other one."""
+    side = [d for d in facts.kept if d in facts.depends[n] and d not in facts.depends[other]]
+    return Side({main: s.num_wi[main]}, {d: s.private_tile[d] for d in (main, *side)})
+
+
+def plain_speed(facts: Facts, speed: float) -> float:
+    """Give what to compare with the speed of candidates: that of a schedule without matrix instructions.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of a sum of products.
+    speed : float
+        What part of the multiply-adds are useful ones, as :mod:`mdhnp.schedule.gpu_products` estimates it.
+    """
+    h = facts.h
+    rounds = prod(h.extents[d] for d in facts.combined) / _PLAIN_DEPTH
+    moved = _moved(h.inputs, h.points) + _moved(h.outputs, h.points)
+    return rounds / (rounds + 0.5) / (1 / (_PLAIN * speed) + moved)
+
+
+def _moved(views: Sequence[View], points: int) -> float:
+    """Give the time to move arrays from or to memory once, as multiply-adds for each of the points."""
+    return _WRITE * sum(v.elements() * v.dtype.itemsize for v in views) / 4 / points
+
+
+def split(facts: Facts, caps: DeviceCaps, groups: int) -> int:
+    """Into how many parts to split the sums, where there are few work-groups."""
+    reduced = prod(facts.h.extents[d] for d in facts.combined)
+    return min(max(_RESIDENT * caps.compute_units // groups, 1), max(reduced // (4 * _PART), 1))
+
+
+def parts_of(facts: Facts, s: Schedule) -> int:
+    """Into how many parts a schedule splits the sums."""
+    return prod(s.num_wg[d] for d in facts.combined)

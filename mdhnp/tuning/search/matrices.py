@@ -1,0 +1,84 @@
+"""The schedules with matrix instructions that a search chooses from.
+
+At first those that the estimate of :mod:`mdhnp.schedule.gpu_matrices` likes best; then also the neighbours of those
+that were measured to be the fastest: other tiles, depths, tiles in flight, parts of sums, padding.
+"""
+
+from collections.abc import Sequence
+from math import log, prod
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.choices import Facts
+from mdhnp.schedule.gpu_matrices import beside, expected
+from mdhnp.tuning.search.regression import corrected
+
+__all__ = ["Matrices"]
+
+Floats = npt.NDArray[np.float64]
+
+#: Multiply-adds of a compute unit in a second: only as exact as a first comparison with other schedules has to be.
+_ADDS = 128 * 1.5e9
+
+
+class Matrices:
+    """A pool of schedules with matrix instructions, each once, in the order in which they came.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of a stage in canonical form.
+    caps : DeviceCaps
+        The device.
+    schedules : sequence of Schedule
+        Those that the pool begins with.
+    """
+
+    def __init__(self, facts: Facts, caps: DeviceCaps, schedules: Sequence[Schedule]) -> None:
+        self._facts, self._caps = facts, caps
+        self._pool = dict.fromkeys(schedules)
+        self._widened: set[Schedule] = set()
+        #: Of each schedule, the logarithm of the time that is expected, and its features.
+        self._known: dict[Schedule, tuple[float, list[float]]] = {}
+
+    def widen(self, parents: Sequence[Schedule]) -> None:
+        """Take in the neighbours of schedules, without those of which nothing is expected: tiles longer than sums."""
+        for parent in parents:
+            if parent not in self._widened:
+                self._widened.add(parent)
+                self._pool |= {s: None for s in beside(self._facts, parent) if self._row(s)[0] < float("inf")}
+
+    def without(self, left: set[Schedule]) -> list[Schedule]:
+        """Those in the pool but not among others."""
+        return [s for s in self._pool if s not in left]
+
+    def predict(self, measured: Sequence[Schedule], times: Sequence[float], asked: Sequence[Schedule]) -> Floats:
+        """Logarithms of the times that are expected of schedules, after what was measured of others."""
+        if not asked:
+            return np.empty(0)
+        model, features = zip(*map(self._row, (*measured, *asked)), strict=True)
+        return corrected(times, np.array(model), np.array(features))
+
+    def _row(self, s: Schedule) -> tuple[float, list[float]]:
+        if s not in self._known:
+            speed = expected(self._facts, self._caps, s)
+            best = self._facts.h.points / (self._caps.compute_units * _ADDS)
+            seconds = log(best / speed) if speed else float("inf")
+            # The estimate is a feature, too: where it is wrong, the regression believes less of it.
+            self._known[s] = seconds, [seconds, *_features(self._facts, s)]
+        return self._known[s]
+
+
+def _features(facts: Facts, s: Schedule) -> list[float]:
+    """Logarithms of sizes, what is wasted at borders, and which choices were made."""
+    (row, column, _), dims = s.atom_dims, range(facts.h.rank)
+    sizes = [*s.num_wi, *s.private_tile, s.work_items, prod(s.private_tile), s.work_groups]
+    sizes += [*(s.local_tile[d] for d in facts.combined), prod(s.num_wg[d] for d in facts.combined)]
+    ragged = [-facts.h.extents[d] % s.local_tile[d] / facts.h.extents[d] for d in dims]
+    chosen = [s.atom == name for name in ATOMS] + [at == d for at in (row, column) for d in dims]
+    chosen += [s.group_order[0] == d for d in dims] + [s.combine_on == "local"]
+    pads = [log(1 + copy.pad) if copy else 0.0 for copy in s.local_copies]
+    return [*map(log, sizes), *ragged, *map(float, chosen), *pads, s.stages]
