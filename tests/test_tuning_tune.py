@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -134,6 +135,9 @@ class FakeWorker:
         self.measured.append((self.position, schedule))
         return Measurement(schedule, seconds, "ok")
 
+    def kill(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -162,6 +166,36 @@ def test_a_candidate_may_not_take_most_of_the_budget(device: Device, monkeypatch
     worker = use_fake(monkeypatch, 1e-4)
     mdhnp.tune(mdhnp.matmul, a, a.T, budget=budget, evaluations=2, progress=False)
     assert worker.limits == [limit]
+
+
+@pytest.mark.parametrize(("cores", "builders"), [(1, 0), (2, 1), (5, 4), (64, 8)])
+def test_a_gpu_s_candidates_are_compiled_ahead(device: Device, monkeypatch, cores: int, builders: int):
+    """One core is left for what measures; the others are at work from the beginning, and while it measures."""
+    other = copy.copy(device)
+    other.caps, other.svm = replace(device.caps, kind="gpu"), False
+    worker = use_fake(monkeypatch, lambda s: 1e-4 / np.prod(s.private_tile))
+    monkeypatch.setattr(session_module, "devices", lambda: (other,))
+    monkeypatch.setattr(session_module, "cores", lambda: cores)
+    begun, ahead, begin, measure = [], [], team_module.Team.begin, team_module.Team.measure
+
+    def noted_begin(team, schedules):
+        begun.extend(schedules)
+        begin(team, schedules)
+
+    def noted_measure(team, schedules, best):
+        ahead.append(len(begun) - len(worker.measured))
+        return measure(team, schedules, best)
+
+    monkeypatch.setattr(team_module.Team, "begin", noted_begin)
+    monkeypatch.setattr(team_module.Team, "measure", noted_measure)
+    a = np.ones((30, 31), np.float32)
+    found, _ = session_module.tune_stage(stage_of(a, a.T), other, 60.0, 20, progress=False)
+    asked = [m.schedule for m in found.measurements]
+    assert len({*asked}) == len(asked) == 20
+    assert {*begun} == {*(asked[1:] if builders else [])}
+    assert ahead[0] == builders
+    if builders:  # until all that may be measured are begun
+        assert min(ahead[: 20 // builders - 1]) >= builders
 
 
 def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):

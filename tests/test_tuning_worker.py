@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ class BadBench(Bench):
             os.write(2, b"noise " * 100_000)
 
     def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
-        misbehaviour(self.how)
+        misbehaviour(self.how, "measuring")
         return super().measure(schedule, best, binary)
 
 
@@ -58,17 +59,29 @@ class BadCompiler(Compiler):
     """The same for what compiles."""
 
     def compile(self, schedule: Schedule) -> bytes | Measurement:
-        misbehaviour(os.environ["MDHNP_TEST_CANDIDATE"])
+        misbehaviour(os.environ["MDHNP_TEST_CANDIDATE"], "compiling")
         return super().compile(schedule)
 
 
-def misbehaviour(how: str) -> None:
+#: Who meets whom.
+MEETING = {"measuring": "compiling", "compiling": "measuring"}
+
+
+def misbehaviour(how: str, kind: str) -> None:
     if how == "hang":
         time.sleep(3600)
     if how == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if how == "slowly":
         time.sleep(1.0)
+    if how == "meet":  # what measures waits for what compiles, and the other way round
+        mine, other = (Path(os.environ["MDHNP_TEST_MEETING"]) / name for name in (kind, MEETING[kind]))
+        mine.touch()
+        end = time.monotonic() + 60
+        while not other.exists():
+            if time.monotonic() > end:
+                raise TimeoutError(f"{kind} alone")
+            time.sleep(0.01)
 
 
 def serve_badly(handle: int) -> None:
@@ -95,7 +108,7 @@ def misbehave(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
 def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, status: str):
     todo = task(device)
     misbehave(monkeypatch, how)
-    limit, best = (4.0, 1e-3) if how == "hang" else (20.0, 1.0)
+    limit, best = (0.5, 1e-3) if how == "hang" else (20.0, 1.0)
     with Worker(todo, limit) as worker:
         found = worker.measure(todo.reference, best)
         assert found.status == status
@@ -137,13 +150,39 @@ def test_candidates_are_compiled_side_by_side(device: Device, monkeypatch, how: 
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
     monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
-    with Team(todo, (0,), 4.0, builders=2) as team:
+    with Team(todo, (0,), 0.5 if how == "hang" else 60.0, builders=2) as team:
         assert len(team) == 2
         (first,) = team.measure(both[:1], None)
         assert first.status == "ok"
         assert [m.status for m in team.measure(both, 1.0)] == [status, status]
         monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "well")
+        for builder in team._builders:
+            builder._limit = 60.0  # on a slow machine what is well takes long, too
         assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
+
+
+def test_the_next_candidates_are_compiled_while_one_is_measured(device: Device, monkeypatch, tmp_path):
+    todo = task(device)
+    misbehave(monkeypatch, "meet")
+    monkeypatch.setenv("MDHNP_TEST_MEETING", str(tmp_path))
+    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    other = Schedule.plain(todo.mdhom.extents, 2)
+    with Team(todo, (0,), 90.0, builders=2, overlaps=True) as team:
+        team.begin([other])
+        assert [m.status for m in team.measure([todo.reference], None)] == ["ok"]
+        assert [(m.schedule, m.status) for m in team.measure([other], 1.0)] == [(other, "ok")]
+
+
+def test_a_team_ends_what_it_has_begun(device: Device, monkeypatch):
+    """Nobody waits for a compiler that hangs, or for its turn at one."""
+    todo = task(device)
+    monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "hang")
+    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    limit = 300.0
+    before = time.monotonic()
+    with Team(todo, (0,), limit, builders=1, overlaps=True) as team:
+        team.begin([todo.reference, Schedule.plain(todo.mdhom.extents, 2)])
+    assert time.monotonic() - before < limit
 
 
 def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monkeypatch):

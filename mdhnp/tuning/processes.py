@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, NamedTuple
 
-__all__ = ["PARENT", "Process", "start"]
+__all__ = ["PARENT", "Process", "cores", "start"]
 
 #: Environment variable that tells the process who started it, who may be gone before it can ask.
 PARENT = "MDHNP_PARENT"
@@ -86,6 +86,17 @@ def _started(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return ""
+
+
+def cores() -> int:
+    """Give the number of cores that this process may use.
+
+    Examples
+    --------
+    >>> cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def start(

@@ -1,7 +1,7 @@
 """Processes that work on a search side by side: several compile, or several measure, each on a device of its own.
 
 Compilers of CPU devices need the cores that kernels run on. So candidates are compiled together, one a core, and then
-measured one after the other.
+measured one after the other. A GPU's compilers do not: they go on with the next candidates while kernels are timed.
 
 Of equal devices, each measures a candidate of its own. The papers split the space among devices (Rasch, Schulze &
 Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", section VI). Here they share
@@ -10,9 +10,10 @@ does not depend on which device is first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
+from queue import SimpleQueue
 from typing import TypeVar
 
 from mdhnp.schedule import Schedule
@@ -24,6 +25,9 @@ from mdhnp.tuning.measure.worker import Worker
 __all__ = ["Team"]
 
 T = TypeVar("T")
+
+#: Seconds after which processes are ended again that a thread may have started meanwhile.
+_AGAIN = 0.1
 
 
 class Team:
@@ -39,11 +43,21 @@ class Team:
         As of :class:`Worker`.
     builders : int, optional
         Processes that compile, for one device; none, and the worker does it.
+    overlaps : bool, optional
+        Whether they may compile while the worker measures.
     """
 
-    def __init__(self, task: Task, positions: Sequence[int], limit: float, builders: int = 0) -> None:
+    def __init__(
+        self, task: Task, positions: Sequence[int], limit: float, builders: int = 0, *, overlaps: bool = False
+    ) -> None:
         self._workers = [Worker(replace(task, position=n), limit) for n in positions]
         self._builders = [Builder(task, limit) for _ in range(builders)]
+        self._free: SimpleQueue[Builder] = SimpleQueue()
+        for builder in self._builders:
+            self._free.put(builder)
+        self._threads: ThreadPoolExecutor | None = None
+        self._begun: dict[Schedule, Future[bytes | Measurement]] = {}
+        self.overlaps = overlaps and builders > 0
 
     @property
     def serial(self) -> bool:
@@ -53,6 +67,18 @@ class Team:
     def __len__(self) -> int:
         """How many candidates keep all processes busy."""
         return max(len(self._workers), len(self._builders))
+
+    def begin(self, schedules: Sequence[Schedule]) -> None:
+        """Have schedules compiled that are to be measured later; returns at once."""
+        if not self._builders:
+            return
+        try:
+            self._threads = self._threads or ThreadPoolExecutor(len(self._builders))
+            for schedule in schedules:
+                if schedule not in self._begun:
+                    self._begun[schedule] = self._threads.submit(self._compile, schedule)
+        except RuntimeError:  # no thread to be had
+            self._dismiss()
 
     def measure(self, schedules: Sequence[Schedule], best: float | None) -> Iterator[Measurement]:
         """Measure schedules, at most as many as keep the team busy; in their order.
@@ -66,30 +92,58 @@ class Team:
             pairs = zip(self._workers, schedules, strict=False)
             yield from self._together([partial(worker.measure, s, best) for worker, s in pairs])
             return
-        for schedule, made in zip(schedules, self._compiled(schedules), strict=True):
+        if len(schedules) > 1 and not self.overlaps:
+            self.begin(schedules)
+        ready = {} if self.overlaps else {s: self._compiled(s) for s in schedules}
+        for schedule in schedules:
+            made = self._compiled(schedule) if self.overlaps else ready[schedule]
             yield made if isinstance(made, Measurement) else self._workers[0].measure(schedule, best, made)
 
-    def _compiled(self, schedules: Sequence[Schedule]) -> Sequence[bytes | Measurement | None]:
-        """Binaries, or why there is none; None where the worker is to compile."""
-        if len(schedules) == 1 or not self._builders:
-            return [None] * len(schedules)
+    def _compile(self, schedule: Schedule) -> bytes | Measurement:
+        """Compile by a process that has nothing to do; there are as many threads as such processes."""
+        builder = self._free.get()
         try:
-            made = self._together([partial(b.compile, s) for b, s in zip(self._builders, schedules, strict=False)])
-        except RuntimeError:  # no process, or no thread, to be had
+            return builder.compile(schedule)
+        finally:
+            self._free.put(builder)
+
+    def _compiled(self, schedule: Schedule) -> bytes | Measurement | None:
+        """A binary, or why there is none; None where the worker is to compile."""
+        begun = self._begun.get(schedule)
+        try:
+            made = None if begun is None else begun.result()
+        except RuntimeError:  # no process to be had
             self._dismiss()
-            return [None] * len(schedules)
+            return None
+        except BaseException:
+            self._dismiss_begun()
+            raise
+        self._begun.pop(schedule, None)
         # What kills a builder may be its neighbours' need of memory: the worker tries again, alone.
-        return [None if isinstance(each, Measurement) and each.status == "crash" else each for each in made]
+        return None if isinstance(made, Measurement) and made.status == "crash" else made
 
     def _dismiss(self) -> None:
         """Do without builders, where there is no room for more processes, say."""
-        for builder in self._builders:
-            builder.close()
+        self._dismiss_begun()
         self._builders = []
+        self.overlaps = False
+
+    def _dismiss_begun(self) -> None:
+        """End what is being compiled; builders start anew when they are asked again."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        running = {each for each in self._begun.values() if not each.cancelled()}
+        while running:
+            for builder in self._builders:
+                builder.kill()  # else the threads would be waited for
+            running = wait(running, _AGAIN).not_done
+        self._threads, self._begun = None, {}
+        for builder in self._builders:
+            builder.close()  # else one that nobody waited for would be taken to run
 
     def _together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Results of all, done at the same time."""
-        processes, interrupted = (*self._workers, *self._builders), False
+        interrupted = False
         try:
             with ThreadPoolExecutor(len(tasks)) as threads:
                 try:
@@ -98,17 +152,18 @@ class Team:
                     raise
                 except BaseException:
                     interrupted = True
-                    for process in processes:
-                        process.kill()  # else the threads would be waited for
+                    for worker in self._workers:
+                        worker.kill()  # else the threads would be waited for
                     raise
         finally:
             if interrupted:
-                for process in processes:
-                    process.close()  # else one that nobody waited for would be taken to run
+                for worker in self._workers:
+                    worker.close()  # else one that nobody waited for would be taken to run
 
     def __enter__(self) -> "Team":
         return self
 
     def __exit__(self, *error: object) -> None:
-        for process in (*self._workers, *self._builders):
-            process.close()
+        self._dismiss_begun()
+        for worker in self._workers:
+            worker.close()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
+from typing import TypedDict
 
 from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device, devices
@@ -23,6 +24,7 @@ from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure.bench import Task, runs_after
 from mdhnp.tuning.measure.team import Team
 from mdhnp.tuning.measure.worker import WorkerError
+from mdhnp.tuning.processes import cores
 from mdhnp.tuning.search.search import Search
 
 __all__ = ["Tuned", "tune_stage"]
@@ -32,8 +34,9 @@ _FINALISTS, _ROUNDS = 5, 7
 _RESERVE = 0.2
 #: Part of the budget that building one candidate may take, and the least and the most of it in seconds.
 _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
-#: Most processes that compile: candidates of one batch do not profit from what the others tell.
-_BUILDERS = 4
+#: Most processes that compile: candidates of one batch do not profit from what the others tell. For a GPU they need
+#: much more time than measuring does, a second each; but each has some of its memory.
+_BUILDERS, _GPU_BUILDERS = 4, 8
 
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
@@ -119,9 +122,26 @@ def _team(h: MdHom, members: Sequence[Device], budget: float, seed: int) -> Team
     equal = [d for d in devices() if d.identity == task.device]
     least, most = _BUILDING_LIMITS
     limit = min(max(_BUILDING * budget, least), most)
-    # A GPU's compiler has the host for itself while kernels are timed by the device's clock.
-    cores = members[0].caps.compute_units if members[0].caps.kind == "cpu" and len(members) == 1 else 1
-    return Team(task, [equal.index(d) for d in members], limit, min(cores, _BUILDERS) if cores > 1 else 0)
+    return Team(task, [equal.index(d) for d in members], limit, **_compilers(members))
+
+
+class _Compilers(TypedDict):
+    """What a team is told of processes that compile."""
+
+    builders: int
+    overlaps: bool
+
+
+def _compilers(members: Sequence[Device]) -> _Compilers:
+    """How many processes compile, and whether they may while kernels are timed: by the clock of a GPU, say."""
+    first, *others = members
+    if others:  # whose workers compile at the same time anyway
+        return {"builders": 0, "overlaps": False}
+    if first.caps.kind == "gpu":
+        # One core is left for what measures.
+        return {"builders": min(cores() - 1, _GPU_BUILDERS), "overlaps": not first.svm}
+    units = first.caps.compute_units
+    return {"builders": min(units, _BUILDERS) if units > 1 else 0, "overlaps": False}
 
 
 class _Tuning:
@@ -136,6 +156,7 @@ class _Tuning:
         entry = known.get(key)
         self._used = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
         self._made: list[Measurement] = []
+        self._asked = 0
         self._end = time.monotonic() + budget.seconds
 
     def run(self, team: Team) -> tuple[Tuned, bool]:
@@ -163,6 +184,8 @@ class _Tuning:
         last = self._end - _RESERVE * self._budget.seconds
         candidates = self._ask(1)
         while candidates:
+            ahead = self._ask(len(team)) if team.overlaps else []
+            team.begin(ahead)
             fastest = self._search.best[1] if self._search.best else None
             try:
                 for each in team.measure(candidates, fastest):
@@ -178,14 +201,15 @@ class _Tuning:
             report(len(self._made), self._search.best)
             if self._is_late(last):
                 return
-            candidates = self._ask(len(team))
+            candidates = ahead or self._ask(len(team))
 
     def _ask(self, count: int) -> list[Schedule]:
         """Candidates, as many as wanted and allowed and there are."""
         if self._budget.evaluations is not None:
-            count = min(count, self._budget.evaluations - len(self._made))
-        asked = (self._search.ask() for _ in range(count))
-        return [s for s in asked if s is not None]
+            count = min(count, self._budget.evaluations - self._asked)
+        asked = [s for s in (self._search.ask() for _ in range(count)) if s is not None]
+        self._asked += len(asked)
+        return asked
 
     def _is_late(self, last: float) -> bool:
         """Whether there is no time for one more candidate."""
