@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from benchmarks import report
+from benchmarks.cases import CASES
+from benchmarks.contractions import TCCG, extents
 from benchmarks.gpu.build_log import Resources, resources
+from benchmarks.gpu.cases import GPU_CASES
 from benchmarks.gpu.table import HEADER, table
 
 _LOG = """
@@ -81,3 +84,16 @@ def test_reports_have_the_gpus_table_in_the_order_of_the_cases() -> None:
     ((mark, caption, header, lines),) = report.tables({"rows": _ROWS}, ["a", "b", "c", "d"])
     assert (mark, caption, header) == ("nvidia", "G, P, driver 1.", HEADER)
     assert [line[0] for line in lines if line[0]][:3] == ["einsum, i->i", "einsum, ij->ji", "sum"]
+
+
+def test_the_list_of_contractions_is_complete() -> None:
+    """Numbers are the list's; each sums what both operands have and the result has not, and has what one has."""
+    assert [*TCCG] == [*range(1, 49)]
+    assert len({subscripts for subscripts, _ in TCCG.values()}) == 48
+    for number, (subscripts, _) in TCCG.items():
+        operands, result = subscripts.split("->")
+        left, right = map(set, operands.split(","))
+        assert {*result} == left ^ right
+        assert {*extents(number)} == left | right
+    assert [name for name in GPU_CASES if "tccg" in name] == [f"gpu-tccg-{number}" for number in TCCG]
+    assert len([name for name in CASES if "tccg" in name]) == 23
