@@ -1,8 +1,9 @@
 """Tensor contractions of the TCCG list: subscripts for C-contiguous arrays, and the letters' extents in their order.
 
 Source: P. Springer and P. Bientinesi, "Design of a high-performance GEMM-like tensor-tensor multiplication", all 48
-cases of the benchmark of TCCG v0.1 in its order, with the extents for float64. Numbers 1 to 8 are products of a tensor and a
-matrix, 9 to 11 transformations of atomic to molecular orbitals, 12 to 30 of the CCSD method and 31 to 48 of CCSD(T).
+cases of the benchmark of TCCG v0.1 in its order, with the extents for float64. Numbers 1 to 8 are products of a tensor
+and a matrix, 9 to 11 transformations of atomic to molecular orbitals, 12 to 30 of the CCSD method and 31 to 48 of
+CCSD(T).
 """
 
 __all__ = ["TCCG", "extents"]
