@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from guards import assert_same_bits
-from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from kernels import BOTH, DOT, FIRST, GEMM, GEMV, HALF_GEMM, LARGEST, RANGE
 from random_functions import Drawn
@@ -21,6 +21,7 @@ from strategies import Array, Case, case
 from tiers import First, Kept, decide, own_helper
 
 import mdhnp
+from examples import share
 from mdhnp.calls import general
 from mdhnp.calls.kernels import procedures_of
 from mdhnp.calls.observe import observe
@@ -85,18 +86,19 @@ def programs(draw: Any) -> tuple[Case, Program]:
     return drawn, resized(program, first.mdhom, s)
 
 
-@settings(
-    max_examples=60 if settings().max_examples <= 200 else settings().max_examples,
-    suppress_health_check=list(HealthCheck),
-)
-@given(programs())
-def test_every_general_kernel_gives_the_definition_s_result(device: Device, drawn: tuple[Case, Program]) -> None:
-    one, program = drawn
-    wanted = expected(one.mdhom, one.arrays)
-    for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
-        assert_same_bits(got, want, f"output {number}")
+def test_every_general_kernel_gives_the_definition_s_result(device: Device) -> None:
+    @share(device, 60)
+    @given(programs())
+    def check_one(drawn: tuple[Case, Program]) -> None:
+        one, program = drawn
+        wanted = expected(one.mdhom, one.arrays)
+        for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
+            assert_same_bits(got, want, f"output {number}")
+
+    check_one()
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("caps", [CAPS, GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("name", SPLIT)
 def test_long_reductions_are_split(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from guards import assert_same_bits
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 from kernels import EXCHANGED, EXCHANGING, KERNELS, WIDE_VECTORS, Named
 from random_functions import Drawn
@@ -20,6 +20,7 @@ from running import exchanged_in_local_memory, execute, expected, lowered, run_p
 from schedules import CAPS, schedule
 from strategies import Case, case
 
+from examples import share
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import MdHom, cc, md_hom, ps, pw
@@ -56,17 +57,17 @@ def programs(draw: Any) -> tuple[Case, Program]:
         return drawn, generate(steps, used, on, following)
 
 
-@settings(
-    max_examples=150 if settings().max_examples <= 200 else settings().max_examples,
-    suppress_health_check=list(HealthCheck),
-)
-@given(programs())
-def test_every_schedule_gives_the_definition_s_result(device: Device, drawn: tuple[Case, Program]) -> None:
-    one, program = drawn
-    wanted = expected(one.mdhom, one.arrays)
-    note(program.source)
-    for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
-        assert_same_bits(got, want, f"output {number}")
+def test_every_schedule_gives_the_definition_s_result(device: Device) -> None:
+    @share(device, 150)
+    @given(programs())
+    def check_one(drawn: tuple[Case, Program]) -> None:
+        one, program = drawn
+        wanted = expected(one.mdhom, one.arrays)
+        note(program.source)
+        for number, (got, want) in enumerate(zip(execute(device, one.mdhom, one.arrays, program), wanted, strict=True)):
+            assert_same_bits(got, want, f"output {number}")
+
+    check_one()
 
 
 @pytest.mark.parametrize("name", [*KERNELS, "wide_vectors"])
@@ -105,6 +106,7 @@ def _assert_right(device: Device, named: Named, program: Program) -> None:
         "convolution_shared",
     ],
 )
+@pytest.mark.turns
 def test_64_bit_offsets(device: Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for buffers of 2^31 elements and more."""
     monkeypatch.setattr(Nest, "wide", True)

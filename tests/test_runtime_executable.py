@@ -289,7 +289,7 @@ def test_ctrl_c_leaves_the_plan_usable(device: Device) -> None:
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals between threads")
 def test_ctrl_c_does_not_wait_for_a_long_kernel(device: Device) -> None:
     code = f"""
-import gc, signal, threading, time, numpy as np
+import gc, math, signal, threading, time, numpy as np
 from mdhnp.runtime.devices import *
 from mdhnp.runtime.executable import *
 from mdhnp.runtime.layout import *
@@ -297,16 +297,26 @@ from mdhnp.runtime.devices import devices
 from mdhnp.codegen.program import *
 d = devices()[{devices().index(device)}]
 slow = '''__kernel void slow(__global const float *x, __global float *y) {{
-    float s = x[0]; for (int k = 0; k < 500000000; k++) s = s * 0.999f + 0.001f;
+    float s = x[0]; int turns = x[1];
+    for (int n = 0; n < turns; n++) for (int k = 0; k < 1000000; k++) s = s * 0.999f + 0.001f;
     for (int i = 0; i < 256; i++) y[i] = s; }}'''
 quick = '''__kernel void quick(__global const float *x, __global float *y) {{
     int i = get_global_id(0); y[i] = 2 * x[i]; }}'''
 both = Argument("input", 0), Argument("output", 0)
 layout = Layout((256,), (4,), 4)
-long = Executable(d, Program(slow, (Kernel("slow", 1, 1, both),), ()), [layout], [layout])
+trial, long = (Executable(d, Program(slow, (Kernel("slow", 1, 1, both),), ()), [layout], [layout]) for _ in range(2))
 short = Executable(d, Program(quick, (Kernel("quick", 256, 1, both),), ()), [layout], [layout])
-def array(): return np.ones(256, np.float32)
+turns = 20
+def array():
+    x = np.ones(256, np.float32)
+    x[1] = turns
+    return x
 y = array()
+def taken():
+    before = time.monotonic()
+    trial([array()], [y])
+    return time.monotonic() - before
+turns = math.ceil(1.5 / min(taken() for _ in range(4)) * turns)  # for 1.5 s, whatever the device
 for _ in range(2): short([array()], [y])
 assert short._quick
 def interrupted(plan):
@@ -325,7 +335,7 @@ before = time.monotonic()
 short([array()], [y])
 print(time.monotonic() - before)
 for _ in range(20): short([array()], [y])  # some may be slow on a busy machine, one is enough
-assert short._quick and not long._quick and (y == 2).all() and not any(other.any() for other in others)
+assert short._quick and not long._quick and (y[2:] == 2).all() and not any(other.any() for other in others)
 long([array()], [y])
 assert not long._quick and np.allclose(y, 1, rtol=1e-3)
 """

@@ -72,6 +72,7 @@ def test_a_script_needs_no_guard(tmp_path: Path, how: str):
     assert said.stdout.split() == ["once", "1", "1"], said.stderr
 
 
+@pytest.mark.turns
 def test_tune_works_where_nothing_can_be_written(device: Device, tmp_path: Path):
     (tmp_path / "cache").touch()
     a = np.ones((20, 30), np.float32)
@@ -93,6 +94,7 @@ def test_an_entry_that_is_too_fast_is_replaced(device: Device):
     assert found.seconds > 1e-9
 
 
+@pytest.mark.turns
 def test_ctrl_c_keeps_what_was_found(device: Device, monkeypatch):
     a = np.ones((30, 31), np.float32)
     record, count = session_module.TuningCache.record, [0]
@@ -249,6 +251,7 @@ def test_importing_mdhnp_loads_no_progress_bar():
     subprocess.run([sys.executable, "-c", code], env=env, timeout=60, check=True)
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["f4", "f2", "c8"])
 def test_tune_leaves_the_arrays_alone_and_is_used_afterwards(device: Device, dtype: str):
     rng = np.random.default_rng(0)
@@ -279,6 +282,7 @@ def test_a_stage_claimed_elsewhere_is_not_tuned_twice(device: Device):
         cache().release(key, owner)
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 def test_calls_with_0d_operands_and_results_are_tuned(device: Device, dtype: str):
     a, one = np.ones(4000, dtype), np.ones((), dtype)
