@@ -20,6 +20,7 @@ def error(result, exact) -> float:
     return float(np.abs(result - exact).max() / np.abs(exact).max())
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(
     ("subscripts", "shapes"),
@@ -47,6 +48,7 @@ def test_sums_are_as_accurate_as_numpy(device: Device, subscripts: str, shapes, 
     assert ours <= 2 * numpys + np.finfo(np.float32).eps
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("dtype", ["f2", "c8"])
 @pytest.mark.parametrize(
     ("subscripts", "shapes"),

@@ -89,6 +89,7 @@ PRODUCTS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("call", PRODUCTS.values(), ids=PRODUCTS)
 @pytest.mark.parametrize("mixed", [False, True], ids=["Arrays", "with ndarrays"])
 def test_products(where: Device, call: Callable[..., Any], mixed: bool) -> None:
@@ -121,6 +122,7 @@ def test_out(where: Device) -> None:
         mdhnp.matmul(a, b, out=mdhnp.asarray(np.zeros((6, 5), np.float32), device=where))
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap", "valid"])
 def test_stencils(where: Device, mode: str) -> None:
     weights = np.arange(9.0, dtype=np.float32).reshape(3, 3)

@@ -56,6 +56,7 @@ def test_layouts_mixed(device, number):
     check(EINSUM[number][0], operands(EINSUM[number][1], [np.float64], number, 3))
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("layout", range(1, len(LAYOUTS)), ids=list(LAYOUTS)[1:])
 @pytest.mark.parametrize("case", SHORT_CASES, ids=name)
 def test_layout(device, case, layout):
@@ -78,6 +79,7 @@ def test_mixed_dtypes(device, subscripts, dtypes):
     check(subscripts, operands(shapes, dtypes.split()))
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("case", EINSUM[::6], ids=name)
 def test_sublists(device, case):
     arrays = operands(case[1], [np.float32])
@@ -88,6 +90,7 @@ def test_sublists(device, case):
     check(case[0], arrays, *pairs, *([lists[-1]] if arrow else []))
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("case", [c for c in EINSUM if len(c[1]) > 2][2::3], ids=name)
 @pytest.mark.parametrize("optimize", [True, False, None, "greedy", "optimal", ("greedy", 100), "chain"])
 def test_optimize(device, case, optimize):
@@ -105,6 +108,7 @@ def test_array_likes(device, given):
     assert_same(einsum("...,...->...", given, np.float32(2)), np.einsum("...,...->...", given, np.float32(2)), 9)
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize(
     "kwargs",
     [

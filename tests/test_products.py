@@ -149,6 +149,7 @@ def test_some_dtypes(device, case, dtypes):
     check(case, operands(case[1], dtypes.split()))
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize("given", [([[1, 2], [3, 4]], (5.0, 6.0)), (np.float32(3), [1, 2]), ([True, False], 2.5)])
 @pytest.mark.parametrize("name", ["matmul", "vecdot", "dot", "vdot", "inner", "outer", "kron"])
 def test_array_likes(device, name, given):
@@ -193,6 +194,7 @@ KEYWORDS = [
 ]
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize(("name", "kwargs"), KEYWORDS, ids=str)
 def test_keywords(device, name, kwargs):
     second = kwargs.get("b", (3, 4))

@@ -79,6 +79,7 @@ def test_shapes(on: None, shape: tuple[int, ...], size: tuple[int, ...], mode: s
     same(stencil(a, w, mode, 2.5), expected(a, w, mode, 2.5))
 
 
+@pytest.mark.turns
 @pytest.mark.parametrize(("size", "mode"), [((3, 2), "constant"), ((12, 12), "mirror")], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(on: None, dtype: str, size: tuple[int, ...], mode: str) -> None:
