@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import chosen_devices
 
 import mdhnp.demo
 from mdhnp.demo import data, timing
 from mdhnp.demo.cases import all_cases
 from mdhnp.demo.png import write_png
 from mdhnp.demo.timing import Case, largest_error
-from mdhnp.runtime.devices import Device
+from mdhnp.runtime.devices import Device, devices
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def check_pictures(folder: Path) -> None:
     assert found["smoothed"].std() < found["photograph"].std()
 
 
+@pytest.mark.turns  # on the first device; the command's is the last one
 def test_demo(device: Device, quick: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mdhnp.demo.run(tmp_path) == 0
     printed = capsys.readouterr().out
@@ -60,8 +62,10 @@ def test_demo(device: Device, quick: None, tmp_path: Path, capsys: pytest.Captur
     check_pictures(tmp_path)
 
 
-def test_demo_as_a_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mdhnp", "demo", "--device", "0", "--save", str(tmp_path / "new")]
+def test_demo_as_a_command(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    *_, last = chosen_devices(request.config.getoption("--device")).values()
+    number = str(devices().index(last))
+    command = [sys.executable, "-m", "mdhnp", "demo", "--device", number, "--save", str(tmp_path / "new")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     check_pictures(tmp_path / "new")

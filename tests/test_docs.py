@@ -33,6 +33,7 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.turns
 def test_blocks_run(page: Path, device: Device) -> None:
     found = blocks(page)
     names: dict[str, Any] = {"__name__": page.stem}
