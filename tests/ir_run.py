@@ -116,7 +116,7 @@ def _exchange(target: ir.Register, shuffled: ir.Shuffled, items: Sequence[_Item]
     given = [item.value(shuffled.value) for item in items]
     for n, item in enumerate(items):
         source = n + item.index(shuffled.distance)
-        item.registers[target] = given[source if source < len(items) else n]
+        item.registers[target] = given[source if 0 <= source < len(items) else n]
 
 
 def _load_matrix(s: st.LoadMatrix, items: Sequence[_Item]) -> None:

@@ -133,7 +133,7 @@ class Walk(Evaluator):
                 self._ids = {"group_id": group, "local_id": item}
                 self._phase = 0
                 self._started: list[list[tuple[str, int, int]]] = [[]]
-                self._exchanges: list[tuple[int, Shuffled, int]] = []
+                self._exchanges: list[tuple[int, Shuffled]] = []
                 self._all(procedure.body)
                 met.add((self._phase, *self._exchanges))
                 assert not any(self._started), "a copy is never waited for"
@@ -235,7 +235,8 @@ class Walk(Evaluator):
                     self._touch(node.buffer, [at + min(n, last) * stride for n in whole])
                 return
             case Shuffled():
-                self._exchanges.append((self._phase, node, self.index(node.distance)))
+                self.index(node.distance)
+                self._exchanges.append((self._phase, node))
             case LoadRow():
                 if self.hold(node.guard) and node.length:
                     start, stride, first = (self.index(i) for i in (node.start, node.stride, node.first))

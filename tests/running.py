@@ -67,7 +67,8 @@ def _stood_in(body: Iterable[Stmt], subgroup: int, found: dict[Buffer, None]) ->
             case Let(value=Shuffled() as v):
                 buffer = Buffer(f"{v.dtype.name}_{v.lanes}_l", v.dtype, "local", values=v.lanes, volatile=True)
                 found[buffer] = None
-                reached = (Compare(own % subgroup + v.distance, "<", constant(subgroup)),)
+                source = own % subgroup + v.distance
+                reached = (Compare(source, ">=", ZERO), Compare(source, "<", constant(subgroup)))
                 yield Store(buffer, own, v.value)
                 yield Let(s.target, Load(buffer, own + choice(reached, v.distance, ZERO), v.dtype, v.lanes))
             case Block():

@@ -2,11 +2,11 @@
 
 A work-group walks over its chunk of the scanned dimension tile by tile and carries the prefix along; in a tile each
 work-item scans its own neighbouring points, the work-items' totals are scanned in local memory, and every prefix is
-finished and stored. Chunks of several work-groups begin from the scan of the chunks' totals (reduce, then scan: twice
-the loads of a sequential scan, whatever the extent).
+finished and stored (`scan_rows.py` does it where work-items exchange registers). Chunks of several work-groups begin
+from the scan of the chunks' totals (reduce, then scan: twice the loads of a sequential scan, whatever the extent).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -18,13 +18,12 @@ from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.kernel import accumulate_coordinates
 from mdhnp.codegen.layers import group_loops, ids, step_inside, step_loops
 from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, splat, start
-from mdhnp.codegen.store import store_results
+from mdhnp.codegen.scan_rows import Places, across_subgroups
+from mdhnp.codegen.store import store_prefix
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.together import held, items_index
 
 __all__ = ["before_chunks", "emit_scan"]
-
-Places = Callable[[dict[int, int], Index, Index], Place]
 
 
 def emit_scan(c: Context, carried: bool) -> None:
@@ -32,10 +31,9 @@ def emit_scan(c: Context, carried: bool) -> None:
     nest = c.nest
     d = nest.combined[0]
     declare_tiles(c)
-    if nest.s.num_wi[d] > 1:
+    if nest.shared_slots:
         for n in range(len(nest.result_dtypes)):
-            size = 2 * len(elements(nest)) * nest.s.work_items
-            c.build.add(AllocLocal(held(nest, n, nest.s.vector_width), size))
+            c.build.add(AllocLocal(held(nest, n, nest.s.vector_width), len(elements(nest)) * nest.shared_slots))
     ids(c)
     outer = [k for k in nest.s.global_order if k in nest.kept]
     with group_loops(c, outer, all_dims=nest.s.global_order), ExitStack() as stack:
@@ -105,7 +103,8 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
 
     if nest.s.num_wi[d] > 1:
         # Its barriers must not stand in branches: PoCL miscompiles them even where all work-items agree.
-        _across_items(c, carry, d, careful if checks else at)
+        across = across_subgroups if nest.exchanging > 1 else _across_items
+        across(c, carry, d, careful if checks else at)
         return
     c.build.either(checks, lambda: _sequential(c, carry, d, at), lambda: _sequential(c, carry, d, careful))
 
@@ -122,7 +121,7 @@ def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> N
             for offset, values in zip(elements(nest), carry.values, strict=True):
                 where = at(offset, point, local)
                 apply(c, values, point_values(c, nest.h.scalar, replace(where, lanes=nest.s.vector_width)), carry.seen)
-                _store_point(c, offset, where, values)
+                store_prefix(c, offset, where, values)
             mark_seen(c, carry)
 
     if step > 1:
@@ -135,17 +134,6 @@ def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> N
         return
     with c.build.up_to(var, count):
         points(range(1))
-
-
-def _store_point(c: Context, offset: dict[int, int], where: Place, values: tuple[Register, ...]) -> None:
-    """Store one prefix of one element, if it lies inside."""
-    nest, vector = c.nest, c.nest.s.vector_dim
-    lanes = values[0].lanes
-    point = {**where.point, **{k: nest.base(k) + o for k, o in offset.items()}}
-    partial = [k for k in nest.kept if nest.partial(k)]
-    valid = constant(nest.h.extents[vector]) - point[vector] if vector in partial and lanes > 1 else None
-    with c.build.when([Compare(point[k], "<", constant(nest.h.extents[k])) for k in partial]):
-        store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values)
 
 
 def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> None:
@@ -186,7 +174,7 @@ def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: Places) ->
             point = nest.begin(d) + nest.item(d) + p
             _prepend(c, prefix, row)
             with b.when([Compare(point, "<", constant(nest.h.extents[d]))]):
-                _store_point(c, offset, at(offset, point, nest.item(d) + p), tuple(row))
+                store_prefix(c, offset, at(offset, point, nest.item(d) + p), tuple(row))
         apply(c, carry.values[e], slots(now, e, constant(nest.s.num_wi[d] - 1)))
 
 

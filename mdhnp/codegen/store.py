@@ -1,17 +1,17 @@
 """Results leave a kernel: finished, converted to their outputs' types, and stored where they lie inside the extents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Place, read_back, result_convert, store, store_pair
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
-from mdhnp.codegen.ir.values import Value
+from mdhnp.codegen.ir.values import Register, Value
 from mdhnp.codegen.layers import step_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values, splat
 from mdhnp.codegen.together import is_first_item
 
-__all__ = ["clipped", "shifted", "store_all", "store_results"]
+__all__ = ["clipped", "shifted", "store_all", "store_prefix", "store_results"]
 
 
 def shifted(c: Context, where: Index) -> Index:
@@ -61,6 +61,17 @@ def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto:
             if onto:
                 reduce.apply(c, values, [read_back(c, n, at) for n in range(len(values))], before=True)
             store_results(c, at, values)
+
+
+def store_prefix(c: Context, offset: Mapping[int, int], where: Place, values: Sequence[Register]) -> None:
+    """Store one prefix of a scan, of one element, if it lies inside."""
+    nest, vector = c.nest, c.nest.s.vector_dim
+    lanes = values[0].lanes
+    point = {**where.point, **{k: nest.base(k) + o for k, o in offset.items()}}
+    partial = [k for k in nest.kept if nest.partial(k)]
+    valid = nest.extent(vector) - point[vector] if vector in partial and lanes > 1 else None
+    with c.build.when([Compare(point[k], "<", nest.extent(k)) for k in partial]):
+        store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values)
 
 
 def store_results(c: Context, at: Place, values: Sequence[Value]) -> None:

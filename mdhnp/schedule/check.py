@@ -281,7 +281,7 @@ def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     total += _FLAG if s.atom else 0
     kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
     scan = bool(h.dims("ps"))
-    slots = 2 * s.work_items * any(s.num_wi[d] > 1 for d in combined) if scan else shared_slots(h, s, caps.subgroup)
+    slots = shared_slots(h, s, caps.subgroup)
     value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)
     elements = 1
     for d in kept:

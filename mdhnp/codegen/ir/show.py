@@ -202,7 +202,8 @@ def value(v: Value) -> str:
         case Lost():
             return f"lost({value(v.total)}, {value(v.before)}, {value(v.added)})"
         case Shuffled():
-            return f"{value(v.value)} of the work-item {v.distance} further on"
+            where = f"{v.distance * -1} before" if v.backwards else f"{v.distance} further on"
+            return f"{value(v.value)} of the work-item {where}"
         case IndexValue():
             return f"index({v.index}{f', {v.lanes} lanes' if v.lanes > 1 else ''})"
         case Load():

@@ -186,15 +186,21 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """What the work-item `distance` further on in the subgroup has of a value; beyond the last one, some other value.
+    """What the work-item `distance` further on in the subgroup has of a value; beyond its ends, some other value.
 
-    All work-items of a subgroup come to it together.
+    All work-items of a subgroup come to it together, each with a distance of its own. Its range says whether that is
+    backwards: it is less than 0, or never.
     """
 
     value: "Value"
     distance: Index
     dtype: DType
     lanes: int = 1
+
+    @property
+    def backwards(self) -> bool:
+        """Whether the value is that of a work-item before."""
+        return self.distance.range()[1] < 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,13 +112,13 @@ def _exchange(kind: str, lanes: int, n: int, distance: int) -> str:
     return f"{{ const {kind} a = r{n}, b = r{m}; r{n} = ({kind})({low}); r{m} = ({kind})({high}); }}"
 
 
-def _shuffled(name: str) -> str:
+def _shuffled(name: str, shuffle: str) -> str:
     """Body of a function that shuffles by way of ints: in halves, as it is, or widened."""
     if name in _WIDE:
-        return f"const int2 h = as_int2(v); return as_{name}((int2)(shuffle_int(h.x, d), shuffle_int(h.y, d)));"
+        return f"const int2 h = as_int2(v); return as_{name}((int2)({shuffle}_int(h.x, d), {shuffle}_int(h.y, d)));"
     if name in {"float", "uint"}:
-        return f"return as_{name}(shuffle_int(as_int(v), d));"
-    return f"return ({name})shuffle_int(v, d);"
+        return f"return as_{name}({shuffle}_int(as_int(v), d));"
+    return f"return ({name}){shuffle}_int(v, d);"
 
 
 def helper_text(texts: Mapping[str, str]) -> str:
@@ -298,24 +298,25 @@ class Helpers:
         )
         return function
 
-    def shuffle(self, name: str, lanes: int) -> str:
-        """Gives a value that the work-item `d` further on in the subgroup has, on NVIDIA's devices: in PTX.
+    def shuffle(self, name: str, lanes: int, *, backwards: bool) -> str:
+        """Gives a value that the work-item `d` further on in the subgroup, or before, has, on NVIDIA's devices: in PTX.
 
         It is volatile, for a compiler could move what only some work-items need to where only these are.
         """
-        self._texts["_shuffle"] = (
-            "static inline int shuffle_int(int v, int d)\n"
-            '{ int r; asm volatile("shfl.sync.down.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(d)); '
+        short, mode = ("shuffle_up", "up.b32 %0, %1, %2, 0") if backwards else ("shuffle", "down.b32 %0, %1, %2, 0x1f")
+        self._texts[f"_{short}"] = (
+            f"static inline int {short}_int(int v, int d)\n"
+            f'{{ int r; asm volatile("shfl.sync.{mode}, 0xffffffff;" : "=r"(r) : "r"(v), "r"(d)); '
             "return r; }\n"
         )
         if name != "int":
-            self._texts[f"shuffle {name}"] = (
-                f"static inline {name} shuffle_{name}({name} v, int d)\n{{ {_shuffled(name)} }}\n"
+            self._texts[f"{short} {name}"] = (
+                f"static inline {name} {short}_{name}({name} v, int d)\n{{ {_shuffled(name, short)} }}\n"
             )
-        function, kind = f"shuffle_{vector_name(name, lanes)}", vector_name(name, lanes)
+        function, kind = f"{short}_{vector_name(name, lanes)}", vector_name(name, lanes)
         if lanes > 1:
-            items = ", ".join(f"shuffle_{name}(v.s{n:x}, d)" for n in range(lanes))
-            self._texts[f"shuffle {kind}"] = (
+            items = ", ".join(f"{short}_{name}(v.s{n:x}, d)" for n in range(lanes))
+            self._texts[f"{short} {kind}"] = (
                 f"static inline {kind} {function}({kind} v, int d)\n{{ return ({kind})({items}); }}\n"
             )
         return function

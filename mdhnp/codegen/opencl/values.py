@@ -88,8 +88,9 @@ class Values:
         return Text(f"as_float(({bits}) & {-lost & 0xFFFFFFFF:#x}u)", v.dtype)
 
     def _shuffled(self, v: ir.Shuffled) -> Text:
-        function = self._helpers.shuffle(value_type(v.dtype), v.lanes)
-        return Text(f"{function}({self.value(v.value).text}, {self._indices.index(v.distance)})", v.dtype, v.lanes)
+        function = self._helpers.shuffle(value_type(v.dtype), v.lanes, backwards=v.backwards)
+        distance = self._indices.index(v.distance * -1 if v.backwards else v.distance)
+        return Text(f"{function}({self.value(v.value).text}, {distance})", v.dtype, v.lanes)
 
     def _index_value(self, v: ir.IndexValue) -> Text:
         text = f"(long)({self._indices.index(v.index)})"
