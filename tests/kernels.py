@@ -336,6 +336,13 @@ EXCHANGED: dict[str, Named] = {
     "larger_exchanged": Named(LARGEST, ((5, 40), (40,)), dict(
         num_wi=(2, 16), local_tile=(2, 16), results="private", combine_on="local",
     ), "i4"),
+    # totals of any order, and in order; lines of two subgroups, and of one
+    "scan_exchanged": Named(SUMS, ((700, 3),), dict(
+        num_wg=(1, 2), num_wi=(2, 64), local_tile=(3, 128), private_tile=(2, 2), item_order=(1, 0), results="private",
+    )),
+    "recurrence_exchanged": Named(RECURRENCE, ((90,), (90,)), dict(
+        num_wg=(2,), num_wi=(32,), local_tile=(32,), results="private",
+    ), "i4"),
 }  # fmt: skip
 
 #: Kernels of matrix instructions, and their devices.

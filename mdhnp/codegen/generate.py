@@ -18,9 +18,9 @@ from mdhnp.codegen.procedure import procedure
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Combine, MdHom, Stage, View, canonical, finish_inputs
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
+from mdhnp.schedule.scans import chunk_totals
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import split, splits
 
@@ -221,24 +221,14 @@ def _scan(
     if groups == 1:
         build.add(h, s, inputs, outputs, scan=True)
         return
-    part, second = split(_totals(h), s)
+    reduced, used = chunk_totals(h, s, build.caps.subgroup)
+    part, second = split(reduced, used)
     second = canonical(second)
     totals = [build.temporary(v) for v in _parts(second)]
-    ordered = replace(s, combine_on="local") if s.num_wi[d] > 1 else s
-    build.add(part, ordered, inputs, totals, partial=True)
+    build.add(part, used, inputs, totals, partial=True)
     combine = tuple(Combine("ps", h.operator) if c.kind == "pw" else c for c in second.combine)
     outputs_of_scan = tuple(replace(v, name=f"O{n}") for n, v in enumerate(second.inputs))
     scan_totals = canonical(replace(second, combine=combine, outputs=outputs_of_scan))
     prefixes = [build.temporary(v) for v in scan_totals.outputs]
     _scan(build, scan_totals, build.default(scan_totals, build.caps), scan_totals.dims("ps")[0], totals, prefixes)
     build.add(h, s, inputs, outputs, scan=True, carry=prefixes)
-
-
-def _totals(h: MdHom) -> MdHom:
-    """The scan's MDH with its scanned dimension reduced."""
-    kept = h.dims("cc")
-    outputs = tuple(contiguous(f"O{n}", t, h.extents, kept) for n, t in enumerate(h.scalar.dtypes))
-    operator = h.operator
-    assert operator is not None
-    combine = tuple(Combine("pw", replace(operator, commutative=False)) if c.kind == "ps" else c for c in h.combine)
-    return replace(h, combine=combine, outputs=outputs, finish=None)

@@ -21,6 +21,9 @@ _POINTS, _ROUNDS = 4, 8
 _EACH = 8
 #: Work-items of a group at least, where a line does not keep as many busy.
 _FEWEST = 128
+#: Of a scan: bytes that a work-item has under way, work-groups a compute unit that are wanted, the most tiles of a line
+#: that one of them walks over all the same, and points of a tile of lines beside each other.
+_UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 16, 4, 64
 
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
@@ -71,6 +74,11 @@ def _power_of_two(n: int) -> int:
 def _covering(n: int) -> int:
     """The smallest power of two from n."""
     return 1 << max(n - 1, 0).bit_length()
+
+
+def _halves(n: int) -> list[int]:
+    """A power of two, its half, and so on down to 1."""
+    return [n >> k for k in range(n.bit_length())]
 
 
 def _build(facts: Facts, items: dict[int, int], points: dict[int, int], tiles: dict[int, int]) -> Schedule:
@@ -260,6 +268,8 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     (d,) = h.dims("ps")
     lines = prod(h.extents[k] for k in facts.kept)
     operator = h.operator
+    if caps.subgroup and operator is not None and operator.identity is not None:
+        return _exchanging_scan(facts, caps, d)
     if (
         operator is None
         or operator.identity is None
@@ -278,3 +288,33 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         per_group = -(-tiles // groups)
         found.append(replace(s, num_wg=tuple(-(-tiles // per_group) if k == d else g for k, g in enumerate(s.num_wg))))
     return found
+
+
+def _exchanging_scan(facts: Facts, caps: DeviceCaps, d: int) -> list[Schedule]:
+    """A scan whose work-items exchange registers: beside each other where lines are, else along the line, in rows.
+
+    A work-item has so many points that enough bytes are under way.
+    """
+    h, units, row = facts.h, _units(facts), caps.subgroup
+    # Registers have no less than 4 bytes.
+    extent, most = h.extents[d], _power_of_two(_UNDER_WAY // sum(max(t.itemsize, 4) for t in h.scalar.dtypes))
+    side = units and h.extents[units[0]] >= row and abs(facts.output_strides[d]) != facts.output_step
+    if side or extent < row:
+        items = {k: min(2 * row, _covering(h.extents[k])) for k in units[:1]}
+        return [_cut(_build(facts, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]
+    found = []
+    for count, points in (*((8 * row, n) for n in _halves(most) if n > 1), *((row, n) for n in _halves(min(most, 8)))):
+        if count * points <= extent:
+            # Of short lines a work-group has several.
+            beside = {k: min(_FEWEST // row, _covering(h.extents[k])) for k in units[:1] if count == row}
+            s = _build(facts, {d: count, **beside}, {d: points}, {d: count * points})
+            found.append(_cut(s, caps, d, extent))
+    return found
+
+
+def _cut(s: Schedule, caps: DeviceCaps, d: int, extent: int) -> Schedule:
+    """The schedule with several work-groups along a long dimension, of whole tiles, if there are not enough others."""
+    tiles = -(-extent // s.local_tile[d])
+    wanted = _SCANNING * caps.compute_units // s.work_groups if tiles > _SHORT else 1
+    per_group = -(-tiles // max(min(tiles, wanted), 1))
+    return replace(s, num_wg=tuple(-(-tiles // per_group) if k == d else n for k, n in enumerate(s.num_wg)))
