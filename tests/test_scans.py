@@ -20,6 +20,7 @@ from mdhnp.codegen.ir.verify import verify
 from mdhnp.mdh import MdHom, Stage, cc, md_hom, ps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
+from mdhnp.schedule.scans import chunk_totals
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.together import exchanging
 
@@ -69,9 +70,8 @@ def _assert_right(h: MdHom, arrays: list[Array], stage: Stage, s: Schedule, foll
 
 
 def _drawn(p: Picker) -> tuple[MdHom, list[Array], Stage, Schedule]:
-    """A scan with a size at a border of its schedule."""
-    count, points = p.choice((2, 8, 16, 32, 64, 128)), p.integer(1, 3)
-    operator = p.choice(OPERATORS)
+    """A scan with a size at a border of its schedule, of one line, or of some beside each other."""
+    count, points, operator = p.choice((2, 8, 16, 32, 64, 128)), p.integer(1, 3), p.choice(OPERATORS)
     beside = max(SUBGROUP // count, p.choice((1, 1, 2)))
     tile = count * points
     extent = max(p.choice((SUBGROUP, tile, 2 * tile, 4 * tile)) * p.integer(1, 2) + p.integer(-1, 1), tile)
@@ -79,21 +79,19 @@ def _drawn(p: Picker) -> tuple[MdHom, list[Array], Stage, Schedule]:
     groups = -(-tiles // p.integer(1, tiles))
     if beside == 1 and p.integer(0, 1):
         h, arrays = _bound(operator, (extent,))
-        sizes = dict(num_wg=(groups,), num_wi=(count,), local_tile=(tile,), private_tile=(points,))
+        sizes: dict[str, Any] = dict(num_wg=(groups,), num_wi=(count,), local_tile=(tile,), private_tile=(points,))
     else:
         width = p.choice((1, 1, 2))
-        own, lines = width * p.integer(1, 2), p.integer(2, 5)
-        lines = max(lines, own * beside) if own * beside > lines and p.integer(0, 1) else lines
+        own = width * p.integer(1, 2)
+        step = own * beside
+        lines = step + p.integer(0, 3)
         h, arrays = _bound(operator, (lines, extent))
-        local = min(own * beside, lines)
         sizes = dict(
-            num_wg=(-(-lines // local), groups), num_wi=(beside, count), local_tile=(local, tile),
-            private_tile=(own if beside == 1 or own <= local else local, points), item_order=(1, 0),
+            num_wg=(-(-lines // step), groups), num_wi=(beside, count), local_tile=(step, tile),
+            private_tile=(own, points), item_order=(1, 0), vector_dim=0, vector_width=width,
         )  # fmt: skip
-        if width > 1 and sizes["private_tile"][0] % width == 0:
-            sizes |= dict(vector_dim=0, vector_width=width)
     (stage,) = lowered(h)
-    return h, arrays, stage, replace(plain(stage.mdhom, EXCHANGING), results="private", **sizes)  # type: ignore[arg-type]
+    return h, arrays, stage, replace(plain(stage.mdhom, EXCHANGING), results="private", **sizes)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -101,6 +99,19 @@ def test_random_scans(seed: int) -> None:
     h, arrays, stage, s = _drawn(Seeded(seed))
     assert exchanging(stage.mdhom, s, SUBGROUP) > 1
     _assert_right(h, arrays, stage, s, plain)
+
+
+@pytest.mark.parametrize(("dtype", "tiles"), [("f4", 3), ("i4", 1)])
+def test_totals_of_long_chunks(dtype: str, tiles: int) -> None:
+    """Sums of floats are exact enough, in the largest tiles that are; a chunk has 24 of the scan's."""
+    h, _ = _bound((ps("add"), 1, dtype), (3 * 24 * 4096,))
+    (stage,) = lowered(h)
+    s = replace(
+        plain(stage.mdhom, EXCHANGING), num_wg=(3,), num_wi=(64,), local_tile=(4096,), private_tile=(64,), results="private",
+    )  # fmt: skip
+    totals, used = chunk_totals(stage.mdhom, s, SUBGROUP)
+    check(totals, used, EXCHANGING)
+    assert used.local_tile == (24 // tiles * 4096,)
 
 
 #: A GPU with few units, so that scans of small arrays are cut.
