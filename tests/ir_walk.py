@@ -235,7 +235,7 @@ class Walk(Evaluator):
                     self._touch(node.buffer, [at + min(n, last) * stride for n in whole])
                 return
             case Shuffled():
-                self.index(node.distance)
+                self.index(node.distance)  # which may be each work-item's own
                 self._exchanges.append((self._phase, node))
             case LoadRow():
                 if self.hold(node.guard) and node.length:

@@ -114,7 +114,9 @@ class _Gpu:
             return np.ones(len(c))
         several = c.num_wi[:, order] > 1
         fastest = order[np.argmax(several, axis=1)]
-        points = np.where(c.vector_dim == fastest, 1, c.private_tile[np.arange(len(c)), fastest])
+        # Work-items that exchange registers scan rows, in which neighbours have neighbouring points.
+        rows = np.isin(fastest, self.facts.h.dims("ps") if self.caps.subgroup else ())
+        points = np.where((c.vector_dim == fastest) | rows, 1, c.private_tile[np.arange(len(c)), fastest])
         jump = np.abs(np.array(self.facts.strides[n], np.int64))[fastest] * points
         spread: Floats = np.where(several.any(axis=1), jump, 1).astype(float)
         return spread
