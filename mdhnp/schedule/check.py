@@ -142,7 +142,8 @@ def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
                 f"local_tile: not a multiple of work-items times private tile in dimension {d}",
             )
         width = s.vector_width if d == s.vector_dim else 1
-        unrolled *= max(s.private_tile[d] // width, 1)
+        if d not in s.atom_dims[2:]:  # all terms of an instruction are one point
+            unrolled *= max(s.private_tile[d] // width, 1)
     require(
         s.work_items <= caps.max_work_group,
         f"num_wi: {s.work_items} work-items, the device allows {caps.max_work_group}",
