@@ -110,6 +110,16 @@ class Facts:
         return float(max(count, 1))
 
     @cached_property
+    def bytes_read(self) -> int:
+        """Of all inputs."""
+        return sum(v.elements() * v.dtype.itemsize for v in self.h.inputs)
+
+    @cached_property
+    def bytes_written(self) -> int:
+        """Of all outputs."""
+        return sum(v.elements() * v.dtype.itemsize for v in self.h.outputs)
+
+    @cached_property
     def itemsize(self) -> int:
         """Bytes of the first result."""
         return self.h.scalar.dtypes[0].itemsize

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.mdh import View
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.choices import Facts
@@ -44,29 +43,24 @@ _FEW = 4
 
 
 class Side(NamedTuple):
-    """Work-items and points along the dimensions of a side, the atom's first."""
+    """Work-items and points along the dimensions of a side, the atom's first, and what follows from them.
+
+    Points of a work-item, and of a work-group, in each dimension and in all; what part of the tiles is useful.
+    """
 
     items: dict[int, int]
     points: dict[int, int]
+    each: int
+    tiles: dict[int, int]
+    size: int
+    useful: float
 
-    @property
-    def each(self) -> int:
-        """Points of a work-item."""
-        return prod(self.points.values())
-
-    @property
-    def size(self) -> int:
-        """Points of a work-group."""
-        return prod(self.items.values()) * self.each
-
-    @property
-    def tiles(self) -> dict[int, int]:
-        """The same of each dimension."""
-        return {d: p * self.items.get(d, 1) for d, p in self.points.items()}
-
-    def useful(self, extents: Sequence[int]) -> float:
-        """What part of the tiles lies inside the extents."""
-        return prod(extents[d] / (-(-extents[d] // t) * t) for d, t in self.tiles.items())
+    @classmethod
+    def of(cls, extents: Sequence[int], items: dict[int, int], points: dict[int, int]) -> "Side":
+        """Lay so many work-items and points along dimensions of some extents."""
+        each, tiles = prod(points.values()), {d: p * items.get(d, 1) for d, p in points.items()}
+        useful = prod(extents[d] / (-(-extents[d] // t) * t) for d, t in tiles.items())
+        return cls(items, points, each, tiles, prod(items.values()) * each, useful)
 
 
 class Sums(NamedTuple):
@@ -127,13 +121,13 @@ class Pair:
         even = groups * parts / (turns * caps.compute_units)
         busy = even * min(1.0, (0.5 + turns * self._warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
         crowded = _CROWDED if self._warps > _FEW else _ALONE.get(self._warps, 1.0)
-        self._part = rows.useful(h.extents) * columns.useful(h.extents) * busy * crowded
+        self._part = rows.useful * columns.useful * busy * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
         lanes = {next(iter(side.points)) for side in (rows, columns)}
         run = min(tiles[near[0]] / _SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
-        self._computing, self._written = (1 + loads / products) / faster, _moved(facts.h.outputs, h.points) / run
-        self._inputs = _moved(facts.h.inputs, h.points)
+        self._computing = (1 + loads / products) / faster
+        self._read, self._written = _moved(facts.bytes_read, h.points), _moved(facts.bytes_written, h.points) / run
 
     @property
     def warps(self) -> int:
@@ -147,7 +141,7 @@ class Pair:
         reading = _READ * itemsize / 4 * (a.elements / a.run + b.elements / b.run) / (self._results * sums.points)
         # Where few are at work all wait for all tiles.
         at_work = min(self._warps * (_SHARED // size) / _WORKING, 1.0)
-        moved = self._written + self._inputs / min(a.run, b.run)
+        moved = self._written + self._read / min(a.run, b.run)
         return self._part * sums.left * at_work / (self._computing + reading + moved)
 
 
@@ -197,7 +191,7 @@ def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
 def _side_of(facts: Facts, s: Schedule, main: int, n: int, other: int) -> Side:
     """Give the side of a schedule that moves an input and not the other one."""
     side = [d for d in facts.kept if d in facts.depends[n] and d not in facts.depends[other]]
-    return Side({main: s.num_wi[main]}, {d: s.private_tile[d] for d in (main, *side)})
+    return Side.of(facts.h.extents, {main: s.num_wi[main]}, {d: s.private_tile[d] for d in (main, *side)})
 
 
 def plain_speed(facts: Facts, speed: float) -> float:
@@ -212,13 +206,13 @@ def plain_speed(facts: Facts, speed: float) -> float:
     """
     h = facts.h
     rounds = prod(h.extents[d] for d in facts.combined) / _PLAIN_DEPTH
-    moved = _moved(h.inputs, h.points) + _moved(h.outputs, h.points)
+    moved = _moved(facts.bytes_read + facts.bytes_written, h.points)
     return rounds / (rounds + 0.5) / (1 / (_PLAIN * speed) + moved)
 
 
-def _moved(views: Sequence[View], points: int) -> float:
-    """Give the time to move arrays from or to memory once, as multiply-adds for each of the points."""
-    return _WRITE * sum(v.elements() * v.dtype.itemsize for v in views) / 4 / points
+def _moved(size: int, points: int) -> float:
+    """Give the time to move so many bytes from or to memory once, as multiply-adds for each of the points."""
+    return _WRITE * size / 4 / points
 
 
 def split(facts: Facts, caps: DeviceCaps, groups: int) -> int:

@@ -34,7 +34,7 @@ _BESIDE = (1, 2, 4, 8)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 24
 #: Schedules that are made at a time.
-_BATCH = 20
+_BATCH = 12
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
 #: Terms of a tile; the most points of a sum in it; along another combined dimension whose neighbours are neighbours in
@@ -191,7 +191,7 @@ def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: 
         beside = near if near is not None and near != main else None
         ways = [*_laid(extents, main, beside, points, halves)]
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
-        ways.sort(key=lambda way: -way.useful(extents) * _run(way, near) * way.each / (way.each + 2))
+        ways.sort(key=lambda way: -way.useful * _run(way, near) * way.each / (way.each + 2))
         found += ways[: max(_TRIED // len(side), _TRIED // 3)]
     return found
 
@@ -212,7 +212,7 @@ def _laid(
             tile = lanes * warps * points
             fits = tile < 2 * extents[main] or tile <= lanes * max(halves, 2)
             if fits and prod(laid.values()) <= _MOST_POINTS // 4:
-                yield Side({main: lanes * warps}, laid)
+                yield Side.of(extents, {main: lanes * warps}, laid)
 
 
 def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
@@ -268,8 +268,13 @@ def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
     if len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
         return None
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
-    padded = [LocalCopy(order, (), pad) for pad in range(0, _BANKS, _WIDE // tile_itemsize(view, packed=packed(s)))]
-    return min(padded, key=lambda copy: (_turns(facts, n, s, copy), copy.pad))
+    found: list[tuple[int, LocalCopy]] = []
+    for pad in range(0, _BANKS, _WIDE // tile_itemsize(view, packed=packed(s))):
+        copy = LocalCopy(order, (), pad)
+        found.append((_turns(facts, n, s, copy), copy))
+        if found[-1][0] == 1:
+            break
+    return min(found, key=lambda each: each[0])[1]
 
 
 def _waiting(facts: Facts, s: Schedule) -> float:
