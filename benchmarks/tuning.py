@@ -23,7 +23,7 @@ from mdhnp.mdh import MdHom, canonical, stages
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning.cache import TuningCache
+from mdhnp.tuning.cache import TuningCache, tuning_cache
 from mdhnp.tuning.cache.records import Key, Measurement
 from mdhnp.tuning.measure.bench import Task
 from mdhnp.tuning.measure.worker import Worker
@@ -127,7 +127,11 @@ def _search(h: MdHom, device: Device, seconds: float, seed: int) -> Row:
 @contextmanager
 def empty_cache() -> Iterator[None]:
     """Have calls and searches of the block, and processes that they start, begin with nothing known."""
-    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, MDHNP_CACHE_DIR=folder):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.dict(os.environ, MDHNP_CACHE_DIR=folder),
+        patch.object(tuning_cache, "shipped_entries", dict),
+    ):
         yield
 
 
