@@ -1,5 +1,6 @@
 """Default schedules for GPUs: many work-items, tiles shared in local memory, neighbours on neighbouring addresses."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -17,6 +18,8 @@ __all__ = ["gpu_candidates", "gpu_complete", "gpu_default"]
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
 _POINTS, _ROUNDS = 4, 8
+#: Points of a work-item of a stencil, and elements that they read, at most.
+_WINDOW, _TAPS = 8, 256
 #: Points of a work-item at least, of a reduction that work-items share.
 _EACH = 8
 #: Work-items of a group at least, where a line does not keep as many busy.
@@ -243,20 +246,44 @@ def _compensated(facts: Facts, s: Schedule, inner: int) -> Schedule:
 def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     """Neighbouring work-items along the output's contiguous dimension; each has an element, of large maps some.
 
-    A work-item with one element has too few loads under way for the memory's bandwidth: of H200's a quarter.
+    A work-item with one element has too few loads under way for the memory's bandwidth: of H200's a quarter. Those of
+    stencils lie along other dimensions, so that it reads what they share once, and caches are asked for less.
     """
     h, units = facts.h, _units(facts)
+    shared = {} if facts.combined else _windows(facts, units)
     found = []
     tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], LONGEST) for d in facts.combined[-1:]}
     for total in (256, 64, 1):
-        items: dict[int, int] = {}
-        left = min(total, caps.max_work_group)
+        left, items, points = min(total, caps.max_work_group), dict[int, int](), dict[int, int]()
+        rounds = 0 if facts.combined else h.points // (caps.compute_units * total * _ROUNDS)
+        window = shared if rounds >= prod(shared.values()) else {}
         for d in units:
-            items[d] = min(left, _covering(h.extents[d]), 64 if not items and len(units) > 1 else left)
+            items[d] = min(left, _covering(h.extents[d]), 64 if not items and len(units) > 1 and not window else left)
             left //= items[d]
-        many = not facts.combined and h.points >= caps.compute_units * total * _POINTS * _ROUNDS
-        points = {d: _POINTS for d in units[:1] if many and h.extents[d] >= _POINTS * items[d]}
+        if window:
+            points = window
+        elif rounds >= _POINTS:
+            points = {d: _POINTS for d in units[:1] if h.extents[d] >= _POINTS * items[d]}
         found.append(replace(_build(facts, items, points, tiles), combine_on="local" if facts.combined else "global"))
+    return found
+
+
+def _windows(facts: Facts, units: Sequence[int]) -> dict[int, int]:
+    """Give points of a work-item of a stencil along the dimensions, but the first unit, whose neighbours are read."""
+    h = facts.h
+    taps = sum(len(v.accesses) for v in h.inputs)
+    apart = {
+        d for v in h.inputs for x in range(len(v.shape)) if len({a[x].constant for a in v.accesses}) > 1
+        for d in v.accesses[0][x].dims()
+    }  # fmt: skip
+    dims = [d for d in units[1:] if d in apart]
+    left, found = min(_power_of_two(_TAPS // taps), _WINDOW), dict[int, int]()
+    for n, d in enumerate(reversed(dims[-2:])):
+        # More along the outermost one, whose neighbours are farther.
+        count = min(left, _WINDOW // 2 if n == 0 and len(dims) > 1 else left)
+        if count > 1 and h.extents[d] >= 4 * count:
+            found[d] = count
+            left //= count
     return found
 
 
