@@ -177,7 +177,8 @@ def _nbytes(view: View) -> int:
 
 
 def _program(build: _Build) -> Program:
-    text = source(build.procedures, fp64=build.caps.fp64, mixed_lanes=build.caps.mixed_lanes)
+    caps = build.caps
+    text = source(build.procedures, fp64=caps.fp64, mixed_lanes=caps.mixed_lanes, nan_extrema=caps.nan_extrema)
     return Program(text, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
 
 

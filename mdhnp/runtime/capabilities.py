@@ -70,6 +70,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
         async_copies=_nvidia(device) >= _AMPERE,
+        nan_extrema=_nvidia(device) >= _AMPERE,
         atoms=atoms_of(_nvidia(device)),
         subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
     )

@@ -45,6 +45,8 @@ class DeviceCaps:
         Whether functions of vectors may give wrong values beside a lane with a special one.
     async_copies : bool
         Whether work-items can copy to local memory without waiting for it (``cp.async`` of NVIDIA's GPUs).
+    nan_extrema : bool
+        Whether one instruction gives the smaller or larger of two floats, NaN where one is (``min.NaN`` of NVIDIA's).
     atoms : tuple of str
         The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.
     subgroup : int
@@ -66,6 +68,7 @@ class DeviceCaps:
     offsets: bool = False
     mixed_lanes: bool = False
     async_copies: bool = False
+    nan_extrema: bool = False
     atoms: tuple[str, ...] = ()
     subgroup: int = 0
 

@@ -93,6 +93,10 @@ def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: 
     if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1):
         function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
         return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
+    single = dtype.kind == "f" and dtype.itemsize <= 4
+    extremum = helpers.extremum(op, lanes) if single and op in ("maximum", "minimum") else None
+    if extremum is not None:
+        return Text(f"{extremum}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)
     if special is not None:
         return special(dtype, wide, lanes)

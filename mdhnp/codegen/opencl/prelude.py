@@ -140,15 +140,24 @@ class Helpers:
         the time that compiling it takes.
     mixed_lanes : bool, optional
         Whether the device's functions of vectors may give wrong lanes beside special ones.
+    nan_extrema : bool, optional
+        Whether the device has instructions for extrema of floats of which NaN wins.
     """
 
     def __init__(
-        self, texts: dict[str, str], index_type: str, *, inline: bool = True, mixed_lanes: bool = False
+        self,
+        texts: dict[str, str],
+        index_type: str,
+        *,
+        inline: bool = True,
+        mixed_lanes: bool = False,
+        nan_extrema: bool = False,
     ) -> None:
         self._texts = texts
         self._index = index_type
         self._wide = "" if index_type == "int" else f"_{index_type}"
         self._mixed_lanes = mixed_lanes
+        self._nan_extrema = nan_extrema
         self._static = "static inline" if inline else "static __attribute__((noinline))"
 
     def vector(self, name: str, lanes: int) -> str:
@@ -358,6 +367,10 @@ class Helpers:
             f"(({name} *)&s)[n] = {called}({each});\n    r = s; }}\n  return r; }}\n"
         )
         return f"{called}_{wide}"
+
+    def extremum(self, op: str, lanes: int) -> str | None:
+        """The smaller or the larger of two floats, NaN where one is; None where no instruction gives it."""
+        return ptx.extremum(self._texts, op, lanes) if self._nan_extrema else None
 
     def async_copy(self, name: str, size: int, lanes: int, *, guarded: bool) -> str:
         """Starts to copy to local memory; see :func:`mdhnp.codegen.opencl.ptx.async_copy`."""

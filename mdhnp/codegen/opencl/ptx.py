@@ -5,7 +5,7 @@ from itertools import count
 
 from mdhnp.schedule.atoms import Atom
 
-__all__ = ["COMMIT", "async_copy", "load_matrix", "matrix_product", "wait"]
+__all__ = ["COMMIT", "async_copy", "extremum", "load_matrix", "matrix_product", "wait"]
 
 #: Of registers: their types in OpenCL C, the letters of assembly's operands, and how they are given.
 _TYPES = {"float16": "uint", "float32": "float", "float64": "double"}
@@ -69,6 +69,20 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
         f'  asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});\n  {back} }}\n'
     )
     return function
+
+
+def extremum(texts: MutableMapping[str, str], op: str, lanes: int) -> str:
+    """Ask for NumPy's `maximum` or `minimum` of floats: one instruction instead of two tests and two choices."""
+    texts[f"{op}_float"] = (
+        f"static inline float {op}_float(float a, float b)\n"
+        f'{{ float r; asm("{op[:3]}.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }}\n'
+    )
+    if lanes == 1:
+        return f"{op}_float"
+    kind = f"float{lanes}"
+    each = ", ".join(f"{op}_float(a.s{n:x}, b.s{n:x})" for n in range(lanes))
+    texts[f"{op}_{kind}"] = f"static inline {kind} {op}_{kind}({kind} a, {kind} b)\n{{ return ({kind})({each}); }}\n"
+    return f"{op}_{kind}"
 
 
 def load_matrix(texts: MutableMapping[str, str], name: str, blocks: int, *, turned: bool) -> str:

@@ -19,10 +19,10 @@ __all__ = ["source"]
 _PACKED = "ushort"
 
 
-def source(procedures: Sequence[ir.Procedure], *, fp64: bool, mixed_lanes: bool) -> str:
-    """Write a program: helper functions, then the kernels; the last two are a device's (see ``DeviceCaps``)."""
+def source(procedures: Sequence[ir.Procedure], *, fp64: bool, mixed_lanes: bool, nan_extrema: bool) -> str:
+    """Write a program: helper functions, then the kernels; the last three are a device's (see ``DeviceCaps``)."""
     helpers: dict[str, str] = {}
-    kernels = [_Kernel(p, helpers, mixed_lanes).text() for p in procedures]
+    kernels = [_Kernel(p, helpers, mixed_lanes, nan_extrema).text() for p in procedures]
     types = helper_text(helpers)
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if fp64 else ""
     return extension + ("\n" + types if types else "") + "\n" + "\n".join(kernels)
@@ -31,10 +31,12 @@ def source(procedures: Sequence[ir.Procedure], *, fp64: bool, mixed_lanes: bool)
 class _Kernel:
     """The text of one kernel as it grows."""
 
-    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str], mixed_lanes: bool) -> None:
+    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str], mixed_lanes: bool, nan_extrema: bool) -> None:
         self._procedure = procedure
         kind = "long" if procedure.wide else "int"
-        self._helpers = Helpers(helpers, kind, inline=procedure.inline_borders, mixed_lanes=mixed_lanes)
+        self._helpers = Helpers(
+            helpers, kind, inline=procedure.inline_borders, mixed_lanes=mixed_lanes, nan_extrema=nan_extrema
+        )
         self._indices = Indices(self._helpers, procedure.wide)
         self._values = Values(self._indices, self._helpers)
         self._lines: list[str] = []
