@@ -76,6 +76,8 @@ def _convolution(p: Picker, dtype: str) -> Contraction:
     arrays = _array(p, (n, w + r - 1, c), dtype), _array(p, (k, r, c), dtype)
     seen = np.lib.stride_tricks.sliding_window_view(arrays[0], r, axis=1)
     views = "I[n,p+r,c], F[k,r,c] -> O[n,p,k]"
+    if p.integer(0, 1):  # the filter backwards: a tile may begin before the array
+        views, seen = f"I[n,p-r+{r - 1},c], F[k,r,c] -> O[n,p,k]", seen[..., ::-1]
     return _made(dtype, views, "npk", "rc", (seen, arrays[1]), "npcr,krc->npk", arrays)
 
 

@@ -156,7 +156,12 @@ def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:
     for matrix, fragment, held in zip(whole, (atom.a, atom.b, atom.c), (a, b, c), strict=True):
         matrix[elements(fragment)] = held
     left, right, total = whole
-    return (total + left @ right.T).astype(atom.result)[elements(atom.c)]
+    exact = total + left @ right.T
+    result = exact.astype(atom.result)
+    if atom.rounds:  # the unit cuts off what does not fit
+        too_far = np.abs(result.astype(np.float64)) > np.abs(exact)
+        result[too_far] = np.nextafter(result[too_far], result.dtype.type(0))
+    return result[elements(atom.c)]
 
 
 @lru_cache

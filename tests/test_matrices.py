@@ -20,16 +20,18 @@ from ir_walk import walk_all
 from kernels import GEMM, MULTIPLIED
 from random_functions import Seeded
 from running import execute, lowered
-from schedules import MATRICES
+from schedules import CAPS, MATRICES
 
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
+from mdhnp.codegen.ir.show import show
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import MdHom, Stage
+from mdhnp.mdh import MdHom, Stage, cc, md_hom, pw
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -174,6 +176,50 @@ def test_whole_numbers_are_exact() -> None:
     got, doubtful = _run(h, arrays, _special_schedule(h), MATRICES)
     np.testing.assert_array_equal(got, arrays[0] @ arrays[1])
     assert doubtful == {False}
+
+
+def test_c_text_is_given_elements_of_the_arrays_only() -> None:
+    """It might fail on others: where tiles stick out, they get elements again, no zeros."""
+    text = "int f(int x, int y) { return y / x; }"
+    a, b = np.full((5, 12), 7, np.int32), np.full((12, 4), 42, np.int32)
+    h = md_hom(text, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", results=np.int32).bind(a, b)
+    steps = lowered(h)
+    plain = Schedule.plain(steps[0].mdhom.extents, 2)
+    s = replace(
+        plain, num_wg=(2, 1, 1), local_tile=(4, 4, 4), private_tile=(4, 4, 1), results="private", stages=2,
+        combine_on="local", local_copies=(LocalCopy((0, 1)), LocalCopy((0, 1))),
+    )  # fmt: skip
+    for chosen in (s, replace(s, stages=3)):
+        check(steps[0].mdhom, chosen, CAPS)
+        _, built = _built(steps, chosen, CAPS)
+        assert not any(" else " in line for line in show(built[0]).splitlines() if "_l[" in line)
+        walk_all(*_built(steps, chosen, CAPS), steps, steps=10**5)
+
+
+#: What is made of sums of products of float16, and whether one sum that is cut off is exact enough for it.
+FINISHED: dict[str, tuple[Any, bool]] = {
+    "rounded": (lambda total, a, b: total.astype(np.float16), True),
+    "as it is": (lambda total, a, b: total, False),
+    "a difference, rounded": (lambda total, a, b: (total - np.float32(4096)).astype(np.float16), False),
+    "a whole number": (lambda total, a, b: total.astype(np.int16), False),
+}
+
+
+def _half(a: Any, b: Any) -> Any:
+    return a.astype(np.float32) * b.astype(np.float32)
+
+
+@pytest.mark.parametrize("what", FINISHED)
+def test_where_one_sum_of_halves_is_enough(what: str) -> None:
+    finish, enough = FINISHED[what]
+    for terms in (4096, 8192, 8208):
+        a, b = (np.broadcast_to(np.float16(1), shape) for shape in ((512, terms), (terms, 512)))
+        product = md_hom(_half, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", finish=finish)
+        arrays = [np.lib.stride_tricks.as_strided(x, x.shape, (2 * x.shape[1], 2)) for x in (a, b)]
+        (stage,) = lowered(product.bind(*arrays))
+        s = default(stage.mdhom, replace(MATRICES, compute_units=4))
+        assert s.atom == "f16"
+        assert (s.combine_on == "global") == (enough and terms <= 8192)
 
 
 # ------------------------------------------------------------------------------------------------------------ atoms

@@ -210,6 +210,7 @@ BROKEN: list[tuple[str, MdHom, dict[str, Any], dict[str, Any]]] = [
     ("stages: 0 is no number", GEMM, {"stages": 0}, {}),
     ("combine_every: 0 is no number", GEMM, {"combine_every": 0}, {}),
     ("combine_every: several local tiles", LONG, _AHEAD | {"combine_every": 2}, {}),
+    ("local_tile: more than 512 additions", LONG, _AHEAD | {"combine_on": "local", "combine_every": 129}, {}),
     ("combine_every: the atom's sums are short", LONG, ATOM | {"combine_every": 2}, HAS),
     ("stages: results do not stay in registers", LONG, _AHEAD | {"results": "local"}, {}),
     ("stages: results do not stay in registers", SCAN,

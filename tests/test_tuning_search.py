@@ -211,7 +211,7 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
         runs.append(asked)
         if not seed:
             assert search.best is not None
-            assert search.best[1] <= 1.1e-3
+            assert search.best[1] <= 1.2e-3
             assert search.best[1] < min(map(seconds, gpu_candidates(h, MATRICES, 16)))
             assert search.finalists(5)[0].atom
     assert runs[0] == runs[1]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf, prod
 
 from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
-from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, open_tests, variable
+from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import Block, Copy, Pipeline
 from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.layers import tile_count
@@ -119,13 +119,16 @@ def _source(
     """What is copied from some indices, of which those of the axes `outside` may lie outside of the array.
 
     Then it is 0, which costs no access. Were it the array's last row instead, work-groups would wait for each other at
-    the few lines of it: a contraction whose tiles stick out by a quarter took three times as long.
+    the few lines of it: a contraction whose tiles stick out by a quarter took three times as long. Only C text gets
+    that, as it might fail on values that are not in the array.
     """
     guard = []
     for axis, index in enumerate(indices):
         wide = lanes if axis == layout.contiguous else 1
         if last_term is not None and axis == last_term[0]:
             guard.append(Compare(index, "<=", last_term[1] + (1 - wide)))
+        elif axis in outside and c.nest.h.scalar.text is not None:
+            indices[axis] = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
         elif axis in outside:
             guard.append(Compare(index, ">=", ZERO))
             guard.append(Compare(index, "<=", c.nest.last(layout.view, axis) + (1 - wide)))

@@ -33,7 +33,7 @@ def chain_is_short(h: MdHom, s: Schedule) -> bool:
         return True
     combined = h.dims("pw")
     lanes = {d: s.num_wi[d] * (s.vector_width if d == s.vector_dim else 1) for d in combined}
-    if s.atom and ATOMS[s.atom].rounds:  # once for all terms of an instruction
+    if s.atom and ATOMS[s.atom].rounds and s.combine_on == "global":  # once for all terms of an instruction
         lanes[s.atom_dims[2]] *= ATOMS[s.atom].shape[2]
     in_tile = prod(_ceil(s.local_tile[d], lanes[d]) for d in combined)
     tiles = prod(_ceil(_ceil(h.extents[d], s.local_tile[d]), s.num_wg[d]) for d in combined)

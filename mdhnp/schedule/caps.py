@@ -79,6 +79,6 @@ def atoms_of(capability: int) -> tuple[str, ...]:
     Examples
     --------
     >>> atoms_of(80)
-    ('tf32', '3xtf32', 'f64')
+    ('tf32', '3xtf32', 'f16', 'f64')
     """
     return tuple(name for name, atom in ATOMS.items() if capability >= atom.capability)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from mdhnp.schedule import gpu_estimate as estimate
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
@@ -18,7 +18,7 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.gpu_estimate import Pair, Side, Sums, parts_of
-from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, packed
+from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, one_sum, packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = ["Candidate", "beside", "expected", "matrix_schedules"]
@@ -111,7 +111,8 @@ def beside(facts: Facts, s: Schedule) -> Iterator[Schedule]:
             yield replace(s, local_copies=_with(s.local_copies, n, replace(copy, pad=0)))
     for d in {row, column} - {s.group_order[0]}:
         yield replace(s, group_order=(d, *(other for other in s.group_order if other != d)))
-    yield replace(s, combine_on="local" if s.combine_on == "global" else "global", combine_every=1)
+    other: Literal["local", "global"] = "local" if s.combine_on == "global" else "global"
+    yield _laid_out(facts, replace(s, combine_on=other), tile, parts)
 
 
 class _Shape(NamedTuple):
@@ -134,7 +135,7 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         left = [d for d in facts.kept if d in facts.depends[a] and d not in facts.depends[b]]
         right = [d for d in facts.kept if d in facts.depends[b] and d not in facts.depends[a]]
-        single, fit = _single(facts, atom), caps.local_memory // atom.itemsize
+        single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
         points, most = (_MORE_POINTS, 2 * _MOST_POINTS) if single else (_POINTS, _MOST_POINTS)
         sums = [*_sums(facts, atom, facts.depends[a] & facts.depends[b] & {*facts.combined})]
         rows = _ways(facts, left, a, points, atom.shape[0] // DOWN)
@@ -156,11 +157,6 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
                     if s.terms not in best or speed > best[s.terms].speed:
                         best[s.terms] = _Shape(speed, atom, x, y, s)
             yield from best.values()
-
-
-def _single(facts: Facts, atom: Atom) -> bool:
-    """Whether one sum of each result is exact enough: results are rounded to the few bits of factors."""
-    return atom.packed > 1 and all(v.dtype.itemsize == atom.itemsize for v in facts.h.outputs)
 
 
 def _sums(facts: Facts, atom: Atom, both: frozenset[int]) -> Iterator[Sums]:
@@ -231,9 +227,9 @@ def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) ->
     )  # fmt: skip
     groups = prod(-(-h.extents[d] // min(s.step(d), h.extents[d])) for d in facts.kept)
     s = _laid_out(facts, s, sums.tile, estimate.split(facts, caps, groups))
-    if _single(facts, atom):
-        s = replace(s, combine_on="global")
-        s = s if chain_is_short(h, s) or rows.each * columns.each > _MOST_POINTS else replace(s, combine_on="local")
+    if atom.packed > 1 and one_sum(h):
+        whole = replace(s, combine_on="global", combine_every=1)
+        s = whole if chain_is_short(h, whole) or rows.each * columns.each > _MOST_POINTS else s
     for stages in _STAGES:
         ahead = replace(s, stages=stages)
         if is_legal(h, ahead, caps):
@@ -252,7 +248,8 @@ def _laid_out(facts: Facts, s: Schedule, sums: Mapping[int, int], parts: int) ->
         groups[d] = -(-tiles[d] // -(-tiles[d] // wanted))
         parts = -(-parts // groups[d])
     # Sums that are exact enough are combined as rarely as a chain may be long.
-    every = 1 if ATOMS[s.atom].rounds else max(LONGEST // prod(sums.values()), 1)
+    often = ATOMS[s.atom].rounds or s.combine_on == "global"
+    every = 1 if often else max(LONGEST // prod(sums.values()), 1)
     s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
     return replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
 

@@ -69,8 +69,7 @@ class Schedule:
         Whether work-items' results are combined once after all local tiles, or after each (10); after each, a
         work-item's own partial results start anew too, which keeps the chains of a long sum short.
     combine_every : int
-        Local tiles after each of which that is, where tiles are copied ahead; where sums stay exact enough, several
-        take fewer additions.
+        After how many local tiles that is, where they are copied ahead: exact enough sums are added up rarely.
     second : Schedule or None
         Of the kernel that combines work-groups' results; None lets the default decide.
     """

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.gpu_matrices import beside, expected
 from mdhnp.tuning.search.regression import corrected
@@ -45,11 +46,12 @@ class Matrices:
         self._known: dict[Schedule, tuple[float, list[float]]] = {}
 
     def widen(self, parents: Sequence[Schedule]) -> None:
-        """Take in the neighbours of schedules, without those of which nothing is expected: tiles longer than sums."""
+        """Take in the legal neighbours of schedules."""
         for parent in parents:
             if parent not in self._widened:
                 self._widened.add(parent)
-                self._pool |= {s: None for s in beside(self._facts, parent) if self._row(s)[0] < float("inf")}
+                found = beside(self._facts, parent)
+                self._pool |= {s: None for s in found if is_legal(self._facts.h, s, self._caps)}
 
     def without(self, left: set[Schedule]) -> list[Schedule]:
         """Those in the pool but not among others."""
@@ -66,7 +68,7 @@ class Matrices:
         if s not in self._known:
             speed = expected(self._facts, self._caps, s)
             best = self._facts.h.points / (self._caps.compute_units * _ADDS)
-            seconds = log(best / speed) if speed else float("inf")
+            seconds = log(best / speed)
             # The estimate is a feature, too: where it is wrong, the regression believes less of it.
             self._known[s] = seconds, [seconds, *_features(self._facts, s)]
         return self._known[s]
