@@ -184,7 +184,8 @@ def test_one_program_for_many_sizes(device: Device, monkeypatch: pytest.MonkeyPa
         assert isinstance(plan, Kernels)
         assert plan.origins == ("general",)
         caps = device.caps
-        assert source(procedures_of(plan), fp64=caps.fp64, mixed_lanes=caps.mixed_lanes) == plan.program.source
+        given = {name: getattr(caps, name) for name in ("fp64", "mixed_lanes", "nan_extrema")}
+        assert source(procedures_of(plan), **given) == plan.program.source
         sources.add(plan.program.source)
     (text,) = sources
     assert build(device, text) is build(device, text)  # compiled once, for all of them

@@ -301,7 +301,7 @@ def test_a_finalizer_may_call_amid_the_first_use_of_a_device(device: Device, mon
         (False, (9, 0), 0, False, ()),
         (True, (6, 1), 0, False, ()),
         (True, (7, 5), 32, False, ()),
-        (True, (8, 6), 32, True, ("tf32", "3xtf32", "f64")),
+        (True, (8, 6), 32, True, ("tf32", "3xtf32", "f16", "f64")),
         (True, (9, 0), 32, True, tuple(ATOMS)),
     ],
 )
@@ -315,4 +315,4 @@ def test_what_nvidias_devices_can(
         max_compute_units=1, max_work_group_size=1, max_mem_alloc_size=1,
     )  # fmt: skip
     caps = query_caps(cast("cl.Device", board))
-    assert (caps.subgroup, caps.async_copies, caps.atoms) == (subgroup, copies, atoms)
+    assert (caps.subgroup, caps.async_copies, caps.nan_extrema, caps.atoms) == (subgroup, copies, copies, atoms)

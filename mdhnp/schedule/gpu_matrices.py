@@ -7,7 +7,8 @@ by :mod:`mdhnp.schedule.gpu_estimate`.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from heapq import heappop, heappush
+from itertools import product
 from math import prod
 from typing import Literal, NamedTuple, TypeVar
 
@@ -33,10 +34,10 @@ _MORE_POINTS = (*_POINTS, 16)
 _BESIDE = (1, 2, 4, 8)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 24
-#: Schedules that are made at a time.
-_BATCH = 12
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
+#: Schedules that wait for others which may be faster, at most.
+_MADE = 24
 #: Terms of a tile; the most points of a sum in it; along another combined dimension whose neighbours are neighbours in
 #: an array; and extents of which there are all in a tile, or one.
 _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
@@ -67,12 +68,22 @@ def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterato
     plain : Schedule
         One with the orders that suit the MDH.
     """
-    shapes = iter(sorted(_shapes(facts, caps), key=lambda shape: -shape.speed))
-    while some := [*islice(shapes, _BATCH)]:
-        made = [(shape.speed, s) for shape in some if (s := _schedule(facts, caps, plain, shape)) is not None]
-        # How work-items meet in banks is known only now, and can cost as much as all the rest.
-        found = [Candidate(speed / _waiting(facts, s), s) for speed, s in made]
-        yield from sorted(found, key=lambda candidate: -candidate.speed)
+    made: list[tuple[float, int, Schedule]] = []
+    for number, shape in enumerate(sorted(_shapes(facts, caps), key=lambda shape: -shape.speed)):
+        while made and (-made[0][0] >= shape.speed or len(made) == _MADE):
+            yield _fastest(made)
+        s = _schedule(facts, caps, plain, shape)
+        if s is not None:
+            # How work-items meet in banks is known only now, and can cost as much as all the rest.
+            heappush(made, (-shape.speed / _waiting(facts, s), number, s))
+    while made:
+        yield _fastest(made)
+
+
+def _fastest(made: list[tuple[float, int, Schedule]]) -> Candidate:
+    """Take the fastest from a heap."""
+    slowness, _, s = heappop(made)
+    return Candidate(-slowness, s)
 
 
 def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
