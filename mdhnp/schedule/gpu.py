@@ -258,7 +258,8 @@ def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         rounds = 0 if facts.combined else h.points // (caps.compute_units * total * _ROUNDS)
         window = shared if rounds >= prod(shared.values()) else {}
         for d in units:
-            items[d] = min(left, _covering(h.extents[d]), 64 if not items and len(units) > 1 and not window else left)
+            square = not items and len(units) > 1 and len(window) != 1
+            items[d] = min(left, _covering(h.extents[d]), 64 if square else left)
             left //= items[d]
         if window:
             points = window
