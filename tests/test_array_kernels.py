@@ -12,17 +12,22 @@ import numpy as np
 import pytest
 from cases import DTYPES
 from namespace_calls import BINARY, ORDERING, UNARY
+from running import execute, lowered
 from separate import alternating, separate
 
 import mdhnp
 from mdhnp.arrays.array import view_of
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
+from mdhnp.codegen import generate
 from mdhnp.frontend import filled, maps, moments, reductions, scans
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function, complex_expm1, identity_function, integer_power
 from mdhnp.runtime.devices import Device
+from mdhnp.schedule.check import check
+from mdhnp.schedule.default import default
+from mdhnp.schedule.schedule import Schedule
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 3.0, 127.0, 1e-3, -7.0]
 
@@ -193,6 +198,22 @@ def rows(dtype: Any) -> Any:
         special += [[1 + 2j, 1 + 3j, 1 + 1j, 0 + 9j], [complex(0, nan), complex(9, inf), 3, complex(nan, 0)]]
     ordinary = np.random.default_rng(0).integers(0 if dtype.kind in "ub" else -2, 4, (5, 4))
     return np.concatenate([np.array(special, dtype), ordinary.astype(dtype)])
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_places_of_booleans_in_vectors(device: Device, width: int) -> None:
+    """All rows of eight; the vectors of a row are combined to one, then to single booleans."""
+    x = np.array([[bool(n >> place & 1) for place in range(8)] for n in range(256)])
+    for name, h in zip(("argmax", "argmin"), described(device, ("argmax", "argmin"), [x], axis=1), strict=True):
+        (stage,) = lowered(h)
+        plain = Schedule.plain(stage.mdhom.extents, 1)
+        s = replace(
+            plain, num_wg=(256, 1), local_tile=(1, 8), private_tile=(1, width), vector_dim=1, vector_width=width,
+            results="private", combine_on="local",
+        )  # fmt: skip
+        check(stage.mdhom, s, device.caps)
+        (found,) = execute(device, h, [x], generate([stage], [s], device.caps, default))
+        np.testing.assert_array_equal(found, getattr(np, name)(x, axis=1))
 
 
 REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "count_nonzero", "argmax", "argmin", "mean"]

@@ -14,7 +14,6 @@ import numpy as np
 
 from mdhnp.codegen.access import Context, Place, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
-from mdhnp.codegen.ir.statements import Assign
 from mdhnp.codegen.ir.values import (
     Apply,
     Const,
@@ -283,6 +282,12 @@ def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Cal
     mark_seen(c, acc)
 
 
+def _half(v: Register, upper: bool, lanes: int) -> Value:
+    """Half of a vector's lanes; a single one of booleans is no mask any more, whose order is the other way round."""
+    half = Halves(v, upper, v.dtype, lanes)
+    return FromMask(half, _BOOL) if lanes == 1 and v.dtype == _BOOL else half
+
+
 def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:
     """Combine the lanes of a vectorised reduction, halves first, then with the scalars left over."""
     if not acc.tails:
@@ -292,12 +297,9 @@ def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:
         current = list(values)
         while current[0].lanes > 1:
             half = current[0].lanes // 2
-            low = [c.build.declare("h", Halves(v, False, v.dtype, half)) for v in current]
-            apply(c, low, [Halves(v, True, v.dtype, half) for v in current])
+            low = [c.build.declare("h", _half(v, False, half)) for v in current]
+            apply(c, low, [_half(v, True, half) for v in current])
             current = low
-        for v in current:
-            if v.dtype == _BOOL:
-                c.build.add(Assign(v, FromMask(v, _BOOL)))
         apply(c, current, tails)
         flat.append(tuple(current))
     return Accumulators(tuple(flat), (), acc.seen)
