@@ -15,7 +15,7 @@ from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.matrices import ACROSS, DOWN, operands
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["Pair", "Read", "Side", "Sums", "expected", "parts_of", "plain_speed", "read", "split"]
+__all__ = ["SECTOR", "Pair", "Read", "Side", "Sums", "expected", "parts_of", "plain_speed", "read", "split"]
 
 #: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
 #: a word from the cache behind it, and while it writes one to memory.
@@ -33,7 +33,7 @@ _PART, _RESIDENT = 64, 2
 _PLAIN, _PLAIN_DEPTH = 0.45, 8
 #: Words of the smallest part of memory that is read at once; registers that are loaded at once where lanes point at
 #: rows.
-_SECTOR, _AT_ONCE = 8, 4
+SECTOR, _AT_ONCE = 8, 4
 #: What is left of the memory's speed where lanes write far from each other.
 _SCATTERED = 0.125
 #: Bytes of a compute unit's local memory, and subgroups that keep it at work.
@@ -125,7 +125,7 @@ class Pair:
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
         lanes = {next(iter(side.points)) for side in (rows, columns)}
-        run = min(tiles[near[0]] / _SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
+        run = min(tiles[near[0]] / SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
         self._computing = (1 + loads / products) / faster
         self._read, self._written = _moved(facts.bytes_read, h.points), _moved(facts.bytes_written, h.points) / run
 
@@ -160,7 +160,7 @@ def read(facts: Facts, n: int, side: Side, sums: Sums) -> Read:
         run *= min(boxes[axis], view.shape[axis])
         if boxes[axis] < view.shape[axis]:
             break
-    return Read(prod(boxes), min(run * view.dtype.itemsize / 4 / _SECTOR, 1.0))
+    return Read(prod(boxes), min(run * view.dtype.itemsize / 4 / SECTOR, 1.0))
 
 
 def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:

@@ -18,7 +18,7 @@ from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.gpu_estimate import Pair, Side, Sums, parts_of
+from mdhnp.schedule.gpu_estimate import SECTOR, Pair, Side, Sums, parts_of
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, one_sum, packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
@@ -205,7 +205,7 @@ def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: 
 
 def _run(way: Side, near: int | None) -> float:
     """What part of a sector is read, where neighbours lie along one of the side's dimensions."""
-    return 1.0 if near is None else min(way.tiles[near] / 8, 1.0)
+    return 1.0 if near is None else min(way.tiles[near] / SECTOR, 1.0)
 
 
 def _laid(
