@@ -53,9 +53,10 @@ _CALLS = {
     "rint": "rint", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter", "fmax": "fmax", "fmin": "fmin",
     "power": "pow",
 }  # fmt: skip
-#: Operations that helper functions compute: for any type, and for integers only.
+#: Operations that helper functions compute: for any type, for integers only, and for floats where devices have them.
 _HELPED = frozenset({"floor_divide", "remainder"})
 _HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
+_EXTREMA = frozenset({"maximum", "minimum"})
 
 
 def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: Helpers) -> Text:
@@ -90,13 +91,10 @@ def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: 
         return _arithmetic(_BINARY[op], args, dtype, lanes)
     wide = _widened(args, lanes)
     # PoCL's fmod of vectors of doubles is wrong where lanes are of very different sizes.
-    if op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1):
+    helped = op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1)
+    if helped or (helpers.nan_extrema and op in _EXTREMA and dtype.kind == "f" and dtype.itemsize <= 4):
         function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
         return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
-    single = dtype.kind == "f" and dtype.itemsize <= 4
-    extremum = helpers.extremum(op, lanes) if single and op in ("maximum", "minimum") else None
-    if extremum is not None:
-        return Text(f"{extremum}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)
     if special is not None:
         return special(dtype, wide, lanes)

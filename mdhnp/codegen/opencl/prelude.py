@@ -37,6 +37,7 @@ _FLOAT_DIV = (
 #: Operations by their NumPy name and the kind of their type: name, operands, body with T for the type and U for the
 #: unsigned one that integers wrap around in.
 _ELEMENTWISE = {
+    **{(op, "f"): (op, 2, body) for op, body in ptx.EXTREMA.items()},
     ("power", "i"): ("int_power", 2, _INVERSE_POWER + _POWER),
     ("power", "u"): ("int_power", 2, _POWER),
     # The smallest integer divided by -1 traps where it is not avoided.
@@ -157,7 +158,7 @@ class Helpers:
         self._index = index_type
         self._wide = "" if index_type == "int" else f"_{index_type}"
         self._mixed_lanes = mixed_lanes
-        self._nan_extrema = nan_extrema
+        self.nan_extrema = nan_extrema
         self._static = "static inline" if inline else "static __attribute__((noinline))"
 
     def vector(self, name: str, lanes: int) -> str:
@@ -367,10 +368,6 @@ class Helpers:
             f"(({name} *)&s)[n] = {called}({each});\n    r = s; }}\n  return r; }}\n"
         )
         return f"{called}_{wide}"
-
-    def extremum(self, op: str, lanes: int) -> str | None:
-        """The smaller or the larger of two floats, NaN where one is; None where no instruction gives it."""
-        return ptx.extremum(self._texts, op, lanes) if self._nan_extrema else None
 
     def async_copy(self, name: str, size: int, lanes: int, *, guarded: bool) -> str:
         """Starts to copy to local memory; see :func:`mdhnp.codegen.opencl.ptx.async_copy`."""

@@ -5,11 +5,17 @@ from itertools import count
 
 from mdhnp.schedule.atoms import Atom
 
-__all__ = ["COMMIT", "async_copy", "extremum", "load_matrix", "matrix_product", "wait"]
+__all__ = ["COMMIT", "EXTREMA", "async_copy", "load_matrix", "matrix_product", "wait"]
 
-#: Of registers: their types in OpenCL C, the letters of assembly's operands, and how they are given.
+#: Of registers: their types in OpenCL C, and the letters of assembly's operands.
 _TYPES = {"float16": "uint", "float32": "float", "float64": "double"}
 _LETTERS = {"float16": "r", "float32": "f", "float64": "d"}
+
+#: Bodies of functions of two floats, of which NaN wins: one instruction instead of two tests and two choices.
+EXTREMA = {
+    op: f'float r; asm("{op[:3]}.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;'
+    for op in ("maximum", "minimum")
+}
 
 COMMIT = 'asm volatile("cp.async.commit_group;" ::: "memory");'
 
@@ -69,20 +75,6 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
         f'  asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});\n  {back} }}\n'
     )
     return function
-
-
-def extremum(texts: MutableMapping[str, str], op: str, lanes: int) -> str:
-    """Ask for NumPy's `maximum` or `minimum` of floats: one instruction instead of two tests and two choices."""
-    texts[f"{op}_float"] = (
-        f"static inline float {op}_float(float a, float b)\n"
-        f'{{ float r; asm("{op[:3]}.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }}\n'
-    )
-    if lanes == 1:
-        return f"{op}_float"
-    kind = f"float{lanes}"
-    each = ", ".join(f"{op}_float(a.s{n:x}, b.s{n:x})" for n in range(lanes))
-    texts[f"{op}_{kind}"] = f"static inline {kind} {op}_{kind}({kind} a, {kind} b)\n{{ return ({kind})({each}); }}\n"
-    return f"{op}_{kind}"
 
 
 def load_matrix(texts: MutableMapping[str, str], name: str, blocks: int, *, turned: bool) -> str:
