@@ -73,6 +73,10 @@ class Facts:
         """Dimensions that move each input."""
         return tuple(frozenset(d for d in range(self.h.rank) if v.depends_on(d)) for v in self.h.inputs)
 
+    def only(self, n: int, other: int) -> list[int]:
+        """Kept dimensions that move an input and not another one."""
+        return [d for d in self.kept if d in self.depends[n] and d not in self.depends[other]]
+
     @cached_property
     def reused(self) -> tuple[int, ...]:
         """Inputs whose elements serve several results, so that copying them can pay: tiles of sums, neighbours."""

@@ -53,7 +53,7 @@ def cpu_seconds(facts: Facts, choices: Choices, caps: DeviceCaps) -> Floats:
     # Few work-groups a core wait for the slowest core; more of them level out.
     slower = slower * np.where(groups > 1, 1 + _STRAGGLE * np.minimum(units / groups, 1) ** 2, 1.0)
     parts = product(c.wg, facts.combined)
-    moved = 3 * parts * sum(view.elements() * view.dtype.itemsize for view in facts.h.outputs) / units
+    moved = 3 * parts * facts.bytes_written / units
     second = np.where(parts > 1, _SECOND_KERNEL + moved / CACHE, 0.0)
     woken = np.where(groups > 1, _WAKE, 0.0)
     seconds: Floats = slower + _EXPOSED * faster + _GROUP_OVERHEAD * (groups / units + 1) + second + woken

@@ -102,6 +102,11 @@ class Pair:
         How work-items lie along the factors' dimensions.
     parts : int or None
         Into how many sums are split; by default as many as :func:`split` gives.
+
+    Attributes
+    ----------
+    warps : int
+        Subgroups of a work-group.
     """
 
     def __init__(
@@ -109,7 +114,7 @@ class Pair:
     ) -> None:
         h, each = facts.h, rows.each * columns.each
         self._itemsize, self._results = atom.itemsize, rows.size * columns.size
-        self._warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
+        self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
         products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
         loads = rows.each * DOWN / atom.shape[0] * atom.registers(atom.a) + columns.each / 2 * atom.registers(atom.b)
         loads /= _AT_ONCE if atom.packed > 1 else 1
@@ -119,8 +124,8 @@ class Pair:
         parts = parts or split(facts, caps, groups)
         turns = -(-groups * parts // caps.compute_units)
         even = groups * parts / (turns * caps.compute_units)
-        busy = even * min(1.0, (0.5 + turns * self._warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
-        crowded = _CROWDED if self._warps > _FEW else _ALONE.get(self._warps, 1.0)
+        busy = even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
+        crowded = _CROWDED if self.warps > _FEW else _ALONE.get(self.warps, 1.0)
         self._part = rows.useful * columns.useful * busy * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
@@ -129,18 +134,13 @@ class Pair:
         self._computing = (1 + loads / products) / faster
         self._read, self._written = _moved(facts.bytes_read, h.points), _moved(facts.bytes_written, h.points) / run
 
-    @property
-    def warps(self) -> int:
-        """Subgroups of a work-group."""
-        return self._warps
-
     def speed(self, sums: Sums, read: tuple[Read, Read], stages: int) -> float:
         """Give the part of the device's plain multiply-adds that are made; `read` is of both factors' tiles."""
         (a, b), itemsize = read, self._itemsize
         size = stages * (a.elements + b.elements) * itemsize
         reading = _READ * itemsize / 4 * (a.elements / a.run + b.elements / b.run) / (self._results * sums.points)
         # Where few are at work all wait for all tiles.
-        at_work = min(self._warps * (_SHARED // size) / _WORKING, 1.0)
+        at_work = min(self.warps * (_SHARED // size) / _WORKING, 1.0)
         moved = self._written + self._read / min(a.run, b.run)
         return self._part * sums.left * at_work / (self._computing + reading + moved)
 
@@ -190,8 +190,8 @@ def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
 
 def _side_of(facts: Facts, s: Schedule, main: int, n: int, other: int) -> Side:
     """Give the side of a schedule that moves an input and not the other one."""
-    side = [d for d in facts.kept if d in facts.depends[n] and d not in facts.depends[other]]
-    return Side.of(facts.h.extents, {main: s.num_wi[main]}, {d: s.private_tile[d] for d in (main, *side)})
+    side = (main, *facts.only(n, other))
+    return Side.of(facts.h.extents, {main: s.num_wi[main]}, {d: s.private_tile[d] for d in side})
 
 
 def plain_speed(facts: Facts, speed: float) -> float:

@@ -144,13 +144,11 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
     atoms = [atom for atom in allowed(h) if atom.name in caps.atoms]
     (one, _), (other, _) = found
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
-        left = [d for d in facts.kept if d in facts.depends[a] and d not in facts.depends[b]]
-        right = [d for d in facts.kept if d in facts.depends[b] and d not in facts.depends[a]]
         single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
         points, most = (_MORE_POINTS, 2 * _MOST_POINTS) if single else (_POINTS, _MOST_POINTS)
         sums = [*_sums(facts, atom, facts.depends[a] & facts.depends[b] & {*facts.combined})]
-        rows = _ways(facts, left, a, points, atom.shape[0] // DOWN)
-        columns = _ways(facts, right, b, points, 0)
+        rows = _ways(facts, facts.only(a, b), a, points, atom.shape[0] // DOWN)
+        columns = _ways(facts, facts.only(b, a), b, points, 0)
         read = [
             [(x, [estimate.read(facts, n, x, s) for s in sums]) for x in some] for n, some in ((a, rows), (b, columns))
         ]
@@ -259,8 +257,8 @@ def _laid_out(facts: Facts, s: Schedule, sums: Mapping[int, int], parts: int) ->
         groups[d] = -(-tiles[d] // -(-tiles[d] // wanted))
         parts = -(-parts // groups[d])
     # Sums that are exact enough are combined as rarely as a chain may be long.
-    often = ATOMS[s.atom].rounds or s.combine_on == "global"
-    every = 1 if often else max(LONGEST // prod(sums.values()), 1)
+    rarely = s.combine_on == "local" and not ATOMS[s.atom].rounds
+    every = max(LONGEST // prod(sums.values()), 1) if rarely else 1
     s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
     return replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
 
@@ -279,7 +277,7 @@ def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
     found: list[tuple[int, LocalCopy]] = []
     for pad in range(0, _BANKS, _WIDE // tile_itemsize(view, packed=packed(s))):
         copy = LocalCopy(order, (), pad)
-        found.append((_turns(facts, n, s, copy), copy))
+        found.append((_turns(facts, n, replace(s, local_copies=_with(s.local_copies, n, copy))), copy))
         if found[-1][0] == 1:
             break
     return min(found, key=lambda each: each[0])[1]
@@ -287,12 +285,14 @@ def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
 
 def _waiting(facts: Facts, s: Schedule) -> float:
     """How much longer everything takes where loads of both factors need more than a turn each."""
-    turns = sum(_turns(facts, n, s, copy) for n, copy in enumerate(s.local_copies) if copy)
+    turns = sum(_turns(facts, n, s) for n, copy in enumerate(s.local_copies) if copy)
     return 1 + _TURN * (turns - 2)
 
 
-def _turns(facts: Facts, n: int, s: Schedule, copy: LocalCopy) -> int:
-    """In how many turns lanes load one element each: of those whose words lie in the same bank one a turn."""
+def _turns(facts: Facts, n: int, s: Schedule) -> int:
+    """In how many turns lanes load one element each of a copy: of those whose words lie in the same bank one a turn."""
+    copy = s.local_copies[n]
+    assert copy is not None
     view, points = facts.h.inputs[n], [s.step(d) if d in facts.kept else t for d, t in enumerate(s.local_tile)]
     strides, step = [0] * facts.h.rank, 1
     for axis in reversed(copy.order):
@@ -303,7 +303,7 @@ def _turns(facts: Facts, n: int, s: Schedule, copy: LocalCopy) -> int:
     rows, columns, terms = s.atom_dims
     across, factor = (rows if rows in facts.depends[n] else columns), (n, 0)
     size = tile_itemsize(view, packed=packed(s))
-    turned = in_rows(facts.h, replace(s, local_copies=(copy,) * len(facts.h.inputs)), factor, across)
+    turned = in_rows(facts.h, s, factor, across)
     if turned is not None:
         along = strides[terms if turned else across]
         return max(Counter(row * along * size // _WIDE % (4 * _BANKS // _WIDE) for row in range(DOWN)).values())

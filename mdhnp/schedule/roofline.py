@@ -97,9 +97,7 @@ class _Gpu:
     def _memory(self) -> Floats:
         """Seconds for one unit to move everything: from memory once, from the shared cache once for every tile."""
         h = self.facts.h
-        total = np.full(
-            len(self.groups), sum(v.elements() * v.dtype.itemsize for v in (*h.inputs, *h.outputs)) / _MEMORY
-        )
+        total = np.full(len(self.groups), (self.facts.bytes_read + self.facts.bytes_written) / _MEMORY)
         for n, view in enumerate(h.inputs):
             size = view.dtype.itemsize
             waste = np.where(self.c.packed[:, n], 1.0, np.clip(self._spread(n), 1.0, _SECTOR / size))
@@ -140,7 +138,7 @@ def scan_seconds(facts: Facts, c: Choices, caps: DeviceCaps) -> Floats:
     )
     # Over several work-groups the totals come first: everything is read and added twice.
     passes = np.where(c.num_wg[:, scanned] > 1, 2.0, 1.0)
-    moved = sum(v.elements() * v.dtype.itemsize for v in (*h.inputs, *h.outputs))
+    moved = facts.bytes_read + facts.bytes_written
     busy = np.minimum(groups, caps.compute_units)
     overhead = _GROUP_OVERHEAD * (groups / caps.compute_units + passes**2)
     seconds: Floats = passes * np.maximum(cycles / _CORE_CLOCK, moved / _CORE_MEMORY) / busy + overhead
