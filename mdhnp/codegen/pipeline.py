@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from math import inf, prod
+from math import gcd, inf, prod
 
 from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, open_tests, variable
@@ -34,11 +34,12 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
     rounds = ONE
     for count in counts.values():
         rounds = rounds * count
-    asynchronous = c.async_copies and all(_lanes(c, n) for n in nest.staged)
+    lanes = {n: _lanes(c, n) if c.async_copies else 0 for n in nest.staged}
+    asynchronous = all(lanes.values())
     with c.build.part() as fill:
         _begin(c, _FILLED, counts)
         for n in nest.staged:
-            _fill(c, n, asynchronous)
+            _fill(c, n, lanes[n] if asynchronous else 1, asynchronous)
     with c.build.part() as work:
         _begin(c, _ROUND, counts)
         yield variable(_ROUND)
@@ -58,14 +59,13 @@ def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
         tile_count(c, d)
 
 
-def _fill(c: Context, number: int, asynchronous: bool) -> None:
-    """Copy an input's tile; all work-items take part, neighbours from neighbouring addresses."""
+def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> None:
+    """Copy an input's tile, so many elements at once; all work-items take part, neighbours beside each other."""
     layout, items = tile_layout(c, number), c.nest.s.work_items
     corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
     before, beyond = checks(c.nest, layout, corner)
     outside = range(len(corner)) if before else beyond
     last = _last_term(c.nest, number)
-    lanes = _lanes(c, number) if asynchronous else 1
     total = prod(layout.extents) // lanes
     item = variable(c.nest.item_id) if items > 1 else ZERO
     c.build.comment(f"The next tile of {layout.view.name} to local memory")
@@ -151,9 +151,7 @@ def _lanes(c: Context, number: int) -> int:
     size = layout.view.dtype.itemsize
     if layout.view.dtype == HALF and not c.nest.packed:
         return 0  # it changes its type
-    wide = 1
-    while wide * size < _WIDE and all(n % (2 * wide) == 0 for n in _steps(c.nest, layout, last_term)):
-        wide *= 2
+    wide = gcd(*_steps(c.nest, layout, last_term), _WIDE // size)
     return wide if wide * size >= _NARROW else 0
 
 

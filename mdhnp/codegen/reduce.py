@@ -74,11 +74,17 @@ def elements(nest: Nest) -> list[dict[int, int]]:
     return [dict(zip(kept, combo, strict=True)) for combo in product(*(nest.offsets(d) for d in kept))]
 
 
+def _beginning(c: Context) -> tuple[str, ...]:
+    """What accumulators hold before anything is combined: the identity, where there is one."""
+    op = c.nest.h.operator
+    assert op is not None
+    return op.identity or ("0",) * len(c.nest.result_dtypes)
+
+
 def declare(c: Context, prefix: str) -> Accumulators:
     """Declare and initialise accumulators."""
-    nest, op = c.nest, c.nest.h.operator
+    nest, op, literals = c.nest, c.nest.h.operator, _beginning(c)
     assert op is not None
-    literals = op.identity or ("0",) * len(nest.result_dtypes)
     seen = None
     if op.identity is None:
         seen = c.build.declare(f"{prefix}_seen", Const("0", _BOOL))
@@ -93,11 +99,8 @@ def declare(c: Context, prefix: str) -> Accumulators:
 
 def restart(c: Context, acc: Accumulators) -> None:
     """Let accumulators hold what they were declared with."""
-    op = c.nest.h.operator
-    assert op is not None
-    literals = op.identity or ("0",) * len(c.nest.result_dtypes)
     for values in (*acc.values, *acc.tails):
-        for register, literal in zip(values, literals, strict=True):
+        for register, literal in zip(values, _beginning(c), strict=True):
             c.build.assign(register, start(literal, register.dtype, register.lanes))
     if acc.seen:
         c.build.assign(acc.seen, Const("0", _BOOL))

@@ -127,8 +127,10 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
             found[Access(node.buffer, "read" if kind is Load else "store", at)] = None
     elif kind is Copy or kind is Transpose:
         found[Access(node.target, "copy", None)] = None
-    elif kind is Clear or kind is LoadMatrix:
-        found[Access(node.buffer, "copy" if kind is Clear else "read", None)] = None
+    elif kind is Clear:
+        found[Access(node.buffer, "copy", None)] = None
+    elif kind is LoadMatrix:
+        found[Access(node.buffer, "read", None)] = None
     for name in FIELDS.get(kind, ()):
         inner = getattr(node, name)
         if type(inner) in FIELDS or type(inner) is tuple:
