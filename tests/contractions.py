@@ -21,7 +21,7 @@ from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["Contraction", "contraction", "matrix_schedule"]
+__all__ = ["Contraction", "contraction", "halves", "matrix_schedule"]
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,8 @@ class Contraction:
         np.testing.assert_array_less(np.abs(got - self.wanted), _ROUNDINGS * np.finfo(got.dtype).eps * self.size)
 
 
-def _half(a: Any, b: Any) -> Any:
+def halves(a: Any, b: Any) -> Any:
+    """A product of float16 as NumPy's products of matrices have it: in float32."""
     return a.astype(np.float32) * b.astype(np.float32)
 
 
@@ -101,7 +102,7 @@ def _made(
 ) -> Contraction:  # fmt: skip
     combine = {d: cc for d in kept} | {d: pw("add") for d in summed}
     if dtype == "f2":  # as NumPy computes it: in float32, rounded once
-        pattern = md_hom(_half, combine, views, finish=lambda total, a, b: total.astype(np.float16))
+        pattern = md_hom(halves, combine, views, finish=lambda total, a, b: total.astype(np.float16))
     else:
         pattern = md_hom(np.multiply, combine, views)
     exact = [f.astype(np.float64) for f in factors]

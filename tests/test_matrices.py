@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from conftest import chosen_devices
-from contractions import Contraction, contraction, matrix_schedule
+from contractions import Contraction, contraction, halves, matrix_schedule
 from guards import unwritten
 from ir_run import SUBGROUP, elements, product, run
 from ir_walk import walk_all
@@ -205,16 +205,12 @@ FINISHED: dict[str, tuple[Any, bool]] = {
 }
 
 
-def _half(a: Any, b: Any) -> Any:
-    return a.astype(np.float32) * b.astype(np.float32)
-
-
 @pytest.mark.parametrize("what", FINISHED)
 def test_where_one_sum_of_halves_is_enough(what: str) -> None:
     finish, enough = FINISHED[what]
     for terms in (4096, 8192, 8208):
         a, b = (np.broadcast_to(np.float16(1), shape) for shape in ((512, terms), (terms, 512)))
-        product = md_hom(_half, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", finish=finish)
+        product = md_hom(halves, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]", finish=finish)
         arrays = [np.lib.stride_tricks.as_strided(x, x.shape, (2 * x.shape[1], 2)) for x in (a, b)]
         (stage,) = lowered(product.bind(*arrays))
         s = default(stage.mdhom, replace(MATRICES, compute_units=4))

@@ -1,6 +1,5 @@
 """What the demo prints: the machine, the table of results."""
 
-import os
 import platform
 from collections.abc import Sequence
 
@@ -13,16 +12,16 @@ from rich.text import Text
 
 import mdhnp
 from mdhnp.demo.timing import Measured
+from mdhnp.tuning.processes import cores
 
 __all__ = ["machine", "results_table"]
 
 
 def machine(device: mdhnp.Device) -> str:
     """Say where the demo runs, and with what."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
         f"device {device.name}, {device.caps.compute_units} compute units ({device.platform}, driver {device.driver})\n"
-        f"mdhnp {mdhnp.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, {cores} CPU cores"
+        f"mdhnp {mdhnp.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, {cores()} CPU cores"
     )
 
 
