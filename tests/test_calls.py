@@ -317,6 +317,30 @@ thread.join()
     assert (done.stdout, done.stderr, done.returncode) == ("True", "", 0)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_numpy_computes_in_a_forked_child() -> None:
+    code = """
+import os, numpy as np, mdhnp
+a = np.arange(12.0).reshape(3, 4)
+def call(host):
+    with mdhnp.config(host=host, specialise="always"):
+        return mdhnp.matmul(a, a.T)
+call("never")
+if os.fork() == 0:
+    right = np.array_equal(call("auto"), a @ a.T)
+    try:
+        call("never")
+    except mdhnp.NoDeviceError as error:
+        os.write(1, str((right, "spawn" in str(error))).encode())
+    os._exit(0)
+os.wait()
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("(True, True)", "", 0)
+
+
 @pytest.mark.parametrize("host", ["auto", "never"])
 def test_only_operands_of_the_same_kind_find_a_plan(host: Literal["auto", "never"]) -> None:
     a = np.arange(16, dtype=np.float32).reshape(4, 4)

@@ -186,7 +186,7 @@ def test_a_simulator_named_by_the_user_is_found_but_never_preferred(tmp_path: Pa
     assert "oclgrind" not in in_a_new_process(code).split()
 
 
-def test_a_forked_child_is_refused_or_works(device: Device) -> None:
+def test_a_forked_child_is_refused(device: Device) -> None:
     code = f"""
 import os, sys, numpy as np
 from mdhnp.runtime.devices import *
@@ -203,14 +203,14 @@ if os.fork() == 0:
     y[:] = 0
     try:
         plan([], [y])
-        os.write(1, b"works" if y.all() else b"wrong")
+        os.write(1, b"ran")
     except NoDeviceError as error:
         os.write(1, b"refused" if "spawn" in str(error) else b"unclear")
     os._exit(0)
 os.wait()
 """
     chosen = {name: os.environ[name] for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if name in os.environ}
-    assert in_a_new_process(code, **chosen) == ("works" if device.runtime == "intel" else "refused")
+    assert in_a_new_process(code, **chosen) == "refused"
 
 
 def test_a_full_disk_leaves_the_systems_libraries(monkeypatch: pytest.MonkeyPatch) -> None:

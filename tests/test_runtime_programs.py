@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
@@ -12,7 +11,7 @@ from uuid import uuid4
 import pyopencl as cl
 import pytest
 
-from mdhnp.runtime import binaries, forks, programs
+from mdhnp.runtime import binaries, programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError, build
 
@@ -185,31 +184,6 @@ def test_processes_that_write_the_same_entry_never_see_a_part(cache: Path) -> No
     running = [subprocess.Popen([sys.executable, "-c", code], cwd=root) for _ in range(4)]
     assert [process.wait(timeout=120) for process in running] == [0] * 4
     assert [file.name for file in (cache / "binaries").iterdir()] == ["k.bin"]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_waits_for_compilers(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = programs._from_source
-    at_work = threading.Event()
-    done: list[float] = []
-
-    def slow(*arguments: object) -> object:
-        at_work.set()
-        time.sleep(0.3)
-        done.append(time.monotonic())
-        return original(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(programs, "_from_source", slow)
-    thread = threading.Thread(target=build, args=(device, text()))
-    thread.start()
-    at_work.wait()
-    forks._before_fork()
-    forked = time.monotonic()
-    still = set(forks._busy)
-    forks._after_fork_in_parent()
-    thread.join()
-    assert done[0] <= forked
-    assert still == set()
 
 
 def test_options_differ_in_rounding_and_processor_only(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

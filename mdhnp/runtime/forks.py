@@ -1,7 +1,8 @@
-"""Keeps fork() away from what no child survives: OpenCL compilers at work, and pyopencl's SQLite file in use.
+"""Keeps fork() away from what no child survives: OpenCL drivers that are being loaded, and modules half imported.
 
-A child inherits their locks, held by threads that it does not have, and hangs when it first compiles. So a fork waits
-for them, and they for a fork. It must not know what they do. (``subprocess`` starts other programs and never waits.)
+A child inherits their locks, held by threads that it does not have, and hangs where it wants to load them itself. So a
+fork waits for them, and they for a fork. Once its parent has devices, a child uses none: see ``Device.check``.
+(``subprocess`` starts other programs and never waits.)
 """
 
 import os

@@ -13,7 +13,6 @@ import pyopencl as cl
 
 from mdhnp.runtime import pocl
 from mdhnp.runtime.capabilities import cpu_model, query_caps
-from mdhnp.runtime.forks import unforked
 from mdhnp.schedule.caps import DeviceCaps
 
 __all__ = ["Device", "NoDeviceError", "Runtime"]
@@ -52,7 +51,7 @@ class Device:
         The device only, as calls name those that they may choose from.
     key : Hashable
         What tells calls on Arrays of this device from others: where memory is the host's, these are calls on ndarrays.
-    forked : bool
+    lost : bool
         Whether this process is a forked child of the one that found the device.
 
     Examples
@@ -78,7 +77,7 @@ class Device:
         self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
         self.identity: str = self._identity()
         self._lock = threading.RLock()  # reentrant, for finalizers that make a call
-        self.forked = False
+        self.lost = False
         self._context: cl.Context | None = None
         self._queues: dict[str, cl.CommandQueue] = {}
 
@@ -92,8 +91,7 @@ class Device:
         self.check()
         with self._lock:  # two threads must not end up with a context each
             if self._context is None:
-                with unforked():
-                    context = cl.Context([self.cl])
+                context = cl.Context([self.cl])
                 self._context = self._context or context  # a finalizer may have made one
             return self._context
 
@@ -117,27 +115,22 @@ class Device:
         """In-order queue of copies from the device that go on beside kernels."""
         return self._queue("receiving")
 
-    @property
-    def lost(self) -> bool:
-        """Whether this process was forked, and the runtime does not survive that; see :meth:`check`."""
-        return self.forked and self.runtime not in ("intel", "oclgrind")
-
     def check(self) -> None:
-        """Raise :class:`NoDeviceError` in a forked child where the runtime's threads did not survive the fork.
+        """Raise :class:`NoDeviceError` in a forked child, where the runtime's threads are not.
 
         PoCL's worker threads and NVIDIA's context stay in the parent: any launch in the child waits for ever. Intel's
-        runtime and Oclgrind were seen to go on, except that Intel's may hang in a child forked at the very moment that
-        another thread was running a kernel.
+        runtime mostly goes on, yet waits for ever in one child of a hundred on a busy machine: a thread of its own held
+        a lock when the process was forked.
         """
         if self.lost:
             raise NoDeviceError(
-                f"{self.name} ({self.platform}) was found before this process was forked, and its runtime does not "
-                "survive a fork; start processes with multiprocessing's 'spawn' or 'forkserver' method"
+                f"{self.name} ({self.platform}) was found before this process was forked, and OpenCL does not "
+                "survive that; start processes with multiprocessing's 'spawn' or 'forkserver' method"
             )
 
     def after_fork_in_child(self) -> None:
         """Note that this process is a child, and make the lock anew, which a thread of the parent may hold."""
-        self.forked = True
+        self.lost = True
         self._lock = threading.RLock()
 
     def _queue(self, purpose: str) -> cl.CommandQueue:
@@ -145,8 +138,7 @@ class Device:
         with self._lock:
             if purpose not in self._queues:
                 timed = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if purpose == "profiling" else {}
-                with unforked():
-                    queue = cl.CommandQueue(context, self.cl, **timed)
+                queue = cl.CommandQueue(context, self.cl, **timed)
                 self._queues.setdefault(purpose, queue)
             return self._queues[purpose]
 

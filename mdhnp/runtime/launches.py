@@ -17,7 +17,6 @@ import pyopencl as cl
 from mdhnp.codegen.program import Kernel, Program
 from mdhnp.native import Enqueuer, Launcher
 from mdhnp.runtime import pending
-from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import Bound, Memory, Resident, SystemMemory, memory_for
@@ -175,8 +174,7 @@ def _launch(
         f"on {device.name} ({device.runtime})"
     )
     try:
-        with unforked():  # pyopencl looks into a file for how to call it
-            kernel = cl.Kernel(built, description.name)
+        kernel = cl.Kernel(built, description.name)
     except cl.LogicError as error:
         raise LaunchError(f"{where}: the program has no such kernel") from error
     _check(device, kernel, description, where)

@@ -21,7 +21,6 @@ import pyopencl as cl
 from pyopencl import _cl
 
 from mdhnp.runtime import binaries
-from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.paths import cache_folder
 from mdhnp.runtime.private import opened, write
@@ -121,11 +120,11 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
                 program = _from_disk(device, key, options)
                 if program is None:
                     with binaries.alone(key):  # another process may be compiling the same
-                        program = _from_disk(device, key, options) or _compiled(device, source, options, key)
+                        program = _from_disk(device, key, options) or _from_source(device, source, options, key)
                         with suppress(cl.Error):  # the driver gives none
                             binaries.store(key, program.binaries[0])
             else:
-                program = _compiled(device, source, options, key)
+                program = _from_source(device, source, options, key)
             program = _built.setdefault(key, _named(program, source))  # a finalizer may have been faster
         return program
 
@@ -155,8 +154,7 @@ def load(device: Device, source: str, binary: bytes) -> cl.Program | None:
     >>> program = load(device, source, build(device, source).binaries[0])  # doctest: +SKIP
     """
     options = " ".join(build_options(device))
-    with unforked():
-        program = _from_binary(device, binary, options)
+    program = _from_binary(device, binary, options)
     if program is not None:
         with _registry:
             _built[_key(device, source, options)] = _named(program, source)
@@ -184,19 +182,13 @@ def _from_binary(device: Device, binary: bytes, options: str) -> cl.Program | No
 
 
 def _from_disk(device: Device, key: str, options: str) -> cl.Program | None:
-    with unforked():
-        binary = binaries.load(key)
-        return None if binary is None else _from_binary(device, binary, options)
-
-
-def _compiled(device: Device, source: str, options: str, key: str) -> cl.Program:
-    global _compilations  # noqa: PLW0603
-    _compilations += 1
-    with unforked():
-        return _from_source(device, source, options, key)
+    binary = binaries.load(key)
+    return None if binary is None else _from_binary(device, binary, options)
 
 
 def _from_source(device: Device, source: str, options: str, key: str) -> cl.Program:
+    global _compilations  # noqa: PLW0603
+    _compilations += 1
     program = _cl._Program(device.context, source)
     try:
         program._build(options.encode(), [device.cl])
