@@ -17,7 +17,7 @@ from strategies import shuffled
 
 import mdhnp
 from mdhnp.frontend.einsum import _describe
-from mdhnp.mdh import MdHom, Step, cc, index, interpret, least_work, md_hom, ps, pw
+from mdhnp.mdh import Graph, MdHom, Step, cc, index, interpret, least_work, md_hom, ps, pw
 from mdhnp.mdh.least_work import LAUNCH, LAWS, Law, _meaning
 from mdhnp.runtime.devices import Device
 
@@ -31,7 +31,7 @@ VIEWS = "X[i,k], Y[i,j] -> O[i]"
 
 
 def split(h: MdHom) -> tuple[Step, ...]:
-    return least_work([Step(h, tuple(range(len(h.inputs))))], len(h.inputs))
+    return least_work(Graph.of(h)).steps
 
 
 def run(steps: tuple[Step, ...], arrays: tuple[Array, ...]) -> Any:
@@ -300,8 +300,7 @@ def subscripts(rng: np.random.Generator, largest: int) -> tuple[str, list[tuple[
 def steps_of(text: str, arrays: list[Array]) -> tuple[Step, ...]:
     """What a call computes."""
     described = _describe(arrays, text, "auto").mdhom
-    whole = described if isinstance(described, tuple) else (Step(described, tuple(range(len(arrays)))),)
-    return least_work(whole, len(arrays))
+    return least_work(described if isinstance(described, Graph) else Graph.of(described)).steps
 
 
 def numpys_points(text: str, arrays: list[Array]) -> int:

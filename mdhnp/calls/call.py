@@ -17,7 +17,8 @@ from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
-from mdhnp.mdh import MdHom, Step, least_work
+from mdhnp.mdh import Graph, MdHom, least_work
+from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
 
@@ -168,8 +169,8 @@ def _made(
     given = arrays[:-1] if described.into else arrays
     inputs = given if described.take is None else tuple(described.take(given))
     whole = described.mdhom
-    steps = whole if isinstance(whole, tuple) else (Step(whole, tuple(range(len(inputs)))),)
-    made = _planned(routine, least_work(steps, len(inputs)), inputs, devices, mode, described.into)
+    graph = whole if isinstance(whole, Graph) else Graph.of(whole)
+    made = _planned(routine, least_work(graph), inputs, devices, mode, described.into)
     if made is None:
         return None
     return Entry(made, described.take, described.give), made.kept
@@ -177,7 +178,7 @@ def _made(
 
 def _planned(
     routine: Routine,
-    steps: Sequence[Step],
+    graph: Graph,
     arrays: tuple[Any, ...],
     devices: "tuple[Device, ...]",
     mode: Mode,
@@ -186,9 +187,8 @@ def _planned(
     """Make the plans of all steps; None where that takes OpenCL, which was loaded for it."""
     layouts = [Layout.of(a) for a in arrays]
     found = []
-    for step in steps:
-        view = step.mdhom.outputs[0]
-        inputs = tuple([layouts[p] for p in step.inputs])
+    for step in graph.steps:
+        inputs = tuple([_seen_as(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)])
         request = Request(routine.name, _at_precision(step.mdhom, mode), inputs, devices, mode, into)
         if devices:
             from mdhnp.calls.make import make
@@ -199,12 +199,21 @@ def _planned(
         else:
             before.load()
             return None
-        size = view.dtype.itemsize
-        layouts.append(Layout(view.shape, tuple([size * s for s in view.strides]), size))
-    if len(found) == 1:
+        layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
+    if graph == Graph.of(graph.steps[0].mdhom):
         return found[0]
-    entries = [(step.inputs, Entry(made, None, tuple)) for step, made in zip(steps, found, strict=True)]
-    return Made(InSteps(entries, len(arrays)), kept=all(made.kept for made in found))
+    entries = [Entry(made, None, tuple) for made in found]
+    shapes = [layout.shape for layout in layouts]
+    return Made(InSteps(graph, entries, shapes), kept=all(made.kept for made in found))
+
+
+def _layout(shape: tuple[int, ...], strides: Sequence[int], size: int) -> Layout:
+    return Layout(shape, tuple([size * s for s in strides]), size)
+
+
+def _seen_as(layout: Layout, shape: tuple[int, ...]) -> Layout:
+    """Give the layout that a C-contiguous array has in another shape."""
+    return layout if layout.shape == shape else _layout(shape, row_major(shape), layout.itemsize)
 
 
 def _at_precision(h: MdHom, mode: Mode) -> MdHom:

@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls.operands import scalar
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.request import array
+from mdhnp.mdh import Graph
 from mdhnp.warning import warn
 
 __all__ = ["Entry", "InSteps", "Made", "Watcher"]
@@ -117,25 +118,35 @@ class InSteps:
 
     Parameters
     ----------
-    steps : sequence of (tuple of int, Entry)
-        Where the inputs of each are among the arrays, which the first results of those before it follow; and what
-        gives all of its results.
-    arrays : int
-        Number of arrays.
+    graph : Graph
+        What they compute.
+    entries : sequence of Entry
+        What gives all results of each step.
+    shapes : sequence of tuple of int
+        Of all values.
     """
 
-    def __init__(self, steps: Sequence[tuple[tuple[int, ...], Entry]], arrays: int) -> None:
-        last = {p: n for n, (positions, _) in enumerate(steps) for p in positions if p >= arrays}
-        done = [tuple(p for p, at in last.items() if at == n) for n in range(len(steps))]
-        self._steps = tuple((*step, used) for step, used in zip(steps, done, strict=True))
+    def __init__(self, graph: Graph, entries: Sequence[Entry], shapes: Sequence[tuple[int, ...]]) -> None:
+        last = {p: n for n, s in enumerate(graph.steps) for p in s.inputs if p not in graph.results}
+        self._results = graph.results
+        self._steps = tuple([
+            (
+                tuple([
+                    (p, None if v.shape == shapes[p] else v.shape)
+                    for p, v in zip(s.inputs, s.mdhom.inputs, strict=True)
+                ]),
+                entry,
+                tuple([p for p, at in last.items() if at == n and p >= graph.given]),
+            )
+            for n, (s, entry) in enumerate(zip(graph.steps, entries, strict=True))
+        ])  # fmt: skip
 
     def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
         """Compute all of them; a temporary goes when it was read for the last time."""
         values: list[Any] = list(arrays)
-        found: tuple[Any, ...] = ()
-        for positions, entry, used in self._steps:
-            found = entry.run(tuple(values[p] for p in positions))
+        for inputs, entry, used in self._steps:
+            found = entry.run(tuple([values[p] if s is None else values[p].reshape(s) for p, s in inputs]))
             for p in used:
                 values[p] = None
-            values.append(array(found))
-        return found
+            values.extend([np.asarray(f) for f in found])
+        return tuple([values[r] for r in self._results])

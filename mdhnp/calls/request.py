@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls.operands import addressable
-from mdhnp.mdh import MdHom, Step
+from mdhnp.mdh import Graph, MdHom
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -39,7 +39,7 @@ class Described(NamedTuple):
 
     Attributes
     ----------
-    mdhom : MdHom or tuple of Step
+    mdhom : MdHom or Graph
         What it computes, at once or step by step.
     take : callable, optional
         Gives the MDH's inputs, views of the call's operands; by default these themselves.
@@ -50,7 +50,7 @@ class Described(NamedTuple):
         Whether the call's last operand is where the only result goes, instead: an array of a device's own memory.
     """
 
-    mdhom: MdHom | tuple[Step, ...]
+    mdhom: MdHom | Graph
     take: Callable[[Sequence[Array]], Sequence[Array]] | None = None
     give: Callable[[Sequence[Any]], Any] | None = None
     into: bool = False

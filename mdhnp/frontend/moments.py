@@ -17,7 +17,7 @@ from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.frontend.reducing import axes_of, named, operand, reduction
-from mdhnp.mdh import Function, MdHom, Step, trace
+from mdhnp.mdh import Function, Graph, MdHom, Step, trace
 
 __all__ = ["mean", "std", "var"]
 
@@ -143,7 +143,7 @@ def _describe_spread(
     scalar, finish = _spread_functions(x.dtype, count.dtype, root)
     mapped = pointwise(scalar, [x, stand_in(view.shape, view.dtype), divisor])
     second = reduction(mapped, axes, named("add", scalar.dtypes[0]), finish, keepdims)
-    return Described((Step(first, (0, 1)), Step(second, (0, 3, 2))))
+    return Described(Graph.ending(3, [Step(first, (0, 1)), Step(second, (0, 3, 2))]))
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mdhnp.frontend.contraction import Terms, contraction, extents
 from mdhnp.frontend.pointwise import convert, pointwise
-from mdhnp.mdh import MdHom, Step
+from mdhnp.mdh import Graph, MdHom, Step
 
 __all__ = ["contracted", "hashable", "keep_order", "stand_in"]
 
@@ -23,9 +23,7 @@ Array = npt.NDArray[Any]
 _Positions = tuple[tuple[int, ...], Terms, str]
 
 
-def contracted(
-    terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any
-) -> MdHom | tuple[Step, ...]:
+def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> MdHom | Graph:
     """Multiply all operands and add over the labels that are not in the output.
 
     Parameters
@@ -42,7 +40,7 @@ def contracted(
 
     Returns
     -------
-    MdHom or tuple of Step
+    MdHom or Graph
         The result is C-contiguous.
 
     Raises
@@ -65,7 +63,7 @@ def contracted(
         values.append(stand_in(view.shape, view.dtype))
     if computed != dtype:
         steps.append(Step(pointwise(convert(computed, dtype), values[-1:]), (len(values) - 1,)))
-    return tuple(steps)
+    return Graph.ending(len(arrays), steps)
 
 
 def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

@@ -3,7 +3,7 @@
 Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder takes or gives. `function.py` holds
 scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
-tests), `least_work.py` combines what one factor has alone before a product, `canonical.py` names all calls that share a
+tests), `graph.py` holds several of them, `least_work.py` combines what one factor has alone before a product, `canonical.py` names all calls that share a
 kernel by one form, `slices.py` cuts an MDH whose arrays are too large for a device, `stages.py` splits one into
 kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of
 float16.
@@ -12,8 +12,9 @@ float16.
 from mdhnp.mdh.canonical import canonical, family, fingerprint
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
 from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
-from mdhnp.mdh.least_work import Step, least_work
+from mdhnp.mdh.least_work import least_work
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.slices import Part, cut, stretches
@@ -26,6 +27,7 @@ __all__ = [
     "Argument",
     "Combine",
     "Function",
+    "Graph",
     "Instruction",
     "MdHom",
     "Operator",

@@ -23,29 +23,15 @@ import numpy as np
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.mdhom import MdHom, contiguous
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, View
 
-__all__ = ["LAWS", "Law", "Step", "least_work"]
+__all__ = ["LAWS", "Law", "least_work"]
 
 #: Applications of a scalar function that take about as long as one more call of kernels does, some 20 µs.
 LAUNCH = 1 << 18
-
-
-class Step(NamedTuple):
-    """One of several MDHs that are computed one after the other.
-
-    Attributes
-    ----------
-    mdhom : MdHom
-        What it computes; only the last one may have several results.
-    inputs : tuple of int
-        Where its inputs are among the arrays given, which the results of the steps before it follow.
-    """
-
-    mdhom: MdHom
-    inputs: tuple[int, ...]
 
 
 class Law(NamedTuple):
@@ -153,20 +139,18 @@ class _Factor(NamedTuple):
     own: frozenset[int]
 
 
-def least_work(steps: Sequence[Step], given: int) -> tuple[Step, ...]:
-    """Give steps that compute the same with fewer applications of scalar functions, where that pays.
+def least_work(graph: Graph) -> Graph:
+    """Give a graph that computes the same with fewer applications of scalar functions, where that pays.
 
     Parameters
     ----------
-    steps : sequence of Step
+    graph : Graph
         What is computed.
-    given : int
-        Number of arrays given.
 
     Returns
     -------
-    tuple of Step
-        Those same steps; in place of one whose factors have dimensions of their own several, the last of which
+    Graph
+        Of those same steps; in place of one whose factors have dimensions of their own several, the last of which
         multiplies. That is done where at least half of a step's points go, and `LAUNCH` of them for each further step,
         in temporaries no larger than the largest array.
 
@@ -180,20 +164,24 @@ def least_work(steps: Sequence[Step], given: int) -> tuple[Step, ...]:
     >>> import numpy as np
     >>> a, b = np.ones((100, 100)), np.ones((100, 100, 100))
     >>> h = md_hom(np.multiply, {"a": cc, "b": pw("add"), "c": pw("add"), "e": pw("add")}, "A[a,b], B[e,c,b] -> C[a]")
-    >>> for step in least_work([Step(h.bind(a, b), (0, 1))], 2):
-    ...     print(step.mdhom, step.inputs)
-    md_hom(id, (++, +, +)) ∘ (B[e,c,b]) -> T0[b] (1,)
-    md_hom(*, (++, +)) ∘ (A[a,b], T0[b]) -> C[a] (0, 2)
+    >>> print(least_work(Graph.of(h.bind(a, b))))
+    v2 = md_hom(id, (++, +, +)) ∘ (B[e,c,b]) -> T0[b] of v1
+    v3 = md_hom(*, (++, +)) ∘ (A[a,b], T0[b]) -> C[a] of v0, v2
+    give v3
     """
     found: list[Step] = []
-    place = list(range(given))
-    for step in steps:
+    place = list(range(graph.given))
+    values = graph.given
+    for step in graph.steps:
         here = [place[p] for p in step.inputs]
         for part in _parts(step.mdhom):
             found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
-            here.append(given + len(found) - 1)
-        place.append(here[-1])
-    return tuple(found)
+            here.append(values)
+            values += len(part.mdhom.outputs)
+        place.extend(range(here[-1], values))
+    if len(found) == len(graph.steps):
+        return graph
+    return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]))
 
 
 def _parts(h: MdHom) -> tuple[Step, ...]:

@@ -1,0 +1,107 @@
+"""Graphs: several MDHs that are computed one after the other, each on arrays given and on what others before it gave.
+
+Values are numbered: first the arrays given, then the results of all steps, in order. All but the arrays given are
+C-contiguous. It must not know devices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from mdhnp.mdh.interpret import interpret
+from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.views import View
+
+__all__ = ["Graph", "Step"]
+
+
+class Step(NamedTuple):
+    """One of several MDHs that are computed one after the other.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        What it computes.
+    inputs : tuple of int
+        The values that are its inputs. One of another shape than the MDH's view has as many elements, and they are
+        read in C order.
+    """
+
+    mdhom: MdHom
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Steps, and which values are wanted of them.
+
+    Attributes
+    ----------
+    given : int
+        Number of arrays given.
+    steps : tuple of Step
+        In an order in which they can be computed.
+    results : tuple of int
+        The values wanted.
+    """
+
+    given: int
+    steps: tuple[Step, ...]
+    results: tuple[int, ...]
+
+    @classmethod
+    def of(cls, mdhom: MdHom) -> Self:
+        """Make the graph of one MDH."""
+        given = len(mdhom.inputs)
+        return cls.ending(given, [Step(mdhom, tuple(range(given)))])
+
+    @classmethod
+    def ending(cls, given: int, steps: Sequence[Step]) -> Self:
+        """Make the graph whose results are those of the last step."""
+        last = given + sum([len(s.mdhom.outputs) for s in steps[:-1]])
+        return cls(given, tuple(steps), tuple(range(last, last + len(steps[-1].mdhom.outputs))))
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """For each step, the number of its first result."""
+        counts = [len(s.mdhom.outputs) for s in self.steps]
+        return tuple(accumulate([self.given, *counts]))[:-1]
+
+    @cached_property
+    def made_by(self) -> dict[int, tuple[int, int]]:
+        """For each value that is none given, the step that makes it, and which of its results it is."""
+        return {
+            first + o: (n, o)
+            for n, (first, s) in enumerate(zip(self.firsts, self.steps, strict=True))
+            for o in range(len(s.mdhom.outputs))
+        }
+
+    def view(self, value: int) -> View:
+        """Give the view through which a value that is none given is written."""
+        n, o = self.made_by[value]
+        return self.steps[n].mdhom.outputs[o]
+
+    def readers(self, value: int) -> tuple[int, ...]:
+        """Give the steps that read a value."""
+        return tuple([n for n, s in enumerate(self.steps) if value in s.inputs])
+
+    def interpret(self, *arrays: Any) -> tuple[Any, ...]:
+        """Evaluate all by definition; slow, and what tests compare with."""
+        values = [np.asarray(a) for a in arrays]
+        for mdhom, inputs in self.steps:
+            read = [values[p].reshape(v.shape) for p, v in zip(inputs, mdhom.inputs, strict=True)]
+            found = interpret(mdhom, *read)
+            values.extend(found if isinstance(found, tuple) else (found,))
+        return tuple(values[r] for r in self.results)
+
+    def __str__(self) -> str:
+        shown = [
+            f"{', '.join(f'v{first + o}' for o in range(len(s.mdhom.outputs)))} = "
+            f"{s.mdhom} of {', '.join(f'v{p}' for p in s.inputs)}"
+            for first, s in zip(self.firsts, self.steps, strict=True)
+        ]
+        return "\n".join([*shown, f"give {', '.join(f'v{r}' for r in self.results)}"])
