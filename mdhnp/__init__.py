@@ -57,7 +57,9 @@ from mdhnp.settings import config
 
 if TYPE_CHECKING:
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
+    from mdhnp.calls.tracing import TracingError
     from mdhnp.explanation import Explanation, explain
+    from mdhnp.frontend.fuse import Fused, fuse
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.stencil import stencil
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
@@ -96,6 +98,8 @@ __all__ = [
     "einsum",
     "einsum_path",
     "explain",
+    "fuse",
+    "Fused",
     "fallback_counts",
     "gemm",
     "gemv",
@@ -122,6 +126,7 @@ __all__ = [
     "trace",
     "tune",
     "Tuned",
+    "TracingError",
     "vdot",
     "vecdot",
     "vecmat",
@@ -152,16 +157,19 @@ _LATER = {
     "BuildError": "mdhnp.runtime.programs",
     "Device": "mdhnp.runtime.devices",
     "Explanation": "mdhnp.explanation",
+    "Fused": "mdhnp.frontend.fuse",
     "IllegalSchedule": "mdhnp.schedule",
     "LaunchError": "mdhnp.runtime.executable",
     "Links": "mdhnp.frontend.prl",
     "MemoryInfo": "mdhnp.arrays.memory",
     "NoDeviceError": "mdhnp.runtime.devices",
     "Schedule": "mdhnp.schedule",
+    "TracingError": "mdhnp.calls.tracing",
     "Tuned": "mdhnp.tuning.tune",
     "device": "mdhnp.runtime.devices",
     "devices": "mdhnp.runtime.devices",
     "explain": "mdhnp.explanation",
+    "fuse": "mdhnp.frontend.fuse",
     "memory_info": "mdhnp.arrays.memory",
     "synchronize": "mdhnp.arrays.memory",
     "prepare": "mdhnp.tuning.prepare",

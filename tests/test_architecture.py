@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "mdhnp"
 #: What each folder may import of mdhnp, besides itself: folders, or single modules of them.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "mdh": (),
+    "fusion": ("mdhnp.mdh",),
     "schedule": ("mdhnp.mdh",),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native"),
@@ -32,6 +33,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.mdh",
         "mdhnp.arrays",
         "mdhnp.calls",
+        "mdhnp.fusion",
         "mdhnp.runtime.devices",
         "mdhnp.runtime.handle",
         "mdhnp.settings",
@@ -69,7 +71,7 @@ def test_the_command_line_is_outermost() -> None:
             assert not any(f"{name}.".startswith("mdhnp.cli.") for name in _imported(path)), path
 
 
-@pytest.mark.parametrize("folder", ["mdh", "schedule", "codegen"])
+@pytest.mark.parametrize("folder", ["mdh", "fusion", "schedule", "codegen"])
 def test_pure_folders_know_no_device(folder: str) -> None:
     for path in (PACKAGE / folder).rglob("*.py"):
         text = path.read_text(encoding="utf-8")

@@ -26,12 +26,10 @@ def read(array: "Array") -> npt.NDArray[Any]:
     if not device.own_memory:
         found = view.view()
     else:
-        from mdhnp.runtime import resident
-
-        version = resident.version(view)
+        version = device.memory.version(view)
         if array._copy is not None and array._copy[0] == version:
             return array._copy[1]
-        found = resident.download(device, view)
+        found = device.memory.download(device, view)
         array._copy = version, found
     found.flags.writeable = False
     return found
@@ -40,9 +38,7 @@ def read(array: "Array") -> npt.NDArray[Any]:
 def changed(array: "Array") -> None:
     """Note that an array's memory changes, so that copies of it are outdated."""
     if array.device.own_memory:
-        from mdhnp.runtime import resident
-
-        resident.changed(array._view)
+        array.device.memory.changed(array._view)
 
 
 def fixed(view: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
@@ -51,31 +47,27 @@ def fixed(view: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
         found = view.view()
         found.flags.writeable = False
         return found
-    from mdhnp.runtime import resident
-
-    return resident.fixed(view)
+    return device.memory.fixed(view)
 
 
 def is_fixed(array: "Array") -> bool:
     """Whether elements cannot be put into an array."""
     if not array.device.own_memory:
         return not array._view.flags.writeable
-    from mdhnp.runtime import resident
-
-    return resident.is_fixed(array._view)
+    return bool(array.device.memory.is_fixed(array._view))
 
 
 def put(array: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
     """Give the view of an ndarray on a device: itself, or that of a copy there."""
     if not device.own_memory:
         return array
-    from mdhnp.runtime import resident
-
-    return resident.upload(device, array)
+    return device.memory.upload(device, array)
 
 
 def constant(few: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
     """Give the view of a copy of some elements on a device, which nobody may change; those used last are kept there."""
+    if device.passing:
+        return put(few, device)
     key = (device, few.dtype.char, few.shape, few.tobytes())
     if (found := _constants.pop(key, None)) is None:
         found = put(np.ascontiguousarray(few).reshape(few.shape), device)
@@ -92,6 +84,4 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: "Device") -> npt
         from mdhnp.runtime.results import maker
 
         return maker([(shape, dtype)])()[0]
-    from mdhnp.runtime import resident
-
-    return resident.maker(device, [(shape, dtype)])()[0]
+    return device.memory.maker(device, [(shape, dtype)])()[0]

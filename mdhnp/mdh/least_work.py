@@ -28,7 +28,7 @@ from mdhnp.mdh.mdhom import MdHom, contiguous
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, View
 
-__all__ = ["LAWS", "Law", "least_work"]
+__all__ = ["LAWS", "Law", "distributes", "least_work"]
 
 #: Applications of a scalar function that take about as long as one more call of kernels does, some 20 µs.
 LAUNCH = 1 << 18
@@ -248,6 +248,14 @@ def _combines_in_any_order(h: MdHom) -> bool:
         and 0 not in h.extents
         and all([v.boundary is None for v in h.inputs])
     )
+
+
+def distributes(scalar: Function, product: str, total: str) -> bool:
+    """Whether a product of values that a scalar function gives distributes over a total; false where not known."""
+    dtype = scalar.dtypes[0]
+    product, total = _meaning(product, dtype), _meaning(total, dtype)
+    laws = [law for law in LAWS if (law.product, law.total) == (product, total)]
+    return any([law.condition(scalar, scalar.results * 2) for law in laws])
 
 
 @lru_cache(maxsize=256)

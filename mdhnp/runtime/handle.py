@@ -7,7 +7,7 @@ import hashlib
 import platform
 import threading
 from collections.abc import Hashable
-from typing import Literal
+from typing import Any, Literal
 
 import pyopencl as cl
 
@@ -51,6 +51,8 @@ class Device:
         The device only, as calls name those that they may choose from.
     key : Hashable
         What tells calls on Arrays of this device from others: where memory is the host's, these are calls on ndarrays.
+    passing : bool
+        Whether it goes with a call, as what stands for a device while a function is traced does: no device does.
     lost : bool
         Whether this process is a forked child of the one that found the device.
 
@@ -77,13 +79,20 @@ class Device:
         self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
         self.identity: str = self._identity()
         self._lock = threading.RLock()  # reentrant, for finalizers that make a call
-        self.lost = False
+        self.passing = self.lost = False
         self._context: cl.Context | None = None
         self._queues: dict[str, cl.CommandQueue] = {}
 
     def __repr__(self) -> str:
         """Show name, runtime and driver."""
         return f"<Device {self.name!r} ({self.runtime}, {self.driver})>"
+
+    @property
+    def memory(self) -> Any:
+        """What keeps arrays in its memory, where that is its own."""
+        from mdhnp.runtime import resident  # which knows devices
+
+        return resident
 
     @property
     def context(self) -> cl.Context:

@@ -1,0 +1,423 @@
+"""Tracing: calls on Arrays are noted as steps of a graph in place of being made.
+
+A `Tracer` takes the place of a device whose memory is its own: the views of its Arrays lie at addresses that nobody can
+read, so that NumPy slices and transposes them, and what a call would compute is described from them as ever. Nothing
+has a value before the graph is run, and all that needs one is an error that names the line.
+"""
+
+import mmap
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.calls.operands import unsupported
+from mdhnp.calls.request import Described, Routine
+from mdhnp.mdh import Affine, Graph, Instruction, MdHom, Step, View, trace
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.pattern import array_view
+
+__all__ = ["Seen", "Tracer", "TracingError"]
+
+Array = npt.NDArray[Any]
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+class TracingError(TypeError):
+    """A function to be fused does what has no meaning before its arrays have values.
+
+    It is called once for each combination of its arrays' shapes and types, to see what it computes. What it may do
+    with arrays is to hand them to functions of this package or of NumPy's that have one of the same meaning here. It
+    cannot look at elements: use ``np.where`` in place of ``if``, and give numbers that decide something as arguments of
+    their own. It cannot change arrays in place: write ``a = a + b`` in place of ``a += b``. What it cannot do it can
+    leave to its caller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> wrong = mdhnp.fuse(lambda x: x if x[0] > 0 else -x)
+    >>> wrong(np.ones(3))
+    Traceback (most recent call last):
+    ...
+    mdhnp.calls.tracing.TracingError: fuse: elements of an array are asked for ...
+    """
+
+
+class Seen(NamedTuple):
+    """How a result is seen: which value it is, in which shape, with which strides and how many bytes from its first.
+
+    `strides` is None where it is seen as it lies.
+    """
+
+    value: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    offset: int
+
+
+class _Value(NamedTuple):
+    """A value that will be: its number, its view as it will lie, and the first of its addresses."""
+
+    number: int
+    view: Array
+    start: int
+    memory: mmap.mmap
+
+
+class Tracer:
+    """Notes calls; stands for a device.
+
+    Attributes
+    ----------
+    constants : list of ndarray
+        What calls were given beside the function's arguments, with the numbers of these values.
+    """
+
+    own_memory = passing = True
+    name = runtime = platform = "tracing"
+
+    def __init__(self) -> None:
+        self.key: object = ("tracing", id(self))
+        self.constants: list[tuple[int, Array]] = []
+        self._values: list[_Value] = []
+        self._by_memory: dict[int, _Value] = {}
+        self._steps: list[tuple[Step, tuple[int, ...]]] = []
+        self._unwritten: set[int] = set()
+
+    # Values.
+
+    def argument(self, array: Array) -> Array:
+        """Give the view of an argument of that layout."""
+        return self._new(array.shape, array.dtype, array.strides)
+
+    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...] | None = None) -> Array:
+        reach = 0 if strides is None else sum([abs(s) * max(n - 1, 0) for s, n in zip(strides, shape, strict=True)])
+        size = max(prod(shape) * dtype.itemsize, reach + dtype.itemsize, 1)
+        low = sum([-s * (n - 1) for s, n in zip(strides or (), shape, strict=False) if s < 0 and n])
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        view: Array = np.ndarray(shape, dtype, memory, low, strides)
+        value = _Value(len(self._values), view, view.__array_interface__["data"][0], memory)
+        self._values.append(value)
+        self._by_memory[id(memory)] = value
+        return view
+
+    def _value_of(self, view: Array) -> _Value:
+        base: Any = view
+        while not isinstance(base, mmap.mmap):
+            base = base.base
+        return self._by_memory[id(base)]
+
+    @property
+    def memory(self) -> type["Memory"]:
+        """What would keep arrays in a device's memory."""
+        return Memory
+
+    def constant(self, array: Array) -> Array:
+        """Note a constant."""
+        copy = np.array(array, order="C")
+        view = self._new(copy.shape, copy.dtype)
+        self.constants.append((len(self._values) - 1, copy))
+        return view
+
+    def unwritten(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Give the view of an array that one call will write, whole."""
+        view = self._new(shape, dtype)
+        self._unwritten.add(len(self._values) - 1)
+        return view
+
+    # Calls.
+
+    def call(self, what: tuple[Any, ...], operands: tuple[Any, ...], dtypes: Sequence[np.dtype[Any] | None]) -> Any:
+        """Note a call; gives views of its results, as the call does.
+
+        Raises
+        ------
+        TracingError
+            If kernels do not compute it, or it changes an array.
+        """
+        routine: Routine = what[0]
+        arrays = routine.convert(operands)
+        if reason := unsupported(arrays, *dtypes):
+            raise TracingError(f"fuse: {routine.name} {line()}: {reason}, which kernels do not compute")
+        described = routine.describe(arrays, *what[1:])
+        described = described if isinstance(described, Described) else Described(described)
+        given = arrays[:-1] if described.into else arrays
+        inputs = given if described.take is None else tuple(described.take(given))
+        graph = described.mdhom if isinstance(described.mdhom, Graph) else Graph.of(described.mdhom)
+        if described.into:
+            self._write(graph.steps[0].mdhom, inputs, arrays[-1])
+            return ()
+        found = self._noted(graph, inputs)
+        return found[0] if described.give is None else described.give(found)
+
+    def _noted(self, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Note a graph's steps; gives the views of its results."""
+        values: list[Array] = list(inputs)
+        for step in graph.steps:
+            pairs = zip(step.inputs, step.mdhom.inputs, strict=True)
+            read = [self._seen(values[p], v, p < graph.given) for p, v in pairs]
+            mdhom = replace_inputs(step.mdhom, [v for _, v in read])
+            made = [self._new(v.shape, v.dtype) for v in mdhom.outputs]
+            numbers = tuple([self._value_of(m).number for m in made])
+            self._steps.append((Step(mdhom, tuple([n for n, _ in read])), numbers))
+            values += made
+        return tuple([values[r] for r in graph.results])
+
+    def _write(self, h: MdHom, inputs: Sequence[Array], target: Array) -> None:
+        """Note what is put into an array: all of a new one."""
+        value = self._value_of(target)
+        whole = target.shape == value.view.shape and target.strides == value.view.strides
+        if value.number not in self._unwritten or not whole:
+            raise TracingError(
+                f"fuse: an array is changed in place {line()}; make another one, as by a = a + b for a += b"
+            )
+        self._unwritten.discard(value.number)
+        read = [self._seen(a, v, True) for a, v in zip(inputs, h.inputs, strict=True)]
+        moved = replace_inputs(h, [v for _, v in read])
+        self._steps.append((Step(moved, tuple([n for n, _ in read])), (value.number,)))
+
+    def _seen(self, array: Array, view: View, may_be_part: bool) -> tuple[int, View]:
+        """Give the value that an array is seen of, and an MDH's view of that array as one of the value."""
+        value = self._value_of(array)
+        if value.number in self._unwritten:
+            raise TracingError(f"fuse: an array of no known elements is read {line()}; use mdhnp.zeros")
+        whole = value.view
+        same = array.shape == whole.shape and array.strides == whole.strides and array.dtype == whole.dtype
+        if not may_be_part or (same and _start(array) == value.start):
+            return value.number, view
+        if array.dtype != whole.dtype:
+            return self._part(array, value, view)
+        at = (_start(array) - value.start) // max(whole.itemsize, 1)
+        if view.boundary is None and (moved := as_part(view, whole, array, at)) is not None:
+            return value.number, moved
+        if whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
+            return value.number, view  # in another shape
+        if view.boundary is None and whole.flags.c_contiguous:
+            return value.number, flat(view, whole, at, array)
+        if whole.flags.c_contiguous:
+            (copied,) = self._noted(Graph.of(identity(array)), [array])
+            return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), True)
+        raise TracingError(
+            f"fuse: the axes of an argument are split or joined {line()}, which its strides do not allow; "
+            "give a contiguous one, as by numpy.ascontiguousarray"
+        )
+
+    def _part(self, array: Array, value: _Value, view: View) -> tuple[int, View]:
+        """Give real or imaginary parts as another value."""
+        size = array.itemsize
+        if value.view.dtype.kind != "c" or value.view.itemsize != 2 * size:
+            raise TracingError(f"fuse: an array is seen as one of another type {line()}; use astype")
+        imaginary = (_start(array) - value.start) % (2 * size)
+        first = _start(array) - imaginary - _lowest(value)
+        whole: Array = np.ndarray(array.shape, value.view.dtype, value.memory, first, array.strides)
+        function = trace((lambda z: z.imag) if imaginary else (lambda z: z.real), [value.view.dtype])
+        (part,) = self._noted(Graph.of(replace_scalar(identity(whole), function)), [whole])
+        return self._seen(part, array_view(view.name, part, view.accesses, view.boundary, view.fill), True)
+
+    # The graph.
+
+    def graph(self, results: Sequence[Array]) -> tuple[Graph, list[Seen]]:
+        """Give all that was noted, numbers of no axes put in, and how the results are seen.
+
+        The arrays given are the arguments, then the constants that have axes.
+        """
+        seen = [self._result(r) for r in results]
+        numbers = {n: c for n, c in self.constants if c.ndim == 0}
+        arrays = [(n, c) for n, c in self.constants if c.ndim]
+        made = [n for _, outputs in self._steps for n in outputs]
+        outside = {*made, *[n for n, _ in self.constants]}
+        arguments = [v.number for v in self._values if v.number not in outside]
+        place = {n: p for p, n in enumerate([*arguments, *[n for n, _ in arrays], *made])}
+        self.constants = arrays
+        steps = []
+        for step, _ in self._steps:
+            filled = with_numbers(step, numbers)
+            steps.append(Step(filled.mdhom, tuple([place[p] for p in filled.inputs])))
+        wanted = dict.fromkeys([place[s.value] for s in seen])
+        order = {v: n for n, v in enumerate(wanted)}
+        graph = Graph(len(arguments) + len(arrays), tuple(steps), tuple(wanted))
+        return graph, [s._replace(value=order[place[s.value]]) for s in seen]
+
+    def _result(self, array: Array) -> Seen:
+        value = self._value_of(array)
+        if value.number not in {n for _, outputs in self._steps for n in outputs}:
+            (array,) = self._noted(Graph.of(identity(array)), [array])  # an argument, or a view of one
+            value = self._value_of(array)
+        same = array.shape == value.view.shape and array.strides == value.view.strides
+        return Seen(value.number, array.shape, None if same else array.strides, _start(array) - value.start)
+
+
+class Memory:
+    """Where a tracer's arrays seem to be: functions as those of `runtime/resident.py`."""
+
+    @staticmethod
+    def upload(device: Tracer, array: Array) -> Array:
+        """Note a constant."""
+        return device.constant(array)
+
+    @staticmethod
+    def maker(device: Tracer, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], list[Array]]:
+        """Give what makes views of new arrays."""
+        return lambda: [device.unwritten(shape, dtype) for shape, dtype in outputs]
+
+    @staticmethod
+    def download(device: Tracer, view: Array) -> Array:
+        """Refuse."""
+        raise TracingError(f"fuse: elements of an array are asked for {line()}, before there are any; see TracingError")
+
+    @staticmethod
+    def version(view: Array) -> int:
+        """Give a number that is always the same: nothing changes."""
+        return 0
+
+    @staticmethod
+    def changed(view: Array) -> None:
+        """Do nothing: the tracer has seen it."""
+
+    @staticmethod
+    def fixed(view: Array) -> Array:
+        """Give a view that nothing may be put into, as is true of all."""
+        return view
+
+    @staticmethod
+    def is_fixed(view: Array) -> bool:
+        """Leave it to the tracer to say that nothing may be put into an array."""
+        return False
+
+
+def _start(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _lowest(value: _Value) -> int:
+    return int(np.ndarray(1, np.uint8, value.memory).__array_interface__["data"][0])
+
+
+def line() -> str:
+    """Say where in the user's text this is: the innermost line that is not the package's, nor NumPy's."""
+    frame: Any = sys._getframe(1)
+    numpys = str(Path(np.__file__).parent)
+    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, numpys)):
+        frame = frame.f_back
+    return "" if frame is None else f"in line {frame.f_lineno} of {frame.f_code.co_filename}"
+
+
+def identity(array: Array) -> MdHom:
+    """Give the MDH that copies an array."""
+    rank = array.ndim
+    access = tuple([Affine.of(d, rank) for d in range(rank)])
+    out = contiguous("O0", array.dtype, array.shape, tuple(range(rank)))
+    function = trace(lambda x: x, [array.dtype])
+    return MdHom(array.shape, (CC,) * rank, function, (array_view("A", array, (access,)),), (out,))
+
+
+def replace_inputs(h: MdHom, inputs: Sequence[View]) -> MdHom:
+    """Give an MDH with other views of its inputs."""
+    return replace(h, inputs=tuple(inputs))
+
+
+def replace_scalar(h: MdHom, scalar: Any) -> MdHom:
+    """Give a map with another function, whose results may have another type."""
+    (out,) = h.outputs
+    return replace(h, scalar=scalar, outputs=(replace(out, dtype=scalar.dtypes[0]),))
+
+
+def as_part(view: View, whole: Array, array: Array, at: int) -> View | None:
+    """Give an MDH's view of part of an array as one of the whole; None where axes were split or joined.
+
+    `at` is how many elements the part's first one is from the whole's.
+    """
+    size = whole.itemsize
+    axes = sorted([a for a, n in enumerate(whole.shape) if n > 1], key=lambda a: -abs(whole.strides[a]))
+    steps = {a: whole.strides[a] // size for a in axes}
+    if 0 in steps.values() or 0 in array.shape:
+        return None
+    first, rest = {}, at
+    for a in axes:
+        first[a], rest = (rest // steps[a], rest % steps[a]) if steps[a] > 0 else _divided(rest, steps[a])
+    if rest:
+        return None
+    along: list[dict[int, int]] = []
+    for n, stride in zip(array.shape, array.strides, strict=True):
+        left, found = stride // size if n > 1 else 0, {}
+        for a in axes:
+            times = int(left / steps[a])
+            if times:
+                found[a], left = times, left - times * steps[a]
+        if left:
+            return None
+        along.append(found)
+    for a in axes:
+        ends = [m[a] * (n - 1) for m, n in zip(along, array.shape, strict=True) if a in m]
+        low, high = (first[a] + sum([e for e in ends if sign * e > 0]) for sign in (-1, 1))
+        if low < 0 or high >= whole.shape[a]:
+            return None
+    rank = len(view.accesses[0][0].coefficients) if view.accesses[0] else 0
+    accesses = tuple([
+        tuple([_sum([(m.get(a, 0), i) for m, i in zip(along, access, strict=True)], first.get(a, 0), rank)
+               for a in range(whole.ndim)])
+        for access in view.accesses
+    ])  # fmt: skip
+    return array_view(view.name, whole, accesses)
+
+
+def _divided(rest: int, step: int) -> tuple[int, int]:
+    times = -(rest // -step)
+    return times, rest - times * step
+
+
+def _sum(terms: Sequence[tuple[int, Affine]], constant: int, rank: int) -> Affine:
+    """Give the sum of so many times each index, and a constant."""
+    steps = [0] * rank
+    for times, index in terms:
+        if times:
+            constant += times * index.constant
+            steps = [s + times * c for s, c in zip(steps, index.coefficients, strict=True)]
+    return Affine(tuple(steps), constant)
+
+
+def flat(view: View, whole: Array, at: int, array: Array) -> View:
+    """Give an MDH's view of some elements of a C-contiguous array as one of the array's elements along one axis."""
+    lowest = at - view.offset
+    accesses = []
+    for access in view.accesses:
+        index = view.linear(access)
+        accesses.append((Affine(index.coefficients, index.constant + lowest),))
+    return View(view.name, view.dtype, (whole.size,), (1,), 0, tuple(accesses))
+
+
+def with_numbers(step: Step, numbers: dict[int, Array]) -> Step:
+    """Put numbers into functions that read them from arrays without axes."""
+    gone = [n for n, p in enumerate(step.inputs) if p in numbers]
+    if not gone:
+        return step
+    h = step.mdhom
+    left = [n for n in range(len(h.inputs)) if n not in gone]
+    kept = [p for p, (n, _) in enumerate(h.accesses) if n not in gone]
+
+    def filled(function: Any, before: int) -> Any:
+        place = {p: p for p in range(before)} | {before + p: before + n for n, p in enumerate(kept)}
+
+        def put(s: Instruction) -> Instruction:
+            if s.op != "param":
+                return s
+            if s.position in place:
+                return replace(s, position=place[s.position])
+            number = numbers[step.inputs[h.accesses[s.position - before][0]]]
+            return Instruction("const", (), s.dtype, literal=repr(number.item()))
+
+        parameters = tuple([t for p, t in enumerate(function.parameters) if p in place])
+        return replace(function, parameters=parameters, body=tuple([put(s) for s in function.body]))
+
+    scalar = filled(h.scalar, 0)
+    finish = None if h.finish is None else filled(h.finish, len(h.scalar.results))
+    inputs = tuple([h.inputs[n] for n in left])
+    return Step(replace(h, scalar=scalar, finish=finish, inputs=inputs), tuple([step.inputs[n] for n in left]))

@@ -1,0 +1,213 @@
+"""`fuse`: a function of arrays, traced to a graph, rewritten by rules, and called as a whole."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from types import MethodType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import Array
+from mdhnp.arrays.array import make, view_of
+from mdhnp.arrays.nested import each
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.tracing import Seen, Tracer
+from mdhnp.fusion import Rewriting, rewriting
+
+__all__ = ["Fused", "fuse"]
+
+
+class Fused:
+    """A function whose calls of this package are computed as one; made by :func:`fuse`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.name: str = getattr(function, "__name__", "function")
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute, with the function's arguments; gives what it gives."""
+        form, arrays = _told_apart(self.name, args, kwargs)
+        return call((_FUSE, weakref.ref(self), form), arrays, owner=self)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind it as a method."""
+        return self if instance is None else MethodType(self, instance)
+
+    def rewriting(self, *args: Any, **kwargs: Any) -> Rewriting:
+        """Show how calls with such arguments are rewritten; printed, it shows both graphs, rules and bytes moved.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdhnp
+        >>> norms = mdhnp.fuse(lambda a: np.sqrt((a * a).sum(axis=1)))
+        >>> print(norms.rewriting(np.ones((1000, 1000), np.float32)).after)
+        v1 = md_hom(x0 * x0, (++, +)) ∘ (A[i,j]) -> O0[i] >> sqrt(x0) of v0
+        give v1
+        """
+        form, arrays = _told_apart(self.name, args, kwargs)
+        plain = [view_of(a) if isinstance(a, Array) else a for a in arrays]
+        return self.traced(plain, form)[0]
+
+    def traced(
+        self, arrays: Sequence[npt.NDArray[Any]], form: tuple[Any, ...]
+    ) -> tuple[Rewriting, list[npt.NDArray[Any]], list[Seen], Any]:
+        """Trace a call, and rewrite it: also gives constants, how results are seen, and what they are put into."""
+        tracer = Tracer()
+        given = iter([make(tracer.argument(a), tracer) for a in arrays])  # type: ignore[arg-type]
+        args, kwargs = _put(form, lambda: next(given))
+        returned = self.function(*args, **kwargs)
+        found: list[npt.NDArray[Any]] = []
+
+        def note(x: Any) -> Any:
+            if not (type(x) is Array and x.device is tracer):
+                return x
+            found.append(view_of(x))
+            return _Place(len(found) - 1)
+
+        places = each(returned, note)
+        graph, seen = tracer.graph(found)
+        return rewriting(graph), [c for _, c in tracer.constants], seen, places
+
+
+class _Place(int):
+    """Where a result is put, by its number."""
+
+
+class _Traced(tuple[()]):
+    """Stands for an array among a call's other arguments."""
+
+
+_TRACED = _Traced()
+
+
+def fuse(function: Callable[..., Any]) -> Fused:
+    """Compute a function of arrays as a whole: between its calls nothing goes to memory that need not.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays, and what else it likes, and gives arrays, also in tuples, lists and dictionaries. With arrays it
+        makes calls of this package and of NumPy: functions, operators, slices. It must do nothing else that matters,
+        as it is called once for each combination of its arrays' shapes and types, on arrays without values.
+
+    Returns
+    -------
+    Fused
+        Called like the function, with ndarrays or Arrays. Its other arguments are constants, and hashable: for each
+        value of a number the function is traced anew. NumPy's own scalars are arrays.
+
+    Raises
+    ------
+    TracingError
+        When it is called, if the function looks at elements, changes an array in place, or calls something that has no
+        kernels. It is a TypeError that names the line.
+    TypeError
+        When it is called, if an argument is neither an array nor hashable; names it.
+
+    Notes
+    -----
+    The calls become a graph of MDHs, which rules rewrite as long as that makes it cheaper: maps are computed where they
+    are read, or where their operand was; reductions of the same array are one; some reductions after each other, too.
+    :meth:`Fused.rewriting` shows that. Results are those of the function, rounded elsewhere.
+
+    Source: Steuwer & Gorlatch, "SkelCL", composition rules; Gorlatch & Steuwer, "Towards High-Level Programming for
+    Systems with Many Cores", rewrite rules.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> @mdhnp.fuse
+    ... def softmax(x):
+    ...     powers = np.exp(x - x.max(axis=1, keepdims=True))
+    ...     return powers / powers.sum(axis=1, keepdims=True)
+    >>> softmax(np.array([[0.0, 0.0], [1.0, 1.0]]))
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    if not callable(function):
+        raise TypeError(f"fuse: takes a function of arrays, not {function!r}")
+    return Fused(function)
+
+
+# Arguments.
+
+
+def _told_apart(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Give the form of a call, hashable, and its arrays."""
+    arrays: list[Any] = []
+    form: list[Any] = []
+    for key, value in [*enumerate(args), *sorted(kwargs.items())]:
+        if isinstance(value, Array | np.ndarray | np.generic):
+            arrays.append(value if not isinstance(value, np.generic) else np.asarray(value))
+            form.append((key, _TRACED))
+        else:
+            form.append((key, _constant(name, key, value), type(value)))
+    return tuple(form), tuple(arrays)
+
+
+def _constant(name: str, key: Any, value: Any) -> Any:
+    """Give something hashable that differs where constants do; -0.0 equals 0.0 and NaN does not equal itself."""
+    if isinstance(value, float | complex):
+        return value, repr(value)
+    if isinstance(value, tuple):
+        return value, tuple([(_constant(name, key, v), type(v)) for v in value])
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"{name}: argument {key!r} is a {type(value).__name__}, neither an array nor a constant; "
+            "give numpy.asarray of it, or a tuple"
+        ) from None
+    return value, None
+
+
+def _put(form: tuple[Any, ...], array: Callable[[], Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Give a call's arguments back."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for key, what, *_ in form:
+        value = array() if what is _TRACED else what[0]
+        if isinstance(key, int):
+            args.append(value)
+        else:
+            kwargs[key] = value
+    return args, kwargs
+
+
+# Calls.
+
+
+def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", form: tuple[Any, ...]) -> Described:
+    known = fused()
+    assert known is not None  # it is being called
+    found, constants, seen, places = known.traced(arrays, form)
+
+    def give(results: Sequence[Any]) -> Any:
+        views = [_view(np.asarray(results[s.value]), s) for s in seen]
+        return each(places, lambda x: views[x] if type(x) is _Place else x)
+
+    take = (lambda given: (*given, *constants)) if constants else None
+    return Described(found.after, take, give)
+
+
+def _view(result: npt.NDArray[Any], seen: Seen) -> npt.NDArray[Any]:
+    if seen.strides is None:
+        return result
+    return np.ndarray(seen.shape, result.dtype, result, seen.offset, seen.strides)
+
+
+def _by_numpy(*given: Any) -> Any:
+    *arrays, fused, form = given
+    known = fused()
+    assert known is not None
+    rest = iter(arrays)
+    args, kwargs = _put(form, lambda: next(rest))
+    return known.function(*args, **kwargs)
+
+
+_FUSE = Routine("fuse", _describe, _by_numpy)

@@ -1,0 +1,57 @@
+"""Graphs with some steps replaced: in an order in which they can be computed, and numbered anew."""
+
+from collections.abc import Mapping
+from itertools import accumulate
+
+from mdhnp.mdh import Graph, Step
+
+__all__ = ["edited", "reaches"]
+
+
+def edited(graph: Graph, new: Mapping[int, Step | None], moved: Mapping[int, tuple[int, int]] | None = None) -> Graph:
+    """Give a graph with some steps replaced by others or by none.
+
+    Parameters
+    ----------
+    graph : Graph
+        As it was.
+    new : mapping of int to Step or None
+        What stands in place of a step; its inputs are numbered as in `graph`.
+    moved : mapping of int to (int, int)
+        For values that another step makes now, or another result of the same one: which ones.
+    """
+    steps = {n: found for n, s in enumerate(graph.steps) if (found := new.get(n, s)) is not None}
+    made_by = graph.made_by | dict(moved or {})
+    order: dict[int, None] = {}
+    pending = [made_by[r][0] for r in graph.results if r in made_by][::-1]
+    while pending:  # depth first, so that what nobody needs is left out; a path may be long
+        n = pending[-1]
+        needed = [made_by[p][0] for p in steps[n].inputs if p in made_by]
+        missing = [m for m in needed if m not in order]
+        if missing:
+            pending += missing[::-1]
+        else:
+            order.setdefault(pending.pop())
+    ready = [(n, steps[n]) for n in order]
+    firsts = dict(zip(order, accumulate([graph.given, *[len(s.mdhom.outputs) for _, s in ready]]), strict=False))
+
+    def number(p: int) -> int:
+        if p not in made_by:
+            return p
+        n, o = made_by[p]
+        return firsts[n] + o
+
+    made = tuple([Step(s.mdhom, tuple([number(p) for p in s.inputs])) for _, s in ready])
+    return Graph(graph.given, made, tuple([number(r) for r in graph.results]))
+
+
+def reaches(graph: Graph, first: int, last: int) -> bool:
+    """Whether a step needs what another one before it gives, at once or through others."""
+    needed, pending = set(), [last]
+    while pending:
+        n = pending.pop()
+        for p in graph.steps[n].inputs:
+            if p in graph.made_by and (m := graph.made_by[p][0]) not in needed and m >= first:
+                needed.add(m)
+                pending.append(m)
+    return first in needed

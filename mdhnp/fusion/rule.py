@@ -1,0 +1,48 @@
+"""What a rule is: data, so that all of them can be listed, tried, explained and tested alike."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mdhnp.mdh import Graph
+
+__all__ = ["Condition", "Match", "Rule"]
+
+#: Steps of a graph that a rule is about.
+Match = tuple[int, ...]
+
+#: Says of a match whether something holds; false where that is not known.
+Condition = Callable[[Graph, Match], bool]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A graph that may stand in place of another, since both compute the same.
+
+    Attributes
+    ----------
+    name : str
+        The equation; ``f ∘ g`` applies `g` first, ``(f, g)`` gives the results of both.
+    source : str
+        Where it is from.
+    matches : callable
+        From a graph to the steps that it may be about.
+    conditions : tuple of callable
+        What has to hold, each said by a function's name.
+    rewrite : callable
+        From a graph and a match to the graph that takes its place.
+    """
+
+    name: str
+    source: str
+    matches: Callable[[Graph], Iterator[Match]]
+    conditions: tuple[Condition, ...]
+    rewrite: Callable[[Graph, Match], Graph]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def applied(self, graph: Graph) -> Iterator[Graph]:
+        """Give the graphs that it makes of one, match by match."""
+        for match in self.matches(graph):
+            if all(holds(graph, match) for holds in self.conditions):
+                yield self.rewrite(graph, match)

@@ -1,0 +1,120 @@
+"""Steps beside each other, which read the same: one kernel gives the results of both."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mdhnp.fusion.compose import Composer, parameters
+from mdhnp.fusion.cost import bytes_of_step
+from mdhnp.fusion.edit import edited
+from mdhnp.fusion.reads import in_place, paste
+from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules.conditions import independent, known, values
+from mdhnp.mdh import Combine, Graph, MdHom, Operator, Step
+from mdhnp.mdh.trace import Recorder
+
+__all__ = ["RULES"]
+
+
+def _pairs(graph: Graph) -> Iterator[Match]:
+    """Two steps, in order."""
+    for last in range(len(graph.steps)):
+        yield from [(first, last) for first in range(last)]
+
+
+def same_points(graph: Graph, match: Match) -> bool:
+    """Both have the same extents, and combine along the same dimensions in the same way."""
+    f, s = (graph.steps[n].mdhom for n in match)
+    return (
+        f.extents == s.extents
+        and [c.kind for c in f.combine] == [c.kind for c in s.combine]
+        and (f.nested, f.precision) == (s.nested, s.precision) == (False, s.precision)
+    )
+
+
+def same_read(graph: Graph, match: Match) -> bool:
+    """Both read the same elements of some value at each point."""
+    f, s = (graph.steps[n] for n in match)
+    read = [
+        {(p, replace(v, name="", accesses=()), a) for p, v in zip(x.inputs, x.mdhom.inputs, strict=True)
+         for a in v.accesses if any([i.dims() for i in a])}
+        for x in (f, s)
+    ]  # fmt: skip
+    return bool(read[0] & read[1])
+
+
+def reads_each_once(graph: Graph, match: Match) -> bool:
+    """Neither computes more for what it reads than a pass over memory takes: no products of matrices."""
+    return all([graph.steps[n].mdhom.points <= bytes_of_step(graph.steps[n].mdhom) for n in match])
+
+
+def _both(graph: Graph, match: Match) -> Graph:
+    first, last = match
+    f, s = (graph.steps[n].mdhom for n in match)
+    composer, place, scalar = Composer(graph, f.rank, {}), in_place(f.rank), Recorder()
+    reads, at = composer.reads, composer.reads.index
+    results: list[int] = []
+    for n in match:
+        step = graph.steps[n]
+        results += paste(scalar, step.mdhom.scalar, composer.operands(scalar, step, place), at(scalar, place))
+    types = (*f.scalar.dtypes, *s.scalar.dtypes)
+    finish, final = Recorder(), list[int]()
+    combined, begin = parameters(finish, types), 0
+    for n in match:
+        step, h = graph.steps[n], graph.steps[n].mdhom
+        own = combined[begin : begin + len(h.scalar.dtypes)]
+        begin += len(own)
+        if h.finish is not None:
+            given = composer.operands(finish, step, place, len(types))
+            final += paste(finish, h.finish, [*own, *given], at(finish, place))
+        else:
+            final += own
+    inputs, numbers = reads.views()
+    outputs = tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))])
+    contract = f.scalar.contract and s.scalar.contract
+    new = MdHom.unchecked(
+        f.extents, _operators(f, s), reads.function(scalar, results, (), contract), inputs, outputs,
+        None if f.finish is None and s.finish is None else reads.function(finish, final, types), f.names,
+        precision=f.precision,
+    )  # fmt: skip
+    moved = {v: (first, len(f.outputs) + n) for n, v in enumerate(values(graph, last))}
+    return edited(graph, {first: Step(new, numbers), last: None}, moved)
+
+
+def _operators(f: MdHom, s: MdHom) -> tuple[Combine, ...]:
+    """For each dimension the operator on pairs of the results of both."""
+    if f.operator is None or s.operator is None:
+        return f.combine
+    both = pair(f.operator, s.operator)
+    return tuple([Combine(c.kind, None if c.operator is None else both) for c in f.combine])
+
+
+def pair(f: Operator, s: Operator) -> Operator:
+    """Give the operator that combines results of one operator, and those of another one."""
+    recorder = Recorder()
+    sides = [f.function.dtypes, s.function.dtypes]
+    count, ends = len(sides[0]), len(sides[0]) + len(sides[1])
+    given = parameters(recorder, (*sides[0], *sides[1], *sides[0], *sides[1]))
+    left, right = given[:ends], given[ends:]
+    results = (
+        *paste(recorder, f.function, [*left[:count], *right[:count]], _no_index),
+        *paste(recorder, s.function, [*left[count:], *right[count:]], _no_index),
+    )
+    function = replace(f.function, parameters=(*sides[0], *sides[1]) * 2, body=tuple(recorder.body), results=results)
+    identity = None if f.identity is None or s.identity is None else (*f.identity, *s.identity)
+    return Operator(f"({f.name}, {s.name})", function, identity, f.commutative and s.commutative)
+
+
+def _no_index(dim: int) -> int:
+    raise AssertionError("an operator has no index")  # CombineSpec refuses such
+
+
+RULES = (
+    Rule(
+        "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
+        "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
+        "operators on tuples",
+        _pairs,
+        (known, same_points, same_read, reads_each_once, independent),
+        _both,
+    ),
+)

@@ -1,0 +1,61 @@
+"""What rules ask of the steps they are about."""
+
+from mdhnp.fusion.compose import is_known, is_map, loads
+from mdhnp.fusion.edit import reaches
+from mdhnp.fusion.rule import Match
+from mdhnp.mdh import Graph, View
+
+__all__ = ["first_is_map", "first_is_only_read", "known", "last_is_map", "read_as_written", "written_plainly"]
+
+
+def known(graph: Graph, match: Match) -> bool:
+    """No function is OpenCL C text, and no extent is 0."""
+    return all([is_known(graph.steps[n].mdhom) and 0 not in graph.steps[n].mdhom.extents for n in match])
+
+
+def first_is_map(graph: Graph, match: Match) -> bool:
+    """The first step combines nothing."""
+    return is_map(graph.steps[match[0]].mdhom)
+
+
+def last_is_map(graph: Graph, match: Match) -> bool:
+    """The last step combines nothing."""
+    return is_map(graph.steps[match[-1]].mdhom)
+
+
+def first_is_only_read(graph: Graph, match: Match) -> bool:
+    """What the first step gives is read by others, and is none of the results."""
+    made = values(graph, match[0])
+    return not set(made) & set(graph.results) and any([graph.readers(v) for v in made])
+
+
+def written_plainly(graph: Graph, match: Match) -> bool:
+    """Each axis of what the first step gives is a dimension of it, or has one element."""
+    return all([_plain(v) for v in graph.steps[match[0]].mdhom.outputs])
+
+
+def read_as_written(graph: Graph, match: Match) -> bool:
+    """All that read what the first step gives, and not only steps of the match, see its shape and stay inside of it."""
+    for value in values(graph, match[0]):
+        made = graph.view(value)
+        for n in graph.readers(value):
+            if not is_known(graph.steps[n].mdhom):
+                return False
+            if any([v.shape != made.shape or v.boundary is not None for v, _ in loads(graph, n, value)]):
+                return False
+    return True
+
+
+def values(graph: Graph, n: int) -> range:
+    """The numbers of a step's results."""
+    return range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))
+
+
+def independent(graph: Graph, match: Match) -> bool:
+    """Neither step needs what the other one gives."""
+    first, second = match
+    return not reaches(graph, first, second) and not reaches(graph, second, first)
+
+
+def _plain(view: View) -> bool:
+    return all([not index.dims() or index.dim() is not None for index in view.accesses[0]])

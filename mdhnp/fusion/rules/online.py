@@ -1,0 +1,366 @@
+"""Reductions and scans after each other along the same dimension: one operator on tuples does both in one pass."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import inf, nan, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mdhnp.fusion.compose import Composer, loads, parameters
+from mdhnp.fusion.edit import edited
+from mdhnp.fusion.reads import in_place, paste
+from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules.conditions import known, values, written_plainly
+from mdhnp.fusion.rules.results import not_through_others
+from mdhnp.mdh import Combine, Function, Graph, Instruction, MdHom, Operator, Step, trace
+from mdhnp.mdh.function import literal_value
+from mdhnp.mdh.least_work import distributes
+from mdhnp.mdh.parts import where
+from mdhnp.mdh.trace import Recorder, Symbol
+
+__all__ = ["RULES"]
+
+
+def _pairs(graph: Graph) -> Iterator[Match]:
+    """A step with one result, and one that reads it and has one, too."""
+    for last, step in enumerate(graph.steps):
+        for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by}):
+            if all([len(graph.steps[n].mdhom.scalar.results) == 1 for n in (first, last)]):
+                yield first, last
+
+
+# The result of a reduction, read by another one at all points of the first one.
+
+
+def same_reduction(graph: Graph, match: Match) -> bool:
+    """Both reduce the same dimensions, and the last one reads the first one's result of its own point."""
+    first, last = match
+    f, s = (graph.steps[n].mdhom for n in match)
+    alike = f.extents == s.extents and [c.kind for c in f.combine] == [c.kind for c in s.combine]
+    if not alike or f.nested or s.nested or not f.dims("pw") or f.dims("ps") or len(f.outputs) != 1:
+        return False
+    made = f.outputs[0]
+    read = [*loads(graph, last, graph.firsts[first])]
+    return [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
+
+
+class _Two(NamedTuple):
+    """Two reductions, put down as one function: of what is read, and of the first one's result.
+
+    Attributes
+    ----------
+    body : list of Instruction
+        Parameter -1 is the first one's result.
+    first, last : int
+        What is combined.
+    """
+
+    body: list[Instruction]
+    first: int
+    last: int
+
+    def step(self, n: int) -> Instruction:
+        return self.body[n]
+
+    def depends(self, n: int) -> bool:
+        """Whether a value depends on the first one's result."""
+        step = self.body[n]
+        return (step.op, step.position) == ("param", -1) or any([self.depends(a) for a in step.args])
+
+
+class _Reader(Composer):
+    """Records what two reductions read, and the first one's result as the parameter -1."""
+
+    def __init__(self, graph: Graph, match: Match) -> None:
+        super().__init__(graph, graph.steps[match[0]].mdhom.rank, {})
+        self._value = graph.firsts[match[0]]
+
+    def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Any, before: int) -> int:
+        if step.inputs[n] == self._value:
+            return recorder.add(Instruction("param", (), step.mdhom.inputs[n].dtype, -1)).number
+        return super()._operand(recorder, step, n, a, place, before)
+
+
+def _two(graph: Graph, match: Match) -> tuple[_Reader, _Two]:
+    reader, recorder = _Reader(graph, match), Recorder()
+    at = reader.reads.index(recorder, place := in_place(reader.reads.rank))
+    found: list[int] = []
+    for n in match:
+        step = graph.steps[n]
+        found += paste(recorder, step.mdhom.scalar, reader.operands(recorder, step, place), at)
+    return reader, _Two(recorder.body, *found)
+
+
+def _factors(two: _Two, n: int) -> list[int]:
+    """The factors of a product of products."""
+    step = two.step(n)
+    return [m for a in step.args for m in _factors(two, a)] if step.op == "multiply" else [n]
+
+
+# Σ exp(x - max x) · w
+
+
+def largest_then_exponentials(graph: Graph, match: Match) -> bool:
+    """The first one is the maximum of h, the last one adds exp(h - maximum), times what does not depend on that."""
+    f, s = (graph.steps[n].mdhom for n in match)
+    if f.finish is not None or f.scalar.dtypes[0] not in (np.float32, np.float64):
+        return False
+    if _ufunc(f) != "maximum" or _ufunc(s) != "add" or s.scalar.dtypes != f.scalar.dtypes:
+        return False
+    return _exponential(_two(graph, match)[1]) is not None
+
+
+def _ufunc(h: MdHom) -> str:
+    return h.operator.ufuncs[0] if h.operator is not None else ""
+
+
+def _exponential(two: _Two) -> list[int] | None:
+    """The other factors beside exp(h - maximum); None where the function is none of that form."""
+    factors = _factors(two, two.last)
+    found = [n for n in factors if two.depends(n)]
+    if len(found) != 1 or two.step(found[0]).op != "exp":
+        return None
+    (exponent,) = two.step(found[0]).args
+    step = two.step(exponent)
+    if step.op != "subtract" or step.args[0] != two.first:
+        return None
+    subtracted = two.step(step.args[1])
+    return [n for n in factors if n != found[0]] if (subtracted.op, subtracted.position) == ("param", -1) else None
+
+
+def _rescaled(dtype: np.dtype[Any]) -> Operator:
+    """Add exponentials below a maximum of their own each: those of the smaller one count for less."""
+
+    def combine(a: Any, b: Any) -> Any:
+        top = np.maximum(a[0], b[0])
+        one = dtype.type(1)
+        left = np.where(a[0] == top, one, np.exp(a[0] - top))
+        right = np.where(b[0] == top, one, np.exp(b[0] - top))
+        return top, a[1] * left + b[1] * right
+
+    function = trace(combine, [dtype] * 4, [dtype] * 2, group=2)
+    return Operator("rescaled +", function, (repr(-inf), "0.0"), True)
+
+
+def _with_largest(graph: Graph, match: Match) -> Graph:
+    """The operator on pairs, of the maximum and of the sum of exponentials below it."""
+    reader, two = _two(graph, match)
+    others = _exponential(two)
+    assert others is not None
+    recorder = Recorder(two.body)
+    dtype = graph.steps[match[0]].mdhom.scalar.dtypes[0]
+    weight: Any = recorder.constant(1, dtype)
+    for n in others:
+        weight = Symbol(recorder, n) if n == others[0] else weight * Symbol(recorder, n)
+
+    def results(final: Recorder, combined: list[int]) -> tuple[int, int]:
+        # Where the maximum is infinite or NaN, h - maximum is NaN somewhere, and so is the sum.
+        top, total = (Symbol(final, n) for n in combined)
+        strange: Any = np.isnan(top - top)
+        total = where(strange, dtype.type(nan), total)
+        return combined[0], total.number
+
+    return _one_pass(graph, match, reader, (recorder, two.first, weight.number), _rescaled(dtype), results)
+
+
+def _without(recorder: Recorder) -> Recorder:
+    """What was recorded, without the parameter that nothing needs any more."""
+    body = [replace(s, op="const", position=0, literal="0.0") if (s.op, s.position) == ("param", -1) else s
+            for s in recorder.body]  # fmt: skip
+    found = Recorder()
+    found.body = body
+    return found
+
+
+# Σ (x - mean x)²
+
+
+def mean_then_squares(graph: Graph, match: Match) -> bool:
+    """The first one is the mean of h, the last one adds (h - mean)²; both in float32."""
+    f, s = (graph.steps[n].mdhom for n in match)
+    if f.scalar.dtypes[0] != np.float32 or s.scalar.dtypes[0] != np.float32 or f.finish is None:
+        return False
+    if _ufunc(f) != "add" or _ufunc(s) != "add" or not _divides(f):
+        return False
+    two = _two(graph, match)[1]
+    last = two.step(two.last)
+    distance = two.step(last.args[0]) if last.op in ("multiply", "square", "power") else last
+    square = (
+        last.op == "square"
+        or (last.op == "multiply" and last.args[0] == last.args[1])
+        or (last.op == "power" and two.step(last.args[1]).literal in ("2", "2.0"))
+    )
+    if not square or distance.op != "subtract":
+        return False
+    steps = [two.step(a) for a in distance.args]
+    middle = (steps[1].op, steps[1].position) == ("param", -1)
+    return middle and distance.args[0] == two.first
+
+
+def _divides(h: MdHom) -> bool:
+    """Whether each sum is divided by the number of its terms, a constant."""
+    assert h.finish is not None
+    step = h.finish.body[h.finish.results[0]]
+    if step.op != "divide" or len(h.finish.results) != 1:
+        return False
+    total, count = (h.finish.body[a] for a in step.args)
+    terms = prod([n for n, c in zip(h.extents, h.combine, strict=True) if c.kind == "pw"])
+    return (total.op, total.position, count.op) == ("param", 0, "const") and literal_value(
+        count.literal, count.dtype
+    ) == terms
+
+
+def _with_mean(graph: Graph, match: Match) -> Graph:
+    """Sums of elements and of their squares, in float64: exact enough for any spread that float32 can show."""
+    reader, two = _two(graph, match)
+    f = graph.steps[match[0]].mdhom
+    terms = prod([n for n, c in zip(f.extents, f.combine, strict=True) if c.kind == "pw"])
+    wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
+    recorder = Recorder(two.body)
+    element = recorder.cast(Symbol(recorder, two.first), wide)
+    square: Any = element * element
+
+    def results(final: Recorder, combined: list[int]) -> tuple[int, int]:
+        total, squares = (Symbol(final, n) for n in combined)
+        mean: Any = total / float(terms)
+        spread: Any = np.maximum(squares - total * mean, 0.0)
+        return final.cast(mean, narrow).number, final.cast(spread, narrow).number
+
+    add = Operator("+", trace(lambda a, b: (a[0] + b[0], a[1] + b[1]), [wide] * 4, group=2), ("0.0", "0.0"), True)
+    return _one_pass(graph, match, reader, (recorder, element.number, square.number), add, results)
+
+
+# Both in one pass.
+
+
+def _one_pass(
+    graph: Graph,
+    match: Match,
+    reader: _Reader,
+    scalar: tuple[Recorder, int, int],
+    operator: Operator,
+    results: Callable[[Recorder, list[int]], tuple[int, int]],
+) -> Graph:
+    """Make one step of two.
+
+    `scalar` is what was recorded, and which values are combined; `results` gives, from what is combined, what the first
+    one's result is, and what the last one has combined.
+    """
+    first, last = match
+    f, s = (graph.steps[n].mdhom for n in match)
+    recorder, *numbers = scalar
+    types = tuple([recorder.body[n].dtype for n in numbers])
+    final, place = Recorder(), in_place(f.rank)
+    found = results(final, parameters(final, types))
+    stored = [found[0], found[1]]
+    if s.finish is not None:
+        given = [stored[0] if graph.steps[last].inputs[n] == graph.firsts[first] else reader._operand(
+            final, graph.steps[last], n, a, place, len(types)) for n, a in s.accesses]  # fmt: skip
+        at = reader.reads.index(final, place)
+        stored = [stored[0], *paste(final, s.finish, [found[1], *given], at)]
+    inputs, read = reader.reads.views()
+    finish = reader.reads.function(final, stored, types)
+    outputs = tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))])
+    combine = tuple([Combine(c.kind, None if c.operator is None else operator) for c in f.combine])
+    function = reader.reads.function(_without(recorder), numbers)
+    new = MdHom.unchecked(f.extents, combine, function, inputs, outputs, finish, f.names)
+    moved = {v: (first, 1 + n) for n, v in enumerate(values(graph, last))}
+    return edited(graph, {first: Step(new, read), last: None}, moved)
+
+
+# Reductions and scans of scans.
+
+
+def combines_a_scan(graph: Graph, match: Match) -> bool:
+    """The first one is a scan, whose every result the last one combines along the same dimension, as it is."""
+    first, last = match
+    f, s = (graph.steps[n].mdhom for n in match)
+    scanned = f.dims("ps")
+    made = f.outputs[0]
+    read = [*loads(graph, last, graph.firsts[first])]
+    return (
+        len(scanned) == 1
+        and f.finish is None
+        and f.extents == s.extents
+        and len(s.inputs) == 1
+        and [d for d, c in enumerate(s.combine) if c.kind != "cc"] == [*scanned]
+        and [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
+        and s.scalar.body[s.scalar.results[0]].op == "param"
+        and not f.dims("pw")
+    )
+
+
+def scan_distributes(graph: Graph, match: Match) -> bool:
+    """The scan's operator distributes over the other one."""
+    f, s = (graph.steps[n].mdhom for n in match)
+    return distributes(f.scalar, _ufunc(f), _ufunc(s))
+
+
+def only_read_there(graph: Graph, match: Match) -> bool:
+    """Nothing else reads the first one's result."""
+    value = graph.firsts[match[0]]
+    return value not in graph.results and graph.readers(value) == (match[1],)
+
+
+def _on_pairs(graph: Graph, match: Match) -> Graph:
+    """Combine pairs: what the prefixes give, and what the elements do."""
+    first, last = match
+    step, s = graph.steps[first], graph.steps[last].mdhom
+    f = step.mdhom
+    assert f.operator is not None and s.operator is not None
+    (dtype,) = f.scalar.dtypes
+    times, plus = (getattr(np, _ufunc(h)) for h in (f, s))
+
+    def combine(a: Any, b: Any) -> Any:
+        return plus(a[0], times(a[1], b[0])), times(a[1], b[1])
+
+    function = trace(combine, [dtype] * 4, [dtype] * 2, group=2)
+    operator = Operator(f"<{s.operator.name}, {f.operator.name}>", function, None, False)
+    scalar = replace(f.scalar, results=f.scalar.results * 2)
+    finish = Recorder()
+    combined = parameters(finish, (dtype, dtype))[0]
+    types = tuple([v.dtype for v in f.inputs for _ in v.accesses])
+    stored = paste(finish, s.finish, [combined, combined], _no_index) if s.finish is not None else (combined,)
+    final = Function((dtype, dtype, *types), tuple(finish.body), stored)
+    combine_ = tuple([Combine(c.kind, operator) if c.operator is not None else c for c in s.combine])
+    new = MdHom.unchecked(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names)
+    moved = {v: (first, n) for n, v in enumerate(values(graph, last))}
+    return edited(graph, {first: Step(new, step.inputs), last: None}, moved)
+
+
+def _no_index(dim: int) -> int:
+    raise AssertionError("an index in what follows a scan")  # `finishes_alone` rules it out
+
+
+def finishes_alone(graph: Graph, match: Match) -> bool:
+    """What the last one does with its results uses no index."""
+    s = graph.steps[match[1]].mdhom
+    return s.finish is None or not s.finish.used_indices()
+
+
+_SOURCE = "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”, Section 4.2"
+
+RULES = (
+    Rule(
+        "(m = max(h), Σ exp(h - m) · w) = reduce(rescaled +) ∘ map(h, w)",
+        "Milakov & Gimelshein, “Online normalizer calculation for softmax”, Section 3",
+        _pairs,
+        (known, written_plainly, same_reduction, not_through_others, largest_then_exponentials),
+        _with_largest,
+    ),
+    Rule(
+        "(m = mean(h), Σ (h - m)²) = (Σh / n, Σh² - (Σh)² / n)",
+        "Chan, Golub & LeVeque, “Algorithms for Computing the Sample Variance”, Section 1",
+        _pairs,
+        (known, written_plainly, same_reduction, not_through_others, mean_then_squares),
+        _with_mean,
+    ),
+    Rule(
+        "reduce(⊕) ∘ scan(⊗) = first ∘ reduce(⟨⊕, ⊗⟩) ∘ map(pair)",
+        f"{_SOURCE}, (7)",
+        _pairs,
+        (known, written_plainly, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
+        _on_pairs,
+    ),
+)

@@ -1,0 +1,143 @@
+"""What is done with each result, in the kernel that has it: MDHs' `finish`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mdhnp.fusion.compose import Composer, is_map, loads, parameters
+from mdhnp.fusion.edit import edited, reaches
+from mdhnp.fusion.reads import Place, in_place, paste, unit
+from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules.conditions import known, last_is_map, values, written_plainly
+from mdhnp.mdh import Affine, Graph, MdHom, Step, View
+from mdhnp.mdh.trace import Recorder
+
+__all__ = ["RULES"]
+
+
+def _pairs(graph: Graph) -> Iterator[Match]:
+    """A step, and one that reads what it gives."""
+    for last, step in enumerate(graph.steps):
+        for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by}):
+            yield first, last
+
+
+def point_by_point(graph: Graph, match: Match) -> bool:
+    """The last step has a point for each result of the first one, and reads that one."""
+    return _place(graph, match) is not None
+
+
+def not_through_others(graph: Graph, match: Match) -> bool:
+    """What else the last step reads does not depend on the first one."""
+    first, last = match
+    others = {graph.made_by[p][0] for p in graph.steps[last].inputs if p in graph.made_by} - {first}
+    return not any([reaches(graph, first, n) for n in others])
+
+
+def _place(graph: Graph, match: Match) -> Place | None:
+    """The place of the last step in the first one; None where points and results are not one to one."""
+    first, last = match
+    h, f = graph.steps[last].mdhom, graph.steps[first].mdhom
+    found: list[Affine] = [unit(f.rank)] * h.rank
+    seen: set[int] = set()
+    for value in values(graph, first):
+        made = graph.view(value)
+        for view, access in loads(graph, last, value):
+            if view.shape != made.shape or view.boundary is not None:
+                return None
+            for read, index in zip(access, made.accesses[0], strict=True):
+                d, own = read.dim(), index.dim()
+                if d is not None and own is not None and f.extents[own] > 1:
+                    if h.extents[d] != f.extents[own] or found[d] not in (unit(f.rank), Affine.of(own, f.rank)):
+                        return None
+                    found[d] = Affine.of(own, f.rank)
+                    seen.add(own)
+                elif (read.dims() and not (d is not None and h.extents[d] == 1)) or (
+                    own is not None and f.extents[own] > 1
+                ):
+                    return None
+    kept = {d for d, c in enumerate(f.combine) if c.kind != "pw" and f.extents[d] > 1}
+    moving = [d for d, n in enumerate(h.extents) if n > 1]
+    placed = [index for d in moving for index in (found[d],) if index.dims()]
+    return tuple(found) if seen == kept and len(placed) == len(moving) == len({*placed}) else None
+
+
+def _finished(graph: Graph, match: Match) -> Graph:
+    first, last = match
+    place = _place(graph, match)
+    assert place is not None
+    step, after = graph.steps[first], graph.steps[last]
+    h, made = step.mdhom, values(graph, first)
+    kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
+    outputs = (*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs])
+    new = _map(graph, step, after, place, kept) if is_map(h) else _combined(graph, step, after, place, kept)
+    moved = {made[o]: (first, n) for n, o in enumerate(kept)}
+    moved |= {v: (first, len(kept) + n) for n, v in enumerate(values(graph, last))}
+    names = [replace(v, name=f"O{n}") for n, v in enumerate(outputs)]
+    whole = Step(replace(new.mdhom, outputs=tuple(names)), new.inputs)
+    return edited(graph, {first: whole, last: None}, moved)
+
+
+def _written(view: View, place: Place, rank: int) -> View:
+    """What the last step writes, in the dimensions of the first one."""
+    access = tuple([place[index.dims()[0]] if index.dims() else unit(rank) for index in view.accesses[0]])
+    return replace(view, accesses=(access,))
+
+
+def _combined(graph: Graph, step: Step, after: Step, place: Place, kept: list[int]) -> Step:
+    """The first step, with the last one as its `finish`."""
+    h, types = step.mdhom, step.mdhom.scalar.dtypes
+    composer, own = _After(graph, h.rank, step), in_place(h.rank)
+    scalar, finish = Recorder(), Recorder()
+    results = paste(scalar, h.scalar, composer.operands(scalar, step, own), composer.reads.index(scalar, own))
+    combined = parameters(finish, types)
+    if h.finish is not None:
+        given = composer.operands(finish, step, own, len(types))
+        composer.made = paste(finish, h.finish, [*combined, *given], composer.reads.index(finish, own))
+    else:
+        composer.made = tuple(combined)
+    final = [composer.made[o] for o in kept] + [*composer.mapped(finish, after, place, len(types))]
+    inputs, numbers = composer.reads.views()
+    new = MdHom.unchecked(
+        h.extents, h.combine, composer.reads.function(scalar, results, (), h.scalar.contract), inputs, h.outputs,
+        composer.reads.function(finish, final, types), h.names, h.nested, h.precision,
+    )  # fmt: skip
+    return Step(new, numbers)
+
+
+def _map(graph: Graph, step: Step, after: Step, place: Place, kept: list[int]) -> Step:
+    """Both steps, where the first one is a map, too."""
+    h = step.mdhom
+    composer, scalar = _After(graph, h.rank, step), Recorder()
+    composer.made = composer.mapped(scalar, step, in_place(h.rank))
+    results = [composer.made[o] for o in kept] + [*composer.mapped(scalar, after, place)]
+    inputs, numbers = composer.reads.views()
+    function = composer.reads.function(scalar, results)
+    new = MdHom.unchecked(h.extents, h.combine, function, inputs, h.outputs, None, h.names)
+    return Step(new, numbers)
+
+
+class _After(Composer):
+    """Records what follows a step, whose results are there."""
+
+    def __init__(self, graph: Graph, rank: int, step: Step) -> None:
+        super().__init__(graph, rank, {})
+        self._first = values(graph, graph.steps.index(step))
+        self.made: tuple[int, ...] = ()
+
+    def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Place, before: int) -> int:
+        value = step.inputs[n]
+        if value in self._first:
+            return self.made[value - self._first[0]]
+        return super()._operand(recorder, step, n, a, place, before)
+
+
+RULES = (
+    Rule(
+        "map(f) ∘ md_hom(g, ⊗) = md_hom(g, ⊗, finish=f)",
+        "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
+        "what follows an md_hom",
+        _pairs,
+        (known, last_is_map, written_plainly, point_by_point, not_through_others),
+        _finished,
+    ),
+)
