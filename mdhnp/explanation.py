@@ -11,6 +11,8 @@ from mdhnp.calls.kernels import procedures_of
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.codegen.ir.show import show
+from mdhnp.frontend.fuse import Fused
+from mdhnp.fusion import Rewriting
 from mdhnp.placement.choice import choose
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Copy, watched
@@ -35,12 +37,15 @@ class Explanation:
         For each MDH, the time of each of its kernels on the device.
     copies : tuple of Copy
         What the call copied to and from devices.
+    rewriting : Rewriting or None
+        Of a fused function: its calls as they are written, the rules, and what they made of them.
     """
 
     launches: tuple[Leaf, ...]
     seconds: float
     kernel_seconds: tuple[tuple[float, ...], ...]
     copies: tuple[Copy, ...]
+    rewriting: Rewriting | None = None
 
     @property
     def loops(self) -> str:
@@ -61,7 +66,7 @@ class Explanation:
     @property
     def summary(self) -> str:
         """All but the loops and the OpenCL C text."""
-        lines = []
+        lines = [] if self.rewriting is None else [str(self.rewriting)]
         for plan, seconds in zip(self.launches, self.kernel_seconds, strict=True):
             lines.append(f"mdh       {plan.mdhom}")
             lines.append(f"extents   {dict(zip(plan.mdhom.names, plan.mdhom.extents, strict=True))}")
@@ -130,7 +135,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
             kernels.append(tuple(plan.profile(arrays)))
         else:
             kernels.append(())
-    return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels), tuple(copies))
+    rewriting = function.rewriting(*args, **kwargs) if isinstance(function, Fused) else None
+    return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels), tuple(copies), rewriting)
 
 
 def _copied(copies: Sequence[Copy]) -> Iterator[str]:

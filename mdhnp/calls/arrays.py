@@ -33,8 +33,10 @@ def device_of(function: str, operands: Sequence[Any]) -> "Device":
     found: tuple[int, Device] | None = None
     for n, a in enumerate(operands):
         if type(a) is Array:
-            if found is None:
+            if found is None or a.device.passing:
                 found = n, a.device
+            elif found[1].passing:
+                continue  # arrays from outside of a function that is traced
             elif a.device is not found[1]:
                 first, second = (f"operand {m} is on {d.name} ({d.runtime})" for m, d in (found, (n, a.device)))
                 raise ValueError(f"{function}: {first}, {second}; bring them together by to_device")
@@ -50,10 +52,10 @@ def on_device(
         return tuple([a._view if type(a) is Array else a for a in operands])
     found = []
     for a in operands:
-        if type(a) is Array:
+        if type(a) is Array and a.device is device:
             found.append(a._view)
             continue
-        (plain,) = convert((a,))
+        (plain,) = convert((a.numpy() if type(a) is Array else a,))
         if unsupported((plain,)) is None:
             few = plain.nbytes <= _FEW
             plain = transfer.constant(plain, device) if few else transfer.put(plain, device)

@@ -163,7 +163,7 @@ class Tracer:
         values: list[Array] = list(inputs)
         for step in graph.steps:
             pairs = zip(step.inputs, step.mdhom.inputs, strict=True)
-            read = [self._seen(values[p], v, p < graph.given) for p, v in pairs]
+            read = [self._seen(values[p], v, step.mdhom.rank, p < graph.given) for p, v in pairs]
             mdhom = replace_inputs(step.mdhom, [v for _, v in read])
             made = [self._new(v.shape, v.dtype) for v in mdhom.outputs]
             numbers = tuple([self._value_of(m).number for m in made])
@@ -180,12 +180,12 @@ class Tracer:
                 f"fuse: an array is changed in place {line()}; make another one, as by a = a + b for a += b"
             )
         self._unwritten.discard(value.number)
-        read = [self._seen(a, v, True) for a, v in zip(inputs, h.inputs, strict=True)]
+        read = [self._seen(a, v, h.rank) for a, v in zip(inputs, h.inputs, strict=True)]
         moved = replace_inputs(h, [v for _, v in read])
         self._steps.append((Step(moved, tuple([n for n, _ in read])), (value.number,)))
 
-    def _seen(self, array: Array, view: View, may_be_part: bool) -> tuple[int, View]:
-        """Give the value that an array is seen of, and an MDH's view of that array as one of the value."""
+    def _seen(self, array: Array, view: View, rank: int, may_be_part: bool = True) -> tuple[int, View]:
+        """Give the value that an array is seen of, and the view of it of an MDH of that rank as one of the value."""
         value = self._value_of(array)
         if value.number in self._unwritten:
             raise TracingError(f"fuse: an array of no known elements is read {line()}; use mdhnp.zeros")
@@ -194,23 +194,23 @@ class Tracer:
         if not may_be_part or (same and _start(array) == value.start):
             return value.number, view
         if array.dtype != whole.dtype:
-            return self._part(array, value, view)
+            return self._part(array, value, view, rank)
         at = (_start(array) - value.start) // max(whole.itemsize, 1)
-        if view.boundary is None and (moved := as_part(view, whole, array, at)) is not None:
+        if view.boundary is None and (moved := as_part(view, rank, whole, array, at)) is not None:
             return value.number, moved
         if whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
             return value.number, view  # in another shape
         if view.boundary is None and whole.flags.c_contiguous:
-            return value.number, flat(view, whole, at, array)
+            return value.number, flat(view, rank, whole, at)
         if whole.flags.c_contiguous:
             (copied,) = self._noted(Graph.of(identity(array)), [array])
-            return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), True)
+            return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), rank)
         raise TracingError(
             f"fuse: the axes of an argument are split or joined {line()}, which its strides do not allow; "
             "give a contiguous one, as by numpy.ascontiguousarray"
         )
 
-    def _part(self, array: Array, value: _Value, view: View) -> tuple[int, View]:
+    def _part(self, array: Array, value: _Value, view: View, rank: int) -> tuple[int, View]:
         """Give real or imaginary parts as another value."""
         size = array.itemsize
         if value.view.dtype.kind != "c" or value.view.itemsize != 2 * size:
@@ -220,7 +220,7 @@ class Tracer:
         whole: Array = np.ndarray(array.shape, value.view.dtype, value.memory, first, array.strides)
         function = trace((lambda z: z.imag) if imaginary else (lambda z: z.real), [value.view.dtype])
         (part,) = self._noted(Graph.of(replace_scalar(identity(whole), function)), [whole])
-        return self._seen(part, array_view(view.name, part, view.accesses, view.boundary, view.fill), True)
+        return self._seen(part, array_view(view.name, part, view.accesses, view.boundary, view.fill), rank)
 
     # The graph.
 
@@ -330,7 +330,7 @@ def replace_scalar(h: MdHom, scalar: Any) -> MdHom:
     return replace(h, scalar=scalar, outputs=(replace(out, dtype=scalar.dtypes[0]),))
 
 
-def as_part(view: View, whole: Array, array: Array, at: int) -> View | None:
+def as_part(view: View, rank: int, whole: Array, array: Array, at: int) -> View | None:
     """Give an MDH's view of part of an array as one of the whole; None where axes were split or joined.
 
     `at` is how many elements the part's first one is from the whole's.
@@ -360,7 +360,6 @@ def as_part(view: View, whole: Array, array: Array, at: int) -> View | None:
         low, high = (first[a] + sum([e for e in ends if sign * e > 0]) for sign in (-1, 1))
         if low < 0 or high >= whole.shape[a]:
             return None
-    rank = len(view.accesses[0][0].coefficients) if view.accesses[0] else 0
     accesses = tuple([
         tuple([_sum([(m.get(a, 0), i) for m, i in zip(along, access, strict=True)], first.get(a, 0), rank)
                for a in range(whole.ndim)])
@@ -384,13 +383,9 @@ def _sum(terms: Sequence[tuple[int, Affine]], constant: int, rank: int) -> Affin
     return Affine(tuple(steps), constant)
 
 
-def flat(view: View, whole: Array, at: int, array: Array) -> View:
+def flat(view: View, rank: int, whole: Array, at: int) -> View:
     """Give an MDH's view of some elements of a C-contiguous array as one of the array's elements along one axis."""
-    lowest = at - view.offset
-    accesses = []
-    for access in view.accesses:
-        index = view.linear(access)
-        accesses.append((Affine(index.coefficients, index.constant + lowest),))
+    accesses = [(_sum([*zip(view.strides, access, strict=True)], at, rank),) for access in view.accesses]
     return View(view.name, view.dtype, (whole.size,), (1,), 0, tuple(accesses))
 
 

@@ -43,6 +43,24 @@ class Computation:
         # so that its plans go with it.
         return call((_MD_HOM, ref(self), *extents.items()), arrays, owner=self)
 
+    def __matmul__(self, other: Any) -> Any:
+        """Compose: ``(f @ g)(x)`` is ``f(g(x))``, fused as by :func:`mdhnp.fuse`; extents by name are those of `g`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdhnp
+        >>> square = mdhnp.md_hom(np.square, {"i": mdhnp.cc}, "x[i] -> y[i]")
+        >>> total = mdhnp.md_hom(lambda x: x, {"i": mdhnp.pw("add")}, "x[i] -> y[]")
+        >>> float((total @ square)(np.array([3.0, 4.0])))
+        25.0
+        """
+        if not callable(other):
+            return NotImplemented
+        from mdhnp.frontend.fuse import after  # which few programs need
+
+        return after(self, other)
+
     def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
         """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
         return self.pattern.bind(*arrays, **extents)

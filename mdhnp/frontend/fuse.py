@@ -13,6 +13,7 @@ from mdhnp.arrays import Array
 from mdhnp.arrays.array import make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.operands import scalar
 from mdhnp.calls.tracing import Seen, Tracer
 from mdhnp.fusion import Rewriting, rewriting
 
@@ -35,6 +36,14 @@ class Fused:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind it as a method."""
         return self if instance is None else MethodType(self, instance)
+
+    def __matmul__(self, other: Any) -> "Fused":
+        """Give what calls this one with what another one gives: ``(f @ g)(x)`` is ``f(g(x))``."""
+        return NotImplemented if not callable(other) else after(self, other)
+
+    def __rmatmul__(self, other: Any) -> "Fused":
+        """Give what calls another one with what this one gives."""
+        return NotImplemented if not callable(other) else after(other, self)
 
     def rewriting(self, *args: Any, **kwargs: Any) -> Rewriting:
         """Show how calls with such arguments are rewritten; printed, it shows both graphs, rules and bytes moved.
@@ -134,6 +143,16 @@ def fuse(function: Callable[..., Any]) -> Fused:
     return Fused(function)
 
 
+def after(last: Callable[..., Any], first: Callable[..., Any]) -> Fused:
+    """Compose: what the first one gives is what the last one takes."""
+
+    def composed(*args: Any, **kwargs: Any) -> Any:
+        given = first(*args, **kwargs)
+        return last(*given) if isinstance(given, tuple) else last(given)
+
+    return Fused(composed)
+
+
 # Arguments.
 
 
@@ -188,7 +207,7 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
     found, constants, seen, places = known.traced(arrays, form)
 
     def give(results: Sequence[Any]) -> Any:
-        views = [_view(np.asarray(results[s.value]), s) for s in seen]
+        views = [scalar(_view(np.asarray(results[s.value]), s)) for s in seen]
         return each(places, lambda x: views[x] if type(x) is _Place else x)
 
     take = (lambda given: (*given, *constants)) if constants else None

@@ -22,7 +22,7 @@ _SIMPLE = """
 _WEIGHTS = {
     **dict.fromkeys(("param", "const", "cast", "index", "positive"), 0),
     **dict.fromkeys(_SIMPLE.split(), 1),
-    **dict.fromkeys(("divide", "sqrt", "reciprocal", "floor_divide", "remainder", "fmod", "hypot"), 5),
+    **dict.fromkeys(("divide", "sqrt", "reciprocal", "exp", "exp2", "log", "log2", "cbrt", "hypot"), 4),
 }
 _HARD = 15
 

@@ -74,7 +74,7 @@ def _both(graph: Graph, match: Match) -> Graph:
     new = MdHom.unchecked(
         f.extents, _operators(f, s), reads.function(scalar, results, (), contract), inputs, outputs,
         None if f.finish is None and s.finish is None else reads.function(finish, final, types), f.names,
-        precision=f.precision,
+        False, f.precision,
     )  # fmt: skip
     moved = {v: (first, len(f.outputs) + n) for n, v in enumerate(values(graph, last))}
     return edited(graph, {first: Step(new, numbers), last: None}, moved)

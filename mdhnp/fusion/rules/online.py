@@ -9,11 +9,11 @@ import numpy as np
 
 from mdhnp.fusion.compose import Composer, loads, parameters
 from mdhnp.fusion.edit import edited
-from mdhnp.fusion.reads import in_place, paste
+from mdhnp.fusion.reads import in_place, paste, unit
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import known, values, written_plainly
 from mdhnp.fusion.rules.results import not_through_others
-from mdhnp.mdh import Combine, Function, Graph, Instruction, MdHom, Operator, Step, trace
+from mdhnp.mdh import Affine, Combine, Function, Graph, Instruction, MdHom, Operator, Step, trace
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.least_work import distributes
 from mdhnp.mdh.parts import where
@@ -205,30 +205,49 @@ def _divides(h: MdHom) -> bool:
     if step.op != "divide" or len(h.finish.results) != 1:
         return False
     total, count = (h.finish.body[a] for a in step.args)
-    terms = prod([n for n, c in zip(h.extents, h.combine, strict=True) if c.kind == "pw"])
     return (total.op, total.position, count.op) == ("param", 0, "const") and literal_value(
         count.literal, count.dtype
-    ) == terms
+    ) == _terms(h)
+
+
+def few_terms(graph: Graph, match: Match) -> bool:
+    """What is added are at most 2**20 terms."""
+    return _terms(graph.steps[match[0]].mdhom) <= 1 << 20
+
+
+def _terms(h: MdHom) -> int:
+    return prod([n for n, c in zip(h.extents, h.combine, strict=True) if c.kind == "pw"])
 
 
 def _with_mean(graph: Graph, match: Match) -> Graph:
-    """Sums of elements and of their squares, in float64: exact enough for any spread that float32 can show."""
+    """Sums of distances from the first element, and of their squares, in float64.
+
+    Of n elements none is farther than √n spreads from the mean: squares of distances from it lose no more than a factor
+    n of float64's digits, which for `few_terms` leaves those of float32.
+    """
     reader, two = _two(graph, match)
-    f = graph.steps[match[0]].mdhom
-    terms = prod([n for n, c in zip(f.extents, f.combine, strict=True) if c.kind == "pw"])
+    step = graph.steps[match[0]]
+    h, terms = step.mdhom, float(_terms(step.mdhom))
     wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
+    begin = tuple([unit(h.rank) if c.kind == "pw" else Affine.of(d, h.rank) for d, c in enumerate(h.combine)])
+
+    def first(recorder: Recorder, before: int = 0) -> Any:
+        operands = reader.operands(recorder, step, begin, before)
+        (found,) = paste(recorder, h.scalar, operands, reader.reads.index(recorder, begin))
+        element: Any = recorder.cast(Symbol(recorder, found), wide)
+        return where(np.isfinite(element), element, 0.0)  # else means would be NaN where they are infinite
+
     recorder = Recorder(two.body)
-    element = recorder.cast(Symbol(recorder, two.first), wide)
-    square: Any = element * element
+    distance: Any = recorder.cast(Symbol(recorder, two.first), wide) - first(recorder)
 
     def results(final: Recorder, combined: list[int]) -> tuple[int, int]:
         total, squares = (Symbol(final, n) for n in combined)
-        mean: Any = total / float(terms)
+        mean: Any = total / terms
         spread: Any = np.maximum(squares - total * mean, 0.0)
-        return final.cast(mean, narrow).number, final.cast(spread, narrow).number
+        return final.cast(first(final, 2) + mean, narrow).number, final.cast(spread, narrow).number
 
     add = Operator("+", trace(lambda a, b: (a[0] + b[0], a[1] + b[1]), [wide] * 4, group=2), ("0.0", "0.0"), True)
-    return _one_pass(graph, match, reader, (recorder, element.number, square.number), add, results)
+    return _one_pass(graph, match, reader, (recorder, distance.number, (distance * distance).number), add, results)
 
 
 # Both in one pass.
@@ -270,6 +289,16 @@ def _one_pass(
 
 
 # Reductions and scans of scans.
+
+
+def reduces(graph: Graph, match: Match) -> bool:
+    """The last one reduces."""
+    return bool(graph.steps[match[1]].mdhom.dims("pw"))
+
+
+def scans(graph: Graph, match: Match) -> bool:
+    """The last one scans."""
+    return bool(graph.steps[match[1]].mdhom.dims("ps"))
 
 
 def combines_a_scan(graph: Graph, match: Match) -> bool:
@@ -350,17 +379,24 @@ RULES = (
         _with_largest,
     ),
     Rule(
-        "(m = mean(h), Σ (h - m)²) = (Σh / n, Σh² - (Σh)² / n)",
-        "Chan, Golub & LeVeque, “Algorithms for Computing the Sample Variance”, Section 1",
+        "(m = mean(h), Σ (h - m)²) = (h₀ + Σd / n, Σd² - (Σd)² / n) where d = h - h₀",
+        "Chan, Golub & LeVeque, “Algorithms for Computing the Sample Variance”: shifted data",
         _pairs,
-        (known, written_plainly, same_reduction, not_through_others, mean_then_squares),
+        (known, written_plainly, same_reduction, not_through_others, mean_then_squares, few_terms),
         _with_mean,
     ),
     Rule(
         "reduce(⊕) ∘ scan(⊗) = first ∘ reduce(⟨⊕, ⊗⟩) ∘ map(pair)",
         f"{_SOURCE}, (7)",
         _pairs,
-        (known, written_plainly, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
+        (known, written_plainly, reduces, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
+        _on_pairs,
+    ),
+    Rule(
+        "scan(⊕) ∘ scan(⊗) = map(first) ∘ scan(⟨⊕, ⊗⟩) ∘ map(pair)",
+        f"{_SOURCE}, (11)",
+        _pairs,
+        (known, written_plainly, scans, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
         _on_pairs,
     ),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from mdhnp.fusion.compose import Composer, is_map, loads, parameters
 from mdhnp.fusion.edit import edited, reaches
@@ -31,6 +32,14 @@ def not_through_others(graph: Graph, match: Match) -> bool:
     first, last = match
     others = {graph.made_by[p][0] for p in graph.steps[last].inputs if p in graph.made_by} - {first}
     return not any([reaches(graph, first, n) for n in others])
+
+
+def combines_or_stays(graph: Graph, match: Match) -> bool:
+    """The first step is no map that the last one could compute itself, as nobody else wants its results."""
+    first, last = match
+    made = values(graph, first)
+    stays = any([v in graph.results or graph.readers(v) != (last,) for v in made])
+    return stays or not is_map(graph.steps[first].mdhom)
 
 
 def _place(graph: Graph, match: Match) -> Place | None:
@@ -68,13 +77,23 @@ def _finished(graph: Graph, match: Match) -> Graph:
     step, after = graph.steps[first], graph.steps[last]
     h, made = step.mdhom, values(graph, first)
     kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
-    outputs = (*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs])
-    new = _map(graph, step, after, place, kept) if is_map(h) else _combined(graph, step, after, place, kept)
+    outputs = [*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs]]
+    named = tuple([replace(v, name=f"O{n}") for n, v in enumerate(outputs)])
+    both = _Both(graph, step, after, place, kept, named)
     moved = {made[o]: (first, n) for n, o in enumerate(kept)}
     moved |= {v: (first, len(kept) + n) for n, v in enumerate(values(graph, last))}
-    names = [replace(v, name=f"O{n}") for n, v in enumerate(outputs)]
-    whole = Step(replace(new.mdhom, outputs=tuple(names)), new.inputs)
-    return edited(graph, {first: whole, last: None}, moved)
+    return edited(graph, {first: _map(both) if is_map(h) else _combined(both), last: None}, moved)
+
+
+class _Both(NamedTuple):
+    """A step, the map after it and its place, which of the first one's results are kept, and what is written."""
+
+    graph: Graph
+    step: Step
+    after: Step
+    place: Place
+    kept: list[int]
+    outputs: tuple[View, ...]
 
 
 def _written(view: View, place: Place, rank: int) -> View:
@@ -83,8 +102,9 @@ def _written(view: View, place: Place, rank: int) -> View:
     return replace(view, accesses=(access,))
 
 
-def _combined(graph: Graph, step: Step, after: Step, place: Place, kept: list[int]) -> Step:
+def _combined(both: _Both) -> Step:
     """The first step, with the last one as its `finish`."""
+    graph, step, after, place, kept, outputs = both
     h, types = step.mdhom, step.mdhom.scalar.dtypes
     composer, own = _After(graph, h.rank, step), in_place(h.rank)
     scalar, finish = Recorder(), Recorder()
@@ -98,21 +118,22 @@ def _combined(graph: Graph, step: Step, after: Step, place: Place, kept: list[in
     final = [composer.made[o] for o in kept] + [*composer.mapped(finish, after, place, len(types))]
     inputs, numbers = composer.reads.views()
     new = MdHom.unchecked(
-        h.extents, h.combine, composer.reads.function(scalar, results, (), h.scalar.contract), inputs, h.outputs,
+        h.extents, h.combine, composer.reads.function(scalar, results, (), h.scalar.contract), inputs, outputs,
         composer.reads.function(finish, final, types), h.names, h.nested, h.precision,
     )  # fmt: skip
     return Step(new, numbers)
 
 
-def _map(graph: Graph, step: Step, after: Step, place: Place, kept: list[int]) -> Step:
+def _map(both: _Both) -> Step:
     """Both steps, where the first one is a map, too."""
+    graph, step, after, place, kept, outputs = both
     h = step.mdhom
     composer, scalar = _After(graph, h.rank, step), Recorder()
     composer.made = composer.mapped(scalar, step, in_place(h.rank))
     results = [composer.made[o] for o in kept] + [*composer.mapped(scalar, after, place)]
     inputs, numbers = composer.reads.views()
     function = composer.reads.function(scalar, results)
-    new = MdHom.unchecked(h.extents, h.combine, function, inputs, h.outputs, None, h.names)
+    new = MdHom.unchecked(h.extents, h.combine, function, inputs, outputs, None, h.names)
     return Step(new, numbers)
 
 
@@ -137,7 +158,7 @@ RULES = (
         "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
         "what follows an md_hom",
         _pairs,
-        (known, last_is_map, written_plainly, point_by_point, not_through_others),
+        (known, last_is_map, written_plainly, combines_or_stays, point_by_point, not_through_others),
         _finished,
     ),
 )

@@ -1,0 +1,124 @@
+"""Functions of arrays to be fused: which rules rewrite them, and which must not."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mdhnp
+
+__all__ = ["PROGRAMS", "Program"]
+
+MAPS, FINISH, EQUAL, BESIDE = (
+    "F ∘ map(g) = F(g)",
+    "map(f) ∘ md_hom(g, ⊗) = md_hom(g, ⊗, finish=f)",
+    "(f, f) = f",
+    "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
+)
+SOFTMAX, VARIANCE, REDUCED_SCAN, SCANNED_SCAN = (
+    "(m = max(h), Σ exp(h - m) · w) = reduce(rescaled +) ∘ map(h, w)",
+    "(m = mean(h), Σ (h - m)²) = (h₀ + Σd / n, Σd² - (Σd)² / n) where d = h - h₀",
+    "reduce(⊕) ∘ scan(⊗) = first ∘ reduce(⟨⊕, ⊗⟩) ∘ map(pair)",
+    "scan(⊕) ∘ scan(⊗) = map(first) ∘ scan(⟨⊕, ⊗⟩) ∘ map(pair)",
+)
+
+
+class Program(NamedTuple):
+    """A function of one matrix, or of a matrix and others of its shape.
+
+    Attributes
+    ----------
+    function : callable
+        What is fused; NumPy computes it, too.
+    fires : tuple of str
+        Names of rules that rewrite it.
+    never : tuple of str
+        Names of rules that must not, since a condition fails.
+    operands : int
+        Number of its matrices.
+    """
+
+    function: Callable[..., Any]
+    fires: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    operands: int = 1
+
+
+def softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def weighted(x: Any, v: Any) -> Any:
+    """The softmax of rows times a column each, without the softmax."""
+    largest = x.max(axis=1, keepdims=True)
+    return (np.exp(x - largest) * v).sum(axis=1) / np.exp(x - largest).sum(axis=1)
+
+
+def log_sum_exp(x: Any) -> Any:
+    largest = x.max(axis=0)
+    return largest + np.log(np.exp(x - largest).sum(axis=0))
+
+
+def standardised(x: Any) -> Any:
+    return (x - x.mean(axis=0)) / (x.std(axis=0) + np.float32(1))
+
+
+def gradient(x: Any) -> Any:
+    """Differences of neighbours, and their length."""
+    down, right = x[1:, :-1] - x[:-1, :-1], x[:-1, 1:] - x[:-1, :-1]
+    return np.sqrt(down * down + right * right)
+
+
+def kernel_matrix(x: Any, y: Any) -> Any:
+    squares = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1) - 2 * (x @ y.T)
+    return np.exp(np.maximum(squares, 0) * np.float32(-0.5))
+
+
+PROGRAMS = {
+    "hypotenuse": Program(lambda a, b: np.sqrt(a * a + b * b), (MAPS,), (FINISH, BESIDE), 2),
+    "softmax": Program(softmax, (MAPS, SOFTMAX)),
+    "weighted softmax": Program(weighted, (MAPS, SOFTMAX), (), 2),
+    "log-sum-exp": Program(log_sum_exp, (MAPS, SOFTMAX)),
+    "another maximum": Program(lambda x, y: np.exp(x - y.max(axis=1)[:, None]).sum(axis=1), (MAPS,), (SOFTMAX,), 2),
+    "the minimum": Program(lambda x: np.exp(x.min(axis=1)[:, None] - x).sum(axis=1), (MAPS,), (SOFTMAX,)),
+    "the maximum along others": Program(lambda x: np.exp(x - x.max(axis=0)).sum(axis=1), (MAPS,), (SOFTMAX,)),
+    "exp of twice": Program(lambda x: np.exp(2 * (x - x.max(axis=1)[:, None])).sum(axis=1), (MAPS,), (SOFTMAX,)),
+    "mean and variance": Program(lambda x: (x.mean(axis=1), x.var(axis=1)), (EQUAL, VARIANCE)),
+    "standardised": Program(standardised, (EQUAL, MAPS, VARIANCE)),
+    "second moment": Program(lambda x: ((x - x.mean(axis=0)) ** 2).sum(axis=0), (MAPS, VARIANCE)),
+    "third moment": Program(lambda x: ((x - x.mean(axis=0)) ** 3).sum(axis=0), (MAPS,), (VARIANCE,)),
+    "squares of others": Program(lambda x, y: ((y - x.mean(axis=0)) ** 2).sum(axis=0), (MAPS,), (VARIANCE,), 2),
+    "half the mean": Program(lambda x: ((x - x.sum(axis=0) / 2) ** 2).sum(axis=0), (MAPS,), (VARIANCE,)),
+    "extremes": Program(lambda x: (x.min(axis=1), x.max(axis=1), x.sum(axis=1)), (BESIDE,)),
+    "along different axes": Program(lambda x: (x.min(axis=1), x.max(axis=0)), (), (BESIDE,)),
+    "of different arrays": Program(lambda x, y: (x.min(axis=1), y.max(axis=1)), (), (BESIDE,), 2),
+    "one after the other": Program(lambda x: (x + 1, (x + 1).sum(axis=1)), (EQUAL,), (MAPS,)),
+    "a map that stays": Program(lambda x: (x + 1, (x + 1) * 2), (EQUAL, FINISH), (MAPS,)),
+    "normalised": Program(lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True) + 1), (MAPS, FINISH)),
+    "finished in another order": Program(lambda x: x.sum(axis=1)[::-1] + 1, (), (FINISH,)),
+    "finished and spread": Program(lambda x: x.sum(axis=1)[:, None] + x[:, :1] * x[:1], (MAPS,), (FINISH,)),
+    "kernel matrix": Program(kernel_matrix, (MAPS, FINISH), (), 2),
+    "turned": Program(lambda x: (np.exp(x).T + 1) @ x, (MAPS,)),
+    "slices of a map": Program(lambda x: np.square(x)[1:, ::-1] - np.square(x)[:-1], (EQUAL, MAPS)),
+    "gradient": Program(gradient, (MAPS,)),
+    "reshaped": Program(lambda x: np.square(x).reshape(-1) + 1, (), (MAPS,)),
+    "same sums": Program(lambda x: x.sum(axis=1, keepdims=True) * x.sum(axis=1)[0], (EQUAL,)),
+    "same sums, both wanted": Program(lambda x: (x.sum(axis=1, keepdims=True), x.sum(axis=1)), (BESIDE,), (EQUAL,)),
+    "largest prefix": Program(lambda x: np.cumsum(x, axis=1).max(axis=1), (REDUCED_SCAN,)),
+    "sum of products": Program(lambda x: np.cumprod(x, axis=0).sum(axis=0), (REDUCED_SCAN,), (SCANNED_SCAN,)),
+    "sums of products": Program(lambda x: np.cumsum(np.cumprod(x, axis=1), axis=1), (SCANNED_SCAN,), (REDUCED_SCAN,)),
+    "product of sums": Program(lambda x: np.cumsum(x, axis=1).prod(axis=1), (), (REDUCED_SCAN,)),
+    "sums of sums": Program(lambda x: np.cumsum(np.cumsum(x, axis=1), axis=1), (), (SCANNED_SCAN,)),
+    "along another axis": Program(lambda x: np.cumprod(x, axis=1).sum(axis=0), (), (REDUCED_SCAN,)),
+    "a scan that stays": Program(lambda x: (y := np.cumprod(x, axis=1), y.sum(axis=1)), (), (REDUCED_SCAN,)),
+    "scan of a product": Program(lambda x, y: np.cumsum(x * y, axis=1) + 1, (MAPS, FINISH), (), 2),
+    "places": Program(lambda x: (x.argmax(axis=1), x.max(axis=1)), (BESIDE,)),
+    "several operands": Program(lambda x, y: np.einsum("ij,kj,kl->il", x + 1, y, y * 2), (MAPS,), (), 2),
+    "nothing to do": Program(lambda x: x.sum(axis=1)),
+}  # fmt: skip
+
+
+def value_of(x: Any) -> Any:
+    """Elements of an Array, or what it is."""
+    return x.numpy() if isinstance(x, mdhnp.Array) else x

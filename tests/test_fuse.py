@@ -1,0 +1,253 @@
+"""`fuse`: what it gives, keeps and refuses."""
+
+import gc
+import threading
+import weakref
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import PROGRAMS
+from test_fusion import equal, operands
+
+import mdhnp
+from mdhnp.runtime.handle import Device
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+ON_DEVICES = [
+    "softmax", "weighted softmax", "mean and variance", "extremes", "a map that stays", "normalised", "kernel matrix",
+    "largest prefix", "sums of products", "scan of a product", "places", "slices of a map", "same sums, both wanted",
+]  # fmt: skip
+
+
+def several(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("name", ON_DEVICES)
+def test_kernels_give_what_numpy_gives(name: str, device: Device) -> None:
+    program = PROGRAMS[name]
+    arrays = operands(program, (33, 47), np.float32)
+    wanted = [np.asarray(w) for w in several(program.function(*arrays))]
+    fused = mdhnp.fuse(program.function)
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        equal(several(fused(*arrays)), wanted)
+        on_device = several(fused(*[mdhnp.asarray(a) for a in arrays]))
+    assert all(type(r) is mdhnp.Array and r.device is device for r in on_device)
+    equal([r.numpy() for r in on_device], wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.complex64, np.int32, np.bool_])
+def test_kernels_of_other_types(dtype: Any, device: Device) -> None:
+    arrays = operands(PROGRAMS["kernel matrix"], (9, 8), dtype)
+    function = lambda x, y: (x + y).sum(axis=1) * 2 + x[:, 0]  # noqa: E731
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        equal([mdhnp.fuse(function)(*arrays)], [function(*arrays)])
+
+
+def test_calls_in_tiers_agree() -> None:
+    """By default NumPy may compute steps."""
+    program = PROGRAMS["standardised"]
+    (x,) = operands(program, (20, 30), np.float32)
+    fused = mdhnp.fuse(program.function)
+    for _ in range(3):
+        equal([fused(x)], [program.function(x)])
+
+
+Pair = namedtuple("Pair", "first second")
+
+
+@pytest.mark.parametrize("view", [X, X[::-1, ::2], X.T, np.asfortranarray(X), X[1:2], X[:, :0], X[0, 0, ...]],
+                         ids=["whole", "steps", "turned", "Fortran", "row", "empty", "no axes"])  # fmt: skip
+def test_arguments_and_results_may_be_views(view: Any) -> None:
+    results = {
+        "turned": lambda x: (x + 1).T,
+        "part": lambda x: (x + 1)[..., :1] if x.ndim else x + 1,
+        "argument": lambda x: x,
+        "part of an argument": lambda x: x[..., ::-1] if x.ndim else x,
+        "both": lambda x: (x * 2, (x * 2).T),
+    }
+    for name, function in results.items():
+        found, wanted = mdhnp.fuse(function)(view), function(view)
+        for f, w in zip(several(found), several(wanted), strict=True):
+            np.testing.assert_array_equal(f, w, err_msg=name)
+            assert not np.shares_memory(f, view)
+
+
+def test_results_may_be_nested_and_hold_other_things() -> None:
+    fused = mdhnp.fuse(lambda x, n: {"a": [x + n, n], "pair": Pair(x.sum(), None)})
+    found = fused(X, 2)
+    np.testing.assert_array_equal(found["a"][0], X + 2)
+    assert found["a"][1] == 2
+    assert isinstance(found["pair"], Pair)
+    assert type(found["pair"].first) is np.float32
+    assert found["pair"].second is None
+
+
+def test_it_is_traced_once_for_each_form() -> None:
+    seen = []
+
+    @mdhnp.fuse
+    def scaled(x: Any, /, factor: Any = 1, *, axis: int | None = None) -> Any:
+        """Scale and add."""
+        seen.append((x.shape, x.dtype, factor if not isinstance(factor, mdhnp.Array) else "array", axis))
+        return (x * factor).sum(axis=axis)
+
+    assert (scaled.__name__, scaled.__doc__) == ("scaled", "Scale and add.")
+    forms = [
+        (X, 2),
+        (X, 2.0),
+        (X, 0.0),
+        (X, -0.0),
+        (X, float("nan")),
+        (X, True),
+        (X, 1),
+        (X[:2], 2),
+        (X.astype(float), 2),
+    ]
+    for _ in range(2):
+        for x, factor in forms:
+            np.testing.assert_array_equal(scaled(x, factor), np.sum(x * factor))
+        np.testing.assert_array_equal(scaled(X, axis=0), X.sum(axis=0))
+        np.testing.assert_array_equal(scaled(X, np.float32(3)), (X * 3).sum())
+        np.testing.assert_array_equal(scaled(X, np.float32(4)), (X * 4).sum())  # an array of no axes
+    assert len(seen) == len(forms) + 2
+
+
+def test_arrays_from_outside_are_constants() -> None:
+    weights, few = np.arange(4, dtype=np.float32), mdhnp.asarray(np.ones(4, np.float32))
+    fused = mdhnp.fuse(lambda x: (x * weights + few).sum(axis=1))
+    for _ in range(2):
+        np.testing.assert_array_equal(fused(X), (X * np.arange(4) + 1).sum(axis=1))
+        weights[:] = 7  # a copy was taken when it was traced
+
+
+def test_fused_functions_call_each_other_and_md_homs() -> None:
+    double = mdhnp.fuse(lambda x: x * 2)
+    scaled = mdhnp.md_hom(lambda x: x + mdhnp.index(0), {"i": mdhnp.cc, "j": mdhnp.cc}, "x[i,j] -> y[i,j]")
+    whole = mdhnp.fuse(lambda x: scaled(double(x)).sum(axis=1))
+    wanted = X * 2 + np.arange(3)[:, None]
+    np.testing.assert_array_equal(whole(X), wanted.sum(axis=1))
+    assert len(whole.rewriting(X).after.steps) == 1
+    np.testing.assert_array_equal((scaled @ double)(X), wanted)
+    np.testing.assert_array_equal((double @ scaled)(X), (X + np.arange(3)[:, None]) * 2)
+    both = mdhnp.fuse(lambda x: (x, x + 1))
+    np.testing.assert_array_equal((np.subtract @ both)(X), X - (X + 1))
+
+
+def test_methods() -> None:
+    class Model:
+        @mdhnp.fuse
+        def predict(self, x: Any) -> Any:
+            return x + 1
+
+    np.testing.assert_array_equal(Model().predict(X), X + 1)
+
+
+def test_operations_of_the_package_and_of_numpy_mean_the_same() -> None:
+    kernel = np.ones((3, 3), np.float32)
+
+    def function(x: Any) -> Any:
+        blurred = mdhnp.stencil(np.pad(x, 1) if isinstance(x, np.ndarray) else x, kernel, mode="nearest")
+        return blurred * 2
+
+    fused = mdhnp.fuse(function)
+    x = mdhnp.asarray(X)
+    np.testing.assert_allclose(fused(x).numpy(), function(x).numpy(), rtol=1e-6)
+    complexes = X + 1j * X.T[:3, :1]
+    parts = mdhnp.fuse(lambda z: z.real + z.imag)
+    np.testing.assert_array_equal(parts(complexes), complexes.real + complexes.imag)
+    np.testing.assert_array_equal(parts(complexes[:, ::2]), (complexes.real + complexes.imag)[:, ::2])
+
+
+def test_plans_die_with_the_function() -> None:
+    function = lambda x: x + 1  # noqa: E731
+    fused, alive = mdhnp.fuse(function), weakref.ref(function)
+    fused(X)
+    del fused, function
+    gc.collect()
+    assert alive() is None
+
+
+def test_threads_may_trace_at_once() -> None:
+    fused, wrong = mdhnp.fuse(PROGRAMS["softmax"].function), []
+
+    def run(seed: int) -> None:
+        (x,) = operands(PROGRAMS["softmax"], (5 + seed % 3, 4), np.float32, seed)
+        if not np.allclose(fused(x), PROGRAMS["softmax"].function(x)):
+            wrong.append(seed)
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def branching(x: Any) -> Any:
+    return x if x.sum() > 0 else -x
+
+
+def in_place(x: Any) -> Any:
+    x += 1
+    return x
+
+
+def into_part(x: Any) -> Any:
+    x[0] = 1
+    return x
+
+
+def joined(x: Any) -> Any:
+    return mdhnp.concat([x, x])
+
+
+REFUSED = {
+    "a branch": (branching, "elements of an array are asked for in line 2"),
+    "a number": (lambda x: float(x.sum()), "elements of an array are asked for in line"),
+    "elements": (np.asarray, "elements of an array are asked for in line"),
+    "printed": (lambda x: f"{x}", "elements of an array are asked for in line"),
+    "in place": (in_place, "changed in place in line 2"),
+    "a part in place": (into_part, "changed in place in line 2"),
+    "joined": (joined, "changed in place"),
+    "no function of that meaning": (np.linalg.svd, "svd"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_meaning_yet_is_an_error_with_its_line(name: str) -> None:
+    function, message = REFUSED[name]
+    begin = function.__code__.co_firstlineno
+    message = message.replace("line 2", f"line {begin + 1}")
+    with pytest.raises(TypeError, match=message):
+        mdhnp.fuse(function)(X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(([1, 2],), "argument 0 is a list"), ((X, {}), "argument 1 is a dict")],
+)
+def test_arguments_that_are_no_constants_are_named(arguments: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        mdhnp.fuse(lambda x, *_: x)(*arguments)
+
+
+def test_types_without_kernels_are_left_to_numpy() -> None:
+    names = np.array(["a", "b"], object)
+    with mdhnp.config(fallback="numpy"):
+        assert list(mdhnp.fuse(lambda x: x + x)(names)) == ["aa", "bb"]
+
+
+def test_only_functions_are_fused() -> None:
+    with pytest.raises(TypeError, match="takes a function of arrays, not 3"):
+        mdhnp.fuse(3)  # type: ignore[arg-type]
+
+
+def test_explain_shows_the_rewriting() -> None:
+    with mdhnp.config(host="never"):
+        text = mdhnp.explain(mdhnp.fuse(PROGRAMS["softmax"].function), X).summary
+    assert "rule    F ∘ map(g) = F(g)" in text
+    assert "bytes before" in text
+    assert "kernels" in text

@@ -1,0 +1,207 @@
+"""Rules: each fires where it must and not where a condition fails, and never changes what is computed."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import PROGRAMS, Program
+
+import mdhnp
+from mdhnp.fusion import RULES, Rewriting, Rule, cost, rewriting
+from mdhnp.mdh import Graph, Step
+
+SIZES = st.integers(1, 5)
+DTYPES = [np.float32, np.float64, np.int32, np.float16, np.complex64, np.bool_]
+WHOLE = [np.int64, np.int32, np.uint8]
+
+
+def steps(graph: Graph) -> float:
+    """The price of a graph whatever its sizes: what rules make fewer of."""
+    return len(graph.steps) + sum([len(s.mdhom.accesses) for s in graph.steps]) / 1000
+
+
+def operands(program: Program, shape: tuple[int, int], dtype: Any, seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    values = rng.permutation(np.arange(program.operands * shape[0] * shape[1])) + 1
+    whole = np.dtype(dtype).kind in "iub"
+    return [*np.asarray(values if whole else values / 7 - 3, dtype).reshape(program.operands, *shape)]
+
+
+def rewritten(program: Program, arrays: list[Any], rules: Any = RULES) -> Rewriting:
+    graph = mdhnp.fuse(program.function).rewriting(*arrays).before
+    return rewriting(graph, rules, steps)
+
+
+def equal(found: Any, wanted: Any) -> None:
+    """Equal up to rounding in another order; NaN where NaN is."""
+    for f, w in zip(found, wanted, strict=True):
+        assert (f.shape, f.dtype) == (w.shape, w.dtype)
+        if w.dtype.kind in "iub":
+            np.testing.assert_array_equal(f, w)
+        else:
+            tolerance = {2: 2e-2, 4: 1e-4, 8: 1e-10 if w.dtype.kind == "f" else 1e-4}.get(w.dtype.itemsize, 1e-10)
+            largest = np.max(np.abs(w[np.isfinite(w)]), initial=1)
+            np.testing.assert_allclose(f, w, rtol=tolerance, atol=tolerance * largest)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rules_fire_where_they_must_and_nowhere_else(name: str) -> None:
+    program = PROGRAMS[name]
+    fired = [a.rule.name for a in rewritten(program, operands(program, (6, 5), np.float32)).applied]
+    assert set(program.fires) <= {*fired}
+    assert not set(program.never) & {*fired}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_each_rule_has_programs(rule: Rule) -> None:
+    assert any(rule.name in p.fires for p in PROGRAMS.values())
+    assert any(rule.name in p.never for p in PROGRAMS.values())
+    assert rule.source
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@settings(max_examples=12)
+@given(shape=st.tuples(SIZES, SIZES), dtype=st.sampled_from(DTYPES), data=st.data())
+def test_each_rewriting_computes_the_same(name: str, shape: tuple[int, int], dtype: Any, data: Any) -> None:
+    program = PROGRAMS[name]
+    arrays = operands(program, shape, dtype, data.draw(st.integers(0, 9)))
+    try:
+        program.function(*arrays)
+    except TypeError:  # NumPy has no such function of that type either
+        return
+    try:
+        found = rewritten(program, arrays)
+    except TypeError:  # OpenCL kernels do not compute it
+        return
+    with np.errstate(all="ignore"):
+        for applied in found.applied:
+            equal(applied.after.interpret(*arrays), applied.before.interpret(*arrays))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 1e30], ids=str)
+@pytest.mark.parametrize("name", ["softmax", "log-sum-exp", "weighted softmax", "mean and variance"])
+def test_special_values_are_kept(name: str, special: float, dtype: Any) -> None:
+    program = PROGRAMS[name]
+    arrays = operands(program, (5, 4), dtype)
+    arrays[0][1, 2] = arrays[0][3, :] = special
+    found = rewritten(program, arrays)
+    with np.errstate(all="ignore"):
+        equal(found.after.interpret(*arrays), found.before.interpret(*arrays))
+
+
+@pytest.mark.parametrize("offset", [0, 1e3, 3e6])
+def test_variances_are_exact_far_from_zero(offset: float) -> None:
+    x = (np.random.default_rng(0).normal(size=(4, 1000)) + offset).astype(np.float32)
+    found = rewriting(mdhnp.fuse(lambda x: x.var(axis=1)).rewriting(x).before, RULES, steps)
+    assert [a.rule.name for a in found.applied][-1].startswith("(m = mean(h)")
+    exact = x.astype(np.float64).var(axis=1)
+    error = np.abs(found.after.interpret(x)[0] - exact)
+    assert np.all(error <= 2 * np.abs(x.var(axis=1) - exact) + 1e-7 * exact)
+
+
+def test_rewriting_ends_with_the_cheapest_and_says_what_moved() -> None:
+    x = np.ones((1000, 1000), np.float32)
+    found = mdhnp.fuse(PROGRAMS["standardised"].function).rewriting(x)
+    assert cost(found.after) < cost(found.before)
+    assert len(found.after.steps) == 2
+    text = str(found)
+    assert text.index("before") < text.index("rule    F ∘ map(g) = F(g)") < text.index("after")
+    assert text.endswith(" bytes before, 12016000 after")
+
+
+def test_work_is_not_repeated_where_that_costs_more() -> None:
+    """A map in front of a product of matrices would be computed again for each column of the other one."""
+    x = np.ones((512, 512), np.float32)
+    found = mdhnp.fuse(lambda x: np.exp(x) @ x).rewriting(x)
+    assert [len(found.before.steps), len(found.after.steps)] == [2, 2]
+
+
+def test_a_rule_that_changes_a_result_is_named() -> None:
+    def wrong(graph: Graph, match: Any) -> Graph:
+        step = graph.steps[0]
+        view = replace(step.mdhom.outputs[0], dtype=np.dtype(np.float64))
+        return replace(graph, steps=(Step(replace_outputs(step.mdhom, view), step.inputs),))
+
+    rule = Rule("f = g", "nowhere", lambda _: iter([(0,)]), (), wrong)
+    graph = mdhnp.fuse(lambda x: x + 1).rewriting(np.ones(3, np.float32)).before
+    with pytest.raises(AssertionError, match="f = g"):
+        rewriting(graph, [rule])
+
+
+def replace_outputs(h: Any, view: Any) -> Any:
+    made = object.__new__(type(h))
+    made.__dict__.update(h.__dict__ | {"outputs": (view,)})
+    return made
+
+
+def test_a_false_equation_is_not_provable() -> None:
+    """Σ exp(h - max h) is not one pass of +: no rule makes it a reduction with that operator."""
+    x = operands(PROGRAMS["softmax"], (6, 5), np.float32)
+    found = rewritten(PROGRAMS["softmax"], x)
+    for step in found.after.steps:
+        assert step.mdhom.operator is None or step.mdhom.operator.name == "rescaled +"
+
+
+OPERATIONS = st.sampled_from([
+    lambda a, b: a + b, lambda a, b: a * b, np.maximum, lambda a, b: a - b,
+    lambda a, b: np.where(a > b, a, b),
+])  # fmt: skip
+UNARY = st.sampled_from([
+    np.negative, np.square, np.abs, lambda a: a.T.copy().T if isinstance(a, np.ndarray) else a.T.T, lambda a: a[::-1],
+    lambda a: a + 2, lambda a: a - a.max(axis=-1, keepdims=True), lambda a: a.sum(axis=0, keepdims=True) + a,
+    lambda a: a[:, ::-1], lambda a: np.cumsum(a, axis=1), lambda a: a[:1] * a, lambda a: a @ a.T @ a,
+    lambda a: a.reshape(-1).reshape(a.shape), lambda a: a.min(axis=1)[:, None] + a,
+])  # fmt: skip
+
+
+@st.composite
+def functions(draw: Any) -> Any:
+    """A function of two matrices of a shape: each step is made of values before it."""
+    plan = draw(st.lists(st.tuples(st.booleans(), UNARY, OPERATIONS, st.integers(0, 9), st.integers(0, 9)),
+                         min_size=1, max_size=7))  # fmt: skip
+    kept = draw(st.integers(1, 3))
+
+    def function(x: Any, y: Any) -> Any:
+        values = [x, y]
+        for single, one, two, a, b in plan:
+            first, second = values[a % len(values)], values[b % len(values)]
+            values.append(one(first) if single else two(first, second))
+        return tuple(values[-kept:])
+
+    return function
+
+
+@settings(max_examples=150)
+@given(function=functions(), shape=st.tuples(SIZES, SIZES), dtype=st.sampled_from(WHOLE))
+def test_random_functions_are_what_numpy_computes(function: Any, shape: tuple[int, int], dtype: Any) -> None:
+    """Whole numbers, which wrap around alike in any order."""
+    arrays = operands(Program(function, operands=2), shape, dtype)
+    found = mdhnp.fuse(function).rewriting(*arrays)
+    with np.errstate(all="ignore"):
+        wanted = [np.asarray(w) for w in function(*arrays)]
+    for rewriting_ in (found, rewriting(found.before, RULES, steps)):
+        results = dict(zip(rewriting_.after.results, rewriting_.after.interpret(*arrays), strict=True))
+        assert len(results) <= len(wanted)
+    fused = [np.asarray(r) for r in interpreted(function, arrays)]
+    for f, w in zip(fused, wanted, strict=True):
+        assert f.dtype == w.dtype
+        np.testing.assert_array_equal(f, w)
+
+
+def interpreted(function: Any, arrays: list[Any]) -> list[Any]:
+    """What a fused function gives, its graph rewritten as far as it goes, and interpreted."""
+    from mdhnp.frontend.fuse import _told_apart, _view
+
+    form, plain = _told_apart("function", tuple(arrays), {})
+    found, constants, seen, _ = mdhnp.fuse(function).traced(plain, form)
+    results = rewriting(found.before, RULES, steps).after.interpret(*arrays, *constants)
+    return [_view(np.ascontiguousarray(results[s.value]).reshape(np.shape(results[s.value])), s) for s in seen]
+
+
+def test_rules_are_few_and_their_names_differ() -> None:
+    assert Counter(r.name for r in RULES).most_common(1)[0][1] == 1
