@@ -200,6 +200,14 @@ def into_part(x: Any) -> Any:
     return x
 
 
+def elements(x: Any) -> Any:
+    return np.asarray(x)
+
+
+def decomposed(x: Any) -> Any:
+    return np.linalg.svd(x)
+
+
 def joined(x: Any) -> Any:
     return mdhnp.concat([x, x])
 
@@ -207,12 +215,12 @@ def joined(x: Any) -> Any:
 REFUSED = {
     "a branch": (branching, "elements of an array are asked for in line 2"),
     "a number": (lambda x: float(x.sum()), "elements of an array are asked for in line"),
-    "elements": (np.asarray, "elements of an array are asked for in line"),
+    "elements": (elements, "elements of an array are asked for in line"),
     "printed": (lambda x: f"{x}", "elements of an array are asked for in line"),
     "in place": (in_place, "changed in place in line 2"),
     "a part in place": (into_part, "changed in place in line 2"),
     "joined": (joined, "changed in place"),
-    "no function of that meaning": (np.linalg.svd, "svd"),
+    "no function of that meaning": (decomposed, "svd"),
 }  # fmt: skip
 
 
