@@ -38,7 +38,9 @@ def cost(graph: Graph) -> float:
     >>> bytes_of(Graph.of(doubled)) / 2**20
     8.0
     """
-    return sum([_CALL + bytes_of_step(s.mdhom) + _OPERATION * _operations(s.mdhom) for s in graph.steps])
+    return sum([
+        _CALL + bytes_of_step(s.mdhom) + _across(s.mdhom) + _OPERATION * _operations(s.mdhom) for s in graph.steps
+    ])  # fmt: skip
 
 
 def bytes_of(graph: Graph) -> int:
@@ -50,6 +52,17 @@ def bytes_of_step(h: MdHom) -> int:
     """Give the bytes that an MDH reads and writes."""
     read = sum([min(prod(v.shape), h.points * len(v.accesses)) * v.dtype.itemsize for v in h.inputs])
     return read + sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs])
+
+
+def _across(h: MdHom) -> int:
+    """Bytes that columns cost more where their totals cannot be kept in the result, which has narrower elements.
+
+    Such totals are in registers: so many columns at a time, whose elements are far apart.
+    """
+    wide = max([t.itemsize for t in h.scalar.dtypes]) > min([v.dtype.itemsize for v in h.outputs])
+    reduced = h.dims("pw")
+    along = [abs(v.linear(a).coefficients[d]) for v in h.inputs for a in v.accesses if a for d in reduced]
+    return bytes_of_step(h) if wide and h.finish is not None and reduced and 1 not in along else 0
 
 
 def _operations(h: MdHom) -> int:

@@ -14,8 +14,11 @@ from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import known, values, written_plainly
 from mdhnp.fusion.rules.results import not_through_others
 from mdhnp.mdh import Affine, Combine, Function, Graph, Instruction, MdHom, Operator, Step, trace
+from mdhnp.mdh.canonical import select_dims
+from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.least_work import distributes
+from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.parts import where
 from mdhnp.mdh.trace import Recorder, Symbol
 
@@ -231,8 +234,8 @@ def _with_mean(graph: Graph, match: Match) -> Graph:
     wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
     begin = tuple([unit(h.rank) if c.kind == "pw" else Affine.of(d, h.rank) for d, c in enumerate(h.combine)])
 
-    def first(recorder: Recorder, before: int = 0) -> Any:
-        operands = reader.operands(recorder, step, begin, before)
+    def first(recorder: Recorder) -> Any:
+        operands = reader.operands(recorder, step, begin)
         (found,) = paste(recorder, h.scalar, operands, reader.reads.index(recorder, begin))
         element: Any = recorder.cast(Symbol(recorder, found), wide)
         return where(np.isfinite(element), element, 0.0)  # else means would be NaN where they are infinite
@@ -244,7 +247,7 @@ def _with_mean(graph: Graph, match: Match) -> Graph:
         total, squares = (Symbol(final, n) for n in combined)
         mean: Any = total / terms
         spread: Any = np.maximum(squares - total * mean, 0.0)
-        return final.cast(first(final, 2) + mean, narrow).number, final.cast(spread, narrow).number
+        return final.cast(first(final) + mean, narrow).number, final.cast(spread, narrow).number
 
     add = Operator("+", trace(lambda a, b: (a[0] + b[0], a[1] + b[1]), [wide] * 4, group=2), ("0.0", "0.0"), True)
     return _one_pass(graph, match, reader, (recorder, distance.number, (distance * distance).number), add, results)
@@ -261,7 +264,7 @@ def _one_pass(
     operator: Operator,
     results: Callable[[Recorder, list[int]], tuple[int, int]],
 ) -> Graph:
-    """Make one step of two.
+    """Make one reduction of two, and a map of what it gives, which is done with each result where that is cheaper.
 
     `scalar` is what was recorded, and which values are combined; `results` gives, from what is combined, what the first
     one's result is, and what the last one has combined.
@@ -269,23 +272,36 @@ def _one_pass(
     first, last = match
     f, s = (graph.steps[n].mdhom for n in match)
     recorder, *numbers = scalar
-    types = tuple([recorder.body[n].dtype for n in numbers])
-    final, place = Recorder(), in_place(f.rank)
-    found = results(final, parameters(final, types))
-    stored = [found[0], found[1]]
-    if s.finish is not None:
-        given = [stored[0] if graph.steps[last].inputs[n] == graph.firsts[first] else reader._operand(
-            final, graph.steps[last], n, a, place, len(types)) for n, a in s.accesses]  # fmt: skip
-        at = reader.reads.index(final, place)
-        stored = [stored[0], *paste(final, s.finish, [found[1], *given], at)]
-    inputs, read = reader.reads.views()
-    finish = reader.reads.function(final, stored, types)
-    outputs = tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))])
+    types = [recorder.body[n].dtype for n in numbers]
+    kept = [d for d, c in enumerate(f.combine) if c.kind == "cc"]
+    totals = tuple([contiguous(f"T{n}", t, f.extents, tuple(kept)) for n, t in enumerate(types)])
     combine = tuple([Combine(c.kind, None if c.operator is None else operator) for c in f.combine])
+    inputs, read = reader.reads.views()
     function = reader.reads.function(_without(recorder), numbers)
-    new = MdHom.unchecked(f.extents, combine, function, inputs, outputs, finish, f.names)
-    moved = {v: (first, 1 + n) for n, v in enumerate(values(graph, last))}
-    return edited(graph, {first: Step(new, read), last: None}, moved)
+    reduction = MdHom.unchecked(f.extents, combine, function, inputs, totals, None, f.names)
+
+    after, final, place = _Reader(graph, match), Recorder(), in_place(f.rank)
+    combined = [
+        final.add(Instruction("param", (), v.dtype, after.reads.number(-1 - n, v, v.accesses[0], place))).number
+        for n, v in enumerate(totals)
+    ]
+    reader.reads = after.reads
+    found = results(final, combined)
+    stored = [*found]
+    if s.finish is not None:
+        given = [found[0] if graph.steps[last].inputs[n] == graph.firsts[first] else after._operand(
+            final, graph.steps[last], n, a, place, 0) for n, a in s.accesses]  # fmt: skip
+        stored = [found[0], *paste(final, s.finish, [found[1], *given], after.reads.index(final, place))]
+    views, values_read = after.reads.views()
+    outputs = tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))])
+    points = tuple([n if d in kept else 1 for d, n in enumerate(f.extents)])
+    mapped = MdHom.unchecked(
+        points, (CC,) * f.rank, after.reads.function(final, stored), views, outputs, None, f.names
+    )  # fmt: skip
+    moved = {-1 - n: (first, n) for n in range(len(totals))}
+    moved |= {graph.firsts[first]: (last, 0)} | {v: (last, 1 + n) for n, v in enumerate(values(graph, last))}
+    new = {first: Step(reduction, read), last: Step(select_dims(mapped, kept), values_read)}
+    return edited(graph, new, moved)
 
 
 # Reductions and scans of scans.
