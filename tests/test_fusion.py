@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,8 @@ def test_each_rule_has_programs(rule: Rule) -> None:
     assert any(rule.name in p.fires for p in PROGRAMS.values())
     assert any(rule.name in p.never for p in PROGRAMS.values())
     assert rule.source
+    page = (Path(__file__).parents[1] / "docs" / "fusion.md").read_text(encoding="utf-8")
+    assert f"| `{rule.name}` |" in page
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
