@@ -336,9 +336,9 @@ def as_part(view: View, rank: int, whole: Array, array: Array, at: int) -> View 
     `at` is how many elements the part's first one is from the whole's.
     """
     size = whole.itemsize
-    axes = sorted([a for a, n in enumerate(whole.shape) if n > 1], key=lambda a: -abs(whole.strides[a]))
-    steps = {a: whole.strides[a] // size for a in axes}
-    if 0 in steps.values() or 0 in array.shape:
+    steps = {a: s // size for a, (n, s) in enumerate(zip(whole.shape, whole.strides, strict=True)) if n > 1 and s}
+    axes = sorted(steps, key=lambda a: -abs(steps[a]))  # along others all elements are the first one
+    if 0 in array.shape:
         return None
     first, rest = {}, at
     for a in axes:

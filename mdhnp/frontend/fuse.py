@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
+from functools import lru_cache, update_wrapper
 from types import MethodType
 from typing import Any
 
@@ -25,13 +25,17 @@ class Fused:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self._ref = weakref.ref(self)
         self.name: str = getattr(function, "__name__", "function")
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute, with the function's arguments; gives what it gives."""
-        form, arrays = _told_apart(self.name, args, kwargs)
-        return call((_FUSE, weakref.ref(self), form), arrays, owner=self)
+        if kwargs or not all([type(a) is np.ndarray or type(a) is Array for a in args]):
+            form, args = _told_apart(self.name, args, kwargs)
+        else:
+            form = _arrays(len(args))
+        return call((_FUSE, self._ref, form), args, owner=self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind it as a method."""
@@ -169,6 +173,12 @@ def _told_apart(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
     return tuple(form), tuple(arrays)
 
 
+@lru_cache(maxsize=64)
+def _arrays(count: int) -> tuple[Any, ...]:
+    """Give the form of a call with so many arrays and nothing else."""
+    return tuple([(n, _TRACED) for n in range(count)])
+
+
 def _constant(name: str, key: Any, value: Any) -> Any:
     """Give something hashable that differs where constants do; -0.0 equals 0.0 and NaN does not equal itself."""
     if isinstance(value, float | complex):
@@ -211,7 +221,8 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
         return each(places, lambda x: views[x] if type(x) is _Place else x)
 
     take = (lambda given: (*given, *constants)) if constants else None
-    return Described(found.after, take, give)
+    plain = type(places) is _Place and seen[0].strides is None  # as results of other calls are
+    return Described(found.after, take, None if plain else give)
 
 
 def _view(result: npt.NDArray[Any], seen: Seen) -> npt.NDArray[Any]:
