@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.calls.joined import Part, joined, part_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Described, Routine
+from mdhnp.calls.seen import as_part, flat
 from mdhnp.mdh import Affine, Graph, Instruction, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import contiguous
@@ -90,7 +92,7 @@ class Tracer:
         self._values: list[_Value] = []
         self._by_memory: dict[int, _Value] = {}
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
-        self._unwritten: set[int] = set()
+        self._unwritten: dict[int, list[Part]] = {}
 
     # Values.
 
@@ -128,9 +130,13 @@ class Tracer:
         return view
 
     def unwritten(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Give the view of an array that one call will write, whole."""
+        """Give the view of an array that calls will write, each element once."""
         view = self._new(shape, dtype)
-        self._unwritten.add(len(self._values) - 1)
+        number = len(self._values) - 1
+        if view.size:
+            self._unwritten[number] = []
+        else:
+            self._steps.append((Step(nothing(shape, dtype), ()), (number,)))
         return view
 
     # Calls.
@@ -172,23 +178,32 @@ class Tracer:
         return tuple([values[r] for r in graph.results])
 
     def _write(self, h: MdHom, inputs: Sequence[Array], target: Array) -> None:
-        """Note what is put into an array: all of a new one."""
+        """Note what is put into an array: into a part of a new one."""
         value = self._value_of(target)
-        whole = target.shape == value.view.shape and target.strides == value.view.strides
-        if value.number not in self._unwritten or not whole:
+        parts = self._unwritten.get(value.number)
+        (number, view), (whole, size) = self._seen(inputs[0], h.inputs[0], h.rank), (value.view, target.itemsize)
+        written = as_part(h.outputs[0], h.rank, whole, target, (_start(target) - value.start) // size)
+        part = None if written is None else part_of(h, written, number, view)
+        if parts is None or part is None or any([part.overlaps(p) for p in parts]):
             raise TracingError(
                 f"fuse: an array is changed in place {line()}; make another one, as by a = a + b for a += b"
             )
-        self._unwritten.discard(value.number)
-        read = [self._seen(a, v, h.rank) for a, v in zip(inputs, h.inputs, strict=True)]
-        moved = replace_inputs(h, [v for _, v in read])
-        self._steps.append((Step(moved, tuple([n for n, _ in read])), (value.number,)))
+        parts.append(part)
+        if sum([prod([n - m for m, n in zip(p.low, p.high, strict=True)]) for p in parts]) == whole.size:
+            del self._unwritten[value.number]
+            one = part if part.dims == tuple(range(h.rank)) and len(parts) == 1 else None
+            step = (
+                joined(whole.shape, whole.dtype, parts) if one is None else Step(replace_inputs(h, [view]), (number,))
+            )
+            self._steps.append((step, (value.number,)))
 
     def _seen(self, array: Array, view: View, rank: int, may_be_part: bool = True) -> tuple[int, View]:
         """Give the value that an array is seen of, and the view of it of an MDH of that rank as one of the value."""
         value = self._value_of(array)
         if value.number in self._unwritten:
-            raise TracingError(f"fuse: an array of no known elements is read {line()}; use mdhnp.zeros")
+            raise TracingError(
+                f"fuse: an array is read {line()}, not all of whose elements were written; see mdhnp.zeros"
+            )
         whole = value.view
         same = array.shape == whole.shape and array.strides == whole.strides and array.dtype == whole.dtype
         if not may_be_part or (same and _start(array) == value.start):
@@ -319,6 +334,12 @@ def identity(array: Array) -> MdHom:
     return MdHom(array.shape, (CC,) * rank, function, (array_view("A", array, (access,)),), (out,))
 
 
+def nothing(shape: tuple[int, ...], dtype: np.dtype[Any]) -> MdHom:
+    """Give the MDH of an array without elements."""
+    out = contiguous("O0", dtype, shape, tuple(range(len(shape))))
+    return MdHom(shape, (CC,) * len(shape), trace(lambda: dtype.type(0), []), (), (out,))
+
+
 def replace_inputs(h: MdHom, inputs: Sequence[View]) -> MdHom:
     """Give an MDH with other views of its inputs."""
     return replace(h, inputs=tuple(inputs))
@@ -328,65 +349,6 @@ def replace_scalar(h: MdHom, scalar: Any) -> MdHom:
     """Give a map with another function, whose results may have another type."""
     (out,) = h.outputs
     return replace(h, scalar=scalar, outputs=(replace(out, dtype=scalar.dtypes[0]),))
-
-
-def as_part(view: View, rank: int, whole: Array, array: Array, at: int) -> View | None:
-    """Give an MDH's view of part of an array as one of the whole; None where axes were split or joined.
-
-    `at` is how many elements the part's first one is from the whole's.
-    """
-    size = whole.itemsize
-    steps = {a: s // size for a, (n, s) in enumerate(zip(whole.shape, whole.strides, strict=True)) if n > 1 and s}
-    axes = sorted(steps, key=lambda a: -abs(steps[a]))  # along others all elements are the first one
-    if 0 in array.shape:
-        return None
-    first, rest = {}, at
-    for a in axes:
-        first[a], rest = (rest // steps[a], rest % steps[a]) if steps[a] > 0 else _divided(rest, steps[a])
-    if rest:
-        return None
-    along: list[dict[int, int]] = []
-    for n, stride in zip(array.shape, array.strides, strict=True):
-        left, found = stride // size if n > 1 else 0, {}
-        for a in axes:
-            times = int(left / steps[a])
-            if times:
-                found[a], left = times, left - times * steps[a]
-        if left:
-            return None
-        along.append(found)
-    for a in axes:
-        ends = [m[a] * (n - 1) for m, n in zip(along, array.shape, strict=True) if a in m]
-        low, high = (first[a] + sum([e for e in ends if sign * e > 0]) for sign in (-1, 1))
-        if low < 0 or high >= whole.shape[a]:
-            return None
-    accesses = tuple([
-        tuple([_sum([(m.get(a, 0), i) for m, i in zip(along, access, strict=True)], first.get(a, 0), rank)
-               for a in range(whole.ndim)])
-        for access in view.accesses
-    ])  # fmt: skip
-    return array_view(view.name, whole, accesses)
-
-
-def _divided(rest: int, step: int) -> tuple[int, int]:
-    times = -(rest // -step)
-    return times, rest - times * step
-
-
-def _sum(terms: Sequence[tuple[int, Affine]], constant: int, rank: int) -> Affine:
-    """Give the sum of so many times each index, and a constant."""
-    steps = [0] * rank
-    for times, index in terms:
-        if times:
-            constant += times * index.constant
-            steps = [s + times * c for s, c in zip(steps, index.coefficients, strict=True)]
-    return Affine(tuple(steps), constant)
-
-
-def flat(view: View, rank: int, whole: Array, at: int) -> View:
-    """Give an MDH's view of some elements of a C-contiguous array as one of the array's elements along one axis."""
-    accesses = [(_sum([*zip(view.strides, access, strict=True)], at, rank),) for access in view.accesses]
-    return View(view.name, view.dtype, (whole.size,), (1,), 0, tuple(accesses))
 
 
 def with_numbers(step: Step, numbers: dict[int, Array]) -> Step:

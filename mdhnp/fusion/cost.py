@@ -9,7 +9,7 @@ from math import prod
 
 from mdhnp.mdh import Function, Graph, MdHom
 
-__all__ = ["bytes_of", "bytes_of_step", "cost"]
+__all__ = ["bytes_of", "bytes_of_step", "cost", "cost_of_step"]
 
 #: Bytes that a processor moves in the time of a simple operation, a call of kernels, and a value that one kernel keeps.
 _OPERATION, _CALL = 0.2, 1 << 16
@@ -38,9 +38,12 @@ def cost(graph: Graph) -> float:
     >>> bytes_of(Graph.of(doubled)) / 2**20
     8.0
     """
-    return sum([
-        _CALL + bytes_of_step(s.mdhom) + _across(s.mdhom) + _OPERATION * _operations(s.mdhom) for s in graph.steps
-    ])  # fmt: skip
+    return sum([cost_of_step(s.mdhom) for s in graph.steps])
+
+
+def cost_of_step(h: MdHom) -> float:
+    """Give what one step costs."""
+    return _CALL + bytes_of_step(h) + _across(h) + _OPERATION * _operations(h)
 
 
 def bytes_of(graph: Graph) -> int:

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mdhnp.fusion.cost import bytes_of, cost
+from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
-from mdhnp.mdh import Graph
+from mdhnp.mdh import Graph, MdHom
 
 __all__ = ["Applied", "Rewriting", "rewriting"]
 
@@ -58,7 +58,7 @@ def _indented(graph: Graph) -> list[str]:
     return [f"  {line}" for line in str(graph).splitlines()]
 
 
-def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[Graph], float] = cost) -> Rewriting:
+def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[MdHom], float] = cost_of_step) -> Rewriting:
     """Rewrite a graph by rules, as long as one makes it cheaper.
 
     Parameters
@@ -68,7 +68,7 @@ def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[Grap
     rules : sequence of Rule
         In the order in which they are tried.
     price : callable
-        What a graph costs.
+        What a step costs.
 
     Raises
     ------
@@ -93,22 +93,48 @@ def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[Grap
       give v1
     moved   120400 bytes before, 40400 after
     """
-    begin, now, found = time.perf_counter(), graph, list[Applied]()
-    while (better := _better(now, rules, price)) is not None:
-        found.append(better)
-        now = better.after
-    return Rewriting(graph, now, tuple(found), time.perf_counter() - begin)
+    begin, work = time.perf_counter(), _Work(graph, price)
+    while any([_applied(work, rule) for rule in rules]):  # each as often as it helps, then all of them again
+        pass
+    return Rewriting(graph, work.graph, tuple(work.applied), time.perf_counter() - begin)
 
 
-def _better(graph: Graph, rules: Sequence[Rule], price: Callable[[Graph], float]) -> Applied | None:
-    """The first rule that makes a graph cheaper, and what it makes of it."""
-    paid = price(graph)
-    for rule in rules:
-        for made in rule.applied(graph):
-            _require_same_results(rule, graph, made)
-            if price(made) < paid:
-                return Applied(rule, graph, made)
-    return None
+class _Work:
+    """A graph that is being rewritten, what it costs, and what was applied to it."""
+
+    def __init__(self, graph: Graph, price: Callable[[MdHom], float]) -> None:
+        self._price = price
+        self._prices: dict[int, tuple[MdHom, float]] = {}  # by identity: equality looks at all of it
+        self.graph, self.paid = graph, self._cost(graph)
+        self.applied: list[Applied] = []
+
+    def _cost(self, graph: Graph) -> float:
+        for h in [s.mdhom for s in graph.steps if id(s.mdhom) not in self._prices]:
+            self._prices[id(h)] = h, self._price(h)
+        return sum([self._prices[id(s.mdhom)][1] for s in graph.steps])
+
+    def take(self, rule: Rule, made: Graph) -> bool:
+        """Go on with what a rule makes of the graph, if that is cheaper."""
+        _require_same_results(rule, self.graph, made)
+        paid = self._cost(made)
+        if paid >= self.paid:
+            return False
+        self.applied.append(Applied(rule, self.graph, made))
+        self.graph, self.paid = made, paid
+        return True
+
+
+def _applied(work: _Work, rule: Rule) -> bool:
+    """Apply a rule from the first step to the last one, as often as it makes the graph cheaper; whether it did."""
+    begin, count = 0, len(work.applied)
+    helping = True
+    while helping:
+        helping = False
+        for match in rule.found(work.graph, begin):
+            if work.take(rule, rule.rewrite(work.graph, match)):
+                begin, helping = min(match), True
+                break
+    return len(work.applied) > count
 
 
 def _require_same_results(rule: Rule, graph: Graph, made: Graph) -> None:

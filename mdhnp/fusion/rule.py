@@ -41,8 +41,8 @@ class Rule:
     def __str__(self) -> str:
         return self.name
 
-    def applied(self, graph: Graph) -> Iterator[Graph]:
-        """Give the graphs that it makes of one, match by match."""
+    def found(self, graph: Graph, begin: int = 0) -> Iterator[Match]:
+        """Give the matches for which all conditions hold, but those of steps before one of them alone."""
         for match in self.matches(graph):
-            if all(holds(graph, match) for holds in self.conditions):
-                yield self.rewrite(graph, match)
+            if max(match) >= begin and all(holds(graph, match) for holds in self.conditions):
+                yield match

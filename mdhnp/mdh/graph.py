@@ -87,7 +87,15 @@ class Graph:
 
     def readers(self, value: int) -> tuple[int, ...]:
         """Give the steps that read a value."""
-        return tuple([n for n, s in enumerate(self.steps) if value in s.inputs])
+        return self._readers.get(value, ())
+
+    @cached_property
+    def _readers(self) -> dict[int, tuple[int, ...]]:
+        found: dict[int, list[int]] = {}
+        for n, step in enumerate(self.steps):
+            for value in dict.fromkeys(step.inputs):
+                found.setdefault(value, []).append(n)
+        return {value: tuple(steps) for value, steps in found.items()}
 
     def interpret(self, *arrays: Any) -> tuple[Any, ...]:
         """Evaluate all by definition; slow, and what tests compare with."""

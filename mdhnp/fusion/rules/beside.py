@@ -16,9 +16,9 @@ __all__ = ["RULES"]
 
 
 def _pairs(graph: Graph) -> Iterator[Match]:
-    """Two steps, in order."""
-    for last in range(len(graph.steps)):
-        yield from [(first, last) for first in range(last)]
+    """Two steps that read a value, in order."""
+    for last, step in enumerate(graph.steps):
+        yield from dict.fromkeys([(first, last) for p in step.inputs for first in graph.readers(p) if first < last])
 
 
 def same_points(graph: Graph, match: Match) -> bool:

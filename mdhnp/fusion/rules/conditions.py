@@ -1,11 +1,16 @@
 """What rules ask of the steps they are about."""
 
+from collections.abc import Iterator
+
 from mdhnp.fusion.compose import is_known, is_map, loads
 from mdhnp.fusion.edit import reaches
 from mdhnp.fusion.rule import Match
-from mdhnp.mdh import Graph, View
+from mdhnp.mdh import Graph, MdHom, View
 
-__all__ = ["first_is_map", "first_is_only_read", "known", "last_is_map", "read_as_written", "written_plainly"]
+__all__ = [
+    "first_is_map", "first_is_only_read", "independent", "known", "last_is_map", "pairs_of_one_result",
+    "read_as_written", "ufunc", "values", "written_plainly",
+]  # fmt: skip
 
 
 def known(graph: Graph, match: Match) -> bool:
@@ -49,6 +54,19 @@ def read_as_written(graph: Graph, match: Match) -> bool:
 def values(graph: Graph, n: int) -> range:
     """The numbers of a step's results."""
     return range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))
+
+
+def ufunc(h: MdHom) -> str:
+    """NumPy's function that the first of an MDH's results is combined by; nothing where that is another."""
+    return h.operator.ufuncs[0] if h.operator is not None else ""
+
+
+def pairs_of_one_result(graph: Graph) -> Iterator[Match]:
+    """A step that combines one result, and one that reads it and does so, too."""
+    for last, step in enumerate(graph.steps):
+        for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by}):
+            if all([len(graph.steps[n].mdhom.scalar.results) == 1 for n in (first, last)]):
+                yield first, last
 
 
 def independent(graph: Graph, match: Match) -> bool:

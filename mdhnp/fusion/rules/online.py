@@ -1,36 +1,27 @@
-"""Reductions and scans after each other along the same dimension: one operator on tuples does both in one pass."""
+"""Reductions after each other along the same dimensions: one operator on pairs does both in one pass."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf, nan, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.fusion.compose import Composer, loads, parameters
+from mdhnp.fusion.compose import Composer, loads
 from mdhnp.fusion.edit import edited
 from mdhnp.fusion.reads import in_place, paste, unit
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, values, written_plainly
+from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, values, written_plainly
 from mdhnp.fusion.rules.results import not_through_others
-from mdhnp.mdh import Affine, Combine, Function, Graph, Instruction, MdHom, Operator, Step, trace
+from mdhnp.mdh import Affine, Combine, Graph, Instruction, MdHom, Operator, Step, trace
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import literal_value
-from mdhnp.mdh.least_work import distributes
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.parts import where
 from mdhnp.mdh.trace import Recorder, Symbol
 
 __all__ = ["RULES"]
-
-
-def _pairs(graph: Graph) -> Iterator[Match]:
-    """A step with one result, and one that reads it and has one, too."""
-    for last, step in enumerate(graph.steps):
-        for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by}):
-            if all([len(graph.steps[n].mdhom.scalar.results) == 1 for n in (first, last)]):
-                yield first, last
 
 
 # The result of a reduction, read by another one at all points of the first one.
@@ -109,13 +100,9 @@ def largest_then_exponentials(graph: Graph, match: Match) -> bool:
     f, s = (graph.steps[n].mdhom for n in match)
     if f.finish is not None or f.scalar.dtypes[0] not in (np.float32, np.float64):
         return False
-    if _ufunc(f) != "maximum" or _ufunc(s) != "add" or s.scalar.dtypes != f.scalar.dtypes:
+    if ufunc(f) != "maximum" or ufunc(s) != "add" or s.scalar.dtypes != f.scalar.dtypes:
         return False
     return _exponential(_two(graph, match)[1]) is not None
-
-
-def _ufunc(h: MdHom) -> str:
-    return h.operator.ufuncs[0] if h.operator is not None else ""
 
 
 def _exponential(two: _Two) -> list[int] | None:
@@ -184,7 +171,7 @@ def mean_then_squares(graph: Graph, match: Match) -> bool:
     f, s = (graph.steps[n].mdhom for n in match)
     if f.scalar.dtypes[0] != np.float32 or s.scalar.dtypes[0] != np.float32 or f.finish is None:
         return False
-    if _ufunc(f) != "add" or _ufunc(s) != "add" or not _divides(f):
+    if ufunc(f) != "add" or ufunc(s) != "add" or not _divides(f):
         return False
     two = _two(graph, match)[1]
     last = two.step(two.last)
@@ -304,115 +291,19 @@ def _one_pass(
     return edited(graph, new, moved)
 
 
-# Reductions and scans of scans.
-
-
-def reduces(graph: Graph, match: Match) -> bool:
-    """The last one reduces."""
-    return bool(graph.steps[match[1]].mdhom.dims("pw"))
-
-
-def scans(graph: Graph, match: Match) -> bool:
-    """The last one scans."""
-    return bool(graph.steps[match[1]].mdhom.dims("ps"))
-
-
-def combines_a_scan(graph: Graph, match: Match) -> bool:
-    """The first one is a scan, whose every result the last one combines along the same dimension, as it is."""
-    first, last = match
-    f, s = (graph.steps[n].mdhom for n in match)
-    scanned = f.dims("ps")
-    made = f.outputs[0]
-    read = [*loads(graph, last, graph.firsts[first])]
-    return (
-        len(scanned) == 1
-        and f.finish is None
-        and f.extents == s.extents
-        and len(s.inputs) == 1
-        and [d for d, c in enumerate(s.combine) if c.kind != "cc"] == [*scanned]
-        and [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
-        and s.scalar.body[s.scalar.results[0]].op == "param"
-        and not f.dims("pw")
-    )
-
-
-def scan_distributes(graph: Graph, match: Match) -> bool:
-    """The scan's operator distributes over the other one."""
-    f, s = (graph.steps[n].mdhom for n in match)
-    return distributes(f.scalar, _ufunc(f), _ufunc(s))
-
-
-def only_read_there(graph: Graph, match: Match) -> bool:
-    """Nothing else reads the first one's result."""
-    value = graph.firsts[match[0]]
-    return value not in graph.results and graph.readers(value) == (match[1],)
-
-
-def _on_pairs(graph: Graph, match: Match) -> Graph:
-    """Combine pairs: what the prefixes give, and what the elements do."""
-    first, last = match
-    step, s = graph.steps[first], graph.steps[last].mdhom
-    f = step.mdhom
-    assert f.operator is not None and s.operator is not None
-    (dtype,) = f.scalar.dtypes
-    times, plus = (getattr(np, _ufunc(h)) for h in (f, s))
-
-    def combine(a: Any, b: Any) -> Any:
-        return plus(a[0], times(a[1], b[0])), times(a[1], b[1])
-
-    function = trace(combine, [dtype] * 4, [dtype] * 2, group=2)
-    operator = Operator(f"<{s.operator.name}, {f.operator.name}>", function, None, False)
-    scalar = replace(f.scalar, results=f.scalar.results * 2)
-    finish = Recorder()
-    combined = parameters(finish, (dtype, dtype))[0]
-    types = tuple([v.dtype for v in f.inputs for _ in v.accesses])
-    stored = paste(finish, s.finish, [combined, combined], _no_index) if s.finish is not None else (combined,)
-    final = Function((dtype, dtype, *types), tuple(finish.body), stored)
-    combine_ = tuple([Combine(c.kind, operator) if c.operator is not None else c for c in s.combine])
-    new = MdHom.unchecked(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names)
-    moved = {v: (first, n) for n, v in enumerate(values(graph, last))}
-    return edited(graph, {first: Step(new, step.inputs), last: None}, moved)
-
-
-def _no_index(dim: int) -> int:
-    raise AssertionError("an index in what follows a scan")  # `finishes_alone` rules it out
-
-
-def finishes_alone(graph: Graph, match: Match) -> bool:
-    """What the last one does with its results uses no index."""
-    s = graph.steps[match[1]].mdhom
-    return s.finish is None or not s.finish.used_indices()
-
-
-_SOURCE = "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”, Section 4.2"
-
 RULES = (
     Rule(
         "(m = max(h), Σ exp(h - m) · w) = reduce(rescaled +) ∘ map(h, w)",
         "Milakov & Gimelshein, “Online normalizer calculation for softmax”, Section 3",
-        _pairs,
+        pairs_of_one_result,
         (known, written_plainly, same_reduction, not_through_others, largest_then_exponentials),
         _with_largest,
     ),
     Rule(
         "(m = mean(h), Σ (h - m)²) = (h₀ + Σd / n, Σd² - (Σd)² / n) where d = h - h₀",
         "Chan, Golub & LeVeque, “Algorithms for Computing the Sample Variance”: shifted data",
-        _pairs,
+        pairs_of_one_result,
         (known, written_plainly, same_reduction, not_through_others, mean_then_squares, few_terms),
         _with_mean,
-    ),
-    Rule(
-        "reduce(⊕) ∘ scan(⊗) = first ∘ reduce(⟨⊕, ⊗⟩) ∘ map(pair)",
-        f"{_SOURCE}, (7)",
-        _pairs,
-        (known, written_plainly, reduces, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
-        _on_pairs,
-    ),
-    Rule(
-        "scan(⊕) ∘ scan(⊗) = map(first) ∘ scan(⟨⊕, ⊗⟩) ∘ map(pair)",
-        f"{_SOURCE}, (11)",
-        _pairs,
-        (known, written_plainly, scans, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
-        _on_pairs,
     ),
 )

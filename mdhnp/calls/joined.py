@@ -1,0 +1,110 @@
+"""An array that is written in parts, as one map: each element is read from where its part comes from.
+
+Functions such as `concat`, `stack` and `roll` make an array, and put others into parts of it. Takes these parts, and
+gives the step that computes all of them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mdhnp.fusion.reads import Reads, paste, unit
+from mdhnp.mdh import Affine, Function, Instruction, MdHom, Step, View
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.parts import where
+from mdhnp.mdh.trace import Recorder, Symbol
+
+__all__ = ["Part", "joined", "part_of"]
+
+
+class Part(NamedTuple):
+    """A box of an array, and what is put there.
+
+    Attributes
+    ----------
+    low, high : tuple of int
+        Where it begins along each axis, and ends.
+    dims : tuple of int or None
+        For each axis the dimension of the map that writes it, or None for one element.
+    rank : int
+        Of that map.
+    value : int
+        What it reads.
+    view : View
+        How, in dimensions of the map.
+    function : Function
+        Of what it reads.
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    dims: tuple[int | None, ...]
+    rank: int
+    value: int
+    view: View
+    function: Function
+
+    def overlaps(self, other: "Part") -> bool:
+        """Whether both have an element."""
+        return all(
+            [max(a, b) < min(c, d) for a, b, c, d in zip(self.low, other.low, self.high, other.high, strict=True)]
+        )
+
+
+def part_of(h: MdHom, written: View, value: int, view: View) -> Part | None:
+    """Give the part that a map of one input writes; None where it is no box.
+
+    Parameters
+    ----------
+    h : MdHom
+        The map.
+    written : View
+        Of the whole array.
+    value, view
+        What it reads, and how.
+    """
+    dims, low, high = [], [], []
+    for index in written.accesses[0]:
+        moving = index.dims()
+        if len(moving) > 1 or any([index.coefficients[d] != 1 for d in moving]):
+            return None
+        dims.append(moving[0] if moving else None)
+        low.append(index.constant)
+        high.append(index.constant + (h.extents[moving[0]] if moving else 1))
+    return Part(tuple(low), tuple(high), tuple(dims), h.rank, value, view, h.scalar)
+
+
+def joined(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Part]) -> Step:
+    """Give the step that computes an array all of whose elements are in parts."""
+    rank, recorder = len(shape), Recorder()
+    reads = Reads(rank)
+    result: Any = None
+    for part in parts:
+        along = {d: Affine.of(a, rank, -part.low[a]) for a, d in enumerate(part.dims) if d is not None}
+        place = tuple([along.get(d, unit(rank)) for d in range(part.rank)])
+        # Of other parts' elements the nearest one is read, and not used.
+        view = View(
+            part.view.name, part.view.dtype, part.view.shape, part.view.strides, part.view.offset, part.view.accesses,
+            "nearest",
+        )  # fmt: skip
+        number = reads.number(part.value, view, view.accesses[0], place)
+        operand = recorder.add(Instruction("param", (), view.dtype, number)).number
+        (found,) = paste(recorder, part.function, [operand], reads.index(recorder, place))
+        value = Symbol(recorder, found)
+        result = value if result is None else where(_inside(recorder, part, shape), value, result)
+    inputs, values = reads.views()
+    out = contiguous("O0", dtype, shape, tuple(range(rank)))
+    made = MdHom(shape, (CC,) * rank, reads.function(recorder, (result.number,)), inputs, (out,))
+    return Step(made, values)
+
+
+def _inside(recorder: Recorder, part: Part, shape: tuple[int, ...]) -> Any:
+    """Whether an index is in a part."""
+    inside: Any = None
+    for a, (low, high, n) in enumerate(zip(part.low, part.high, shape, strict=True)):
+        index: Any = recorder.add(Instruction("index", (), np.dtype(np.int64), a))
+        for holds in ([index >= low] if low else []) + ([index < high] if high < n else []):
+            inside = holds if inside is None else np.logical_and(inside, holds)
+    return inside

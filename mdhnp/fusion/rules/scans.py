@@ -1,0 +1,114 @@
+"""Scans that are combined: a reduction or a scan of prefixes becomes one of pairs, where a law says so."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mdhnp.fusion.compose import loads, parameters
+from mdhnp.fusion.edit import edited
+from mdhnp.fusion.reads import paste
+from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, values, written_plainly
+from mdhnp.mdh import Combine, Function, Graph, MdHom, Operator, Step, trace
+from mdhnp.mdh.least_work import distributes
+from mdhnp.mdh.trace import Recorder
+
+__all__ = ["RULES"]
+
+
+def reduces(graph: Graph, match: Match) -> bool:
+    """The last one reduces."""
+    return bool(graph.steps[match[1]].mdhom.dims("pw"))
+
+
+def scans(graph: Graph, match: Match) -> bool:
+    """The last one scans."""
+    return bool(graph.steps[match[1]].mdhom.dims("ps"))
+
+
+def combines_a_scan(graph: Graph, match: Match) -> bool:
+    """The first one is a scan, whose every result the last one combines along the same dimension, as it is."""
+    first, last = match
+    f, s = (graph.steps[n].mdhom for n in match)
+    scanned = f.dims("ps")
+    made = f.outputs[0]
+    read = [*loads(graph, last, graph.firsts[first])]
+    return (
+        len(scanned) == 1
+        and f.finish is None
+        and f.extents == s.extents
+        and len(s.inputs) == 1
+        and [d for d, c in enumerate(s.combine) if c.kind != "cc"] == [*scanned]
+        and [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
+        and s.scalar.body[s.scalar.results[0]].op == "param"
+        and not f.dims("pw")
+    )
+
+
+def scan_distributes(graph: Graph, match: Match) -> bool:
+    """The scan's operator distributes over the other one."""
+    f, s = (graph.steps[n].mdhom for n in match)
+    return distributes(f.scalar, ufunc(f), ufunc(s))
+
+
+def only_read_there(graph: Graph, match: Match) -> bool:
+    """Nothing else reads the first one's result."""
+    value = graph.firsts[match[0]]
+    return value not in graph.results and graph.readers(value) == (match[1],)
+
+
+def _on_pairs(graph: Graph, match: Match) -> Graph:
+    """Combine pairs: what the prefixes give, and what the elements do."""
+    first, last = match
+    step, s = graph.steps[first], graph.steps[last].mdhom
+    f = step.mdhom
+    assert f.operator is not None and s.operator is not None
+    (dtype,) = f.scalar.dtypes
+    times, plus = (getattr(np, ufunc(h)) for h in (f, s))
+
+    def combine(a: Any, b: Any) -> Any:
+        return plus(a[0], times(a[1], b[0])), times(a[1], b[1])
+
+    function = trace(combine, [dtype] * 4, [dtype] * 2, group=2)
+    operator = Operator(f"<{s.operator.name}, {f.operator.name}>", function, None, False)
+    scalar = replace(f.scalar, results=f.scalar.results * 2)
+    finish = Recorder()
+    combined = parameters(finish, (dtype, dtype))[0]
+    types = tuple([v.dtype for v in f.inputs for _ in v.accesses])
+    stored = paste(finish, s.finish, [combined, combined], _no_index) if s.finish is not None else (combined,)
+    final = Function((dtype, dtype, *types), tuple(finish.body), stored)
+    combine_ = tuple([Combine(c.kind, operator) if c.operator is not None else c for c in s.combine])
+    new = MdHom.unchecked(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names)
+    moved = {v: (first, n) for n, v in enumerate(values(graph, last))}
+    return edited(graph, {first: Step(new, step.inputs), last: None}, moved)
+
+
+def _no_index(dim: int) -> int:
+    raise AssertionError("an index in what follows a scan")  # `finishes_alone` rules it out
+
+
+def finishes_alone(graph: Graph, match: Match) -> bool:
+    """What the last one does with its results uses no index."""
+    s = graph.steps[match[1]].mdhom
+    return s.finish is None or not s.finish.used_indices()
+
+
+_SOURCE = "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”, Section 4.2"
+
+RULES = (
+    Rule(
+        "reduce(⊕) ∘ scan(⊗) = first ∘ reduce(⟨⊕, ⊗⟩) ∘ map(pair)",
+        f"{_SOURCE}, (7)",
+        pairs_of_one_result,
+        (known, written_plainly, reduces, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
+        _on_pairs,
+    ),
+    Rule(
+        "scan(⊕) ∘ scan(⊗) = map(first) ∘ scan(⟨⊕, ⊗⟩) ∘ map(pair)",
+        f"{_SOURCE}, (11)",
+        pairs_of_one_result,
+        (known, written_plainly, scans, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
+        _on_pairs,
+    ),
+)
