@@ -10,7 +10,7 @@ from benchmarks import records
 from benchmarks.problem import Call, Problem, random
 from mdhnp.demo.cases import AGREEMENT, THRESHOLDS, persons
 
-__all__ = ["distances", "linked", "linked_febrl", "min_plus"]
+__all__ = ["distances", "linked", "linked_febrl", "log_sum", "min_plus"]
 
 
 def linked(n: int) -> Problem:
@@ -83,6 +83,20 @@ def min_plus(n: int) -> Problem:
         return lambda: loops(a, b, out)
 
     return Problem(lambda: product(a, b), {"Numba prange": numba}, 2 * a.nbytes, a.nbytes, 2 * n**3)
+
+
+def log_sum(n: int) -> Problem:
+    """Multiply two matrices of probabilities that are kept as logarithms."""
+    a, b = np.log(random(n, n)), np.log(random(n, n))
+    out = np.empty_like(a)
+
+    def numba() -> Call:
+        from benchmarks.numba_peers import log_sum as loops
+
+        return lambda: loops(a, b, out)
+
+    ring = mdhnp.semiring.log
+    return Problem(lambda: mdhnp.matmul(a, b, semiring=ring), {"Numba prange": numba}, 2 * a.nbytes, a.nbytes, 2 * n**3)
 
 
 def distances(n: int) -> Problem:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["best_pairs", "distances", "jacobi", "min_plus"]
+__all__ = ["best_pairs", "distances", "jacobi", "log_sum", "min_plus"]
 
 _BLOCK = 512
 
@@ -30,6 +30,26 @@ def min_plus(a: Any, b: Any, out: Any) -> Any:
             for j in range(columns):
                 v = a[i, k] + b[k, j]
                 row[j] = v if v < row[j] else row[j]
+    return out
+
+
+@njit(parallel=True, cache=False)
+def log_sum(a: Any, b: Any, out: Any) -> Any:
+    """Give ``out[i, j] = log(sum over k of exp(a[i, k] + b[k, j]))`` in two passes, the first for the largest term."""
+    rows, inner = a.shape
+    columns = b.shape[1]
+    for i in prange(rows):
+        top = np.full(columns, np.float32(-np.inf))
+        for k in range(inner):
+            for j in range(columns):
+                v = a[i, k] + b[k, j]
+                top[j] = v if v > top[j] else top[j]
+        total = np.zeros(columns, np.float32)
+        for k in range(inner):
+            for j in range(columns):
+                total[j] += np.exp(a[i, k] + b[k, j] - top[j])
+        for j in range(columns):
+            out[i, j] = np.log(total[j]) + top[j]
     return out
 
 

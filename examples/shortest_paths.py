@@ -16,16 +16,20 @@ np.fill_diagonal(roads, 0)
 starts, ends = rng.integers(0, PLACES, (2, 4 * PLACES))
 roads[starts, ends] = np.minimum(roads[starts, ends], rng.uniform(1, 10, len(starts)))
 
-two_steps = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]")
 shortest = roads
 for _ in range(int(np.ceil(np.log2(PLACES)))):
-    shortest = two_steps(shortest, shortest)
+    shortest = mdhnp.matmul(shortest, shortest, semiring=mdhnp.semiring.min_plus)
 
 # Floyd and Warshall's algorithm, for comparison.
 expected = roads.copy()
 for k in range(PLACES):
     expected = np.minimum(expected, expected[:, k, None] + expected[k])
 np.testing.assert_allclose(shortest, expected, rtol=1e-5)
+
+# The place that a shortest way of two parts goes through is where the sum is least.
+length, via = mdhnp.matmul(shortest, shortest, multiply=np.add, add="argmin")
+np.testing.assert_allclose(length, shortest, rtol=1e-5)
+np.testing.assert_array_equal(np.take_along_axis(shortest, via, 1) + shortest[via, np.arange(PLACES)], length)
 
 reached = np.isfinite(shortest)
 print(f"{reached.mean():.0%} of the places reach each other, the longest shortest way is {shortest[reached].max():.1f}")

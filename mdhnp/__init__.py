@@ -36,7 +36,7 @@ from numpy import (
     uint64,
 )
 
-from mdhnp import linalg
+from mdhnp import linalg, semiring
 from mdhnp.arrays import Array
 from mdhnp.arrays.dlpack import from_dlpack
 from mdhnp.arrays.opencl import from_buffer
@@ -117,6 +117,7 @@ __all__ = [
     "patch",
     "pw",
     "ps",
+    "semiring",
     "prepare",
     "Prepared",
     "prl",

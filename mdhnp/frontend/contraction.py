@@ -1,24 +1,25 @@
 """From labelled axes to an MdHom: multiply all operands, add over the labels that the output lacks.
 
-Takes subscripts and shapes; every character of a term labels one axis. Operands' memory is described, never read.
-It must not know devices, nor the way of a call.
+Or apply any other function to an element of each, and combine what it gives by any other operator. Takes subscripts and
+shapes; every character of a term labels one axis. Operands' memory is described, never read. It must not know devices,
+nor the way of a call.
 """
 
 import string
 from collections.abc import Sequence
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import Affine, MdHom, cc, pw, trace
-from mdhnp.mdh.combine import Combine
+from mdhnp.mdh import Affine, MdHom, pw, trace
+from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 
-__all__ = ["ELLIPSIS", "Terms", "contraction", "extents", "parse"]
+__all__ = ["ELLIPSIS", "Functions", "Terms", "combined", "contraction", "dimensions", "extents", "parse"]
 
 #: One string of labels an operand.
 Terms = tuple[str, ...]
@@ -121,6 +122,54 @@ def extents(terms: Terms, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     return sizes
 
 
+class Functions(NamedTuple):
+    """What is done with an element of each operand, how that is combined, and what is stored of it."""
+
+    scalar: Function
+    combine: Combine
+    finish: Function | None = None
+
+
+def dimensions(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]]) -> dict[str, int]:
+    """Give the extents of an MDH's dimensions by label: the output's, then the others in order of appearance.
+
+    Raises
+    ------
+    ValueError
+        If extents disagree.
+    """
+    sizes = extents(terms, [a.shape for a in arrays])
+    return {label: sizes[label] for label in (*output, *sizes)}
+
+
+def combined(
+    terms: Terms,
+    output: str,
+    arrays: Sequence[npt.NDArray[Any]],
+    functions: Functions,
+    types: Sequence[np.dtype[Any]] | None = None,
+) -> MdHom:
+    """Make the MDH that combines over all labels that are not in the output; all else as in :func:`contraction`.
+
+    `types` are those of the results as NumPy names them, long or long long, where that is to stay.
+    """
+    sizes = dimensions(terms, output, arrays)
+    rank = len(sizes)
+    indices = {label: Affine.of(d, rank) for d, label in enumerate(sizes)}
+    first = Affine((0,) * rank)
+    types = types or (functions.finish or functions.scalar).dtypes
+    count = len(arrays) + len(types)
+    names = string.ascii_uppercase if count <= 26 else [f"A{n}" for n in range(count)]
+    inputs = []
+    for name, term, a in zip(names, terms, arrays, strict=False):
+        access = [indices[n] if size == sizes[n] else first for n, size in zip(term, a.shape, strict=True)]
+        inputs.append(array_view(name, a, (tuple(access),)))
+    combine = (CC,) * len(output) + (functions.combine,) * (rank - len(output))
+    shape, kept = tuple(sizes.values()), tuple(range(len(output)))
+    outputs = tuple([contiguous(name, t, shape, kept) for name, t in zip(names[len(arrays) :], types, strict=False)])
+    return MdHom.unchecked(shape, combine, functions.scalar, tuple(inputs), outputs, functions.finish, tuple(sizes))
+
+
 def contraction(
     terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], dtype: Any = None, conjugate: bool = False
 ) -> MdHom:
@@ -160,30 +209,14 @@ def contraction(
     >>> print(contraction(("ik", "kj"), "ij", (np.ones((2, 3)), np.ones((3, 4)))))
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
-    sizes = extents(terms, [a.shape for a in arrays])
-    labels = (*output, *[label for label in sizes if label not in output])
-    rank = len(labels)
-    indices = {label: Affine.of(d, rank) for d, label in enumerate(labels)}
-    first = Affine((0,) * rank)
-    names = string.ascii_uppercase if len(arrays) < 26 else [f"A{n}" for n in range(len(arrays) + 1)]
-    inputs = []
-    for name, term, a in zip(names, terms, arrays, strict=False):
-        access = [indices[n] if size == sizes[n] else first for n, size in zip(term, a.shape, strict=True)]
-        inputs.append(array_view(name, a, (tuple(access),)))
     types = tuple([a.dtype for a in arrays])
     result = np.dtype(dtype) if dtype is not None else np.result_type(*types)
-    scalar, kept, added, finish = _functions(types, result, conjugate)
-    combine = (kept,) * len(output) + (added,) * (rank - len(output))
-    shape = tuple([sizes[label] for label in labels])
-    out = contiguous(names[len(arrays)], result, shape, tuple(range(len(output))))
-    return MdHom.unchecked(shape, combine, scalar, tuple(inputs), (out,), finish, labels)
+    return combined(terms, output, arrays, _functions(types, result, conjugate), (result,))
 
 
 @lru_cache(maxsize=1024)
-def _functions(
-    types: tuple[np.dtype[Any], ...], result: np.dtype[Any], conjugate: bool
-) -> tuple[Function, Combine, Combine, Function | None]:
-    """The product of one element of each operand, how dimensions are kept and added over, and what rounds the sums."""
+def _functions(types: tuple[np.dtype[Any], ...], result: np.dtype[Any], conjugate: bool) -> Functions:
+    """The product of one element of each operand, how these are added, and what rounds the sums."""
     # As in NumPy, products and sums of float16 are float32 ones, rounded once.
     computed = np.dtype(np.float32) if result == np.float16 else result
     logical = result == np.bool_
@@ -195,4 +228,4 @@ def _functions(
 
     finish = None if computed == result else trace(lambda total, *_: total.astype(result), [computed, *types])
     add = pw("or" if logical else "add").resolve([computed])
-    return trace(product, types), cc.resolve([computed]), add, finish
+    return Functions(trace(product, types), add, finish)

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
-from mdhnp.calls.request import array
 from mdhnp.frontend.contraction import parse
 from mdhnp.frontend.pairwise import contracted, hashable, keep_order
+from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
+from mdhnp.mdh import Graph, MdHom
 
 __all__ = ["einsum"]
 
@@ -34,6 +35,9 @@ def einsum(
     casting: str = "safe",
     optimize: Any = "auto",
     precision: str | None = None,
+    multiply: Any = None,
+    add: Any = None,
+    semiring: Semiring | None = None,
 ) -> Any:
     """Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.
 
@@ -59,20 +63,27 @@ def einsum(
         an `out` without axes takes results of any type if `optimize` is given and not False.
     precision : {"highest", "high", "default"}, optional
         How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
+    multiply, add : ufunc, str or callable, optional
+        What stands for the product and for the sum, as :class:`mdhnp.semiring.Semiring` has them; NumPy's where only
+        one is given. Types are promoted as these functions do. The `add` of "argmin" and "argmax" gives two results.
+    semiring : Semiring, optional
+        Both together, one of `mdhnp.semiring`.
 
     Returns
     -------
     ndarray or scalar
-        Of the output labels' extents; `out` if given. Always new memory, also where NumPy gives a view.
+        Of the output labels' extents; `out` if given. Always new memory, also where NumPy gives a view. For "argmin"
+        and "argmax" a tuple: extremes, and in int64 where the first of each is along the label that is added over, or
+        its number in row-major order of several, in order of appearance.
 
     Raises
     ------
     ValueError
         If the subscripts are malformed or fit neither the operands' number nor their axes, extents disagree, or there
-        is no such precision.
+        is no such precision; if `add` is not associative, or has no value for no elements.
     TypeError
         If the casting rule forbids a conversion; if kernels do not compute with a type (longdouble, object, dates, …)
-        and NumPy is not allowed to.
+        and NumPy is not allowed to, or has no such product.
 
     Notes
     -----
@@ -87,20 +98,30 @@ def einsum(
     >>> mdhnp.einsum("ij,jk->ik", a, b)
     array([[ 3.,  3.],
            [12., 12.]])
+    >>> mdhnp.einsum("ij,jk->ik", a, b, multiply=np.add, add="min")
+    array([[1., 1.],
+           [4., 4.]])
     """
     if type(subscripts) is not str:
         subscripts, operands = _read(subscripts, operands)
     path = optimize if type(optimize) is str else hashable(optimize)
+    ring = None
+    if multiply is not None or add is not None or semiring is not None:
+        ring = asked("einsum", multiply, add, semiring)
     if out is None and dtype is None and order == "K" and casting == "safe":
-        return call((_EINSUM, subscripts, path), operands, precision=precision)
+        plain = (_EINSUM, subscripts, path) if ring is None else (_OVER_SEMIRING, ring, subscripts, path)
+        return call(plain, operands, precision=precision)
     wanted = exact_type(dtype)
     target = output("einsum", out)
     to = None if target is None else (target.ndim, target.dtype)
     given: dict[str, Any] = {"out": out, "order": order, "casting": casting}
     numpys = partial(_numpys, *operands, subscripts, optimize, dtype=wanted, **given)
     types = (wanted, None if target is None else target.dtype)
-    what = (_EINSUM, subscripts, path, wanted, order, casting, to)
-    result = call(what, operands, dtypes=types, numpy=numpys, precision=precision)
+    arguments = (subscripts, path, wanted, order, casting, to)
+    if ring is None:
+        result = call((_EINSUM, *arguments), operands, dtypes=types, numpy=numpys, precision=precision)
+    else:
+        result = call((_OVER_SEMIRING, ring, *arguments), operands, dtypes=types, precision=precision)
     return result if target is None or result is target else deliver("einsum", result, target)
 
 
@@ -112,24 +133,39 @@ def _describe(
     order: str = "K",
     casting: Any = "safe",
     to: tuple[int, np.dtype[Any]] | None = None,
+    *,
+    ring: Semiring | None = None,
 ) -> Described:
     """Describe a call; `to` is the number of axes and the type of `out`."""
     terms, kept = parse(subscripts, tuple([a.ndim for a in arrays]))
     if to is not None and to[0] != len(kept):
         raise ValueError(f"einsum: out has {to[0]} axes, the result has {len(kept)}")
     letter = check_order(order, arrays)
-    common = wanted or np.result_type(*[a.dtype for a in arrays], *([] if to is None else [to[1]]))
-    unchecked = to is not None and to[0] == 0 and optimize not in (False, "auto")
-    check_casts("einsum", arrays, common, None if to is None or unchecked else to[1], casting)
     # Another memory order: the result's labels in that order, seen transposed.
     memory = kept if letter == "C" else kept[::-1] if letter == "F" else keep_order(terms, kept, arrays)
+    mdhom: MdHom | Graph
+    if ring is None:
+        common = wanted or np.result_type(*[a.dtype for a in arrays], *([] if to is None else [to[1]]))
+        unchecked = to is not None and to[0] == 0 and optimize not in (False, "auto")
+        check_casts("einsum", arrays, common, None if to is None or unchecked else to[1], casting)
+        mdhom = contracted(terms, memory, arrays, common, optimize)
+    else:
+        check_types("einsum", arrays, ring, wanted, None if to is None else to[1], casting)
+        mdhom = of_semiring(terms, memory, arrays, ring, wanted, optimize)
+    results = len(mdhom.results) if isinstance(mdhom, Graph) else len(mdhom.outputs)
+    if memory == kept and results == 1:
+        return Described(mdhom)
     seen = [memory.index(label) for label in kept]
 
     def give(found: Sequence[Any]) -> Any:
-        return deliver("einsum", array(found).transpose(seen))
+        each = [deliver("einsum", np.asarray(one).transpose(seen)) for one in found]
+        return each[0] if len(each) == 1 else tuple(each)
 
-    mdhom = contracted(terms, memory, arrays, common, optimize)
-    return Described(mdhom) if memory == kept else Described(mdhom, None, give)
+    return Described(mdhom, None, give)
+
+
+def _describe_over(arrays: Sequence[Array], ring: Semiring, *arguments: Any) -> Described:
+    return _describe(arrays, *arguments, ring=ring)
 
 
 def _converted(operands: Sequence[Any]) -> tuple[Array, ...]:
@@ -149,6 +185,8 @@ def _numpys(*arguments: Any, dtype: Any = None, **given: Any) -> Any:
 
 
 _EINSUM = Routine("einsum", _describe, _numpys, _converted)
+#: Of a semiring that NumPy does not know.
+_OVER_SEMIRING = Routine("einsum", _describe_over, None, _converted)
 
 
 def _read(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

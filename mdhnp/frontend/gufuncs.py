@@ -16,7 +16,8 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, fallback, output
 from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
 from mdhnp.frontend.products import integer
-from mdhnp.mdh import MdHom
+from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
+from mdhnp.mdh import Graph, MdHom
 
 __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
 
@@ -39,6 +40,9 @@ def matmul(
     dtype: npt.DTypeLike | None = None,
     axes: Any = None,
     precision: str | None = None,
+    multiply: Any = None,
+    add: Any = None,
+    semiring: Semiring | None = None,
     **others: Any,
 ) -> Any:
     """Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.
@@ -60,13 +64,15 @@ def matmul(
         Where the core axes are in the operands and in the result, if they are not the last ones.
     precision : {"highest", "high", "default"}, optional
         How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
+    multiply, add, semiring
+        What stands for the product and for the sum, as in :func:`mdhnp.einsum`.
     **others
         ``subok`` changes nothing, there being no subclasses; calls with ``signature`` are left to NumPy.
 
     Returns
     -------
     ndarray or scalar
-        Of shape (..., n, m); `out` if given.
+        Of shape (..., n, m); `out` if given. A tuple where `add` is "argmin" or "argmax", as in :func:`mdhnp.einsum`.
 
     Raises
     ------
@@ -88,7 +94,13 @@ def matmul(
     >>> import mdhnp
     >>> mdhnp.matmul(np.arange(6.0).reshape(2, 3), np.ones(3))
     array([ 3., 12.])
+    >>> mdhnp.matmul([[0, 1], [2, 0]], [[0, 1], [2, 0]], semiring=mdhnp.semiring.min_plus)
+    array([[0, 1],
+           [2, 0]])
     """
+    if multiply is not None or add is not None or semiring is not None:
+        ring = asked("matmul", multiply, add, semiring)
+        return _call(_OVER_SEMIRING, (x1, x2), out, casting, order, dtype, axes, precision, others, ring=ring)
     # As in `_call`, but sooner: handing the arguments on takes a tenth of the time of a tiny product.
     if out is None and dtype is None and axes is None and order == "K" and casting == "same_kind" and not others:
         return call((_MATMUL,), (x1, x2), precision=precision)
@@ -225,15 +237,19 @@ def _call(
     precision: str | None,
     others: dict[str, Any],
     keepdims: bool = False,
+    ring: Semiring | None = None,
 ) -> Any:
     plain = out is None and dtype is None and axes is None and order == "K" and casting == "same_kind"
+    chosen = (routine,) if ring is None else (routine, ring)
     if plain and not keepdims and not others:
-        return call((routine,), operands, precision=precision)
+        return call(chosen, operands, precision=precision)
     name = routine.name
     given = {"out": out, "casting": casting, "order": order, "dtype": dtype, "axes": axes, "keepdims": keepdims}
     given = {key: value for key, value in given.items() if value is not None and value is not False} | others
-    numpys = partial(getattr(np, name), *operands, **given)
+    numpys = None if ring is not None else partial(getattr(np, name), *operands, **given)
     if others.keys() - {"subok"}:
+        if numpys is None:
+            raise TypeError(f"{name}: {', '.join(others)} cannot be given beside a semiring")
         return fallback(name, f"{', '.join(others)} is given", numpys, operands)
     if isinstance(out, tuple):
         if len(out) != 1:
@@ -242,7 +258,7 @@ def _call(
     target = output(name, out)
     wanted = exact_type(dtype)
     to = None if target is None else target.dtype
-    what = (routine, wanted, order, casting, _whole(name, axes), bool(keepdims), to)
+    what = (*chosen, wanted, order, casting, _whole(name, axes), bool(keepdims), to)
     result = call(what, operands, dtypes=(wanted,), numpy=numpys, precision=precision)
     if target is None or result is target:
         return result
@@ -270,15 +286,22 @@ def _describe(
     axes: Any = None,
     keepdims: bool = False,
     to: np.dtype[Any] | None = None,
+    *,
+    ring: Semiring | None = None,
 ) -> MdHom | Described:
     """Describe a call; with `out`, of type `to`, the axes of the result's core stay at the end."""
     ndims = [a.ndim for a in arrays]
     cores = _cores(function, ndims)
-    if wanted is None and to is None and (order, casting, axes, keepdims) == ("K", "same_kind", None, False):
-        return _build(function, cores, arrays)
+    conjugate = function in {"vecdot", "vecmat"} and arrays[0].dtype.kind == "c"
+    plain = wanted is None and to is None and (order, casting, axes, keepdims) == ("K", "same_kind", None, False)
+    if plain and ring is None:
+        return contraction(*_labelled(function, cores, arrays), arrays, None, conjugate)
     fortran = check_order(order, arrays) == "F"
     common = wanted or np.result_type(*(a.dtype for a in arrays))
-    check_casts(f"ufunc {function!r}", arrays, common, to, casting)
+    if ring is not None:
+        check_types(function, arrays, ring, wanted, to, casting)
+    else:
+        check_casts(f"ufunc {function!r}", arrays, common, to, casting)
     *places, place = _places(function, cores, ndims, axes, keepdims)
 
     def take(arrays: Sequence[Array]) -> Sequence[Array]:
@@ -288,16 +311,32 @@ def _describe(
         return tuple([np.moveaxis(a, at, range(-len(at), 0)) for a, at in zip(arrays, places, strict=True)])
 
     def give(found: Sequence[Any]) -> Any:
-        """Move the axes of the result's core from the end to their places."""
-        result = np.asarray(found[0])
+        """Move the axes of the results' core from the end to their places."""
+        each = [_given(np.asarray(one)) for one in found]
+        return each[0] if len(each) == 1 else tuple(each)
+
+    def _given(result: Any) -> Any:
         result = result.T if fortran else result
         result = result[..., np.newaxis] if keepdims else result
         if to is not None:
             return result
         return deliver(function, result if axes is None else np.moveaxis(result, range(-len(place), 0), place))
 
-    h = _build(function, cores, take(arrays), common, fortran)
+    taken = take(arrays)
+    terms, result = _labelled(function, cores, taken)
+    result = result[::-1] if fortran else result
+    h: MdHom | Graph
+    if ring is None:
+        h = contraction(terms, result, taken, common, conjugate)
+    else:
+        h = of_semiring(terms, result, taken, ring, wanted)
+        if plain and len(h.results) == 1:
+            return Described(h)
     return Described(h, None if axes is None else take, give)
+
+
+def _describe_over(arrays: Sequence[Array], ring: Semiring, *arguments: Any) -> MdHom | Described:
+    return _describe("matmul", arrays, *arguments, ring=ring)
 
 
 def _cores(function: str, ndims: Sequence[int]) -> Terms:
@@ -343,7 +382,8 @@ def _places(
     )
 
 
-def _build(function: str, cores: Terms, arrays: Sequence[Array], dtype: Any = None, fortran: bool = False) -> MdHom:
+def _labelled(function: str, cores: Terms, arrays: Sequence[Array]) -> tuple[Terms, str]:
+    """Give the labels of the operands, whose cores are their last axes, and of the result."""
     sizes = [a.shape[a.ndim - len(core) + core.index("k")] for a, core in zip(arrays, cores, strict=True)]
     if sizes[0] != sizes[1]:
         shapes = " and ".join(str(a.shape) for a in arrays)
@@ -351,12 +391,12 @@ def _build(function: str, cores: Terms, arrays: Sequence[Array], dtype: Any = No
     stacks = [a.ndim - len(core) for a, core in zip(arrays, cores, strict=True)]
     most = max(stacks)
     terms = tuple(ELLIPSIS[most - n : most] + core for n, core in zip(stacks, cores, strict=True))
-    result = ELLIPSIS[:most] + "".join(cores).replace("k", "")
-    conjugate = function in {"vecdot", "vecmat"} and arrays[0].dtype.kind == "c"
-    return contraction(terms, result[::-1] if fortran else result, arrays, dtype, conjugate)
+    return terms, ELLIPSIS[:most] + "".join(cores).replace("k", "")
 
 
 _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     Routine(name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"))
     for name in _CORES
 )
+#: Of a semiring that NumPy does not know.
+_OVER_SEMIRING = Routine("matmul", _describe_over, None, _MATMUL.convert)

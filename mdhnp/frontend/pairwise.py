@@ -3,7 +3,7 @@
 Takes labelled axes and arrays' layouts. It must not know what subscripts look like, nor devices.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -15,7 +15,7 @@ from mdhnp.frontend.contraction import Terms, contraction, extents
 from mdhnp.frontend.pointwise import convert, pointwise
 from mdhnp.mdh import Graph, MdHom, Step
 
-__all__ = ["contracted", "hashable", "keep_order", "stand_in"]
+__all__ = ["along_path", "contracted", "hashable", "keep_order", "stand_in"]
 
 Array = npt.NDArray[Any]
 
@@ -52,17 +52,35 @@ def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, o
     """
     if len(arrays) < 3 or optimize is False or optimize is None:
         return contraction(terms, output, arrays, dtype)
-    values = list(arrays)
     # Temporaries of float16 operands are float32, as all of it would be in one kernel.
     computed = np.dtype(np.float32) if dtype == np.float16 else dtype
+
+    def product(terms: Terms, output: str, arrays: Sequence[Array]) -> MdHom:
+        return contraction(terms, output, arrays, computed)
+
+    graph = along_path(terms, output, arrays, optimize, product)
+    if computed == dtype:
+        return graph
+    last = stand_in(graph.steps[-1].mdhom.outputs[0].shape, computed)
+    rounded = Step(pointwise(convert(computed, dtype), [last]), graph.results)
+    return Graph.ending(len(arrays), [*graph.steps, rounded])
+
+
+def along_path(
+    terms: Terms,
+    output: str,
+    arrays: Sequence[Array],
+    optimize: Any,
+    product: Callable[[Terms, str, Sequence[Array]], MdHom],
+) -> Graph:
+    """Contract operands along a path by products that take what `contraction` takes; else as in :func:`contracted`."""
+    values = list(arrays)
     steps = []
     for positions, now, kept in _steps(terms, output, tuple(a.shape for a in arrays), optimize):
-        h = contraction(now, kept, [values[p] for p in positions], computed)
+        h = product(now, kept, [values[p] for p in positions])
         steps.append(Step(h, positions))
         (view,) = h.outputs
         values.append(stand_in(view.shape, view.dtype))
-    if computed != dtype:
-        steps.append(Step(pointwise(convert(computed, dtype), values[-1:]), (len(values) - 1,)))
     return Graph.ending(len(arrays), steps)
 
 

@@ -4,9 +4,9 @@ Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder t
 scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
 tests), `graph.py` holds several of them, `least_work.py` combines what one factor has alone before a product,
-`canonical.py` names all calls that share a kernel by one form, `slices.py` cuts an MDH whose arrays are too large for a
-device, `stages.py` splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex
-numbers and float32 in place of float16.
+`logarithms.py` adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form,
+`slices.py` cuts an MDH whose arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
+`arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint

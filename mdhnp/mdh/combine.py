@@ -16,7 +16,7 @@ from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.laws import Source, laws
 from mdhnp.mdh.trace import trace
 
-__all__ = ["CC", "Combine", "CombineSpec", "Operator", "cc", "ps", "pw"]
+__all__ = ["CC", "Combine", "CombineSpec", "Operator", "cc", "ps", "pw", "ufuncs_of"]
 
 Kind = Literal["cc", "pw", "ps"]
 
@@ -48,7 +48,7 @@ class Operator:
     @cached_property
     def ufuncs(self) -> tuple[str, ...]:
         """For each result, NumPy's function that it is of the left one and the right one; empty where it is another."""
-        return _ufuncs(self.function)
+        return ufuncs_of(self.function)
 
     @cached_property
     def adds(self) -> tuple[bool, ...]:
@@ -78,7 +78,7 @@ def _require_line(name: str) -> None:
         raise ValueError(f"name: {name!r} is not one line of printable characters")
 
 
-def _ufuncs(function: Function) -> tuple[str, ...]:
+def ufuncs_of(function: Function) -> tuple[str, ...]:
     """For each result, the operation on the left one and the right one that it is; empty where it is another."""
     count = len(function.results)
     found = []
@@ -212,7 +212,7 @@ def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> 
     traced = trace(function, [*dtypes, *dtypes], dtypes, "combine operator", len(dtypes))
     if traced.used_indices():
         raise ValueError("combine operator: uses an index, which belongs to points; let the scalar function return it")
-    known = [_NAME_OF.get(ufunc, "") for ufunc in _ufuncs(traced)]
+    known = [_NAME_OF.get(ufunc, "") for ufunc in ufuncs_of(traced)]
     identity = _identities(known, dtypes) if all(known) else None
     if spec.identity is not None:
         identity = _literals(spec.identity, dtypes)

@@ -28,7 +28,7 @@ from mdhnp.mdh.mdhom import MdHom, contiguous
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, View
 
-__all__ = ["LAWS", "Law", "distributes", "least_work"]
+__all__ = ["LAWS", "Law", "distributes", "expanded", "law_holds", "least_work"]
 
 #: Applications of a scalar function that take about as long as one more call of kernels does, some 20 µs.
 LAUNCH = 1 << 18
@@ -63,6 +63,11 @@ def _rounds_as_often(scalar: Function, factors: Sequence[int]) -> bool:
     return scalar.dtypes[0] != np.float16
 
 
+def _keeps_logarithms(scalar: Function, factors: Sequence[int]) -> bool:
+    """Logarithms are no integers, nor kept in float16 until they are complete."""
+    return scalar.dtypes[0].kind == "f" and _rounds_as_often(scalar, factors)
+
+
 def _never_wraps(scalar: Function, factors: Sequence[int]) -> bool:
     """Rounding keeps floats in order, wrapping around does not: integers must be too small for it by their types."""
     dtype = scalar.dtypes[0]
@@ -87,6 +92,7 @@ LAWS = (
     Law("(a + b) * c = a * c + b * c", "multiply", "add", _rounds_as_often),
     Law("min(a, b) + c = min(a + c, b + c)", "add", "minimum", _never_wraps),
     Law("max(a, b) + c = max(a + c, b + c)", "add", "maximum", _never_wraps),
+    Law("log(exp(a) + exp(b)) + c = log(exp(a + c) + exp(b + c))", "add", "logaddexp", _keeps_logarithms),
     Law("min(max(a, b), c) = max(min(a, c), min(b, c))", "minimum", "maximum", _always),
     Law("max(min(a, b), c) = min(max(a, c), max(b, c))", "maximum", "minimum", _always),
     Law("(a or b) and c = (a and c) or (b and c)", "logical_and", "logical_or", _always),
@@ -169,19 +175,46 @@ def least_work(graph: Graph) -> Graph:
     v3 = md_hom(*, (++, +)) ∘ (A[a,b], T0[b]) -> C[a] of v0, v2
     give v3
     """
+    return expanded(graph, _parts)
+
+
+def expanded(graph: Graph, parts: Callable[[MdHom], Sequence[Step]]) -> Graph:
+    """Put several steps in place of each one; their inputs are that one's, which their results follow."""
     found: list[Step] = []
     place = list(range(graph.given))
     values = graph.given
     for step in graph.steps:
         here = [place[p] for p in step.inputs]
-        for part in _parts(step.mdhom):
+        for part in parts(step.mdhom):
             found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
             here.append(values)
             values += len(part.mdhom.outputs)
         place.extend(range(here[-1], values))
-    if len(found) == len(graph.steps):
-        return graph
     return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]))
+
+
+def distributes(scalar: Function, operator: str) -> bool:
+    """Whether the parameters that a scalar function multiplies may be combined pair by pair, in any order.
+
+    Parameters
+    ----------
+    scalar : Function
+        With one result.
+    operator : str
+        NumPy's function that combines its values.
+
+    Examples
+    --------
+    >>> from mdhnp.mdh.trace import trace
+    >>> product = trace(lambda x, y, z: x + y + z, [np.float32] * 3)
+    >>> distributes(product, "minimum"), distributes(product, "multiply")
+    (True, False)
+    """
+    found = [scalar.body[leaf.position] for leaf in _leaves(scalar, operator)]
+    sources = [scalar.body[step.args[0]] if step.op == "cast" else step for step in found]
+    # Each a parameter, or one that is converted: then the product is associative, and commutative.
+    positions = [s.position for s in sources if s.op == "param"]
+    return len(positions) == len(sources) and sorted(positions) == list(range(len(scalar.parameters)))
 
 
 def _parts(h: MdHom) -> tuple[Step, ...]:
@@ -250,7 +283,7 @@ def _combines_in_any_order(h: MdHom) -> bool:
     )
 
 
-def distributes(scalar: Function, product: str, total: str) -> bool:
+def law_holds(scalar: Function, product: str, total: str) -> bool:
     """Whether a product of values that a scalar function gives distributes over a total; false where not known."""
     dtype = scalar.dtypes[0]
     product, total = _meaning(product, dtype), _meaning(total, dtype)

@@ -11,7 +11,7 @@ from mdhnp.fusion.reads import paste
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, values, written_plainly
 from mdhnp.mdh import Combine, Function, Graph, MdHom, Operator, Step, trace
-from mdhnp.mdh.least_work import distributes
+from mdhnp.mdh.least_work import law_holds
 from mdhnp.mdh.trace import Recorder
 
 __all__ = ["RULES"]
@@ -49,7 +49,7 @@ def combines_a_scan(graph: Graph, match: Match) -> bool:
 def scan_distributes(graph: Graph, match: Match) -> bool:
     """The scan's operator distributes over the other one."""
     f, s = (graph.steps[n].mdhom for n in match)
-    return distributes(f.scalar, ufunc(f), ufunc(s))
+    return law_holds(f.scalar, ufunc(f), ufunc(s))
 
 
 def only_read_there(graph: Graph, match: Match) -> bool:
