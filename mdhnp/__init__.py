@@ -56,9 +56,13 @@ from mdhnp.patching import patch
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
+    from mdhnp import skeletons
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.calls.tracing import TracingError
     from mdhnp.explanation import Explanation, explain
+    from mdhnp.frontend.blas1 import asum, axpy, iamax, nrm2, scal
+    from mdhnp.frontend.blas2 import ger, symv, syrk, trmv
+    from mdhnp.frontend.convolutions import conv1d, conv2d, conv3d
     from mdhnp.frontend.fuse import Fused, fuse
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.stencil import stencil
@@ -92,6 +96,9 @@ __all__ = [
     "Schedule",
     "cc",
     "config",
+    "conv1d",
+    "conv2d",
+    "conv3d",
     "device",
     "devices",
     "dot",
@@ -101,8 +108,17 @@ __all__ = [
     "fuse",
     "Fused",
     "fallback_counts",
+    "asum",
+    "axpy",
     "gemm",
     "gemv",
+    "ger",
+    "iamax",
+    "nrm2",
+    "scal",
+    "symv",
+    "syrk",
+    "trmv",
     "host_counts",
     "index",
     "inner",
@@ -121,6 +137,7 @@ __all__ = [
     "prepare",
     "Prepared",
     "prl",
+    "skeletons",
     "stencil",
     "synchronize",
     "tensordot",
@@ -179,9 +196,14 @@ _LATER = {
     "stencil": "mdhnp.frontend.stencil",
     "tune": "mdhnp.tuning.tune",
 } | MODULES
+_LATER |= dict.fromkeys(("asum", "axpy", "iamax", "nrm2", "scal"), "mdhnp.frontend.blas1")
+_LATER |= dict.fromkeys(("conv1d", "conv2d", "conv3d"), "mdhnp.frontend.convolutions")
+_LATER |= dict.fromkeys(("ger", "symv", "syrk", "trmv"), "mdhnp.frontend.blas2")
 
 
 def __getattr__(name: str) -> Any:
+    if name == "skeletons":
+        return import_module("mdhnp.skeletons")  # which makes it an attribute
     if name not in _LATER:
         reason = NOT_OFFERED.get(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}" + (f", which {reason}" if reason else ""))

@@ -38,6 +38,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.runtime.handle",
         "mdhnp.settings",
     ),
+    "skeletons": ("mdhnp.mdh", "mdhnp.frontend"),
 }
 
 MODULES = sorted(p for folder in MAY_IMPORT for p in (PACKAGE / folder).rglob("*.py"))
@@ -94,7 +95,7 @@ import sys
 import mdhnp
 late = {"pyopencl", "opt_einsum", "platformdirs", "sqlite3", "rich", "click", "hashlib", "subprocess",
         "mdhnp.schedule", "mdhnp.codegen", "mdhnp.runtime.devices", "mdhnp.tuning", "mdhnp.placement.choice",
-        "mdhnp.frontend.prl", "mdhnp.frontend.stencil"}
+        "mdhnp.frontend.prl", "mdhnp.frontend.stencil", "mdhnp.skeletons"}
 assert not late & (set(sys.modules) - before), late & set(sys.modules)
 assert set(mdhnp.__all__) <= set(dir(mdhnp))
 for name in mdhnp.__all__:

@@ -225,7 +225,7 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
         lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"y": "wrap"})),
     (ValueError, r"'i\\n' is no name for a dimension", lambda: md_hom(lambda a: a, {"i\n": cc}, "x[0] -> y[0]")),
     (ValueError, "'' is no name for a dimension", lambda: md_hom(lambda a: a, {"": cc}, "x[0] -> y[0]")),
-    (ValueError, "must be given", lambda: md_hom("float f(float a) { return a; }", {"i": cc}, "x[i] -> y[i]").bind(X)),
+    (ValueError, "must be given", lambda: md_hom("half f(float a) { return a; }", {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "has no truth", lambda: md_hom(lambda a: a if a > 0 else -a, {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "no OpenCL counterpart", lambda: md_hom(np.spacing, {"i": cc}, "x[i] -> y[i]").bind(X)),
     (TypeError, "single values", lambda: md_hom(np.sort, {"i": cc}, "x[i] -> y[i]").bind(X)),

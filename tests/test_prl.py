@@ -120,6 +120,39 @@ def test_any(device: Device, data: st.DataObject) -> None:
         check(prl(new, existing, m=m, **options), reference(new, existing, m, **options))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.turns
+def test_similarities_and_weights_of_one_s_own(on: None, dtype: str) -> None:
+    """A difference of numbers, one that is a boolean, and a field that is compared as ever."""
+    new, existing = people(17, 1), people(53, 2)
+    similarity = {
+        "day": lambda a, b: np.maximum(0, 1 - np.abs(a - b) / 3),
+        "size": lambda a, b: np.logical_not(a * 2 > b),
+    }
+    weights = {"size": (3.5, -1.25), "town": (2, -2)}
+    found = prl(
+        new, existing, m={"day": 0.9, "name": 0.8}, u=U | {"day": 0.2}, weights=weights, similarity=similarity,
+        blocking=["town", "name"], thresholds=(0.5, 4), dtype=dtype,
+    )  # fmt: skip
+    wanted = np.zeros((17, 53))
+    for i, j in np.ndindex(*wanted.shape):
+        a, b = ({f: plain(v[n]) for f, v in side.items()} for side, n in ((new, i), (existing, j)))
+        if a["town"] != b["town"] and a["name"] != b["name"]:
+            continue
+        chance = existing["name"].count(a["name"]) / 53
+        known = U["name"].get(a["name"], min(max(chance, 1 / 54), 53 / 54))
+        wanted[i, j] += np.log2(0.8 / known) if a["name"] == b["name"] else np.log2(0.2 / (1 - known))
+        wanted[i, j] += 2 if a["town"] == b["town"] else -2
+        part = max(0, 1 - abs(a["day"] - b["day"]) / 3)
+        wanted[i, j] += part * np.log2(0.9 / 0.2) + (1 - part) * np.log2(0.1 / 0.8)
+        part = float(not a["size"] * 2 > b["size"]) if None not in (a["size"], b["size"]) else a["size"] == b["size"]
+        wanted[i, j] += part * 3.5 + (1 - part) * -1.25
+    best = wanted.max(1)
+    np.testing.assert_allclose(found.weight, best, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(wanted[np.arange(17), found.index], best, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(found.status, np.where(best > 4, 2, np.where(best < 0.5, 0, 1)))
+
+
 def test_ties_keep_the_first(on: None) -> None:
     existing = {"a": np.array([3, 1, 2, 1, 2, 1] * 50)}
     found = prl({"a": np.array([1, 2, 9])}, existing, m=0.9, u={"a": 0.1})
@@ -234,6 +267,13 @@ ROWS = {"a": ["x", "y"], "b": [1, 2]}
         ({"thresholds": (1, float("nan"))}, ValueError, "thresholds"),
         ({"thresholds": 3}, ValueError, "thresholds"),
         ({"dtype": "i4"}, TypeError, "dtype: int32"),
+        ({"weights": {"z": (1, 2)}}, ValueError, "weights: 'z'"),
+        ({"weights": {"a": (1, 2, 3)}}, ValueError, r"weights\['a'\]: \(1, 2, 3\)"),
+        ({"weights": {"a": (1, float("inf"))}}, ValueError, r"weights\['a'\]"),
+        ({"similarity": {"z": np.equal}}, ValueError, "similarity: 'z'"),
+        ({"similarity": {"a": np.equal}}, TypeError, "field 'a' holds <U1"),
+        ({"similarity": {"b": lambda a, b: (a, b)}}, ValueError, r"similarity\['b'\]: gives 2 values"),
+        ({"similarity": {"b": lambda a, b: "x"}}, TypeError, r"similarity\['b'\]: returned str"),
         ({"existing": {"a": ["x"]}}, KeyError, "existing: has no column 'b'"),
         ({"existing": {"a": ["x"], "b": [1, 2]}}, ValueError, "existing: column 'b' has 2 records"),
         ({"existing": {"a": [["x"]], "b": [1]}}, ValueError, "existing: column 'a' has 2 axes"),

@@ -127,7 +127,7 @@ def _source(
         wide = lanes if axis == layout.contiguous else 1
         if last_term is not None and axis == last_term[0]:
             guard.append(Compare(index, "<=", last_term[1] + (1 - wide)))
-        elif axis in outside and c.nest.h.scalar.text is not None:
+        elif axis in outside and c.nest.h.calls_text:
             indices[axis] = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
         elif axis in outside:
             guard.append(Compare(index, ">=", ZERO))

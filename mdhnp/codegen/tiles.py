@@ -50,7 +50,7 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
             beyond = {joined[axis]: test for axis, test in beyond.items()}
         c.build.comment(f"The tile of {layout.view.name} to local memory")
         # C text might fail on values that are not in the array.
-        if shared or layout.view.boundary is not None or before or c.nest.h.scalar.text is not None:
+        if shared or layout.view.boundary is not None or before or c.nest.h.calls_text:
             copy = _copy_shared if shared else _copy_guarded
             tests = [*before, *beyond.values()]
             c.build.either(tests, partial(copy, c, layout, corner, True), partial(copy, c, layout, corner, False))

@@ -104,7 +104,7 @@ def md_hom(
         For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or
         ``wrap``. Keys are inputs' names.
     results : dtype or sequence of dtype, optional
-        Types of the results; needed with OpenCL C text only.
+        Types of the results; needed with OpenCL C text only, where that does not return one of NumPy's types.
     nested : bool
         Combine strictly from the last dimension to the first; needed where operators are mixed.
 

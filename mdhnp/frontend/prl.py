@@ -13,12 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
-from mdhnp.frontend.prl_records import column_names, columns, encode, probability
-from mdhnp.mdh import Affine, MdHom, cc, index, pw, trace
+from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability
+from mdhnp.mdh import Affine, Function, MdHom, cc, index, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.trace import inlined
 
 __all__ = ["Links", "prl"]
+
+#: Positions of the fields of every set that pairs must agree in, if there are sets.
+_Blocks = tuple[tuple[int, ...], ...] | None
+#: Functions of a new and an existing value, by their fields' positions.
+_Similarities = tuple[tuple[int, Function], ...]
 
 
 class Links(NamedTuple):
@@ -46,6 +52,8 @@ def prl(
     m: float | Mapping[str, float],
     u: Mapping[str, float | Mapping[Any, float]] | None = None,
     default_u: float | Mapping[str, float] | None = None,
+    weights: Mapping[str, tuple[float, float]] | None = None,
+    similarity: Mapping[str, Callable[[Any, Any], Any]] | None = None,
     fields: Sequence[str] | None = None,
     missing: Callable[[Any], bool] | Collection[Any] | None = None,
     blocking: Iterable[str | Collection[str]] | None = None,
@@ -70,8 +78,15 @@ def prl(
     default_u : float or mapping of field to float, optional
         Chance probability of a missing value, and of values that a field's mapping in `u` does not list (which may list
         None). Without one, their relative frequency as above.
+    weights : mapping of field to (float, float), optional
+        Weights of one's own, in bits, where a field agrees and where it differs, in place of those of `m` and `u`.
+    similarity : mapping of field to callable, optional
+        How much two values of a field of numbers agree, between 0 and 1: a function of the new and the existing value,
+        as :func:`mdhnp.md_hom` takes it (operators, NumPy's ufuncs, ``np.where``). A field's weight is then as much of
+        the way from differing to agreeing; missing values agree or differ as ever. Text has to be encoded before, by
+        codes that the function compares.
     fields : sequence of str, optional
-        Columns to compare; by default those of `m`, or if that is one number, all of `new`.
+        Columns to compare; by default those of `m` and `weights`, or if `m` is one number, all of `new`.
     missing : callable or collection, optional
         Values, or a test for values, that count as missing; besides None, ``""``, NaN, NaT and masked ones, which
         always do. A missing value agrees with a missing value only.
@@ -81,7 +96,7 @@ def prl(
     thresholds : (float, float)
         Weights below the first mean no match, above the second a match, else a possible match. In bits.
     dtype : dtype
-        float32 or float64, in which weights are summed, field by field.
+        float32 or float64, in which weights are summed, field by field, and in which `similarity` gets values.
 
     Returns
     -------
@@ -93,11 +108,12 @@ def prl(
     KeyError
         If `new` or `existing` lacks a column.
     ValueError
-        If a probability is not strictly between 0 and 1, a field in `m`, `u`, `default_u` or `blocking` is not
-        compared or has no `m`, columns differ in length or hold text on one side and numbers on the other, or the
+        If a probability is not strictly between 0 and 1, a field in `m`, `u`, `default_u`, `weights`, `similarity` or
+        `blocking` is not compared or has neither `m` nor `weights`, columns differ in length or hold text on one side
+        and numbers on the other, weights are not two finite numbers, a similarity gives several values, or the
         thresholds are not in order (or not positive, with blocking).
     TypeError
-        If records have no named columns, or `dtype` is another.
+        If records have no named columns, `dtype` is another, or a field with a similarity holds anything but numbers.
 
     Notes
     -----
@@ -118,18 +134,25 @@ def prl(
     array([2, 1], dtype=int32)
     >>> links.weight.round(1), links.status
     (array([16.5, 16.5], dtype=float32), array([2, 2], dtype=int8))
+    >>> near = {"born": lambda a, b: np.maximum(0, 1 - np.abs(a - b) / 5)}
+    >>> close = mdhnp.prl({"born": [1910]}, existing, m={}, weights={"born": (10, -5)}, similarity=near)
+    >>> close.index, close.weight
+    (array([1], dtype=int32), array([4.], dtype=float32))
     """
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise TypeError(f"dtype: {kind} is neither float32 nor float64")
-    names = _field_names(fields, m, new)
-    agreement = _by_field(m, names, "m")
+    own = weights or {}
+    names = _field_names(fields, m, own, new)
+    _check_known(own, names, "weights")
+    agreement = dict.fromkeys(own, 0.5) | _by_field(m, names, "m")
     if absent := [name for name in names if name not in agreement]:
         raise ValueError(f"m: no probability for field {absent[0]!r}")
     defaults = {} if default_u is None else _by_field(default_u, names, "default_u")
     _check_known(u or {}, names, "u")
     blocks = None if blocking is None else _blocks(blocking, names)
     limits = _thresholds(thresholds, blocks is not None, kind)
+    alike = _similarities(similarity or {}, names, kind)
     left, right = columns(new, names, "new"), columns(existing, names, "existing")
     records = encode(left, right, names, u or {}, defaults, missing)
     count, other = records.new.shape[1], records.existing.shape[1]
@@ -138,13 +161,16 @@ def prl(
     rate = np.array([[agreement[name]] for name in names])
     agree = np.log2(rate / records.chance).astype(kind)
     differ = np.log2((1 - rate) / (1 - records.chance)).astype(kind)
-    arrays = (records.new, records.existing, agree, differ, limits)
-    links: Links = call((_PRL, blocks), arrays)
+    for name, pair in own.items():
+        agree[names.index(name)], differ[names.index(name)] = _pair(name, pair)
+    numbers = [_values(side, alike, names, kind) for side in (left, right)] if alike else []
+    arrays = (records.new, records.existing, agree, differ, limits, *numbers)
+    links: Links = call((_PRL, blocks, alike), arrays)
     return links
 
 
-def _describe(arrays: Sequence[npt.NDArray[Any]], blocks: tuple[tuple[int, ...], ...] | None) -> Described:
-    return Described(_pairs(arrays, blocks, _place(arrays[1].shape[1])), None, lambda found: Links(*found))
+def _describe(arrays: Sequence[npt.NDArray[Any]], blocks: _Blocks, alike: _Similarities) -> Described:
+    return Described(_pairs(arrays, blocks, alike, _place(arrays[1].shape[1])), None, lambda found: Links(*found))
 
 
 def _place(existing: int) -> np.dtype[Any]:
@@ -156,10 +182,10 @@ _PRL = Routine("prl", _describe)
 
 
 def _pairs(
-    arrays: Sequence[npt.NDArray[Any]], blocks: tuple[tuple[int, ...], ...] | None, place: np.dtype[Any]
+    arrays: Sequence[npt.NDArray[Any]], blocks: _Blocks, similarities: _Similarities, place: np.dtype[Any]
 ) -> MdHom:
     """Compare all pairs of new (i) and existing (j) records and keep the heaviest."""
-    new, existing, agree, differ, limits = arrays
+    new, existing, agree, differ, limits, *values_of = arrays
     count = len(new)
     kind = agree.dtype
 
@@ -167,6 +193,11 @@ def _pairs(
         rows = [values[n * count : (n + 1) * count] for n in range(4)]
         same = [a == b for a, b in zip(rows[0], rows[1], strict=True)]
         terms = [np.where(s, a, d) for s, a, d in zip(same, rows[2], rows[3], strict=True)]
+        own = values[4 * count + 2 :]
+        for (f, similar), left, right in zip(similarities, own, own[len(similarities) :], strict=False):
+            part = inlined(similar, [left, right])[0].astype(kind)
+            known = np.logical_and(rows[0][f] != MISSING, rows[1][f] != MISSING)
+            terms[f] = np.where(known, rows[2][f] * part + rows[3][f] * (1 - part), terms[f])
         total = reduce(np.add, terms)
         if blocks is not None:
             alike = [reduce(np.logical_and, [same[f] for f in block]) for block in blocks]
@@ -174,7 +205,7 @@ def _pairs(
         return total, index(1).astype(place)
 
     def finish(total: Any, best: Any, *values: Any) -> Any:
-        low, high = values[-2:]
+        low, high = values[4 * count : 4 * count + 2]
         status = np.where(total > high, np.int8(2), np.where(total < low, np.int8(0), np.int8(1)))
         return best, total, status
 
@@ -187,6 +218,10 @@ def _pairs(
             for name, array, dim in (("N", new, 0), ("E", existing, 1), ("A", agree, 0), ("D", differ, 0))
         ),
         array_view("T", limits, ((Affine((0, 0), 0),), (Affine((0, 0), 1),))),
+        *(
+            array_view(name, array, tuple(row(f, dim) for f in range(len(array))))
+            for name, array, dim in zip("VW", values_of, (0, 1), strict=False)
+        ),
     )
     parameters = [view.dtype for view in inputs for _ in view.accesses]
     scalar = trace(weight, parameters, what="prl")
@@ -205,11 +240,13 @@ def _heavier(left: Any, right: Any) -> Any:
     return np.where(take, right[0], left[0]), np.where(take, right[1], left[1])
 
 
-def _field_names(fields: Sequence[str] | None, m: float | Mapping[str, float], new: Any) -> tuple[str, ...]:
+def _field_names(
+    fields: Sequence[str] | None, m: float | Mapping[str, float], weights: Mapping[str, Any], new: Any
+) -> tuple[str, ...]:
     if isinstance(fields, str):
         fields = (fields,)
     elif fields is None:
-        fields = tuple(m) if isinstance(m, Mapping) else column_names(new, "new")
+        fields = tuple(dict.fromkeys((*m, *weights))) if isinstance(m, Mapping) else column_names(new, "new")
     names = tuple(fields)
     if not names or len(set(names)) < len(names):
         raise ValueError(f"fields: {list(names)} are none, or some twice")
@@ -228,6 +265,36 @@ def _check_known(given: Iterable[str], names: Sequence[str], argument: str) -> N
     for name in given:
         if name not in names:
             raise ValueError(f"{argument}: {name!r} is none of the fields {', '.join(map(str, names))}")
+
+
+def _pair(name: str, given: Any) -> tuple[float, float]:
+    """Check that a field's own weights are two numbers."""
+    pair = np.asarray(given, dtype=np.float64)
+    if pair.shape != (2,) or not np.isfinite(pair).all():
+        raise ValueError(f"weights[{name!r}]: {given!r} are not two finite numbers, for agreeing and for differing")
+    return float(pair[0]), float(pair[1])
+
+
+def _similarities(
+    given: Mapping[str, Callable[[Any, Any], Any]], names: Sequence[str], kind: np.dtype[Any]
+) -> _Similarities:
+    """Trace the functions, by their fields' positions."""
+    _check_known(given, names, "similarity")
+    found = [(names.index(name), trace(given[name], [kind, kind], what=f"similarity[{name!r}]")) for name in given]
+    for f, function in found:
+        if len(function.results) != 1:
+            raise ValueError(f"similarity[{names[f]!r}]: gives {len(function.results)} values, one is needed")
+    return tuple(sorted(found, key=lambda pair: pair[0]))
+
+
+def _values(
+    columns_: Sequence[npt.NDArray[Any]], similarities: _Similarities, names: Sequence[str], kind: np.dtype[Any]
+) -> npt.NDArray[Any]:
+    """Give the numbers that similarities are of, one row a field."""
+    for f, _ in similarities:
+        if columns_[f].dtype.kind not in "biuf":
+            raise TypeError(f"similarity: field {names[f]!r} holds {columns_[f].dtype}; encode it as numbers first")
+    return np.stack([np.ma.getdata(columns_[f]).astype(kind) for f, _ in similarities])
 
 
 def _blocks(blocking: Iterable[str | Collection[str]], names: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from mdhnp.arrays import Array
 
-__all__ = ["Fields", "column_names", "columns", "encode", "probability"]
+__all__ = ["MISSING", "Fields", "column_names", "columns", "encode", "probability"]
 
 _KINDS = {"U": "text", "T": "text", "S": "bytes", "M": "dates", "m": "durations"} | dict.fromkeys("biufc", "numbers")
 #: The code of missing values.
-_MISSING = 0
+MISSING = 0
 
 
 class Fields(NamedTuple):
@@ -108,9 +108,9 @@ def encode(
         merged = np.arange(len(known) + 1, dtype=np.int32)
         for value, code in known.items():
             if is_missing(value):
-                merged[code] = _MISSING
+                merged[code] = MISSING
         for row, found, column in ((encoded.new[f], codes[0], new[f]), (encoded.existing[f], codes[1], existing[f])):
-            row[:] = np.where(np.ma.getmaskarray(column), _MISSING, merged[found])
+            row[:] = np.where(np.ma.getmaskarray(column), MISSING, merged[found])
         chance = _frequencies(encoded.existing[f], len(merged))
         _apply(chance, u.get(field), default_u.get(field), known, merged, is_missing, field)
         encoded.chance[f] = chance[encoded.new[f]]
@@ -175,13 +175,13 @@ def _apply(
 ) -> None:
     """Replace the frequencies by the probabilities that are given."""
     if default is not None:
-        chance[_MISSING if not isinstance(u, Mapping) else slice(None)] = default
+        chance[MISSING if not isinstance(u, Mapping) else slice(None)] = default
     if isinstance(u, Mapping):
         for value, number in u.items():
             number = probability(number, f"u[{field!r}][{value!r}]")
             code = known.get(value.item() if isinstance(value, np.generic) else value)
             if is_missing(value):
-                chance[_MISSING] = number
+                chance[MISSING] = number
             elif code is not None:
                 chance[merged[code]] = number
     elif u is not None:

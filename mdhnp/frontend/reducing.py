@@ -15,7 +15,7 @@ from mdhnp.mdh import Affine, Function, MdHom, View, pw
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.mdhom import row_major
 
-__all__ = ["axes_of", "named", "operand", "reduction", "total_type"]
+__all__ = ["axes_of", "named", "operand", "reduction", "total_type", "wide"]
 
 DType = np.dtype[Any]
 
@@ -30,6 +30,11 @@ def total_type(given: DType) -> DType:
     if given.kind in "bi":
         return np.dtype(np.int64)
     return np.dtype(np.uint64) if given.kind == "u" else given
+
+
+def wide(factor: Any, common: DType) -> Any:
+    """Give a factor, in a function being traced, in the type that sums of products are computed in for a result's."""
+    return factor.astype(np.float32 if common == np.float16 else common)
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:

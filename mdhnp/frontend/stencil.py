@@ -23,8 +23,9 @@ from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
 from mdhnp.mdh import Affine, Function, MdHom, cc, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.trace import trace_text
 
-__all__ = ["stencil"]
+__all__ = ["of_text", "stencil"]
 
 #: More nonzero weights than this are reduced over: written out they would take seconds to compile.
 MOST_TAPS = 64
@@ -289,13 +290,36 @@ class _Known:
 
 
 def _of_function(array: npt.NDArray[Any], function: Callable[..., Any], mode: str, cval: float) -> Any:
-    if mode == "constant" and not _holds(array.dtype, cval):
-        raise ValueError(f"cval: {cval} is no {array.dtype}; convert the array first")
+    _check_fill(array.dtype, mode, cval)
     known = identity(function)
     # What else a function refers to may change: what it computes now is traced at each call.
     traced = trace_neighbours(function, array.dtype, array.ndim) if known is None else None
     computed = traced or _Known(known, ref(function))
     return call((_FUNCTION, computed, mode, _fill(array, mode, cval)), (array,))
+
+
+def of_text(
+    a: npt.ArrayLike,
+    source: str,
+    offsets: tuple[Offset, ...],
+    results: Sequence[np.dtype[Any]],
+    mode: str,
+    cval: float,
+) -> Any:
+    """Compute a stencil of OpenCL C text that takes the neighbours at some offsets, in order; all else as `stencil`."""
+    if mode not in _MODES:
+        raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
+    array = _array(a)
+    if any([len(offset) != array.ndim for offset in offsets]):
+        raise IndexError(f"stencil: offsets {offsets} for an array of {array.ndim} axes; one number an axis")
+    _check_fill(array.dtype, _MODES[mode], cval)
+    scalar = trace_text(source, [array.dtype] * len(offsets), results, "stencil", "offsets")
+    return call((_FUNCTION, (offsets, scalar), _MODES[mode], _fill(array, _MODES[mode], cval)), (array,))
+
+
+def _check_fill(dtype: np.dtype[Any], mode: str, cval: float) -> None:
+    if mode == "constant" and not _holds(dtype, cval):
+        raise ValueError(f"cval: {cval} is no {dtype}; convert the array first")
 
 
 def _describe_function(

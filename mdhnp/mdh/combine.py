@@ -1,8 +1,8 @@
 """Combine operators: how the results of the parts of a dimension are put together.
 
 `cc` concatenates, `pw(op)` combines point by point (a reduction), `ps(op)` gives every prefix (a scan). An operator
-is written by name or as a Python function on (tuples of) results; it becomes an :class:`Operator` once the types of
-the results are known. It must not know views or devices.
+is written by name, as a Python function on (tuples of) results, or as OpenCL C text; it becomes an :class:`Operator`
+once the types of the results are known. It must not know views or devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 
 from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.laws import Source, laws
-from mdhnp.mdh.trace import trace
+from mdhnp.mdh.trace import trace, trace_text
 
 __all__ = ["CC", "Combine", "CombineSpec", "Operator", "cc", "ps", "pw", "ufuncs_of"]
 
@@ -81,6 +81,8 @@ def _require_line(name: str) -> None:
 def ufuncs_of(function: Function) -> tuple[str, ...]:
     """For each result, the operation on the left one and the right one that it is; empty where it is another."""
     count = len(function.results)
+    if function.text is not None:
+        return ("",) * count
     found = []
     for n, step in enumerate(function.body[r] for r in function.results):
         sides = {(function.body[a].op, function.body[a].position) for a in step.args}
@@ -108,6 +110,8 @@ class CombineSpec:
             return CC
         if callable(self.function):
             return Combine(self.kind, _custom(self, self.function, source or Source(identity_function(dtypes))))
+        if isinstance(self.function, str) and "{" in self.function:
+            return Combine(self.kind, _of_text(self, self.function, tuple(dtypes)))
         names = self.function if isinstance(self.function, str) else tuple(self.function)
         return _named(self.kind, names, tuple(dtypes))
 
@@ -125,11 +129,14 @@ def pw(
     ----------
     function : str, tuple of str, or callable
         ``"add"``, ``"mul"``, ``"max"``, ``"min"``, ``"and"``, ``"or"`` on every result; a tuple of such names, one a
-        result; or an associative function of two values (of two tuples, where the MDH has several results).
+        result; or an associative function of two values (of two tuples, where the MDH has several results). Or OpenCL
+        C text, whose last function takes the left results, then the right ones, and gives the combined one (several
+        through as many pointers after them).
     identity : number or tuple of numbers, optional
         The neutral element of a custom function. Without one the MDH works all the same, at some cost.
     commutative : bool, optional
-        False if a custom function must see its operands in order. By default that is found out.
+        False if a custom function must see its operands in order. By default that is found out; text is taken not to
+        commute.
     name : str, optional
         How a custom function is printed: one line.
     check : bool
@@ -149,7 +156,7 @@ def pw(
     -----
     The laws are tried on samples: some hundred values that the scalar function gives for small numbers, and what the
     operator makes of them. Floats are compared up to rounding. The identity must leave the operator's own results as
-    they are.
+    they are. Those of text cannot be tried: they are yours to see to.
 
     Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.
 
@@ -225,6 +232,14 @@ def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> 
         _require(name, "is not commutative", found.commutativity if spec.commutative else "")
     commutative = not found.commutativity if spec.commutative is None else spec.commutative
     return Operator(name, traced, identity, commutative)
+
+
+def _of_text(spec: CombineSpec, source: str, dtypes: Sequence[np.dtype[Any]]) -> Operator:
+    """The operator of OpenCL C text, whose laws only its author knows."""
+    function = trace_text(source, [*dtypes, *dtypes], dtypes, "combine operator", "values to combine")
+    assert function.text is not None
+    identity = None if spec.identity is None else _literals(spec.identity, dtypes)
+    return Operator(spec.name or function.text.name, function, identity, bool(spec.commutative))
 
 
 def _require(name: str, broken: str, counterexample: str) -> None:

@@ -5,9 +5,11 @@ is a name, parameters in parentheses and a body in braces, outside of all other 
 """
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Definition", "last_definition"]
+import numpy as np
+
+__all__ = ["Definition", "last_definition", "returned_type"]
 
 #: What may hold anything that looks like code: comments, strings and characters.
 _OPAQUE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
@@ -16,14 +18,20 @@ _INSIDE = r"[^()]*(?:\([^()]*\)[^()]*)*"
 _ATTRIBUTE = re.compile(rf"\b(?:__attribute__|__attribute)\s*\(\({_INSIDE}\)\)")
 #: A type, perhaps with stars, the function's name, its parameters and its body.
 _DEFINITION = re.compile(rf"([A-Za-z_][\w\s]*?[\s*]+)([A-Za-z_]\w*)\s*\(({_INSIDE})\)\s*\{{\}}", re.ASCII)
+_QUALIFIERS = frozenset({"static", "inline", "const"})
+#: Types that OpenCL C and NumPy both have, by their names in C.
+_TYPES = {
+    "bool": "?", "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8",
+    "ulong": "u8", "float": "f4", "double": "f8",
+}  # fmt: skip
 
 
 class Definition(NamedTuple):
-    """A function that text defines: its name, how many parameters it takes, whether it returns something."""
+    """A function that text defines: its name, how many parameters it takes, the type it returns (empty: nothing)."""
 
     name: str
     parameters: int
-    returns: bool
+    returns: str
 
 
 def last_definition(source: str) -> Definition:
@@ -37,7 +45,7 @@ def last_definition(source: str) -> Definition:
     Examples
     --------
     >>> last_definition("float twice(float x) { return 2 * x; } float f(float a, float b) { return twice(a) * b; }")
-    Definition(name='f', parameters=2, returns=True)
+    Definition(name='f', parameters=2, returns='float')
     """
     text = _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
     found = list(_DEFINITION.finditer(_ATTRIBUTE.sub(" ", _outside_of_bodies(_DIRECTIVE.sub("", text)))))
@@ -46,7 +54,20 @@ def last_definition(source: str) -> Definition:
     kind, name, parameters = found[-1].groups()
     listed = re.sub(r"\([^()]*\)", " ", parameters).strip()
     count = 0 if listed in ("", "void") else listed.count(",") + 1
-    return Definition(name, count, kind.split() != ["void"])
+    words = [word for word in kind.replace("*", " * ").split() if word not in _QUALIFIERS]
+    return Definition(name, count, "" if words == ["void"] else " ".join(words))
+
+
+def returned_type(source: str) -> np.dtype[Any] | None:
+    """Give the type that the last function of OpenCL C text returns; None where it is none of NumPy's.
+
+    Examples
+    --------
+    >>> returned_type("unsigned int f(float x) { return x; }")
+    dtype('uint32')
+    """
+    words = last_definition(source).returns.replace("unsigned ", "u")
+    return np.dtype(_TYPES[words]) if words in _TYPES else None
 
 
 def _outside_of_bodies(text: str) -> str:

@@ -128,6 +128,11 @@ class MdHom:
         return (self.scalar, *([self.finish] if self.finish is not None else []), *operators)
 
     @property
+    def calls_text(self) -> bool:
+        """Whether some function is OpenCL C text, which takes scalars and might fail on values that no array holds."""
+        return any([f.text is not None for f in self.functions])
+
+    @property
     def dtypes(self) -> frozenset[np.dtype[Any]]:
         """All types that it reads, computes with and writes."""
         views = {v.dtype for v in (*self.inputs, *self.outputs)}

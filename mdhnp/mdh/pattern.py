@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.combine import Combine, CombineSpec
+from mdhnp.mdh.ctext import returned_type
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.mdhom import MdHom, row_major
@@ -114,16 +115,18 @@ class Pattern:
         before: dict[Function, None] = {}
         for _, spec in reversed(self.combine):
             combine = spec.resolve(scalar.dtypes, Source(scalar, fixed, kept, tuple(before)))
-            if combine.operator is not None:
+            if combine.operator is not None and combine.operator.function.text is None:
                 before[combine.operator.function] = None
             found.append(combine)
         return tuple(reversed(found))
 
     def _function(self, given: Any, parameters: Sequence[np.dtype[Any]], what: str) -> Function:
         if isinstance(given, str):
-            if self.results is None:
+            known = returned_type(given)
+            results = self.results or (() if known is None else (known,))
+            if not results:
                 raise ValueError(f"{what}: results, the types that OpenCL C text returns, must be given")
-            return trace_text(given, parameters, self.results)
+            return trace_text(given, parameters, results)
         return trace(given, parameters, None, what)
 
 

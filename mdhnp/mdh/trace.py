@@ -8,6 +8,7 @@ operators or devices.
 import operator
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from mdhnp.mdh.ctext import last_definition
 from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction
 
-__all__ = ["Recorder", "Symbol", "index", "trace", "trace_text"]
+__all__ = ["Recorder", "Symbol", "index", "inlined", "trace", "trace_text"]
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 _ALIASES = {"true_divide": "divide", "mod": "remainder", "abs": "absolute"}
@@ -89,6 +90,8 @@ class Symbol(NDArrayOperatorsMixin):
         return self.recorder.cast(self, np.dtype(dtype))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any([_computes(type(v)) for v in inputs]):
+            return NotImplemented
         name = _ALIASES.get(ufunc.__name__, ufunc.__name__)
         if method != "__call__" or kwargs or name not in OPERATIONS:
             raise TypeError(f"scalar function: np.{ufunc.__name__} ({method}) has no OpenCL counterpart here")
@@ -122,6 +125,8 @@ class Symbol(NDArrayOperatorsMixin):
         return np.logical_and(signed >= 0, alike)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if any([_computes(t) for t in types]):
+            return NotImplemented
         if func is np.where and len(args) == 3 and not kwargs:
             condition, left, right = args
             common = np.result_type(*(_weak(v) for v in (left, right)))
@@ -254,7 +259,32 @@ def trace(
     return Function(dtypes, tuple(recorder.body), tuple(numbers))
 
 
-def trace_text(source: str, parameters: Sequence[Any], results: Sequence[Any]) -> Function:
+def inlined(function: Function, values: Sequence[Symbol]) -> tuple[Symbol, ...]:
+    """Record a function again as a part of another one, of these values in place of its parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> square = trace(np.square, [np.float32])
+    >>> print(trace(lambda a, b: inlined(square, [a])[0] + b, [np.float32, np.float32]))
+    (square(x0) + x1)
+    """
+    recorder, found = values[0].recorder, list[Symbol]()
+    for step in function.body:
+        if step.op == "param":
+            found.append(values[step.position])
+        else:
+            found.append(recorder.add(replace(step, args=tuple([found[a].number for a in step.args]))))
+    return tuple([found[r] for r in function.results])
+
+
+def trace_text(
+    source: str,
+    parameters: Sequence[Any],
+    results: Sequence[Any],
+    what: str = "scalar",
+    given: str = "accesses of inputs",
+) -> Function:
     """Make a scalar function of OpenCL C text, as SkelCL does.
 
     Parameters
@@ -264,6 +294,8 @@ def trace_text(source: str, parameters: Sequence[Any], results: Sequence[Any]) -
         one pointer to each of them after the values and returns nothing. Functions before it are its helpers.
     parameters, results : sequence of dtype
         Types of the parameters and results.
+    what, given : str
+        What the function is, and what it takes, for error messages.
 
     Raises
     ------
@@ -277,17 +309,22 @@ def trace_text(source: str, parameters: Sequence[Any], results: Sequence[Any]) -
     dtypes = tuple(np.dtype(t) for t in parameters)
     for t in (*dtypes, *map(np.dtype, results)):
         if t.kind == "c" or t == np.float16:
-            raise TypeError(f"scalar function: OpenCL C text takes and gives integers, float and double, not {t}")
+            raise TypeError(f"{what} function: OpenCL C text takes and gives integers, float and double, not {t}")
     pointers = len(results) if len(results) > 1 else 0
     if called.parameters != len(dtypes) + pointers:
-        needed = f"{len(dtypes)} accesses of inputs" + (f" and {pointers} pointers to results" if pointers else "")
-        raise ValueError(f"scalar: {called.name} takes {called.parameters} parameters, there are {needed}")
-    if called.returns != (pointers == 0):
-        raise ValueError(f"scalar: {called.name} must return {'nothing' if pointers else 'its result'}")
+        needed = f"{len(dtypes)} {given}" + (f" and {pointers} pointers to results" if pointers else "")
+        raise ValueError(f"{what}: {called.name} takes {called.parameters} parameters, there are {needed}")
+    if bool(called.returns) != (pointers == 0):
+        raise ValueError(f"{what}: {called.name} must return {'nothing' if pointers else 'its result'}")
     body = [Instruction("param", (), t, n) for n, t in enumerate(dtypes)]
     args = tuple(range(len(body)))
     body += [Instruction("text", args, np.dtype(t), n) for n, t in enumerate(results)]
     return Function(dtypes, tuple(body), tuple(range(len(args), len(body))), CText(called.name, source))
+
+
+def _computes(kind: type) -> bool:
+    """Whether something of a type computes with symbols itself, as what stands for many of them."""
+    return issubclass(kind, NDArrayOperatorsMixin) and not issubclass(kind, Symbol)
 
 
 def _beyond(inputs: Sequence[Any]) -> tuple[Any, ...] | None:

@@ -160,7 +160,7 @@ def _check_vectors(h: MdHom, s: Schedule) -> None:
         s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension"
     )
     require(
-        h.scalar.text is None and (h.finish is None or h.finish.text is None),
+        not h.calls_text,
         "vector_width: OpenCL C text takes scalars",
     )
     combine = h.combine[d]

@@ -131,7 +131,7 @@ class Facts:
     @cached_property
     def vectorisable(self) -> bool:
         """Whether the scalar functions exist on vectors."""
-        return self.h.scalar.text is None and (self.h.finish is None or self.h.finish.text is None)
+        return not self.h.calls_text
 
 
 @dataclass(frozen=True)

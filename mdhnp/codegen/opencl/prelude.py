@@ -381,6 +381,12 @@ class Helpers:
         """A matrix instruction; see :func:`mdhnp.codegen.opencl.ptx.matrix_product`."""
         return ptx.matrix_product(self._texts, atom)
 
-    def user(self, source: str) -> None:
-        """A scalar function given as OpenCL C."""
-        self._texts[f"user {source}"] = source.strip() + "\n"
+    def user(self, name: str, source: str) -> str:
+        """A function given as OpenCL C; it gets another name where other text has one of this name."""
+        key = f"user {name} {source}"
+        before = [other for other in self._texts if other.startswith(f"user {name} ")]
+        place = before.index(key) if key in before else len(before)
+        called = f"{name}_{place}" if place else name
+        text = source.strip() + "\n"
+        self._texts[key] = f"#define {name} {called}\n{text}#undef {name}\n" if place else text
+        return called

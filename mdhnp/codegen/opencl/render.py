@@ -229,12 +229,12 @@ class _Kernel:
         self._line(f"{head} (({name} *)&{target})[{lane}] = {element};")
 
     def _call_into(self, s: ir.CallInto) -> None:
-        self._helpers.user(s.source)
+        function = self._helpers.user(s.name, s.source)
         given = [self._values.value(a).text for a in s.args]
         names = [self._indices.declare(r) for r in s.results]
         for register, name in zip(s.results, names, strict=True):
             self._line(f"{value_type(register.dtype)} {name};")
-        self._line(f"{s.name}({', '.join([*given, *(f'&{name}' for name in names)])});")
+        self._line(f"{function}({', '.join([*given, *(f'&{name}' for name in names)])});")
 
     def _alloc_local(self, s: ir.AllocLocal) -> None:
         b = s.buffer

@@ -73,8 +73,8 @@ class Values:
         return operation(v.op, [self.value(a) for a in v.args], v.dtype, v.lanes, self._helpers)
 
     def _c_text(self, v: ir.CText) -> Text:
-        self._helpers.user(v.source)
-        return Text(f"{v.name}({', '.join([self.value(a).text for a in v.args])})", v.dtype)
+        name = self._helpers.user(v.name, v.source)
+        return Text(f"{name}({', '.join([self.value(a).text for a in v.args])})", v.dtype)
 
     def _lost(self, v: ir.Lost) -> Text:
         total, before, added = (self.value(a).text for a in (v.total, v.before, v.added))

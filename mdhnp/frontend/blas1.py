@@ -1,0 +1,237 @@
+"""BLAS's functions of vectors: scaled, added, and measured, each one MDH.
+
+Takes array-likes, gives new arrays and NumPy's numbers. It must not know devices.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import Array
+from mdhnp.calls.operands import scalar
+from mdhnp.frontend.computation import md_hom
+from mdhnp.frontend.reducing import operand, total_type
+from mdhnp.frontend.types import astype
+from mdhnp.mdh import cc, index, pw
+
+__all__ = ["asum", "axpy", "factor", "iamax", "nrm2", "scal"]
+
+
+def scal(alpha: Any, x: npt.ArrayLike) -> Any:
+    """Scale a vector as BLAS's SCAL does, ``alpha * x``.
+
+    Parameters
+    ----------
+    alpha : number
+        A value at run time: all share one kernel.
+    x : array_like
+        Of shape (n,).
+
+    Returns
+    -------
+    ndarray
+        Of shape (n,) and the type that NumPy gives ``alpha * x``.
+
+    Raises
+    ------
+    ValueError
+        If `x` is no vector, or `alpha` no scalar.
+    TypeError
+        If kernels do not compute with a type.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.scal(2, [1.0, 2.0])
+    array([2., 4.])
+    """
+    v = operand(x)
+    return _SCAL(v, factor("scal", alpha, v))
+
+
+def axpy(x: npt.ArrayLike, y: npt.ArrayLike, alpha: Any = 1) -> Any:
+    """Add a scaled vector to another one as BLAS's AXPY does, ``alpha * x + y``.
+
+    Parameters
+    ----------
+    x, y : array_like
+        Of shape (n,).
+    alpha
+        As :func:`scal` has it, which has the errors, too.
+
+    Returns
+    -------
+    ndarray
+        Of shape (n,) and the common type of all arguments; `y` stays what it is.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.axpy([1.0, 2.0], [10.0, 20.0], alpha=3)
+    array([13., 26.])
+    """
+    given = operand(x), operand(y)
+    return _AXPY(*given, factor("axpy", alpha, *given))
+
+
+def asum(x: npt.ArrayLike) -> Any:
+    """Add the sizes of a vector's elements as BLAS's ASUM does; a complex number's is ``|re| + |im|``.
+
+    Parameters
+    ----------
+    x : array_like
+        Of shape (n,).
+
+    Returns
+    -------
+    number
+        Of the type of the sizes; of integers what :func:`mdhnp.sum` gives.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`scal`.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> float(mdhnp.asum([3.0, -4.0]))
+    7.0
+    """
+    return scalar(_ASUM(operand(x)))
+
+
+def nrm2(x: npt.ArrayLike) -> Any:
+    """Give a vector's Euclidean length as BLAS's NRM2 does: no square overflows or gets lost on the way.
+
+    Parameters
+    ----------
+    x : array_like
+        Of shape (n,).
+
+    Returns
+    -------
+    number
+        Of the type of `x`, real; float64 for integers.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`scal`.
+
+    Notes
+    -----
+    Large, common and small squares are three sums, of which the large and the small ones are scaled. Source: Blue, "A
+    Portable Fortran Program to Find the Euclidean Norm of a Vector", 1978.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> f"{mdhnp.nrm2([3e200, -4e200]):.6g}"
+    '5e+200'
+    """
+    return scalar(_NRM2(operand(x)))
+
+
+def iamax(x: npt.ArrayLike) -> Any:
+    """Say where the largest element of a vector is as BLAS's IAMAX does, counted from 0.
+
+    Parameters
+    ----------
+    x : array_like
+        Of shape (n,). Complex numbers are compared by ``|re| + |im|``; NaN is larger than all numbers, as in NumPy.
+
+    Returns
+    -------
+    int64
+        The first place of several.
+
+    Raises
+    ------
+    ValueError
+        If there is no element, or `x` is no vector.
+    TypeError
+        If kernels do not compute with a type.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> int(mdhnp.iamax([1.0, -5.0, 5.0]))
+    1
+    """
+    v = operand(x)
+    if v.size == 0:
+        raise ValueError("iamax: x has no elements")
+    return scalar(_IAMAX(v)[1])
+
+
+def factor(function: str, value: Any, *arrays: Any) -> Any:
+    """Give a factor in the type that it and the arrays have in common; Python's numbers give way to arrays."""
+    if np.ndim(value):
+        raise ValueError(f"{function}: a factor of {np.ndim(value)} axes; a scalar is needed")
+    common = np.result_type(getattr(value, "dtype", value), *[a.dtype for a in arrays])
+    return astype(value, common) if type(value) is Array else np.asarray(value, common)
+
+
+def _size(x: Any) -> Any:
+    """Give an element's size, in a type that holds it."""
+    if x.dtype.kind == "c":
+        return np.abs(x.real) + np.abs(x.imag)
+    return np.abs(x.astype(total_type(x.dtype)))
+
+
+def _squares(x: Any) -> tuple[Any, Any, Any]:
+    """Give an element's square as one that is scaled down, as it is, or scaled up; 0 for the others."""
+    if x.dtype.kind == "c":
+        return tuple(p + q for p, q in zip(_squares(x.real), _squares(x.imag), strict=True))
+    x = x.astype(_length_type(x.dtype))
+    large, small, down, up = _bounds(x.dtype)
+    size, none = np.abs(x), x.dtype.type(0)
+    is_large, is_small = size > large, size < small
+    return (
+        np.where(is_large, (x * down) * (x * down), none),
+        np.where(np.logical_or(is_large, is_small), none, x * x),
+        np.where(is_small, (x * up) * (x * up), none),
+    )
+
+
+def _length(large: Any, common: Any, small: Any, x: Any) -> Any:
+    """Give the length from sums of squares."""
+    _, _, down, up = _bounds(large.dtype)
+    overflowing = np.sqrt(large + (common * down) * down) / down
+    length = np.where(large > 0, overflowing, np.hypot(np.sqrt(common), np.sqrt(small) / up))
+    return length.astype(np.float16) if x.dtype == np.float16 else length
+
+
+def _length_type(given: np.dtype[Any]) -> np.dtype[Any]:
+    if given.kind != "f":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if given == np.float16 else given
+
+
+def _bounds(dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Sizes above and below which squares leave a type, and the factors that bring those back."""
+    powers = (52, -63, -76, 75) if dtype == np.float32 else (486, -511, -538, 537)
+    return tuple([dtype.type(2.0**power) for power in powers])
+
+
+def _larger(p: Any, q: Any) -> Any:
+    """Keep the larger value, NaN before all others, the first place of equal ones."""
+    (a, i), (b, j) = p, q
+    a_is_nan, b_is_nan = a != a, b != b  # noqa: PLR0124
+    wins = np.logical_or(b > a, np.logical_and(b_is_nan, ~a_is_nan))
+    alike = np.logical_or(a == b, np.logical_and(a_is_nan, b_is_nan))
+    taken = np.logical_or(wins, np.logical_and(alike, j < i))
+    return np.where(taken, b, a), np.where(taken, j, i)
+
+
+_SCAL = md_hom(lambda x, alpha: alpha * x, {"i": cc}, "x[i], alpha[] -> O[i]")
+_AXPY = md_hom(lambda x, y, alpha: alpha * x + y, {"i": cc}, "x[i], y[i], alpha[] -> O[i]")
+_ASUM = md_hom(_size, {"i": pw("add")}, "x[i] -> O[]")
+_NRM2 = md_hom(_squares, {"i": pw("add")}, "x[i] -> O[]", finish=_length)
+_IAMAX = md_hom(
+    lambda x: (_size(x), index(0)),
+    {"i": pw(_larger, identity=(0, np.iinfo(np.int64).max), commutative=True, name="first max")},
+    "x[i] -> O[], at[]",
+)

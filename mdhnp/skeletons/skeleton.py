@@ -1,0 +1,118 @@
+"""What all skeletons share: a computation for each combination of the arrays' axes and types, made when it is needed.
+
+Knows arrays' shapes and types; computes nothing but by `md_hom`.
+"""
+
+import string
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.frontend.computation import Computation
+from mdhnp.frontend.reducing import operand
+from mdhnp.mdh import MdHom, trace
+
+__all__ = ["Skeleton", "access", "broadcast", "customised", "names", "operands", "outputs", "result_count"]
+
+Shape = tuple[int, ...]
+
+
+class Skeleton:
+    """A pattern that functions have customised: call it on arrays.
+
+    Subclasses say what depends on shapes (`_structure`), and which computation that means for some types (`_make`).
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Computation] = {}
+
+    def __call__(self, *arrays: npt.ArrayLike) -> Any:
+        """Compute; a Python number counts as in NumPy, by the types of the arrays beside it."""
+        given = operands(arrays)
+        return self.computation(*given)(*given)
+
+    def bind(self, *arrays: npt.ArrayLike) -> MdHom:
+        """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
+        given = operands(arrays)
+        return self.computation(*given).bind(*given)
+
+    def computation(self, *arrays: Any) -> Computation:
+        """Give the computation for arrays of these shapes and types; it stays the same while their axes match alike."""
+        structure = self._structure(tuple([tuple(a.shape) for a in arrays]))
+        dtypes = tuple([a.dtype for a in arrays])
+        found = self._made.get((structure, dtypes))
+        # Where two threads make one at once, both keep the first.
+        return found or self._made.setdefault((structure, dtypes), self._make(structure, dtypes))
+
+    def _structure(self, shapes: tuple[Shape, ...]) -> Hashable:
+        raise NotImplementedError
+
+    def _make(self, structure: Any, dtypes: tuple[np.dtype[Any], ...]) -> Computation:
+        raise NotImplementedError
+
+
+def operands(given: Sequence[Any]) -> tuple[Any, ...]:
+    """Give arrays for array-likes; Python's numbers get the type that they and the arrays have in common."""
+    if all([hasattr(a, "ndim") for a in given]):
+        return tuple(given)
+    weak = [isinstance(a, int | float | complex) and not isinstance(a, bool | np.generic) for a in given]
+    arrays = [a if w else operand(a) for a, w in zip(given, weak, strict=True)]
+    if not any(weak) or all(weak):
+        return tuple([operand(a) for a in arrays])
+    common = np.result_type(*[a if w else a.dtype for a, w in zip(arrays, weak, strict=True)])
+    return tuple([np.asarray(a, common) if w else a for a, w in zip(arrays, weak, strict=True)])
+
+
+def customised(function: Any, what: str) -> Any:
+    """Check that something is a function or text."""
+    if not (callable(function) or isinstance(function, str)):
+        raise TypeError(f"{what}: {function!r} is neither a function nor OpenCL C text")
+    return function
+
+
+def result_count(function: Callable[..., Any] | str, dtypes: Sequence[np.dtype[Any]], results: Sequence[Any]) -> int:
+    """Count the values that a function gives; of OpenCL C text the types are given, if there are several."""
+    return max(len(results), 1) if isinstance(function, str) else len(trace(function, dtypes).results)
+
+
+def names(rank: int) -> tuple[str, ...]:
+    """Name dimensions."""
+    letters = string.ascii_lowercase[8:] + string.ascii_lowercase[:8]
+    return tuple(letters[:rank]) if rank <= len(letters) else tuple(f"i{d}" for d in range(rank))
+
+
+def access(array: str, indices: Sequence[str]) -> str:
+    """Write an access down."""
+    return f"{array}[{','.join(indices)}]"
+
+
+def outputs(count: int, indices: Sequence[str]) -> str:
+    """Write the accesses of so many outputs."""
+    return ", ".join([access(f"O{n}", indices) for n in range(count)])
+
+
+@lru_cache(maxsize=1024)
+def broadcast(shapes: tuple[Shape, ...]) -> tuple[int, tuple[tuple[str, ...], ...]]:
+    """Give how many dimensions arrays have together, and each one's indices: "0" along axes that are broadcast.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be broadcast.
+
+    Examples
+    --------
+    >>> broadcast(((3, 1), (4,)))
+    (2, (('i', '0'), ('j',)))
+    """
+    whole = np.broadcast_shapes(*shapes)
+    dims = names(len(whole))
+    indices = [
+        tuple(["0" if n == 1 != whole[len(whole) - len(shape) + d] else dims[len(whole) - len(shape) + d]
+               for d, n in enumerate(shape)])
+        for shape in shapes
+    ]  # fmt: skip
+    return len(whole), tuple(indices)

@@ -1,0 +1,335 @@
+"""Skeletons against NumPy: by Python functions and names through the interpreter, by OpenCL C text on every device.
+
+What differs between their kernels and those of other MDHs is text; so devices compute one case of each skeleton.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mdhnp
+from mdhnp import skeletons
+from mdhnp.runtime.devices import Device
+from mdhnp.runtime.devices import device as use
+from mdhnp.skeletons.skeleton import operands
+
+DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8"]
+SHAPES = [(), (1,), (37,), (0,), (5, 7), (3, 1, 4), (2, 3, 4, 5)]
+ADD = "float f(float a, float b) { return a + b; }"
+
+
+@pytest.fixture
+def on(device: Device) -> Iterator[None]:
+    with use(device):
+        yield
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
+    """Small whole numbers, so that sums and products are exact."""
+    return np.random.default_rng(seed).integers(0, 5, shape).astype(dtype)
+
+
+def interpreted(skeleton: Any, *arrays: Any) -> Any:
+    """What a skeleton's MDH means."""
+    return mdhnp.interpret(skeleton.bind(*arrays), *operands(arrays))
+
+
+def same(found: Any, wanted: Any) -> None:
+    np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.parametrize(("n", "shape"), list(enumerate(SHAPES)), ids=str)
+def test_map(n: int, shape: tuple[int, ...]) -> None:
+    x = numbers(shape, DTYPES[n % 9])
+    same(interpreted(skeletons.map(lambda v: v + v * v), x), np.asarray(x + x * x))
+    same(interpreted(skeletons.map(lambda v: (-v, v > 1)), x.astype("i4"))[1], np.asarray(x.astype("i4") > 1))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtypes"),
+    [
+        ([(5,), (5,)], "f4 f8"),
+        ([(4, 1), (3,)], "i1 u2"),
+        ([(2, 1, 3), (4, 1), ()], "f4 i2 f2"),
+        ([(1,), (1, 1)], "i4 ?"),
+    ],
+)
+def test_zip_broadcasts(shapes: list[tuple[int, ...]], dtypes: str) -> None:
+    arrays = [numbers(s, t, n) for n, (s, t) in enumerate(zip(shapes, dtypes.split(), strict=True))]
+    twice = skeletons.zip(lambda *values: values[0] * values[1] + values[-1])
+    same(interpreted(twice, *arrays), arrays[0] * arrays[1] + arrays[-1])
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("i1", 3), ("f4", 2.5), ("i4", 2.5), ("f2", 2), ("f4", 1j)])
+def test_a_number_gives_way_to_arrays(dtype: str, number: complex) -> None:
+    x = numbers((6,), dtype)
+    same(interpreted(skeletons.zip(np.multiply), x, number), x * number)
+
+
+def test_text_of_one_name_twice(on: None) -> None:
+    """As in SkelCL's listings, where each customising function is called `func`."""
+    a, b = numbers((6, 5), "f4"), numbers((5, 4), "f4", 1)
+    mult = skeletons.zip("float f(float x, float y) { return x * y; }")
+    product_of = skeletons.allpairs(skeletons.reduce(ADD, identity=0), mult)
+    same(product_of(a, b), a @ b)
+
+
+@pytest.mark.parametrize(
+    ("text", "results", "types"),
+    [
+        ("uchar f(float x) { return x > 2; }", None, ["u1"]),
+        ("typedef long number; number f(float x) { return 3 * (int)x; }", "i8", ["i8"]),
+        ("void f(float x, int *a, float *b) { *a = 3 * x; *b = -x; }", ("i4", "f4"), ["i4", "f4"]),
+    ],
+)
+def test_types_that_text_gives(on: None, text: str, results: Any, types: list[str]) -> None:
+    x = numbers((4, 9), "f4")
+    found = skeletons.map(text, results)(x)
+    values = [3 * x, -x] if len(types) > 1 else [x > 2 if types == ["u1"] else 3 * x]
+    for f, v, t in zip(found if len(types) > 1 else [found], values, types, strict=True):
+        same(f, v.astype(t))
+
+
+UFUNCS = {
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.logical_and,
+    "or": np.logical_or,
+}
+AXES = [None, 0, -1, (0, 2)]
+
+
+NO_ORDER = [("max", "c8"), ("min", "c8")]
+
+
+@pytest.mark.parametrize(("name", "dtype"), [(n, t) for n in UFUNCS for t in DTYPES if (n, t) not in NO_ORDER])
+def test_reduce_as_ufuncs_do(name: str, dtype: str) -> None:
+    x = np.minimum(numbers((3, 4, 2), "i1"), 2).astype(dtype)
+    for axis in (None, 0, -1, (0, 2)):
+        wanted = np.asarray(UFUNCS[name].reduce(x, axis=axis))
+        same(interpreted(skeletons.reduce(name, axis=axis), x), wanted)
+        same(interpreted(skeletons.reduce(UFUNCS[name], axis=axis), x), wanted)
+
+
+def compose(p: Any, q: Any) -> Any:
+    """First p, then q, where (s, o) is the map t -> s * t + o: an operator that does not commute."""
+    return p[0] * q[0], p[1] * q[0] + q[1]
+
+
+COMPOSE = "void f(int s, int o, int t, int p, int *a, int *b) { *a = s * t; *b = o * t + p; }"
+
+
+@pytest.mark.parametrize("identity", [None, (1, 0)])
+def test_operators_on_tuples_keep_their_order(on: None, identity: Any) -> None:
+    s, o = numbers((700,), "i4"), numbers((700,), "i4", 1)
+    with np.errstate(over="ignore"):
+        prefixes = list(accumulate(zip(s, o, strict=True), compose))
+    same(np.array(interpreted(skeletons.reduce(compose, identity=identity), s, o)), np.array(prefixes[-1]))
+    same(np.array(skeletons.reduce(COMPOSE, identity=identity)(s, o)), np.array(prefixes[-1]))
+    same(np.stack(interpreted(skeletons.scan(compose, identity=identity), s, o)), np.array(prefixes).T)
+    if identity is None:
+        same(np.stack(skeletons.scan(COMPOSE)(s, o)), np.array(prefixes).T)
+    else:
+        exclusive = skeletons.scan(COMPOSE, identity=identity, exclusive=True)(s, o)
+        same(np.stack(exclusive), np.array([identity, *prefixes[:-1]], "i4").T)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("add", "i1"), ("add", "f4"), ("mul", "u2"), ("max", "f4"), ("min", "i4"), ("or", "i4")]
+)
+@pytest.mark.parametrize(("shape", "axis"), [((41,), None), ((5, 6), 0), ((2, 7, 3), -2)])
+def test_scan(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> None:
+    x = numbers(shape, dtype)
+    inclusive = UFUNCS[name].accumulate(x, axis=axis or 0)
+    same(interpreted(skeletons.scan(name, axis=axis), x), inclusive)
+    first = {"add": 0, "mul": 1, "or": 0}.get(name, -np.inf if name == "max" else np.iinfo("i4").max)
+    shifted = np.roll(inclusive, 1, axis or 0)
+    np.moveaxis(shifted, axis or 0, 0)[0] = first
+    same(interpreted(skeletons.scan(UFUNCS[name], axis=axis, exclusive=True), x), shifted)
+
+
+#: Functions of rows, and of all elements of the row and the column, (n, 1, d) and (1, m, d).
+ROWS: dict[str, tuple[Any, Any]] = {
+    "manhattan": (lambda r, c, d: np.sum(np.abs(r - c)), lambda r, c: abs(r - c).sum(-1)),
+    "mean": (lambda r, c, d: (r * c).sum() / d, lambda r, c: (r * c).sum(-1) / np.float32(r.shape[-1])),
+    "matmul": (lambda r, c, d: r @ c, lambda r, c: (r * c).sum(-1)),
+    "dot of a number": (lambda r, c, d: np.dot(2 * r, c + r[0]), lambda r, c: (2 * r * (c + r[..., :1])).sum(-1)),
+    "written out": (lambda r, c, d: sum(a * b for a, b in zip(r, c, strict=True)), lambda r, c: (r * c).sum(-1)),
+    "by number": (lambda r, c, d: r[0] * c[-1] + c[1], lambda r, c: r[..., 0] * c[..., -1] + c[..., 1]),
+    "several": (
+        lambda r, c, d: np.max(np.where(r > c, r, 0)) + np.min(r) * c[0],
+        lambda r, c: np.where(r > c, r, 0).max(-1) + r.min(-1) * c[..., 0],
+    ),
+    "whether": (lambda r, c, d: np.logical_and(np.all(r <= c + 3), np.any(r == c)),
+                lambda r, c: (r <= c + 3).all(-1) & (r == c).any(-1)),
+    "reduced": (lambda r, c, d: np.add.reduce(r) - c.prod(), lambda r, c: r.sum(-1) - c.prod(-1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_allpairs_of_rows(name: str) -> None:
+    a, b = numbers((6, 4), "f4"), numbers((4, 5), "f4", 1)
+    function, expected = ROWS[name]
+    wanted = expected(a[:, np.newaxis], b.T[np.newaxis])
+    same(interpreted(skeletons.allpairs(function), a, b), np.broadcast_to(wanted, (6, 5)))
+
+
+def test_allpairs_of_rows_may_be_stacked_and_several() -> None:
+    a, b = numbers((3, 1, 6, 4), "f4"), numbers((2, 4, 5), "f4", 1)
+    products, total = interpreted(skeletons.allpairs(lambda r, c, d: (r @ c, np.sum(r))), a, b)
+    same(products, a @ b)
+    same(total, np.broadcast_to(a.sum(-1)[..., np.newaxis], products.shape))
+    small = skeletons.allpairs(lambda r, c, d: np.sum(r))
+    same(
+        interpreted(small, a[0, 0].astype("i1"), b[0]),
+        np.broadcast_to(a[0, 0].sum(-1, dtype="i8")[:, np.newaxis], (6, 5)),
+    )
+
+
+def test_allpairs_of_elements() -> None:
+    x, y = numbers((3, 2), "i2"), numbers((4,), "f4", 1)
+    same(interpreted(skeletons.allpairs(skeletons.zip(np.hypot)), x, y), np.hypot.outer(x, y))
+    same(interpreted(skeletons.allpairs("max", np.add), x, x.T), (x[:, np.newaxis] + x).max(-1))
+
+
+@pytest.mark.parametrize("mode", ["valid", "constant"])
+@pytest.mark.turns
+def test_stencil(on: None, mode: str) -> None:
+    a = numbers((9, 11), "f4")
+    python = skeletons.stencil(lambda n: n[-1, 0] - 2 * n[0, 0] + n[0, 2], mode, 3.0)
+    text = "float f(float above, float here, float right) { return above - 2 * here + right; }"
+    wanted = mdhnp.stencil(a, [[0, 0, 1, 0, 0], [0, 0, -2, 0, 1], [0] * 5], mode, 3.0)
+    if mode == "valid":  # weights count those that are 0, too
+        wanted = a[:-1, :-2] - 2 * a[1:, :-2] + a[1:, 2:]
+    same(python(a), wanted)
+    same(skeletons.stencil(text, mode, 3.0, offsets=[(-1, 0), (0, 0), (0, 2)])(a), wanted)
+
+
+def test_iterate(on: None) -> None:
+    step = skeletons.stencil([0.25, 0.5, 0.25], "nearest")
+    x = wanted = numbers((40,), "f8")
+    for _ in range(5):
+        wanted = mdhnp.stencil(wanted, [0.25, 0.5, 0.25], "nearest")
+    same(skeletons.iterate(step, 5)(x), wanted)
+    assert skeletons.iterate(step, 0)(x) is x
+    seen: list[int] = []
+
+    def close(new: Any, old: Any) -> bool:
+        seen.append(len(new))
+        return bool(abs(new - old).max() < 0.1)
+
+    found = skeletons.iterate(step, until=close)(x)
+    assert len(seen) > 2
+    same(found, skeletons.iterate(step, len(seen))(x))
+    assert abs(step(found) - found).max() < 0.1 < abs(step(x) - x).max()
+    fibonacci = skeletons.iterate(skeletons.zip(lambda a, b: (b, a + b)), 10, lambda new, _: new[1] > 1000)
+    assert [int(v) for v in fibonacci(np.array(0), np.array(1))] == [55, 89]
+
+
+def test_objects_are_made_once() -> None:
+    double = skeletons.zip(lambda a, b: a * b)
+    x = numbers((6,), "f4")
+    first = double.computation(x, x)
+    assert double.computation(x[:3], x[:3]) is first
+    assert double.computation(x, x[:1]) is not first
+    assert double.computation(x, x.astype("f8")) is not first
+    assert str(double.bind(x, 2.0)) == "md_hom(*, (++,)) ∘ (A0[i], A1[]) -> O0[i]"
+
+
+def test_arrays_stay_where_they_are(on: None, device: Device) -> None:
+    x = numbers((5, 6), "f4")
+    a = mdhnp.asarray(x, device=device)
+    found = skeletons.reduce("add", np.multiply, axis=1)(a, x)
+    assert type(found) is mdhnp.Array
+    assert found.device is a.device
+    same(found.numpy(), (x * x).sum(1))
+
+
+def test_skeletons_fuse() -> None:
+    square, plus, total = skeletons.map(np.square), skeletons.zip(np.add), skeletons.reduce("add", axis=1)
+
+    @mdhnp.fuse
+    def fused(x: Any) -> Any:
+        return total(plus(square(x), 2.0))
+
+    x = numbers((6, 7), "f4")
+    (launch,) = mdhnp.explain(fused, x).launches
+    assert str(launch.mdhom).startswith("md_hom((square(x0) + 2.0), (++, +)) ∘ (A[i,j])")
+    same(fused(x), (x * x + 2).sum(1))
+
+
+X = np.ones((3, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "bad"),
+    [
+        (TypeError, "map: 3 is neither", lambda: skeletons.map(3)),
+        (TypeError, "map: takes one array, 2", lambda: skeletons.map(np.abs)(X, X)),
+        (ValueError, "broadcast", lambda: skeletons.zip(np.add)(X, X.T)),
+        (ValueError, "unknown operator 'sum'", lambda: skeletons.reduce("sum")(X)),
+        (np.exceptions.AxisError, "axis 2", lambda: skeletons.reduce("add", axis=2)(X)),
+        (ValueError, "no identity", lambda: skeletons.reduce(lambda a, b: np.where(a > b, a, b))(X[:0])),
+        (ValueError, "is not associative", lambda: skeletons.reduce(np.subtract)(X)),
+        (ValueError, "f takes 2 parameters, there are 4 values to combine",
+         lambda: skeletons.reduce(ADD, lambda x: (x, x))(X)),
+        (ValueError, "scan: arrays of 2 axes", lambda: skeletons.scan("add")(X)),
+        (ValueError, "pass it by identity", lambda: skeletons.scan(np.hypot, exclusive=True)(X[0])),
+        (TypeError, "alone is no function", lambda: skeletons.allpairs("add")),
+        (TypeError, "not a zip", lambda: skeletons.allpairs(skeletons.zip(np.add), np.add)),
+        (TypeError, "has a zip already", lambda: skeletons.allpairs(skeletons.reduce("add", np.abs), np.add)),
+        (TypeError, "takes two arrays", lambda: skeletons.allpairs("add", np.add)(X)),
+        (ValueError, "both need rows", lambda: skeletons.allpairs("add", np.add)(X, X[0])),
+        (ValueError, "rows of 4 elements", lambda: skeletons.allpairs("add", np.add)(X, X)),
+        (TypeError, "second call", lambda: skeletons.allpairs(lambda r, c, d: np.sum(r - np.sum(r)))(X, X.T)),
+        (TypeError, "value 0", lambda: skeletons.allpairs(lambda r, c, d: r - c)(X, X.T)),
+        (TypeError, "no truth", lambda: skeletons.allpairs(lambda r, c, d: 1 if r > c else 0)(X, X.T)),
+        (TypeError, "of rows", lambda: skeletons.allpairs(lambda r, c, d: np.add.accumulate(r))(X, X.T)),
+        (ValueError, "neither the row", lambda: skeletons.allpairs(lambda r, c, d: d)(X, X.T)),
+        (IndexError, "element 4 of a row of 4", lambda: skeletons.allpairs(lambda r, c, d: r[d])(X, X.T)),
+        (ValueError, "reads 200 elements", lambda: skeletons.allpairs(lambda r, c, d: sum(r) + sum(c))(
+            np.ones((2, 100)), np.ones((100, 2)))),
+        (ValueError, "takes offsets", lambda: skeletons.stencil("float f(float x) { return x; }")),
+        (ValueError, "takes offsets", lambda: skeletons.stencil(lambda n: n[0], offsets=[0])),
+        (IndexError, "one number an axis", lambda: skeletons.stencil(
+            "float f(float x) { return x; }", offsets=[0])(X)),
+        (ValueError, "results", lambda: skeletons.stencil("void f(float x, float *y) { *y = x; }", offsets=[0])),
+        (TypeError, "iterate: 3 is no function", lambda: skeletons.iterate(3, 1)),
+        (ValueError, "steps, until", lambda: skeletons.iterate(abs)),
+        (ValueError, "negative", lambda: skeletons.iterate(abs, -1)),
+    ],
+)  # fmt: skip
+def test_errors_name_what_is_wrong(error: type[Exception], message: str, bad: Any) -> None:
+    with pytest.raises(error, match=message):
+        bad()
+
+
+def test_the_page_counts_its_lines() -> None:
+    """Of each program: NumPy's after ours, then PyOpenCL's kernel; data may come first."""
+    page = (Path(__file__).parents[1] / "docs" / "skeletons.md").read_text()
+    host = re.search(r"# begins here\n(.*?)# ends here", page, re.S)
+    assert host is not None
+    lines = {"host": host[1].count("\n") + 2}
+    rows = re.findall(r"^\| (\w[^|]*?) \| (\d+) \| (\d+) \| *(\d*) *\|", page, re.M)
+    assert len(rows) == 8
+    for title, *given in rows:
+        section = re.search(rf"^### {title}\n(.*?)^##", page, re.M | re.S)
+        assert section is not None, title
+        blocks = [
+            [line for line in block.splitlines() if line]
+            for block in re.findall(r"^```python\n(.*?)^```", section[1], re.M | re.S)
+        ]
+        first = next(n for n, block in enumerate(blocks) if any("skeletons." in line for line in block))
+        kernel = blocks[first + 2]
+        counts = [len(blocks[first]), len(blocks[first + 1])]
+        counts += [lines["host"] + len(kernel) - 3] if kernel[0] == 'source = """' else []
+        assert counts == [int(n) for n in given if n], title
