@@ -4,7 +4,7 @@ Values are numbered: first the arrays given, then the results of all steps, in o
 C-contiguous. It must not know devices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -16,7 +16,7 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.views import View
 
-__all__ = ["Graph", "Step"]
+__all__ = ["Graph", "Step", "expanded"]
 
 
 class Step(NamedTuple):
@@ -113,3 +113,18 @@ class Graph:
             for first, s in zip(self.firsts, self.steps, strict=True)
         ]
         return "\n".join([*shown, f"give {', '.join(f'v{r}' for r in self.results)}"])
+
+
+def expanded(graph: Graph, parts: Callable[[MdHom], Sequence[Step]]) -> Graph:
+    """Put several steps in place of each one; their inputs are that one's, which their results follow."""
+    found: list[Step] = []
+    place = list(range(graph.given))
+    values = graph.given
+    for step in graph.steps:
+        here = [place[p] for p in step.inputs]
+        for part in parts(step.mdhom):
+            found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
+            here.append(values)
+            values += len(part.mdhom.outputs)
+        place.extend(range(here[-1], values))
+    return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]))

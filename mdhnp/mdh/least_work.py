@@ -23,12 +23,12 @@ import numpy as np
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.graph import Graph, Step
+from mdhnp.mdh.graph import Graph, Step, expanded
 from mdhnp.mdh.mdhom import MdHom, contiguous
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, View
 
-__all__ = ["LAWS", "Law", "distributes", "expanded", "law_holds", "least_work"]
+__all__ = ["LAWS", "Law", "distributes", "law_holds", "least_work"]
 
 #: Applications of a scalar function that take about as long as one more call of kernels does, some 20 µs.
 LAUNCH = 1 << 18
@@ -176,21 +176,6 @@ def least_work(graph: Graph) -> Graph:
     give v3
     """
     return expanded(graph, _parts)
-
-
-def expanded(graph: Graph, parts: Callable[[MdHom], Sequence[Step]]) -> Graph:
-    """Put several steps in place of each one; their inputs are that one's, which their results follow."""
-    found: list[Step] = []
-    place = list(range(graph.given))
-    values = graph.given
-    for step in graph.steps:
-        here = [place[p] for p in step.inputs]
-        for part in parts(step.mdhom):
-            found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
-            here.append(values)
-            values += len(part.mdhom.outputs)
-        place.extend(range(here[-1], values))
-    return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]))
 
 
 def distributes(scalar: Function, operator: str) -> bool:

@@ -14,8 +14,7 @@ import numpy as np
 from mdhnp.mdh.combine import pw
 from mdhnp.mdh.extremes import extreme
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.graph import Graph, Step
-from mdhnp.mdh.least_work import expanded
+from mdhnp.mdh.graph import Graph, Step, expanded
 from mdhnp.mdh.mdhom import MdHom, contiguous
 from mdhnp.mdh.trace import Recorder, trace
 
