@@ -231,7 +231,7 @@ def test_reductions(place: Device, dtype: Any) -> None:
 def test_variances(place: Device, dtype: Any) -> None:
     """The second of two steps, from the mean."""
     x = rows(dtype)
-    parts = [steps[1].mdhom for steps in described(place, ["var", "std"], [x], axis=1, correction=1)]
+    parts = [graph.steps[1].mdhom for graph in described(place, ["var", "std"], [x], axis=1, correction=1)]
     middle = np.mean(x, axis=1, keepdims=True, dtype=moments._mean_type(dtype))
     arrays = x, middle, moments._number(x.shape[1] - 1, dtype)
     for name, found in zip(("var", "std"), computed(place, parts, arrays), strict=True):

@@ -210,9 +210,12 @@ def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
     background.wait()  # what earlier tests have left would fail, too
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     made: list[Any] = []
+    original = improve.install
 
-    def failing(*arguments: Any) -> Any:
-        made.append(arguments)
+    def failing(request: Any, found: Any) -> Any:
+        if request.mdhom.extents != (3, 3, 4):  # a call of an earlier test
+            return original(request, found)
+        made.append(request)
         raise error
 
     monkeypatch.setattr(improve, "install", failing)
