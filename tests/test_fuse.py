@@ -1,6 +1,7 @@
 """`fuse`: what it gives, keeps and refuses."""
 
 import gc
+import pickle
 import re
 import threading
 import weakref
@@ -145,6 +146,15 @@ def test_fused_functions_call_each_other_and_md_homs() -> None:
     np.testing.assert_array_equal((double @ scaled)(X), (X + np.arange(3)[:, None]) * 2)
     both = mdhnp.fuse(lambda x: (x, x + 1))
     np.testing.assert_array_equal((np.subtract @ both)(X), X - (X + 1))
+
+
+@mdhnp.fuse
+def increased(x: Any) -> Any:
+    return x + 1
+
+
+def test_it_is_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(increased)) is increased
 
 
 def test_methods() -> None:

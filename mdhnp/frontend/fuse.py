@@ -41,6 +41,10 @@ class Fused:
         """Bind it as a method."""
         return self if instance is None else MethodType(self, instance)
 
+    def __reduce__(self) -> str:
+        """Pickle it as functions are: by its name."""
+        return str(getattr(self.function, "__qualname__", self.name))
+
     def __matmul__(self, other: Any) -> "Fused":
         """Give what calls this one with what another one gives: ``(f @ g)(x)`` is ``f(g(x))``."""
         return NotImplemented if not callable(other) else after(self, other)
