@@ -66,7 +66,8 @@ Pair = namedtuple("Pair", "first second")
 
 
 VIEWS = {
-    "whole": X, "steps": X[::-1, ::2], "turned": X.T, "Fortran": np.asfortranarray(X), "row": X[1:2],
+    "whole": X, "steps": X[::-1, ::2], "backwards": X[::-1, ::-1],
+    "turned": X.T, "Fortran": np.asfortranarray(X), "row": X[1:2],
     "repeated": np.broadcast_to(X[0], (3, 4)), "empty": X[:, :0], "no axes": X[0, 0, ...],
 }  # fmt: skip
 
@@ -76,6 +77,7 @@ def test_arguments_and_results_may_be_views(view: Any) -> None:
     results = {
         "turned": lambda x: (x + 1).T,
         "part": lambda x: (x + 1)[..., :1] if x.ndim else x + 1,
+        "turned parts": lambda x: x[..., ::-1] * 2 - x[:1] if x.ndim else x + 1,
         "argument": lambda x: x,
         "part of an argument": lambda x: x[..., ::-1] if x.ndim else x,
         "both": lambda x: (x * 2, (x * 2).T),

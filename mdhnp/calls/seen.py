@@ -25,7 +25,10 @@ def as_part(view: View, rank: int, whole: Array, array: Array, at: int) -> View 
         return None
     first, rest = {}, at
     for a in axes:
-        first[a], rest = (rest // steps[a], rest % steps[a]) if steps[a] > 0 else _divided(rest, steps[a])
+        ends = [steps[b] * (whole.shape[b] - 1) for b in axes[axes.index(a) + 1 :]]
+        low, high = (sum([e for e in ends if sign * e > 0]) for sign in (-1, 1))  # what the other axes reach
+        first[a] = -((high - rest) // steps[a]) if steps[a] > 0 else -((rest - low) // -steps[a])
+        rest -= first[a] * steps[a]
     if rest:
         return None
     along: list[dict[int, int]] = []
@@ -49,11 +52,6 @@ def as_part(view: View, rank: int, whole: Array, array: Array, at: int) -> View 
         for access in view.accesses
     ])  # fmt: skip
     return array_view(view.name, whole, accesses)
-
-
-def _divided(rest: int, step: int) -> tuple[int, int]:
-    times = -(rest // -step)
-    return times, rest - times * step
 
 
 def _sum(terms: Sequence[tuple[int, Affine]], constant: int, rank: int) -> Affine:
