@@ -36,12 +36,15 @@ class Program(NamedTuple):
         Names of rules that must not, since a condition fails.
     operands : int
         Number of its matrices.
+    dtype : dtype
+        Of a type for which that is so.
     """
 
     function: Callable[..., Any]
     fires: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     operands: int = 1
+    dtype: Any = np.float32
 
 
 def softmax(x: Any) -> Any:
@@ -58,6 +61,19 @@ def weighted(x: Any, v: Any) -> Any:
 def log_sum_exp(x: Any) -> Any:
     largest = x.max(axis=0)
     return largest + np.log(np.exp(x - largest).sum(axis=0))
+
+
+def power(x: Any, squares: int) -> Any:
+    """Give x to the power of 2 to the power of `squares`."""
+    for _ in range(squares):
+        x = x * x
+    return x
+
+
+def twice(x: Any) -> Any:
+    """Sums that are equal, and cannot be one: neighbours of the second ones are read."""
+    a, b = x.sum(axis=1), x.sum(axis=1)
+    return a, b + 1, mdhnp.stencil(b, np.ones(3, np.float32), mode="nearest")
 
 
 def standardised(x: Any) -> Any:
@@ -79,6 +95,10 @@ PROGRAMS = {
     "hypotenuse": Program(lambda a, b: np.sqrt(a * a + b * b), (MAPS,), (FINISH, BESIDE), 2),
     "softmax": Program(softmax, (MAPS, SOFTMAX)),
     "weighted softmax": Program(weighted, (MAPS, SOFTMAX), (), 2),
+    "weighted by squares": Program(
+        lambda x, v: (np.exp(x - x.max(axis=1, keepdims=True)) * v * x * v).sum(axis=1), (MAPS, SOFTMAX), (), 2
+    ),
+    "weighted by a power": Program(lambda x: (np.exp(x - x.max()) * power(x, 7)).sum(), (MAPS,), (SOFTMAX,)),
     "log-sum-exp": Program(log_sum_exp, (MAPS, SOFTMAX)),
     "another maximum": Program(lambda x, y: np.exp(x - y.max(axis=1)[:, None]).sum(axis=1), (MAPS,), (SOFTMAX,), 2),
     "the minimum": Program(lambda x: np.exp(x.min(axis=1)[:, None] - x).sum(axis=1), (MAPS,), (SOFTMAX,)),
@@ -106,8 +126,14 @@ PROGRAMS = {
     "same sums": Program(lambda x: x.sum(axis=1, keepdims=True) * x.sum(axis=1)[0], (EQUAL,)),
     "same sums, both wanted": Program(lambda x: (x.sum(axis=1, keepdims=True), x.sum(axis=1)), (BESIDE,), (EQUAL,)),
     "largest prefix": Program(lambda x: np.cumsum(x, axis=1).max(axis=1), (REDUCED_SCAN,)),
-    "sum of products": Program(lambda x: np.cumprod(x, axis=0).sum(axis=0), (REDUCED_SCAN,), (SCANNED_SCAN,)),
-    "sums of products": Program(lambda x: np.cumsum(np.cumprod(x, axis=1), axis=1), (SCANNED_SCAN,), (REDUCED_SCAN,)),
+    "sum of products": Program(lambda x: np.cumprod(x, axis=0).sum(axis=0), (REDUCED_SCAN,), (SCANNED_SCAN,), 1, np.int64),
+    "sums of products": Program(
+        lambda x: np.cumsum(np.cumprod(x, axis=1), axis=1), (SCANNED_SCAN,), (REDUCED_SCAN,), 1, np.int64
+    ),
+    "sums of products of floats": Program(lambda x: np.cumprod(x, axis=0).sum(axis=0), (), (REDUCED_SCAN,)),
+    "largest prefix of integers": Program(
+        lambda x: np.cumsum(x, axis=1).max(axis=1), (), (REDUCED_SCAN,), 1, np.int32
+    ),
     "product of sums": Program(lambda x: np.cumsum(x, axis=1).prod(axis=1), (), (REDUCED_SCAN,)),
     "sums of sums": Program(lambda x: np.cumsum(np.cumsum(x, axis=1), axis=1), (), (SCANNED_SCAN,)),
     "along another axis": Program(lambda x: np.cumprod(x, axis=1).sum(axis=0), (), (REDUCED_SCAN,)),

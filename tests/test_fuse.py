@@ -80,6 +80,7 @@ def test_arguments_and_results_may_be_views(view: Any) -> None:
         "turned parts": lambda x: x[..., ::-1] * 2 - x[:1] if x.ndim else x + 1,
         "argument": lambda x: x,
         "part of an argument": lambda x: x[..., ::-1] if x.ndim else x,
+        "turned back": lambda x: (x * 2)[::-1] if x.ndim else x,
         "both": lambda x: (x * 2, (x * 2).T),
     }
     for name, function in results.items():
@@ -206,6 +207,37 @@ def test_parts_are_put_together(name: str) -> None:
     found = mdhnp.fuse(function)(X, X - 7)
     assert found.dtype == wanted.dtype
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_parts_of_complex_results() -> None:
+    z = X + np.complex64(1j) * X
+    for function in (lambda z: (z * 2).real, lambda z: (z * 2).imag.T, lambda z: ((z * 2).real[0], z.imag)):
+        for found, wanted in zip(several(mdhnp.fuse(function)(z)), several(function(z)), strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_the_function_has_keeps_its_names_to_itself() -> None:
+    def plain(x: Any) -> Any:
+        return x + 1
+
+    plain.function = np.negative  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(mdhnp.fuse(plain)(X), X + 1)
+
+
+def test_fused_functions_with_constants_call_each_other() -> None:
+    weights = np.arange(4, dtype=np.float32)
+    inner = mdhnp.fuse(lambda x: x * weights)
+    np.testing.assert_array_equal(mdhnp.fuse(lambda x: inner(x) + 1)(X), X * weights + 1)
+
+
+def test_arrays_that_are_not_computed() -> None:
+    fused = mdhnp.fuse(lambda x: (x + 1, np.arange(3)))
+    fused(X)[1][:] = 9
+    np.testing.assert_array_equal(fused(X)[1], np.arange(3))
+    with pytest.raises(mdhnp.TracingError, match="gives no array that it computes, but None"):
+        mdhnp.fuse(lambda x: None)(X)
+    assert mdhnp.fuse(lambda: 5)() == 5
 
 
 def test_plans_die_with_the_function() -> None:

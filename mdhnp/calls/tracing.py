@@ -104,7 +104,10 @@ class Tracer:
         reach = 0 if strides is None else sum([abs(s) * max(n - 1, 0) for s, n in zip(strides, shape, strict=True)])
         size = max(prod(shape) * dtype.itemsize, reach + dtype.itemsize, 1)
         low = sum([-s * (n - 1) for s, n in zip(strides or (), shape, strict=False) if s < 0 and n])
-        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        try:
+            memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        except OSError:
+            raise MemoryError(f"fuse: no addresses for an array of shape {shape} {line()}, {size} bytes") from None
         view: Array = np.ndarray(shape, dtype, memory, low, strides)
         value = _Value(len(self._values), view, view.__array_interface__["data"][0], memory)
         self._values.append(value)
@@ -116,6 +119,13 @@ class Tracer:
         while not isinstance(base, mmap.mmap):
             base = base.base
         return self._by_memory[id(base)]
+
+    def _known(self, array: Array) -> Array:
+        """Give an array's view: a constant's, if it is none of a value."""
+        base: Any = array
+        while isinstance(base, np.ndarray):
+            base = base.base
+        return array if isinstance(base, mmap.mmap) and id(base) in self._by_memory else self.constant(array)
 
     @property
     def memory(self) -> type["Memory"]:
@@ -156,7 +166,7 @@ class Tracer:
         described = routine.describe(arrays, *what[1:])
         described = described if isinstance(described, Described) else Described(described)
         given = arrays[:-1] if described.into else arrays
-        inputs = given if described.take is None else tuple(described.take(given))
+        inputs = given if described.take is None else tuple([self._known(a) for a in described.take(given)])
         graph = described.mdhom if isinstance(described.mdhom, Graph) else Graph.of(described.mdhom)
         if described.into:
             self._write(graph.steps[0].mdhom, inputs, arrays[-1])
@@ -210,20 +220,27 @@ class Tracer:
             return value.number, view
         if array.dtype != whole.dtype:
             return self._part(array, value, view, rank)
-        at = (_start(array) - value.start) // max(whole.itemsize, 1)
-        if view.boundary is None and (moved := as_part(view, rank, whole, array, at)) is not None:
-            return value.number, moved
         if whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
             return value.number, view  # in another shape
-        if view.boundary is None and whole.flags.c_contiguous:
-            return value.number, flat(view, rank, whole, at)
-        if whole.flags.c_contiguous:
-            (copied,) = self._noted(Graph.of(identity(array)), [array])
+        if not array.size or view.boundary is not None:  # whose bounds are the part's, not the whole's
+            copied = self._copied(array)
             return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), rank)
+        at = (_start(array) - value.start) // max(whole.itemsize, 1)
+        if (moved := as_part(view, rank, whole, array, at)) is not None:
+            return value.number, moved
+        if whole.flags.c_contiguous:
+            return value.number, flat(view, rank, whole, at)
         raise TracingError(
             f"fuse: the axes of an argument are split or joined {line()}, which its strides do not allow; "
             "give a contiguous one, as by numpy.ascontiguousarray"
         )
+
+    def _copied(self, array: Array) -> Array:
+        """Note a copy."""
+        if not array.size:
+            return self.unwritten(array.shape, array.dtype)
+        (copied,) = self._noted(Graph.of(identity(array)), [array])
+        return copied
 
     def _part(self, array: Array, value: _Value, view: View, rank: int) -> tuple[int, View]:
         """Give real or imaginary parts as another value."""
@@ -263,8 +280,9 @@ class Tracer:
 
     def _result(self, array: Array) -> Seen:
         value = self._value_of(array)
-        if value.number not in {n for _, outputs in self._steps for n in outputs}:
-            (array,) = self._noted(Graph.of(identity(array)), [array])  # an argument, or a view of one
+        given = value.number not in {n for _, outputs in self._steps for n in outputs}
+        if given or array.dtype != value.view.dtype:  # an argument, or a view of one; a part of complex numbers
+            array = self._copied(array)
             value = self._value_of(array)
         same = array.shape == value.view.shape and array.strides == value.view.strides
         return Seen(value.number, array.shape, None if same else array.strides, _start(array) - value.start)

@@ -14,7 +14,7 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import scalar
-from mdhnp.calls.tracing import Seen, Tracer
+from mdhnp.calls.tracing import Seen, Tracer, TracingError
 from mdhnp.fusion import Rewriting, rewriting
 
 __all__ = ["Fused", "fuse"]
@@ -24,10 +24,10 @@ class Fused:
     """A function whose calls of this package are computed as one; made by :func:`fuse`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function, updated=())  # whose attributes may have the names of these
         self.function = function
         self._ref = weakref.ref(self)
         self.name: str = getattr(function, "__name__", "function")
-        update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute, with the function's arguments; gives what it gives."""
@@ -35,6 +35,8 @@ class Fused:
             form, args = _told_apart(self.name, args, kwargs)
         else:
             form = _arrays(len(args))
+        if not args:
+            return self.function(*_put(form, list)[0], **kwargs)  # nothing is traced
         return call((_FUSE, self._ref, form), args, owner=self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -219,10 +221,12 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
     known = fused()
     assert known is not None  # it is being called
     found, constants, seen, places = known.traced(arrays, form)
+    if not seen:
+        raise TracingError(f"{known.name}: gives no array that it computes, but {places!r}")
 
     def give(results: Sequence[Any]) -> Any:
         views = [scalar(_view(np.asarray(results[s.value]), s)) for s in seen]
-        return each(places, lambda x: views[x] if type(x) is _Place else x)
+        return each(places, lambda x: views[x] if type(x) is _Place else x.copy() if isinstance(x, np.ndarray) else x)
 
     take = (lambda given: (*given, *constants)) if constants else None
     plain = type(places) is _Place and seen[0].strides is None  # as results of other calls are
@@ -232,6 +236,8 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
 def _view(result: npt.NDArray[Any], seen: Seen) -> npt.NDArray[Any]:
     if seen.strides is None:
         return result
+    if not result.size:
+        return np.empty(seen.shape, result.dtype)
     return np.ndarray(seen.shape, result.dtype, result, seen.offset, seen.strides)
 
 

@@ -11,7 +11,7 @@ from mdhnp.mdh import Function, Graph, MdHom
 
 __all__ = ["bytes_of", "bytes_of_step", "cost", "cost_of_step"]
 
-#: Bytes that a processor moves in the time of a simple operation, a call of kernels, and a value that one kernel keeps.
+#: Bytes that a processor moves in the time of a simple operation, and of a call of kernels.
 _OPERATION, _CALL = 0.2, 1 << 16
 #: How many simple operations others take.
 _SIMPLE = """

@@ -23,12 +23,16 @@ def edited(graph: Graph, new: Mapping[int, Step | None], moved: Mapping[int, tup
     steps = {n: found for n, s in enumerate(graph.steps) if (found := new.get(n, s)) is not None}
     made_by = graph.made_by | dict(moved or {})
     order: dict[int, None] = {}
+    opened: set[int] = set()
     pending = [made_by[r][0] for r in graph.results if r in made_by][::-1]
     while pending:  # depth first, so that what nobody needs is left out; a path may be long
         n = pending[-1]
         needed = [made_by[p][0] for p in steps[n].inputs if p in made_by]
         missing = [m for m in needed if m not in order]
         if missing:
+            if n in opened:
+                raise AssertionError("a rule made steps that need each other's results")
+            opened.add(n)
             pending += missing[::-1]
         else:
             order.setdefault(pending.pop())
@@ -45,9 +49,9 @@ def edited(graph: Graph, new: Mapping[int, Step | None], moved: Mapping[int, tup
     return Graph(graph.given, made, tuple([number(r) for r in graph.results]))
 
 
-def reaches(graph: Graph, first: int, last: int) -> bool:
-    """Whether a step needs what another one before it gives, at once or through others."""
-    needed, pending = set(), [last]
+def reaches(graph: Graph, first: int, *last: int) -> bool:
+    """Whether some of the last steps need what the first one gives, at once or through others."""
+    needed, pending = set(), [*last]
     while pending:
         n = pending.pop()
         for p in graph.steps[n].inputs:

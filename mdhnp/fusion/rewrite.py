@@ -139,4 +139,5 @@ def _applied(work: _Work, rule: Rule) -> bool:
 
 def _require_same_results(rule: Rule, graph: Graph, made: Graph) -> None:
     kinds = [[(v.shape, v.dtype) for r in g.results if r in g.made_by for v in (g.view(r),)] for g in (graph, made)]
-    assert kinds[0] == kinds[1], f"the rule {rule.name} changed the results {kinds[0]} to {kinds[1]}"
+    if kinds[0] != kinds[1]:
+        raise AssertionError(f"the rule {rule.name} changed the results {kinds[0]} to {kinds[1]}")

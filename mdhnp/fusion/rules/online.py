@@ -23,6 +23,9 @@ from mdhnp.mdh.trace import Recorder, Symbol
 
 __all__ = ["RULES"]
 
+#: Factors of a product that are looked at: of a power by repeated squares there are very many.
+_MOST = 64
+
 
 # The result of a reduction, read by another one at all points of the first one.
 
@@ -57,10 +60,13 @@ class _Two(NamedTuple):
     def step(self, n: int) -> Instruction:
         return self.body[n]
 
-    def depends(self, n: int) -> bool:
-        """Whether a value depends on the first one's result."""
-        step = self.body[n]
-        return (step.op, step.position) == ("param", -1) or any([self.depends(a) for a in step.args])
+    def depending(self) -> set[int]:
+        """Values that depend on the first one's result."""
+        found: set[int] = set()
+        for n, step in enumerate(self.body):  # of which each uses earlier ones
+            if (step.op, step.position) == ("param", -1) or not found.isdisjoint(step.args):
+                found.add(n)
+        return found
 
 
 class _Reader(Composer):
@@ -86,10 +92,16 @@ def _two(graph: Graph, match: Match) -> tuple[_Reader, _Two]:
     return reader, _Two(recorder.body, *found)
 
 
-def _factors(two: _Two, n: int) -> list[int]:
-    """The factors of a product of products."""
-    step = two.step(n)
-    return [m for a in step.args for m in _factors(two, a)] if step.op == "multiply" else [n]
+def _factors(two: _Two) -> list[int]:
+    """The factors of the product of products that is combined last; none if they are more than `_MOST`."""
+    found, pending = list[int](), [two.last]
+    while pending and len(found) + len(pending) <= _MOST:
+        n = pending.pop()
+        if two.step(n).op == "multiply":
+            pending += two.step(n).args[::-1]
+        else:
+            found.append(n)
+    return [] if pending else found
 
 
 # Σ exp(x - max x) · w
@@ -107,8 +119,8 @@ def largest_then_exponentials(graph: Graph, match: Match) -> bool:
 
 def _exponential(two: _Two) -> list[int] | None:
     """The other factors beside exp(h - maximum); None where the function is none of that form."""
-    factors = _factors(two, two.last)
-    found = [n for n in factors if two.depends(n)]
+    factors, depending = _factors(two), two.depending()
+    found = [n for n in factors if n in depending]
     if len(found) != 1 or two.step(found[0]).op != "exp":
         return None
     (exponent,) = two.step(found[0]).args
@@ -140,9 +152,8 @@ def _with_largest(graph: Graph, match: Match) -> Graph:
     assert others is not None
     recorder = Recorder(two.body)
     dtype = graph.steps[match[0]].mdhom.scalar.dtypes[0]
-    weight: Any = recorder.constant(1, dtype)
-    for n in others:
-        weight = Symbol(recorder, n) if n == others[0] else weight * Symbol(recorder, n)
+    factors: list[Any] = [Symbol(recorder, n) for n in others] or [recorder.constant(1, dtype)]
+    weight = prod(factors[1:], start=factors[0])
 
     def results(final: Recorder, combined: list[int]) -> tuple[int, int]:
         # Where the maximum is infinite or NaN, h - maximum is NaN somewhere, and so is the sum.

@@ -31,7 +31,7 @@ def not_through_others(graph: Graph, match: Match) -> bool:
     """What else the last step reads does not depend on the first one."""
     first, last = match
     others = {graph.made_by[p][0] for p in graph.steps[last].inputs if p in graph.made_by} - {first}
-    return not any([reaches(graph, first, n) for n in others])
+    return not reaches(graph, first, *others)
 
 
 def combines_or_stays(graph: Graph, match: Match) -> bool:
@@ -79,16 +79,17 @@ def _finished(graph: Graph, match: Match) -> Graph:
     kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
     outputs = [*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs]]
     named = tuple([replace(v, name=f"O{n}") for n, v in enumerate(outputs)])
-    both = _Both(graph, step, after, place, kept, named)
+    both = _Both(graph, first, step, after, place, kept, named)
     moved = {made[o]: (first, n) for n, o in enumerate(kept)}
     moved |= {v: (first, len(kept) + n) for n, v in enumerate(values(graph, last))}
     return edited(graph, {first: _map(both) if is_map(h) else _combined(both), last: None}, moved)
 
 
 class _Both(NamedTuple):
-    """A step, the map after it and its place, which of the first one's results are kept, and what is written."""
+    """A step by number, the map after it and its place, which of the first one's results are kept, what is written."""
 
     graph: Graph
+    first: int
     step: Step
     after: Step
     place: Place
@@ -104,9 +105,9 @@ def _written(view: View, place: Place, rank: int) -> View:
 
 def _combined(both: _Both) -> Step:
     """The first step, with the last one as its `finish`."""
-    graph, step, after, place, kept, outputs = both
+    graph, first, step, after, place, kept, outputs = both
     h, types = step.mdhom, step.mdhom.scalar.dtypes
-    composer, own = _After(graph, h.rank, step), in_place(h.rank)
+    composer, own = _After(graph, h.rank, first), in_place(h.rank)
     scalar, finish = Recorder(), Recorder()
     results = paste(scalar, h.scalar, composer.operands(scalar, step, own), composer.reads.index(scalar, own))
     combined = parameters(finish, types)
@@ -126,9 +127,9 @@ def _combined(both: _Both) -> Step:
 
 def _map(both: _Both) -> Step:
     """Both steps, where the first one is a map, too."""
-    graph, step, after, place, kept, outputs = both
+    graph, first, step, after, place, kept, outputs = both
     h = step.mdhom
-    composer, scalar = _After(graph, h.rank, step), Recorder()
+    composer, scalar = _After(graph, h.rank, first), Recorder()
     composer.made = composer.mapped(scalar, step, in_place(h.rank))
     results = [composer.made[o] for o in kept] + [*composer.mapped(scalar, after, place)]
     inputs, numbers = composer.reads.views()
@@ -140,9 +141,9 @@ def _map(both: _Both) -> Step:
 class _After(Composer):
     """Records what follows a step, whose results are there."""
 
-    def __init__(self, graph: Graph, rank: int, step: Step) -> None:
+    def __init__(self, graph: Graph, rank: int, first: int) -> None:
         super().__init__(graph, rank, {})
-        self._first = values(graph, graph.steps.index(step))
+        self._first = values(graph, first)
         self.made: tuple[int, ...] = ()
 
     def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Place, before: int) -> int:

@@ -49,7 +49,9 @@ def combines_a_scan(graph: Graph, match: Match) -> bool:
 def scan_distributes(graph: Graph, match: Match) -> bool:
     """The scan's operator distributes over the other one."""
     f, s = (graph.steps[n].mdhom for n in match)
-    return law_holds(f.scalar, ufunc(f), ufunc(s))
+    # Products of floats overflow apart where those of prefixes do not; sums of integers wrap around, extremes do not.
+    kinds = "iu" if ufunc(f) == "multiply" else "f"
+    return f.scalar.dtypes[0].kind in kinds and law_holds(f.scalar, ufunc(f), ufunc(s))
 
 
 def only_read_there(graph: Graph, match: Match) -> bool:
