@@ -126,7 +126,9 @@ PROGRAMS = {
     "same sums": Program(lambda x: x.sum(axis=1, keepdims=True) * x.sum(axis=1)[0], (EQUAL,)),
     "same sums, both wanted": Program(lambda x: (x.sum(axis=1, keepdims=True), x.sum(axis=1)), (BESIDE,), (EQUAL,)),
     "largest prefix": Program(lambda x: np.cumsum(x, axis=1).max(axis=1), (REDUCED_SCAN,)),
-    "sum of products": Program(lambda x: np.cumprod(x, axis=0).sum(axis=0), (REDUCED_SCAN,), (SCANNED_SCAN,), 1, np.int64),
+    "sum of products": Program(
+        lambda x: np.cumprod(x, axis=0).sum(axis=0), (REDUCED_SCAN,), (SCANNED_SCAN,), 1, np.int64
+    ),
     "sums of products": Program(
         lambda x: np.cumsum(np.cumprod(x, axis=1), axis=1), (SCANNED_SCAN,), (REDUCED_SCAN,), 1, np.int64
     ),

@@ -240,6 +240,12 @@ def test_arrays_that_are_not_computed() -> None:
     assert mdhnp.fuse(lambda: 5)() == 5
 
 
+def test_calls_keep_the_precision_that_they_say() -> None:
+    fused = mdhnp.fuse(lambda x: mdhnp.matmul(x, x, precision="default") + mdhnp.matmul(x + 1, x))
+    asked = [s.mdhom.precision for s in fused.rewriting(X[:, :3]).after.steps]
+    assert sorted(asked) == ["default", "highest"]
+
+
 def test_plans_die_with_the_function() -> None:
     function = lambda x: x + 1  # noqa: E731
     fused, alive = mdhnp.fuse(function), weakref.ref(function)

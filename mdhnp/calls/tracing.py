@@ -151,8 +151,14 @@ class Tracer:
 
     # Calls.
 
-    def call(self, what: tuple[Any, ...], operands: tuple[Any, ...], dtypes: Sequence[np.dtype[Any] | None]) -> Any:
-        """Note a call; gives views of its results, as the call does.
+    def call(
+        self,
+        what: tuple[Any, ...],
+        operands: tuple[Any, ...],
+        dtypes: Sequence[np.dtype[Any] | None],
+        exact: Callable[[MdHom], MdHom],
+    ) -> Any:
+        """Note a call; gives views of its results, as the call does. `exact` has an MDH say how exact it must be.
 
         Raises
         ------
@@ -171,7 +177,8 @@ class Tracer:
         if described.into:
             self._write(graph.steps[0].mdhom, inputs, arrays[-1])
             return ()
-        found = self._noted(graph, inputs)
+        steps = tuple([Step(exact(s.mdhom), s.inputs) for s in graph.steps])
+        found = self._noted(Graph(graph.given, steps, graph.results), inputs)
         return found[0] if described.give is None else described.give(found)
 
     def _noted(self, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
