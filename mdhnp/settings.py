@@ -113,7 +113,7 @@ class Config:
         searches, and what it finds is tried in later calls. "background": the same, from the first call on. "full":
         they are tuned before they run. The environment variable ``MDHNP_TUNING`` gives the first value.
     budget : float
-        Seconds that tuning one kernel may take under these policies.
+        Seconds that tuning one kernel may take under these policies, once its default schedule was measured.
     evaluations : int
         Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
     host : {"auto", "never"}

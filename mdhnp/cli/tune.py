@@ -24,7 +24,7 @@ __all__ = ["tune"]
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
     show_default=True,
-    help="Seconds for each kernel of the call.",
+    help="Seconds for each kernel of the call, once its default schedule was measured.",
 )
 @click.option(
     "--evaluations",

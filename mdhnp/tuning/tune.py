@@ -40,7 +40,7 @@ def tune(
     *args, **kwargs
         Its arguments. The call itself runs once, as always: with ``out=`` it writes there.
     budget : float
-        Seconds for each stage of the call. At least the default schedule is measured, however long that takes.
+        Seconds for each stage of the call, from the time that its default schedule was measured.
     evaluations : int
         Most schedules to measure for each stage; those timed again at the end do not count.
     seed : int

@@ -3,6 +3,7 @@
 Takes a stage in canonical form and a device. It must not know which call it is from.
 """
 
+import math
 import sys
 import threading
 import time
@@ -157,7 +158,7 @@ class _Tuning:
         self._used = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
         self._made: list[Measurement] = []
         self._asked = 0
-        self._end = time.monotonic() + budget.seconds
+        self._end = math.inf
 
     def run(self, team: Team) -> tuple[Tuned, bool]:
         """Search, then compare the best by turns; also whether the user ended it early."""
@@ -181,7 +182,6 @@ class _Tuning:
 
     def _explore(self, team: Team, report: _Report) -> None:
         """Measure what the search asks for; the default schedule comes first in every search, and alone."""
-        last = self._end - _RESERVE * self._budget.seconds
         candidates = self._ask(1)
         while candidates:
             ahead = self._ask(len(team)) if team.overlaps else []
@@ -192,14 +192,16 @@ class _Tuning:
                     self._known.record(self._key, each)
                     self._made.append(each)
                     self._search.tell(each.schedule, each.seconds)
-                    if team.serial and self._is_late(last):
+                    if team.serial and self._is_late():
                         break  # what is compiled is left
             except WorkerError:
                 if fastest is None:
                     raise
                 return
             report(len(self._made), self._search.best)
-            if self._is_late(last):
+            if self._end == math.inf:  # processes start, and drivers load, until something is measured
+                self._end = time.monotonic() + self._budget.seconds
+            if self._is_late():
                 return
             candidates = ahead or self._ask(len(team))
 
@@ -211,9 +213,9 @@ class _Tuning:
         self._asked += len(asked)
         return asked
 
-    def _is_late(self, last: float) -> bool:
+    def _is_late(self) -> bool:
         """Whether there is no time for one more candidate."""
-        return time.monotonic() + self._least() >= last
+        return time.monotonic() + self._least() >= self._end - _RESERVE * self._budget.seconds
 
     def _least(self) -> float:
         """Seconds that one more candidate takes at least: a run to check it and one to time it."""
