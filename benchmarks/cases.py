@@ -6,15 +6,7 @@ import numpy as np
 
 from benchmarks.contractions import TCCG, extents
 from benchmarks.custom import distances, linked, linked_febrl, log_sum, min_plus
-from benchmarks.fusions import (
-    blurred_gradient,
-    hypotenuse,
-    kernel_matrix,
-    moments,
-    running,
-    softmax,
-    standardised,
-)
+from benchmarks.fusions import FUSIONS
 from benchmarks.problem import Case
 from benchmarks.products import batched, contraction, dot, einsum, gemv, product
 from benchmarks.stencils import convolution, gradient, jacobi, smoothed
@@ -57,6 +49,11 @@ def _contraction(number: int) -> Case:
     return Case(f"tccg-{number}", title, listed, lambda: contraction(subscripts, sizes), required)
 
 
+def _fused(name: str) -> Case:
+    title, extents, make = FUSIONS[name]
+    return Case(name, title, extents, lambda: make().problem(), 2.0)
+
+
 _OTHERS = (
     Case("gaussian-224", "stencil, Gaussian 5×5", "224 × 224", lambda: smoothed(224), 2.0),
     Case("gaussian", "stencil, Gaussian 5×5", "4096 × 4096", lambda: smoothed(4096), 2.0),
@@ -79,15 +76,7 @@ _OTHERS = (
     Case("matmul-4", "matmul", "4 × 4 × 4", lambda: product(4, 4, 4), 0.5),
 )
 
-_FUSED = (
-    Case("hypotenuse", "fuse, sqrt(a·a + b·b)·c", "4096 × 4096", lambda: hypotenuse(4096), 2.0),
-    Case("moments", "fuse, mean and variance of rows", "4096 × 4096", lambda: moments(4096), 2.0),
-    Case("softmax", "fuse, softmax of rows", "4096 × 4096", lambda: softmax(4096), 2.0),
-    Case("standardise", "fuse, standardised columns", "4096 × 4096", lambda: standardised(4096), 2.0),
-    Case("rbf", "fuse, RBF kernel matrix", "4096 × 4096 × 64", lambda: kernel_matrix(4096, 64), 2.0),
-    Case("blur-gradient", "fuse, blur, then gradient", "4096 × 4096", lambda: blurred_gradient(4096), 2.0),
-    Case("running", "fuse, cumulative sum of a product", "2²⁴", lambda: running(1 << 24), 2.0),
-)
+_FUSED = (*(_fused(name) for name in FUSIONS),)
 
 #: By the name on the command line, in the order of the tables.
 CASES: Mapping[str, Case] = {case.name: case for case in (*_PRODUCTS, *map(_contraction, _LISTED), *_OTHERS, *_FUSED)}

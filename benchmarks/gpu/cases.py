@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.contractions import TCCG
+from benchmarks.fusions import FUSIONS
 from benchmarks.gpu.problems import (
     Problem,
     blurred,
@@ -12,6 +13,7 @@ from benchmarks.gpu.problems import (
     convolution,
     cumulative,
     dot,
+    fused,
     gemm,
     gemv,
     jacobi,
@@ -62,6 +64,11 @@ def _listed(number: int) -> GpuCase:
     )
 
 
+def _fused(name: str) -> GpuCase:
+    title, extents, make = FUSIONS[name]
+    return GpuCase(f"gpu-{name}", title, extents, lambda: fused(make()))
+
+
 def _einsum(name: str, subscripts: str, *extents: int) -> GpuCase:
     shown = "·".join(map(str, extents))
     return GpuCase(f"gpu-einsum-{name}", f"einsum, {subscripts}", shown, partial(contraction, subscripts, extents))
@@ -93,6 +100,7 @@ _CASES = (
     GpuCase(
         "gpu-mcc-28", "md_hom, convolution 3×3", "32, 128, 28, 28, 128", partial(convolution, 32, 128, 28, 28, 128)
     ),
+    *(_fused(name) for name in FUSIONS),
     GpuCase("gpu-min-plus", "md_hom, min-plus product", "1024 × 1024 × 1024", partial(min_plus, 1024)),
 )
 

@@ -114,7 +114,8 @@ class Measurement:
         return {"name": name, "version": version, "seconds": median(times), "error": error}
 
     def _costs(self, ours: Ours, limits: Row) -> Row:
-        nbytes = sum(a.nbytes for a in (*self.problem.operands, ours.result))
+        results = ours.result if isinstance(ours.result, tuple) else (ours.result,)
+        nbytes = sum(a.nbytes for a in (*self.problem.operands, *results))
         memory = nbytes / limits["copy_bytes_per_second"]
         arithmetic = self.problem.flops / limits["flops_per_second"][self.problem.dtype]
         floor = {"memory": memory, "arithmetic": arithmetic}

@@ -32,7 +32,7 @@ class Ours:
 
     Attributes
     ----------
-    result : ndarray
+    result : ndarray or tuple of them
         What it gave.
     plans : tuple of Kernels
         What computed it.
@@ -42,7 +42,7 @@ class Ours:
         Of a whole call and a wait for the device.
     """
 
-    result: Array
+    result: Array | tuple[Array, ...]
     plans: tuple[Kernels, ...]
     operands: tuple[Sequence[Any], ...]
     outputs: tuple[Sequence[Any], ...]
@@ -53,7 +53,7 @@ class Ours:
         """Make the call's plans anew, and call it."""
         forget()
         with observe() as seen:
-            result = np.array(call().numpy())
+            result = _as_numpy(call())
         plans = tuple(plan for plan, _ in seen)
         if not plans or not all(isinstance(plan, Kernels) for plan in plans):
             raise TypeError(f"kernels do not compute it, but {plans}")
@@ -73,6 +73,12 @@ class Ours:
             for plan in self.plans
             for origin, schedule in zip(plan.origins, plan.schedules, strict=True)
         ]
+
+
+def _as_numpy(result: Any) -> Array | tuple[Array, ...]:
+    if isinstance(result, tuple):
+        return tuple([np.array(each.numpy()) for each in result])
+    return np.array(result.numpy())
 
 
 def _whole(call: Call, device: Device) -> float:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 import mdhnp
+from benchmarks.fusions import Fusion
 from benchmarks.problem import Array, Call, random
 from benchmarks.stencils import gaussian
 
 __all__ = [
-    "Peer", "Problem", "blurred", "contraction", "convolution", "cumulative", "dot", "gemm", "gemv", "jacobi",
+    "Peer", "Problem", "blurred", "contraction", "convolution", "cumulative", "dot", "fused", "gemm", "gemv", "jacobi",
     "min_plus", "total",
 ]  # fmt: skip
 
@@ -54,7 +55,7 @@ class Problem:
     ours : callable
         Our call, of the operands as Arrays.
     definition : callable
-        Gives the exact result, from the module torch and the operands as tensors of float64.
+        Gives the exact result, or several, from the module torch and the operands as tensors of float64.
     peers : mapping of str to Peer
         By the names in tables.
     flops : int
@@ -243,3 +244,13 @@ def min_plus(n: int) -> Problem:
         return (a[:, :, None] + b[None]).amin(1)
 
     return Problem((random(n, n), random(n, n)), product, definition, _eager_and_compiled(definition), 4 * n**3)
+
+
+def fused(fusion: Fusion) -> Problem:
+    """Compute a function of several calls, fused, of which some results are near 0."""
+
+    def definition(torch: Any, *operands: Any) -> Any:
+        return fusion.text(torch, *operands)
+
+    peers = _eager_and_compiled(definition)
+    return Problem(fusion.arrays, fusion.fused(), definition, peers, 2 * fusion.instructions, by_norm=True)

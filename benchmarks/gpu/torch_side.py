@@ -87,13 +87,15 @@ class TorchSide:
 
         Parameters
         ----------
-        result : array
+        result : array or sequence of them
             What was computed, by any library.
-        definition : tensor
+        definition : tensor or tuple of them
             In float64.
         by_norm : bool
             Whether to divide the norm of all differences by that of all elements.
         """
+        if isinstance(definition, tuple):
+            return max(self.error(each, exact, by_norm) for each, exact in zip(result, definition, strict=True))
         found = self.tensor(result).double()
         if found.shape != definition.shape:
             raise ValueError(f"a result of shape {tuple(found.shape)} instead of {tuple(definition.shape)}")
