@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import vector_name
+from mdhnp.codegen.opencl.rows import row_at_border
 from mdhnp.schedule.atoms import Atom
 
 __all__ = ["Helpers", "helper_text"]
@@ -208,23 +209,25 @@ class Helpers:
         )
         return function
 
-    def bounded_row(self, name: str, lanes: int, mode: str) -> str:
+    def bounded_row(self, name: str, lanes: int, mode: str, space: str) -> str:
         """Reads elements `i`, `i + 1`, … of a row of `n`, `s` apart; `c` is the constant outside of it.
 
         Never inline: a stencil has many of these at every border, which would take long to compile.
         """
-        function, t = f"bounded_{mode}_{vector_name(name, lanes)}{self._wide}", self._index
-        kind, load = _value(name, lanes), f"vload_half{lanes}(0, p + i)"
+        function, t = f"bounded_{mode}{space}_{vector_name(name, lanes)}{self._wide}", self._index
+        kind, load = _value(name, lanes), f"vload_half{lanes}(0, p + {{}})".format
         if name != "half":
-            load = f"*(__global const {self.vector(name, lanes)} *)(p + i)"
+            load = f"*({space} const {self.vector(name, lanes)} *)(p + {{}})".format
+        whole = f"  if (s == 1 && i >= 0 && i <= n - {lanes}) return {load('i')};\n"
         if mode == "constant":
             items = [f"i + {k} >= 0 && i + {k} < n ? {_item(name, f'(i + {k}) * s')} : c" for k in range(lanes)]
         else:
             items = [_item(name, f"{self.boundary(mode)}(i + {k}, n) * s") for k in range(lanes)]
-        parameters = f"__global const {name} *p, {t} s, {t} i, {t} n, {_value(name, 1)} c"
+        near = "" if self._wide else row_at_border(name, lanes, mode, load("b"))
+        parameters = f"{space} const {name} *p, {t} s, {t} i, {t} n, {_value(name, 1)} c"
         self._texts[function] = (
             f"static __attribute__((noinline)) {kind} {function}({parameters})\n"
-            f"{{ if (s == 1 && i >= 0 && i <= n - {lanes}) return {load};\n  return ({kind})({', '.join(items)}); }}\n"
+            f"{{\n{whole}{near}  return ({kind})({', '.join(items)});\n}}\n"
         )
         return function
 

@@ -124,7 +124,8 @@ class Values:
         return f"{self._helpers.gather(name, lanes, space)}({at}, {stride})"
 
     def _load_row(self, v: ir.LoadRow) -> Text:
-        function = self._helpers.bounded_row(memory_type(v.dtype), v.lanes, v.mode)
+        name = memory_type(v.dtype) if v.buffer.space == "global" else local_type(v.dtype)
+        function = self._helpers.bounded_row(name, v.lanes, v.mode, SPACES[v.buffer.space])
         length = f"{self._indices.tests(v.guard)} ? {v.length} : 0" if v.guard else str(v.length)
         start, stride, first = (self._indices.index(i) for i in (v.start, v.stride, v.first))
         text = f"{function}({v.buffer.name} + {start}, {stride}, {first}, {length}, {self.element(v.outside)})"
