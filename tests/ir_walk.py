@@ -241,7 +241,10 @@ class Walk(Evaluator):
                 if self.hold(node.guard) and node.length:
                     start, stride, first = (self.index(i) for i in (node.start, node.stride, node.first))
                     indices = [first + n for n in range(node.lanes)]
-                    if node.mode != "constant":
+                    if node.buffer.space == "local":  # the nearest vector inside
+                        inside = min(max(first, 0), node.length - node.lanes)
+                        indices = [inside + n for n in range(node.lanes)]
+                    elif node.mode != "constant":
                         indices = [_MODES[node.mode](i, node.length) for i in indices]
                     self._touch(node.buffer, [start + i * stride for i in indices if 0 <= i < node.length])
                 return

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
+from chains import random_chain
 from kernels import KERNELS
 from random_functions import Seeded
 from schedules import CAPS, schedule
@@ -22,6 +23,7 @@ from mdhnp.mdh import MdHom, canonical, interpret, stages
 from mdhnp.runtime.devices import find_device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build
+from mdhnp.schedule.default import default
 
 LOG = Path(os.environ["OCLGRIND_LOG"])
 
@@ -73,7 +75,7 @@ def compare(h: MdHom, arrays: Sequence[Array], program: Program) -> dict[str, ob
     return {"log": log, "right": all(np.array_equal(g, w) for g, w in zip(outputs, wanted, strict=True))}
 
 
-def main(count: int) -> None:
+def main(count: int, chains: int) -> None:
     """Run everything."""
     LOG.touch()
     x = np.arange(4, dtype=np.int32)
@@ -94,7 +96,12 @@ def main(count: int) -> None:
         used = [schedule(picker, s.mdhom) for s in steps]
         program = generate(steps, used, CAPS, lambda h, caps, picker=picker: schedule(picker, h, caps))  # type: ignore[misc]
         report[f"random {number}"] = compare(drawn.mdhom, drawn.arrays, program)
+    for number in range(chains):
+        picker = Seeded(number)
+        made, arrays = random_chain(picker, 12)
+        program = generate(stages(made), [schedule(picker, made)], CAPS, default)
+        report[f"chain {number}"] = compare(made, arrays, program)
     print(json.dumps(report))
 
 
-main(int(sys.argv[1]))
+main(int(sys.argv[1]), int(sys.argv[2]))

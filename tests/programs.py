@@ -15,6 +15,7 @@ MAPS, FINISH, EQUAL, BESIDE = (
     "(f, f) = f",
     "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
 )
+CHAIN = "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile"
 SOFTMAX, VARIANCE, REDUCED_SCAN, SCANNED_SCAN = (
     "(m = max(h), Σ exp(h - m) · w) = reduce(rescaled +) ∘ map(h, w)",
     "(m = mean(h), Σ (h - m)²) = (h₀ + Σd / n, Σd² - (Σd)² / n) where d = h - h₀",
@@ -76,6 +77,11 @@ def twice(x: Any) -> Any:
     return a, b + 1, mdhnp.stencil(b, np.ones(3, np.float32), mode="nearest")
 
 
+def mean(x: Any, mode: str = "constant") -> Any:
+    """Means of neighbours."""
+    return mdhnp.stencil(x, lambda n: n[-1, 0] + n[0, -1] + n[0, 0] + n[0, 1] + n[1, 0], mode)
+
+
 def standardised(x: Any) -> Any:
     return (x - x.mean(axis=0)) / (x.std(axis=0) + np.float32(1))
 
@@ -122,6 +128,10 @@ PROGRAMS = {
     "turned": Program(lambda x: (np.exp(x).T + 1) @ x, (MAPS,)),
     "slices of a map": Program(lambda x: np.square(x)[1:, ::-1] - np.square(x)[:-1], (EQUAL, MAPS)),
     "gradient": Program(gradient, (MAPS,)),
+    "means of means": Program(lambda x: mean(mean(x)), (CHAIN,), (MAPS,)),
+    "means of a map's": Program(lambda x: mean(mean(np.exp(x), "nearest"), "mirror"), (CHAIN,)),
+    "means that are wanted, too": Program(lambda x: (y := mean(x), mean(y)), (), (CHAIN,)),
+    "means beyond the other end": Program(lambda x: mean(mean(x), "wrap"), (), (CHAIN,)),
     "reshaped": Program(lambda x: np.square(x).reshape(-1) + 1, (), (MAPS,)),
     "same sums": Program(lambda x: x.sum(axis=1, keepdims=True) * x.sum(axis=1)[0], (EQUAL,)),
     "same sums, both wanted": Program(lambda x: (x.sum(axis=1, keepdims=True), x.sum(axis=1)), (BESIDE,), (EQUAL,)),

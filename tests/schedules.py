@@ -9,7 +9,7 @@ from typing import Any
 from random_functions import Picker
 from strategies import shuffled
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Chain, MdHom
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
@@ -33,6 +33,8 @@ def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -
     """A random legal schedule: drawn so that `check` accepts nearly all, redrawn where it does not."""
     for _ in range(attempts):
         drawn = _schedule(p, h)
+        if isinstance(h, Chain):
+            drawn = replace(drawn, local_copies=(None,) * len(h.inputs), private_copies=(False,) * len(h.inputs))
         try:
             check(h, drawn, caps)
         except IllegalSchedule:

@@ -5,6 +5,7 @@ Write them anew with ``pytest tests/test_golden.py --update-golden``, and read t
 
 from pathlib import Path
 
+import chains
 import pytest
 from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED
 from schedules import CAPS
@@ -38,9 +39,12 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE])
+@pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, "chain"])
 def test_text_is_the_golden_one(name: str, request: pytest.FixtureRequest) -> None:
-    program = {**KERNELS, **EXCHANGED, **MULTIPLIED}[name].program(ELSEWHERE.get(name, CAPS))
+    if name == "chain":
+        program = chains.program()
+    else:
+        program = {**KERNELS, **EXCHANGED, **MULTIPLIED}[name].program(ELSEWHERE.get(name, CAPS))
     launches = "".join(
         f"// {k.name}: {k.global_size} work-items, {k.local_size} a work-group; "
         f"{', '.join(f'{a.role} {a.position}' for a in k.arguments)}\n"
@@ -60,4 +64,4 @@ def test_text_is_the_same_each_time(name: str) -> None:
 
 
 def test_no_golden_file_is_left_over() -> None:
-    assert {p.stem for p in GOLDEN.glob("*.cl")} == {*NAMES, *ELSEWHERE}
+    assert {p.stem for p in GOLDEN.glob("*.cl")} == {*NAMES, *ELSEWHERE, "chain"}

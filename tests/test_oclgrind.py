@@ -18,7 +18,7 @@ from kernels import KERNELS
 
 LIBRARY = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
 HERE = Path(__file__).parent
-RANDOM = 26
+RANDOM, CHAINS = 26, 12
 
 pytestmark = [
     pytest.mark.oclgrind,
@@ -45,13 +45,15 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",
         "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
     }
-    command = [sys.executable, str(HERE / "oclgrind_run.py"), str(RANDOM)]
+    command = [sys.executable, str(HERE / "oclgrind_run.py"), str(RANDOM), str(CHAINS)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("name", [*KERNELS, *(f"random {n}" for n in range(RANDOM))])
+@pytest.mark.parametrize(
+    "name", [*KERNELS, *(f"random {n}" for n in range(RANDOM)), *(f"chain {n}" for n in range(CHAINS))]
+)
 def test_nothing_is_found(report: Report, name: str) -> None:
     assert report[name]["log"] == ""
     assert report[name]["right"]

@@ -17,7 +17,8 @@ from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
-from mdhnp.mdh import Graph, MdHom, least_work
+from mdhnp.mdh import Chain, Graph, MdHom, Step, least_work
+from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
@@ -187,6 +188,7 @@ def _planned(
     into: bool = False,
 ) -> Made | None:
     """Make the plans of all steps; None where that takes OpenCL, which was loaded for it."""
+    graph = _apart(graph, devices)
     layouts = [Layout.of(a) for a in arrays]
     found = []
     for step in graph.steps:
@@ -207,6 +209,28 @@ def _planned(
     entries = [Entry(made, None, tuple) for made in found]
     shapes = [layout.shape for layout in layouts]
     return Made(InSteps(graph, entries, shapes), kept=all(made.kept for made in found))
+
+
+def _apart(graph: Graph, devices: "Sequence[Device]") -> Graph:
+    """Take chains apart whose arrays are too large for a device: their maps can be computed in parts."""
+    chains = [s.mdhom for s in graph.steps if isinstance(s.mdhom, Chain)]
+    if not chains or not devices:
+        return graph
+    from mdhnp.runtime.memory import largest_array
+
+    largest = min([n for d in devices if (n := largest_array(d)) is not None], default=None)
+
+    def steps(h: MdHom) -> Sequence[Step]:
+        views = (*h.inputs, *h.outputs)
+        if (
+            isinstance(h, Chain)
+            and largest is not None
+            and any([v.elements() * v.dtype.itemsize > largest for v in views])
+        ):
+            return h.graph.steps
+        return Graph.of(h).steps
+
+    return expanded(graph, steps)
 
 
 def _layout(shape: tuple[int, ...], strides: Sequence[int], size: int) -> Layout:

@@ -41,6 +41,14 @@ class Context:
             found = self._buffers[view.name] = Buffer(view.name, view.dtype, constant=constant)
         return found
 
+    def hold(self, view: View, buffer: Buffer) -> None:
+        """Have a view be of a buffer that is no argument."""
+        self._buffers[view.name] = buffer
+
+    def of(self, nest: Nest) -> "Context":
+        """The same kernel's, for another loop nest."""
+        return Context(nest, self.build, _buffers=self._buffers)
+
     def address(self, view: View, access: int) -> tuple[tuple[Index, ...], Index]:
         """How far each dimension moves an access, and where it begins; see :meth:`Nest.address`."""
         found = self._addresses.get((view.name, access))

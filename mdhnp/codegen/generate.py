@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mdhnp.codegen.access import Context
+from mdhnp.codegen.chain import emit_chain
 from mdhnp.codegen.ir.index import ONE, ZERO, Index
 from mdhnp.codegen.ir.passes import lowered
 from mdhnp.codegen.ir.statements import Procedure
@@ -17,7 +18,7 @@ from mdhnp.codegen.opencl import source
 from mdhnp.codegen.procedure import procedure
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.scan import before_chunks, emit_scan
-from mdhnp.mdh import Combine, MdHom, Stage, View, canonical, finish_inputs
+from mdhnp.mdh import Chain, Combine, MdHom, Stage, View, canonical, finish_inputs
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.scans import chunk_totals
@@ -67,13 +68,15 @@ class _Build:
         c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
         if scan:
             emit_scan(c, bool(carry))
+        elif isinstance(h, Chain):
+            emit_chain(c, h)
         else:
             emit_kernel(c)
         name = f"mdh_{len(self.kernels)}"
         pointers = [*inputs, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired)]
         views = [*h.inputs, *(v for n, v in enumerate(h.outputs) if n - 1 not in nest.paired)]
         moved = [(v, a) for v, a in zip(views, pointers, strict=True) if self.caps.offsets and a.role != "temporary"]
-        built = procedure(c, name, before_chunks(c) if carry else (), [v for v, _ in moved])
+        built = procedure(c, name, h, before_chunks(c) if carry else (), [v for v, _ in moved])
         self.procedures.append(lowered(built, barrier_first=self.caps.kind == "cpu"))
         sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(nest.sizes))]
         self.sizes += nest.sizes.values()

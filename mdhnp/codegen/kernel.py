@@ -26,7 +26,7 @@ from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.together import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
 
-__all__ = ["accumulate_coordinates", "emit_kernel"]
+__all__ = ["accumulate_coordinates", "emit_kernel", "map_tile"]
 
 
 def emit_kernel(c: Context) -> None:
@@ -47,7 +47,7 @@ def emit_kernel(c: Context) -> None:
         return
     with group_loops(c, outer, all_dims=nest.s.global_order):
         if not nest.combined:
-            _map_tile(c)
+            map_tile(c)
         elif nest.s.results == "private":
             _private_results(c, inner)
         else:
@@ -231,7 +231,7 @@ def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dic
         for offset in nest.offsets(d):
             at = nest.base(d) + offset
             if nest.partial(d) and nest.width(d) == 1 and not inside:
-                at = c.build.named(f"{nest.name(d)}_", least(at, nest.extent(d) - 1))
+                at = c.build.named(f"{nest.name(d)}_", least(at, nest.end(d) - 1))
             coordinates[d][offset] = at
 
     def place(offset: dict[int, int]) -> Place:
@@ -262,8 +262,8 @@ def _guarded(c: Context, acc: Accumulators) -> None:
             if nest.shifted:
                 first[offset] = shifted(c, where)
             else:
-                first[offset] = c.build.named("first", least(where, nest.extent(vector) - 1))
-                valid[offset] = c.build.named("valid", nest.extent(vector) - first[offset])
+                first[offset] = c.build.named("first", least(where, nest.end(vector) - 1))
+                valid[offset] = c.build.named("valid", nest.end(vector) - first[offset])
 
     def guarded(offset: dict[int, int]) -> Place:
         at = replace(place(offset), bounded=True)
@@ -286,7 +286,7 @@ def _inside_checks(c: Context) -> list[Compare]:
     return checks
 
 
-def _map_tile(c: Context) -> None:
+def map_tile(c: Context) -> None:
     """No combination at all: compute and store, without tests inside."""
     nest = c.nest
     with ExitStack() as stack:
@@ -324,13 +324,13 @@ def _map_border(c: Context) -> None:
                 stack.enter_context(c.build.up_to(nest.var(d, "b"), count))
                 shift = nest.at(d, "b") * distance
             point[d], local[d] = nest.base(d) + shift, nest.local(d) + shift
-        tests = [Compare(point[d], "<", nest.extent(d)) for d in nest.kept if nest.partial(d)]
+        tests = [Compare(point[d], "<", nest.end(d)) for d in nest.kept if nest.partial(d)]
         stack.enter_context(c.build.when(tests))
         whole, vector = [], nest.s.vector_dim
         at = Place(point, local, width)
         border = replace(at, bounded=True)
         if width > 1 and nest.partial(vector):
-            whole = [Compare(point[vector], "<=", nest.extent(vector) - width)]
+            whole = [Compare(point[vector], "<=", nest.end(vector) - width)]
             border = clipped(c, border)
         whole += _all_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
         c.build.either(whole, lambda: _border_point(c, at), lambda: _border_point(c, border))

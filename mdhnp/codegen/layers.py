@@ -111,19 +111,21 @@ def step_loops(c: Context, stack: ExitStack) -> None:
     for d in nest.s.local_order:
         if d in nest.kept and not nest.single(d):
             stack.enter_context(c.build.up_to(nest.var(d, "p"), nest.points(d), nest.s.step(d)))
+            if nest.pulled(d):
+                c.build.let(nest.var(d, "q"), least(nest.at(d, "p"), nest.extent(d) - nest.s.step(d)))
     for d in nest.kept:
         c.build.let(nest.point(d), nest.begin(d) + nest.local(d))
 
 
 def _step_begin(nest: Nest, d: int) -> Index:
     """The first point of the work-items' current step."""
-    return nest.begin(d) if nest.single(d) else nest.begin(d) + nest.at(d, "p")
+    return nest.begin(d) + nest.step_begin(d)
 
 
 def step_inside(c: Context, d: int) -> Compare:
     """Whether the work-items' current step lies inside the extent."""
     nest = c.nest
-    return Compare(_step_begin(nest, d), "<=", nest.extent(d) - nest.s.step(d))
+    return Compare(_step_begin(nest, d), "<=", nest.end(d) - nest.s.step(d))
 
 
 def bounded_checks(c: Context, view: View) -> list[Compare]:

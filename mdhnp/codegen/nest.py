@@ -9,7 +9,8 @@ Extents, strides and work-groups are numbers in the text, or, in a *general* nes
 depends on their values is decided when the kernel runs then.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -61,6 +62,13 @@ class Nest:
     subgroup: int = 0
     #: Whether inputs are read where they are, whatever copies of them there are in local memory.
     direct: bool = False
+    #: Where each dimension begins, if not at 0.
+    origin: tuple[Index, ...] = ()
+    #: Whether steps that would stick out of an extent begin earlier, and compute points again; of several work-items
+    #: two would write those.
+    inside: bool = False
+    #: Of arrays of which memory holds a part only, by name: where its first element would lie.
+    moved: Mapping[str, Index] = field(default_factory=dict)
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
@@ -97,6 +105,14 @@ class Nest:
         """Points of the dimension."""
         return self._size(f"{self.name(d)}_e", self.h.extents[d])
 
+    def first(self, d: int) -> Index:
+        """Where the dimension begins."""
+        return self.origin[d] if self.origin else ZERO
+
+    def end(self, d: int) -> Index:
+        """Where the dimension's points end."""
+        return self.first(d) + self.extent(d)
+
     def groups(self, d: int) -> Index:
         """Work-groups along the dimension."""
         return self._size(f"{self.name(d)}_wg", self.s.num_wg[d])
@@ -115,7 +131,7 @@ class Nest:
 
     def offset(self, view: View) -> Index:
         """Where element (0, …, 0) of an array lies, counted from its lowest address."""
-        return self._size(f"{view.name}_o", view.offset, 0)
+        return self._size(f"{view.name}_o", view.offset, 0) + self.moved.get(view.name, ZERO)
 
     def address(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
         """How far each dimension moves an access, and where it begins, in elements from the array's lowest address."""
@@ -162,7 +178,18 @@ class Nest:
 
     def partial(self, d: int) -> bool:
         """Whether a step of the work-items may reach beyond the extent."""
+        return not self.pulled(d) and self._uneven(d)
+
+    def pulled(self, d: int) -> bool:
+        """Whether the last step of the work-items begins earlier, so that it does not reach beyond the extent."""
+        return self.inside and self._uneven(d) and self.h.extents[d] >= self.s.step(d)
+
+    def _uneven(self, d: int) -> bool:
         return self.s.step(d) > 1 if self.general else self.h.extents[d] % self.s.step(d) != 0
+
+    def step_begin(self, d: int) -> Index:
+        """How far the work-items' current step lies from the local tile's beginning."""
+        return ZERO if self.single(d) else self.at(d, "q" if self.pulled(d) else "p")
 
     @cached_property
     def shifted(self) -> bool:
@@ -194,7 +221,7 @@ class Nest:
         return self.h.wide and not self.general
 
     def var(self, d: int, letter: str) -> Var:
-        """One of the dimension's variables: `l`, `n`, `p`, `w`, `g` as above, `b` at borders."""
+        """One of the dimension's variables: `l`, `n`, `p`, `w`, `g` as above, `b` at borders, `q` for a pulled `p`."""
         return self._vars[d, letter]
 
     @cached_property
@@ -209,6 +236,7 @@ class Nest:
                 "n": tile,
                 # Combined dimensions have loops over single points, too.
                 "p": (points - 1) // self.s.step(d) * self.s.step(d) if d in self.kept else points - 1,
+                "q": points - 1,
                 "g": inf if many else self.s.num_wg[d] - 1,
                 "w": self.s.num_wi[d] - 1,
                 "b": self.s.private_tile[d] // self.width(d) - 1,
@@ -235,7 +263,7 @@ class Nest:
 
     def local(self, d: int) -> Index:
         """The same, counted from the local tile's beginning."""
-        return (ZERO if self.single(d) else self.at(d, "p")) + self.item(d)
+        return self.step_begin(d) + self.item(d)
 
     def item(self, d: int) -> Index:
         """How far the work-item's first point lies from the first one's."""
@@ -243,7 +271,7 @@ class Nest:
 
     def begin(self, d: int) -> Index:
         """Where the current local tile begins."""
-        return self.at(d, "l") if self.several(d) else ZERO
+        return self.first(d) + (self.at(d, "l") if self.several(d) else ZERO)
 
     def group_range(self, d: int) -> tuple[Index, Index]:
         """Where a work-group's local tiles begin and end."""

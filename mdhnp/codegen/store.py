@@ -17,7 +17,7 @@ __all__ = ["clipped", "shifted", "store_all", "store_prefix", "store_results"]
 def shifted(c: Context, where: Index) -> Index:
     """Name where a vector begins that is moved inside of its dimension if it sticks out."""
     nest = c.nest
-    last = nest.extent(nest.s.vector_dim) - nest.s.vector_width
+    last = nest.end(nest.s.vector_dim) - nest.s.vector_width
     return c.build.named("first", least(where, last))
 
 
@@ -26,7 +26,7 @@ def clipped(c: Context, at: Place) -> Place:
     nest, vector = c.nest, c.nest.s.vector_dim
     where = at.point[vector]
     if not nest.shifted:
-        return replace(at, valid=nest.extent(vector) - where)
+        return replace(at, valid=nest.end(vector) - where)
     first = shifted(c, where)
     return replace(at, point={**at.point, vector: first}, done=where - first)
 
@@ -55,7 +55,7 @@ def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto:
             point[d] = ZERO
         local = {d: nest.local(d) + offset[d] if d in offset else ZERO for d in range(nest.h.rank)}
         at = Place(point, local, lanes, bounded=True)
-        with c.build.when([Compare(point[d], "<", nest.extent(d)) for d in partial]):
+        with c.build.when([Compare(point[d], "<", nest.end(d)) for d in partial]):
             if vector in partial and lanes > 1:
                 at = clipped(c, at)
             if onto:
@@ -69,8 +69,8 @@ def store_prefix(c: Context, offset: Mapping[int, int], where: Place, values: Se
     lanes = values[0].lanes
     point = {**where.point, **{k: nest.base(k) + o for k, o in offset.items()}}
     partial = [k for k in nest.kept if nest.partial(k)]
-    valid = nest.extent(vector) - point[vector] if vector in partial and lanes > 1 else None
-    with c.build.when([Compare(point[k], "<", nest.extent(k)) for k in partial]):
+    valid = nest.end(vector) - point[vector] if vector in partial and lanes > 1 else None
+    with c.build.when([Compare(point[k], "<", nest.end(k)) for k in partial]):
         store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mdhnp.fusion.reads import Place, Reads, composed, in_place, paste, unit
-from mdhnp.mdh import Graph, Instruction, MdHom, Step, View
+from mdhnp.mdh import Chain, Graph, Instruction, MdHom, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
@@ -17,8 +17,8 @@ def is_map(h: MdHom) -> bool:
 
 
 def is_known(h: MdHom) -> bool:
-    """Whether all functions of an MDH are more than OpenCL C text."""
-    return all([f.text is None for f in h.functions])
+    """Whether all functions of an MDH are more than OpenCL C text, and one point after the other can be computed."""
+    return not isinstance(h, Chain) and all([f.text is None for f in h.functions])
 
 
 def loads(graph: Graph, n: int, value: int) -> Iterator[tuple[View, Access]]:

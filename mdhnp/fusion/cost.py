@@ -4,15 +4,20 @@ The unit is a byte to or from memory. It must not know devices: on all of them b
 and what is decided by a small margin matters little.
 """
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import prod
+from math import inf, prod
 
-from mdhnp.mdh import Function, Graph, MdHom
+from mdhnp.mdh import Chain, Function, Graph, MdHom, reaches
 
 __all__ = ["bytes_of", "bytes_of_step", "cost", "cost_of_step"]
 
 #: Bytes that a processor moves in the time of a simple operation, and of a call of kernels.
 _OPERATION, _CALL = 0.2, 1 << 16
+#: Bytes of a cache in which what a chain keeps of its maps lies.
+_CACHED = 1 << 18
+#: How much longer a chain takes because it reads memory and computes by turns.
+_APART = 1.2
 #: How many simple operations others take.
 _SIMPLE = """
     add subtract multiply negative absolute sign square floor ceil trunc rint maximum minimum fmax fmin copysign
@@ -43,6 +48,8 @@ def cost(graph: Graph) -> float:
 
 def cost_of_step(h: MdHom) -> float:
     """Give what one step costs."""
+    if isinstance(h, Chain):
+        return _CALL + _chained(h)
     return _CALL + bytes_of_step(h) + _across(h) + _OPERATION * _operations(h)
 
 
@@ -55,6 +62,37 @@ def bytes_of_step(h: MdHom) -> int:
     """Give the bytes that an MDH reads and writes."""
     read = sum([min(prod(v.shape), h.points * len(v.accesses)) * v.dtype.itemsize for v in h.inputs])
     return read + sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs])
+
+
+def _chained(h: Chain) -> float:
+    """Give what a chain costs by tiles that fit in a cache: each reads and computes what others do, too."""
+    beyond, cells = reaches(h.graph), _CACHED // max([t.itemsize for t in h.dtypes])
+    return _APART * min([_by_tiles(h, beyond, tile) for tile in _tiles(h, beyond, cells)], default=inf)
+
+
+def _tiles(h: Chain, beyond: Sequence[Sequence[int]], cells: int) -> Iterator[tuple[int, ...]]:
+    """Give tiles of which two regions have as many cells as the cache, at most."""
+    for inner in {min(n, h.extents[-1]) for n in (128, 512, 1 << 14)}:
+        for outer in (1 << n for n in range(1, 12)):
+            tile = (*[min(outer, n) for n in h.extents[:-1]], inner)
+            if 2 * max([_cells(tile, more) for more in beyond[:-1]]) <= cells:
+                yield tile
+
+
+def _cells(tile: Sequence[int], beyond: Sequence[int]) -> int:
+    return prod([t + more for t, more in zip(tile, beyond, strict=True)])
+
+
+def _by_tiles(h: Chain, beyond: Sequence[Sequence[int]], tile: Sequence[int]) -> float:
+    total = float(sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs]))
+    for one, more, step in zip(h.maps, beyond, h.graph.steps, strict=True):
+        again = _cells(tile, more) / prod(tile)
+        given = [v for p, v in zip(step.inputs, one.inputs, strict=True) if p < h.graph.given]
+        # What lies in a cache costs an operation for each load and store.
+        moved = sum([min(prod(v.shape), one.points) * v.dtype.itemsize for v in given])
+        near = one.points * (len(one.accesses) + len(one.outputs))
+        total += again * (moved + _OPERATION * (_operations(one) + near))
+    return total
 
 
 def _across(h: MdHom) -> int:

@@ -10,6 +10,7 @@ tests), `graph.py` holds several of them, `least_work.py` combines what one fact
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
+from mdhnp.mdh.chain import Chain, chain
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step
@@ -17,6 +18,7 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.least_work import least_work
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
+from mdhnp.mdh.regions import Region, reaches, regions, slots
 from mdhnp.mdh.slices import Part, cut, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
 from mdhnp.mdh.trace import index, trace
@@ -25,6 +27,7 @@ from mdhnp.mdh.views import Affine, View, interleaved
 __all__ = [
     "Affine",
     "Argument",
+    "Chain",
     "Combine",
     "Function",
     "Graph",
@@ -32,11 +35,13 @@ __all__ = [
     "MdHom",
     "Operator",
     "Part",
+    "Region",
     "Pattern",
     "Stage",
     "Step",
     "View",
     "canonical",
+    "chain",
     "cc",
     "cut",
     "family",
@@ -49,7 +54,10 @@ __all__ = [
     "md_hom",
     "ps",
     "pw",
+    "reaches",
+    "regions",
     "renumber_finish",
+    "slots",
     "stages",
     "stretches",
     "trace",

@@ -8,6 +8,7 @@ matrix product. It must not know devices.
 from dataclasses import replace
 from functools import lru_cache
 
+from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.combine import Combine
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import MdHom
@@ -47,6 +48,8 @@ def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
     >>> print(canonical(square.bind(np.ones((4, 5)))))
     md_hom(x0 * x0, (++,)) ∘ (I0[i]) -> O0[i]
     """
+    if isinstance(h, Chain):
+        return h
     h = _regular_ones(h) if ones else _drop_ones(h)
     while (pair := _fusible(h)) is not None:
         h = _fuse(h, *pair)
@@ -276,6 +279,8 @@ def family(h: MdHom) -> str:
 def _digest(text: str, h: MdHom) -> str:
     import hashlib  # takes as long to load as half of this package
 
+    if isinstance(h, Chain):
+        text = f"{text}, {h.graph!r}"
     if h.precision != "highest":
         text = f"{text}, {h.precision}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -124,7 +124,8 @@ def expanded(graph: Graph, parts: Callable[[MdHom], Sequence[Step]]) -> Graph:
         here = [place[p] for p in step.inputs]
         for part in parts(step.mdhom):
             found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
-            here.append(values)
-            values += len(part.mdhom.outputs)
-        place.extend(range(here[-1], values))
+            results = range(values, values + len(part.mdhom.outputs))
+            here.extend(results)
+            values = results.stop
+        place.extend(results)
     return Graph(graph.given, tuple(found), tuple([place[r] for r in graph.results]))

@@ -4,6 +4,7 @@ Follows the definition: the scalar function at every point, then each dimension 
 """
 
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["interpret"]
 Arrays = list[npt.NDArray[Any]]
 
 
+@singledispatch
 def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
     """Evaluate an MDH by its definition.
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.views import Affine, View
 
@@ -37,6 +38,8 @@ def cut(h: MdHom, largest: int) -> tuple[Part, ...]:
     largest : int
         Bytes from the first to the last element of an array.
     """
+    if isinstance(h, Chain):
+        return ()
     for dim in h.dims("cc"):
         points = h.extents[dim]
         while points > 1:
@@ -82,7 +85,7 @@ def stretches(h: MdHom, count: int) -> tuple[Part, ...]:
     >>> [found.outputs[0][0] for found in stretches(rows, 2)]
     [slice(0, 5, None), slice(5, 9, None)]
     """
-    if not all(map(_dense, h.inputs)):
+    if isinstance(h, Chain) or not all(map(_dense, h.inputs)):
         return ()
     for dim in h.dims("cc"):
         points = -(-h.extents[dim] // count)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mdhnp.mdh import MdHom, View
+from mdhnp.mdh import Chain, MdHom, View
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.placement.maps import numpy_map
 from mdhnp.placement.products import Layout, Product, einsum, is_large, matrix_product
@@ -85,6 +85,8 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     >>> numpy_function(sums.bind(a)).compute(a)
     array([4., 4., 4.])
     """
+    if isinstance(h, Chain):
+        return None
     if (elementwise := _map(h)) is not None:
         return elementwise
     text = subscripts(h)

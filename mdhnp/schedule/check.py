@@ -3,10 +3,11 @@
 `check` raises :class:`IllegalSchedule` with the broken rule; a schedule that passes gives the MDH's result.
 """
 
-from mdhnp.mdh import MdHom, View
+from mdhnp.mdh import Chain, MdHom, View
 from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, chain_is_short
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.schedule import Schedule
@@ -49,6 +50,8 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_order(h, s)
     check_stages(h, s)
     check_atom(h, s, caps)
+    if isinstance(h, Chain):
+        check_chain(h, s)
     require(
         chain_is_short(h, s),
         f"local_tile: more than {LONGEST} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory",
@@ -266,6 +269,8 @@ def tile_itemsize(view: View, *, packed: bool = False) -> int:
 
 def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     """Bytes of local memory the kernel declares."""
+    if isinstance(h, Chain):
+        return chain_memory(h, s)
     footprint = [s.footprint(d) for d in range(h.rank)]
     total = 0
     ahead = staged(h, s)

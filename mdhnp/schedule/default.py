@@ -1,7 +1,8 @@
 """The schedule to use before anything was tuned: the best that a cost model finds for this MDH and device."""
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Chain, MdHom
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.chains import chain_default
 from mdhnp.schedule.cpu import cpu_default
 from mdhnp.schedule.gpu import gpu_default
 from mdhnp.schedule.schedule import Schedule
@@ -33,4 +34,6 @@ def default(h: MdHom, caps: DeviceCaps) -> Schedule:
     >>> default(canonical(gemm.bind(np.ones((64, 64)), np.ones((64, 64)))), caps).vector_dim
     1
     """
+    if isinstance(h, Chain):
+        return chain_default(h, caps)
     return gpu_default(h, caps) if caps.kind == "gpu" else cpu_default(h, caps)

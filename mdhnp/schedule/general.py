@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
-from mdhnp.mdh import MdHom, View
+from mdhnp.mdh import Chain, MdHom, View
 from mdhnp.schedule.accuracy import chain_is_short, float_sums
 from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.caps import DeviceCaps
@@ -58,7 +58,7 @@ def form(h: MdHom) -> MdHom | None:
     (True, (1000, 1000))
     """
     views = (*h.inputs, *h.outputs)
-    if h.dims("ps") or any(v.boundary is not None for v in views) or h.wide:
+    if isinstance(h, Chain) or h.dims("ps") or any(v.boundary is not None for v in views) or h.wide:
         return None
     extent = min(max(round(_POINTS ** (1 / max(h.rank, 1))), _SHORTEST), _LONGEST)
     return stretched(h, (extent,) * h.rank)

@@ -2,15 +2,10 @@
 
 typedef float2 float2_u __attribute__((aligned(sizeof(float))));
 typedef float4 float4_u __attribute__((aligned(sizeof(float))));
-static __attribute__((noinline)) float4 bounded_constant__global_float4(__global const float *p, int s, int i, int n, float c)
+static __attribute__((noinline)) float4 bounded_constant_float4(__global const float *p, int s, int i, int n, float c)
 {
   if (s == 1 && i >= 0 && i <= n - 4) return *(__global const float4_u *)(p + i);
-  if (s == 1 && n >= 4 && i > -4 && i < n) {
-    const int b = clamp((int)i, 0, (int)n - 4);
-    const float4 v = *(__global const float4_u *)(p + b);
-    const int4 l = (int4)(0, 1, 2, 3) + (int)i;
-    return select((float4)(c), shuffle(v, convert_uint4(clamp(l - b, (int4)(0), (int4)(3)))), convert_int4(l >= 0 && l < n));
-  }
+  if (s == 1 && n >= 4 && i > -4 && i < n) { const int b = clamp((int)i, 0, (int)n - 4); const float4 v = *(__global const float4_u *)(p + b); const int4 l = (int4)(0, 1, 2, 3) + (int)i; return select((float4)(c), shuffle(v, convert_uint4(clamp(l - b, (int4)(0), (int4)(3)))), convert_int4(l >= 0 && l < n)); }
   return (float4)(i + 0 >= 0 && i + 0 < n ? p[(i + 0) * s] : c, i + 1 >= 0 && i + 1 < n ? p[(i + 1) * s] : c, i + 2 >= 0 && i + 2 < n ? p[(i + 2) * s] : c, i + 3 >= 0 && i + 3 < n ? p[(i + 3) * s] : c);
 }
 static __attribute__((noinline)) void scatter_rest__global_float4(__global float *p, int s, int n, float4 v)
@@ -56,11 +51,11 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
                   const float4 I0_12 = *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + j + 9);
                   *(__global float4_u *)(O0 + i * 9 + i_b * 9 + j) = (((I0_8 + I0_9) + I0_12) + I0_11) - (4.0f * I0_10);
                 } else {
-                  const float4 I0_13 = bounded_constant__global_float4(I0 + i * 9 + i_b * 9 - 9, 1, first0, i + i_b - 1 >= 0 && i + i_b - 1 <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_14 = bounded_constant__global_float4(I0 + i * 9 + i_b * 9, 1, first0 - 1, i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_15 = bounded_constant__global_float4(I0 + i * 9 + i_b * 9, 1, first0, i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_16 = bounded_constant__global_float4(I0 + i * 9 + i_b * 9, 1, first0 + 1, i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_17 = bounded_constant__global_float4(I0 + i * 9 + i_b * 9 + 9, 1, first0, i + i_b + 1 <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_13 = bounded_constant_float4(I0 + i * 9 + i_b * 9 - 9, 1, first0, i + i_b - 1 >= 0 && i + i_b - 1 <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_14 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0 - 1, i + i_b <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_15 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0, i + i_b <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_16 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0 + 1, i + i_b <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_17 = bounded_constant_float4(I0 + i * 9 + i_b * 9 + 9, 1, first0, i + i_b + 1 <= 5 ? 9 : 0, (float)0.0f);
                   scatter_rest__global_float4(O0 + i * 9 + i_b * 9 + first0, 1, j - first0, (((I0_13 + I0_14) + I0_17) + I0_16) - (4.0f * I0_15));
                 }
               }

@@ -18,7 +18,7 @@ from mdhnp.codegen.ir.statements import (
     Transpose,
     Truth,
 )
-from mdhnp.codegen.ir.values import Buffer, Load, Value
+from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Value
 
 __all__ = ["FIELDS", "Access", "Accesses", "Place", "bodies", "place"]
 
@@ -125,6 +125,9 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
         if node.buffer.space == "local":
             at = place(node.offset) if node.buffer.values else None
             found[Access(node.buffer, "read" if kind is Load else "store", at)] = None
+    elif kind is LoadRow:
+        if node.buffer.space == "local":
+            found[Access(node.buffer, "read", None)] = None
     elif kind is Copy or kind is Transpose:
         found[Access(node.target, "copy", None)] = None
     elif kind is Clear:

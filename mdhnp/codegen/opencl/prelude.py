@@ -8,24 +8,10 @@ from collections.abc import Mapping
 
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import vector_name
-from mdhnp.codegen.opencl.rows import row_at_border
+from mdhnp.codegen.opencl.rows import BOUNDARIES, near_row, row_at_border
 from mdhnp.schedule.atoms import Atom
 
 __all__ = ["Helpers", "helper_text"]
-
-_BOUNDARY = {
-    "nearest": "return clamp(i, ({t})0, n - 1);",
-    "wrap": "if (i >= 0 && i < n) return i; const {t} r = i % n; return r < 0 ? r + n : r;",
-    "reflect": (
-        "if (i >= 0 && i < n) return i; "
-        "const {t} m = 2 * n; {t} r = i % m; r = r < 0 ? r + m : r; return min(r, m - 1 - r);"
-    ),
-    "mirror": (
-        "if (i >= 0 && i < n) return i; "
-        "const {t} m = max(2 * n - 2, ({t})1); {t} r = i % m; r = r < 0 ? r + m : r; return min(r, m - r);"
-    ),
-}
-
 
 _POWER = "U r = 1, x = a; while (b > 0) { if (b & 1) r *= x; x *= x; b >>= 1; } return (T)r;"
 #: NumPy refuses negative powers of integers; these are rounded toward 0.
@@ -94,6 +80,20 @@ def _value(name: str, lanes: int) -> str:
     return vector_name("float" if name == "half" else name, lanes)
 
 
+_LOCAL = "static inline __attribute__((always_inline))"
+
+
+def _function(space: str, *, apart: bool, wide: bool = False) -> str:
+    """What a function that takes a pointer begins with; `apart` if it is better not inlined.
+
+    One of local memory must be: where all calls pass one pointer, LLVM puts it into the function, and PoCL looks for a
+    kernel's local memory in the kernel only.
+    """
+    if wide or space == "__local":
+        return _LOCAL
+    return "static __attribute__((noinline))" if apart else "static inline"
+
+
 def _is_wide(name: str, lanes: int) -> bool:
     """Whether a vector takes more than 64 bytes.
 
@@ -160,7 +160,7 @@ class Helpers:
         self._wide = "" if index_type == "int" else f"_{index_type}"
         self._mixed_lanes = mixed_lanes
         self.nan_extrema = nan_extrema
-        self._static = "static inline" if inline else "static __attribute__((noinline))"
+        self._apart = not inline
 
     def vector(self, name: str, lanes: int) -> str:
         """A vector type that may lie at any element's address."""
@@ -170,7 +170,7 @@ class Helpers:
 
     def boundary(self, mode: str) -> str:
         """Maps an index into ``0 … n - 1``."""
-        body = _BOUNDARY[mode].format(t=self._index)
+        body = BOUNDARIES[mode].format(t=self._index)
         head = f"static inline {self._index} {mode}_index{self._wide}({self._index} i, {self._index} n)"
         self._texts[f"boundary {mode}{self._wide}"] = f"{head} {{ {body} }}\n"
         return f"{mode}_index{self._wide}"
@@ -204,31 +204,39 @@ class Helpers:
         whole = f"if (s == 1 && n >= {lanes}) return {load};"
         items = ", ".join(_item(name, f"min(({self._index}){n}, n - 1) * s" if n else "0") for n in range(lanes))
         self._texts[function] = (
-            f"{self._static} {kind} {function}({space} const {name} *p, {self._index} s, {self._index} n)\n"
+            f"{_function(space, apart=self._apart)} {kind} {function}"
+            f"({space} const {name} *p, {self._index} s, {self._index} n)\n"
             f"{{ {whole}\n  return ({kind})({items}); }}\n"
         )
         return function
 
-    def bounded_row(self, name: str, lanes: int, mode: str, space: str) -> str:
+    def bounded_row(self, name: str, lanes: int, mode: str) -> str:
         """Reads elements `i`, `i + 1`, … of a row of `n`, `s` apart; `c` is the constant outside of it.
 
         Never inline: a stencil has many of these at every border, which would take long to compile.
         """
-        function, t = f"bounded_{mode}{space}_{vector_name(name, lanes)}{self._wide}", self._index
+        function, t = f"bounded_{mode}_{vector_name(name, lanes)}{self._wide}", self._index
         kind, load = _value(name, lanes), f"vload_half{lanes}(0, p + {{}})".format
         if name != "half":
-            load = f"*({space} const {self.vector(name, lanes)} *)(p + {{}})".format
+            load = f"*(__global const {self.vector(name, lanes)} *)(p + {{}})".format
         whole = f"  if (s == 1 && i >= 0 && i <= n - {lanes}) return {load('i')};\n"
         if mode == "constant":
             items = [f"i + {k} >= 0 && i + {k} < n ? {_item(name, f'(i + {k}) * s')} : c" for k in range(lanes)]
         else:
             items = [_item(name, f"{self.boundary(mode)}(i + {k}, n) * s") for k in range(lanes)]
         near = "" if self._wide else row_at_border(name, lanes, mode, load("b"))
-        parameters = f"{space} const {name} *p, {t} s, {t} i, {t} n, {_value(name, 1)} c"
+        near = near and f"  if (s == 1 && n >= {lanes} && i > -{lanes} && i < n) {{ {near} }}\n"
+        parameters = f"__global const {name} *p, {t} s, {t} i, {t} n, {_value(name, 1)} c"
         self._texts[function] = (
             f"static __attribute__((noinline)) {kind} {function}({parameters})\n"
             f"{{\n{whole}{near}  return ({kind})({', '.join(items)});\n}}\n"
         )
+        return function
+
+    def near_row(self, name: str, lanes: int, mode: str) -> str:
+        """The same of neighbours in local memory, if some lane lies inside of a row that is no shorter; or `n` is 0."""
+        function = f"near_{mode}_{vector_name(name, lanes)}"
+        self._texts[function] = f"{_LOCAL} {near_row(function, name, lanes, mode, self.vector(name, lanes))}"
         return function
 
     def scatter(self, name: str, lanes: int, space: str) -> str:
@@ -244,7 +252,7 @@ class Helpers:
         function, kind = f"{short}{space}_{vector_name(name, lanes)}{self._wide}", _value(name, lanes)
         tests = [f"n {'<=' if rest else '>'} {lane}" for lane in range(lanes)]
         count = f"{lanes} - n" if rest else "n"
-        static = "static inline __attribute__((always_inline))" if _is_wide(name, lanes) else self._static
+        static = _function(space, apart=self._apart, wide=_is_wide(name, lanes))
         if name == "half":
             whole = f"vstore_half{lanes}_rte(v, 0, p)"
             parts = ""

@@ -124,11 +124,13 @@ class Values:
         return f"{self._helpers.gather(name, lanes, space)}({at}, {stride})"
 
     def _load_row(self, v: ir.LoadRow) -> Text:
-        name = memory_type(v.dtype) if v.buffer.space == "global" else local_type(v.dtype)
-        function = self._helpers.bounded_row(name, v.lanes, v.mode, SPACES[v.buffer.space])
         length = f"{self._indices.tests(v.guard)} ? {v.length} : 0" if v.guard else str(v.length)
         start, stride, first = (self._indices.index(i) for i in (v.start, v.stride, v.first))
-        text = f"{function}({v.buffer.name} + {start}, {stride}, {first}, {length}, {self.element(v.outside)})"
+        at, rest = f"{v.buffer.name} + {start}", f"{first}, {length}, {self.element(v.outside)}"
+        if v.buffer.space == "local":
+            text = f"{self._helpers.near_row(local_type(v.dtype), v.lanes, v.mode)}({at}, {rest})"
+        else:
+            text = f"{self._helpers.bounded_row(memory_type(v.dtype), v.lanes, v.mode)}({at}, {stride}, {rest})"
         return _as_value(v.dtype, text, v.lanes)
 
 

@@ -7,7 +7,7 @@ from mdhnp.fusion.edit import edited
 from mdhnp.fusion.reads import unit
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import read_as_written, values, written_plainly
-from mdhnp.mdh import Graph, MdHom, Step, View
+from mdhnp.mdh import Chain, Graph, MdHom, Step, View
 from mdhnp.mdh.views import Access
 
 __all__ = ["RULES"]
@@ -24,7 +24,8 @@ def _pairs(graph: Graph) -> Iterator[Match]:
 
 def same_computation(graph: Graph, match: Match) -> bool:
     """Both compute the same, though one may write it with axes of one element that the other has not."""
-    return _meaning(graph.steps[match[0]].mdhom) == _meaning(graph.steps[match[1]].mdhom)
+    f, s = (graph.steps[n].mdhom for n in match)
+    return not isinstance(f, Chain) and not isinstance(s, Chain) and _meaning(f) == _meaning(s)
 
 
 def _meaning(h: MdHom) -> object:

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Chain, MdHom
 from mdhnp.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.chains import chain_schedules
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import PRIVATE, Choices, Facts
 from mdhnp.schedule.cost import cpu_seconds
@@ -125,6 +126,8 @@ class Search:
         """The samples the model likes best, at most two of a kind."""
         if not self._h.rank:  # one point: nothing to choose
             return []
+        if isinstance(self._h, Chain):  # of which the models know nothing
+            return chain_schedules(self._h, self._caps, _SHORTLIST // 4)
         choices = sample(self._facts, self._caps, _SAMPLES, self._rng)
         kinds: dict[tuple[object, ...], int] = {}
         found: dict[Schedule, None] = {}

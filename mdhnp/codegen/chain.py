@@ -1,0 +1,102 @@
+"""The kernel of a chain: before a tile of the last map's results, what it needs of all maps before.
+
+Each map has a loop nest of its own, whose dimensions begin where its region does. What it gives lies in local memory.
+Indices are those of the whole array, which is nowhere.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from mdhnp.codegen.access import Context
+from mdhnp.codegen.ir.index import ZERO, Index, Var, clamp, constant, least
+from mdhnp.codegen.ir.statements import AllocLocal
+from mdhnp.codegen.ir.values import Buffer
+from mdhnp.codegen.kernel import map_tile
+from mdhnp.codegen.layers import group_loops, ids
+from mdhnp.codegen.nest import Nest
+from mdhnp.mdh import Chain, MdHom, Region, View, slots
+from mdhnp.mdh.mdhom import row_major
+from mdhnp.schedule.chains import link, regions_of
+
+__all__ = ["emit_chain"]
+
+
+def emit_chain(c: Context, chain: Chain) -> None:
+    """Build the body of a chain."""
+    s, last = c.nest.s, len(chain.maps) - 1
+    each = regions_of(chain, s)
+    strides = {v.name: row_major(r.sizes) for h, r in zip(chain.maps[:-1], each, strict=False) for v in h.outputs}
+    _declare(c, chain, each)
+    ids(c)
+    with group_loops(c, s.global_order):
+        origins = _origins(c, chain, each)
+        moved = {v.name: _moved(strides[v.name], origins[n]) for n, h in enumerate(chain.maps[:-1]) for v in h.outputs}
+        for n, h in enumerate(chain.maps[:-1]):
+            part = _parted(h, each[n].sizes, strides)
+            with c.build.block():
+                one = c.of(
+                    Nest(
+                        part,
+                        link(s, h, each[n].sizes, (1,) * h.rank),
+                        origin=origins[n],
+                        moved=moved,
+                        inside=s.work_items == 1,
+                    )
+                )
+                for d in range(chain.rank):
+                    if s.num_wi[d] > 1:
+                        c.build.let(one.nest.var(d, "w"), c.nest.at(d, "w"))
+                with group_loops(one, s.global_order):
+                    map_tile(one)
+        final = _parted(chain.maps[last], chain.extents, strides)
+        map_tile(c.of(Nest(final, link(s, final, s.local_tile, s.num_wg), moved=moved)))
+
+
+def _declare(c: Context, chain: Chain, each: tuple[Region, ...]) -> None:
+    """Declare local memory, and where each map's results are in it."""
+    where, sizes = slots(chain.graph), dict[Buffer, int]()
+    for h, region in zip(chain.maps[:-1], each, strict=False):
+        for view in h.outputs:
+            buffer = Buffer(f"t{where[view.name]}_l", view.dtype, "local")
+            sizes[buffer] = max(sizes.get(buffer, 0), prod(region.sizes))
+            c.hold(view, buffer)
+    for buffer, size in sizes.items():
+        c.build.add(AllocLocal(buffer, size))
+
+
+def _origins(c: Context, chain: Chain, each: tuple[Region, ...]) -> dict[int, tuple[Index, ...]]:
+    """Name where the maps' regions begin: those of the last ones first, since they say where others do."""
+    last = len(chain.maps) - 1
+    found = {last: tuple([c.nest.begin(d) for d in range(chain.rank)])}
+    for n in reversed(range(last)):
+        h, region = chain.maps[n], each[n]
+        begins = []
+        for d, (size, extent) in enumerate(zip(region.sizes, h.extents, strict=True)):
+            first, *others = [found[m][d] + distances[d] for m, distances in region.reads]
+            for other in others:
+                first = least(first, other)
+            begin = Var(f"{h.names[d]}_s", low=0, high=extent - size)
+            inside = clamp(first, ZERO, constant(extent - size))
+            begins.append(inside if inside.known is not None else c.build.let(begin, inside))
+        found[n] = tuple(begins)
+    return found
+
+
+def _moved(strides: tuple[int, ...], origin: tuple[Index, ...]) -> Index:
+    """Where an array's first element would lie, from where that of its region does."""
+    total = ZERO
+    for stride, begin in zip(strides, origin, strict=True):
+        total = total - begin * stride
+    return total
+
+
+def _parted(h: MdHom, extents: tuple[int, ...], strides: Mapping[str, tuple[int, ...]]) -> MdHom:
+    """A map of a region's points, between arrays of which regions are in memory."""
+
+    def seen(view: View) -> View:
+        return replace(view, strides=strides[view.name]) if view.name in strides else view
+
+    inputs = tuple(map(seen, h.inputs))
+    outputs = tuple([replace(seen(v), shape=extents) for v in h.outputs])
+    return MdHom.unchecked(extents, h.combine, h.scalar, inputs, outputs, h.finish, h.names, h.nested, h.precision)

@@ -1,0 +1,76 @@
+"""Maps after each other that are computed tile by tile, where to compute one wherever it is read would cost more."""
+
+from collections.abc import Iterator
+
+from mdhnp.fusion.edit import edited
+from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules.conditions import values
+from mdhnp.mdh import Chain, Graph, Step, chain
+
+__all__ = ["RULES"]
+
+
+#: Maps of a chain at most: of more, compiling takes longer than they win.
+_MOST = 8
+
+
+def _pairs(graph: Graph) -> Iterator[Match]:
+    """A step, and the only one that reads it."""
+    for first in range(len(graph.steps)):
+        readers = {n for v in values(graph, first) for n in graph.readers(v)}
+        if len(readers) == 1:
+            yield first, *readers
+
+
+def read_there_only(graph: Graph, match: Match) -> bool:
+    """What the first one gives is no result."""
+    return not set(values(graph, match[0])) & set(graph.results)
+
+
+def few_maps(graph: Graph, match: Match) -> bool:
+    """Both together are so few maps that they are compiled in a moment."""
+    return sum([len(h.maps) if isinstance(h, Chain) else 1 for h in (graph.steps[n].mdhom for n in match)]) <= _MOST
+
+
+def is_a_chain(graph: Graph, match: Match) -> bool:
+    """Both are maps, or chains of them, and read nothing of each other but what is near."""
+    return _chained(graph, match) is not None
+
+
+def _together(graph: Graph, match: Match) -> Graph:
+    first, last = match
+    step = _chained(graph, match)
+    assert step is not None
+    return edited(graph, {first: None, last: step})
+
+
+def _chained(graph: Graph, match: Match) -> Step | None:
+    """Put two steps, and those of which they are made, into one."""
+    given = dict.fromkeys([p for n in match for p in graph.steps[n].inputs if p not in values(graph, match[0])])
+    place = {p: n for n, p in enumerate(given)}
+    steps: list[Step] = []
+    count = len(place)
+    for n in match:
+        h, inputs = graph.steps[n]
+        parts = h.graph if isinstance(h, Chain) else Graph.of(h)
+        inner = {k: place[p] for k, p in enumerate(inputs)}
+        for k, part in enumerate(parts.steps):
+            steps.append(Step(part.mdhom, tuple([inner[p] for p in part.inputs])))
+            for o in range(len(part.mdhom.outputs)):
+                inner[parts.firsts[k] + o] = count
+                count += 1
+        place |= {v: inner[r] for v, r in zip(values(graph, n), parts.results, strict=True)}
+    made = chain(Graph.ending(len(given), steps))
+    return None if made is None else Step(made, tuple(given))
+
+
+RULES = (
+    Rule(
+        "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile",
+        "Hagedorn, Stoltzfus, Steuwer, Gorlatch & Dubach, “High Performance Stencil Code Generation with Lift”: "
+        "overlapped tiling",
+        _pairs,
+        (read_there_only, few_maps, is_a_chain),
+        _together,
+    ),
+)

@@ -1,0 +1,129 @@
+"""Regions: what tiles of a chain's results need of its maps, and where that is kept.
+
+It must not know devices.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh.graph import Graph
+
+__all__ = ["Region", "reaches", "regions", "slots"]
+
+Ends = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+class Region(NamedTuple):
+    """What a work-group computes of one map.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Points along each dimension.
+    reads : tuple of (int, tuple of int)
+        The maps that read it, and how far before their regions it begins along each dimension, if there it is inside of
+        its extents; if not it is moved there.
+    """
+
+    sizes: tuple[int, ...]
+    reads: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+def regions(graph: Graph, tile: Sequence[int]) -> tuple[Region, ...]:
+    """Give what tiles of a chain's results need of each map.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of a chain.
+    tile : sequence of int
+        Points of a tile along each dimension.
+    """
+    each = [_along(graph, d, tile[d]) for d in range(len(tile))]
+    readers = [_readers(graph, n) for n in range(len(graph.steps))]
+    return tuple([
+        Region(
+            tuple([sizes[n] for sizes in each]),
+            tuple([(m, tuple([min(reach[d])[0] for d in range(len(tile))])) for m, reach in readers[n].items()]),
+        )
+        for n in range(len(graph.steps))
+    ])  # fmt: skip
+
+
+def _readers(graph: Graph, n: int) -> dict[int, list[list[tuple[int, int, str | None]]]]:
+    """For each step that reads what one gives, and each dimension: ranges of distances, and the boundary mode."""
+    found: dict[int, list[list[tuple[int, int, str | None]]]] = {}
+    for o in range(len(graph.steps[n].mdhom.outputs)):
+        for m in graph.readers(graph.firsts[n] + o):
+            for p, view in zip(graph.steps[m].inputs, graph.steps[m].mdhom.inputs, strict=True):
+                if p == graph.firsts[n] + o:
+                    reach = found.setdefault(m, [[] for _ in view.shape])
+                    for axis, ranges in enumerate(reach):
+                        distances = [a[axis].constant for a in view.accesses]
+                        ranges.append((min(distances), max(distances), view.boundary))
+    return found
+
+
+def _along(graph: Graph, d: int, tile: int) -> list[int]:
+    """Points of all regions along one dimension."""
+    extent = graph.steps[-1].mdhom.extents[d]
+    begin = np.arange(0, extent, tile)
+    ends: dict[int, Ends] = {len(graph.steps) - 1: (begin, np.minimum(begin + tile, extent))}
+    sizes = [tile] * len(graph.steps)
+    for n in reversed(range(len(graph.steps) - 1)):
+        extent = graph.steps[n].mdhom.extents[d]
+        needed = [
+            _needed(ends[m], reach, extent) for m, each in _readers(graph, n).items() for reach in each[d]
+        ]  # fmt: skip
+        low = np.min([raw for raw, _, _ in needed], axis=0)
+        first, last = np.min([a for _, a, _ in needed], axis=0), np.max([b for _, _, b in needed], axis=0)
+        size = int((last - np.minimum(first, np.maximum(low, 0))).max())
+        sizes[n] = min(max(size, 1), extent)  # 1 where all that is read lies outside
+        start = np.clip(low, 0, extent - sizes[n])
+        ends[n] = start, start + sizes[n]
+    return sizes
+
+
+def _needed(ends: Ends, reach: tuple[int, int, str | None], extent: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Where a map's region begins by its reader's, and the first and the end of what the reader needs of it."""
+    low, high, boundary = reach
+    begin, end = ends[0] + low, ends[1] + high
+    first, last = np.clip(begin, 0, extent), np.clip(end, 0, extent)
+    if boundary not in (None, "constant"):
+        # Elements beyond a border are some near it: at most as far from it as they are beyond, or the last one.
+        last = np.maximum(last, np.where(begin < 0, np.minimum(1 - begin, extent), 0))
+        first = np.minimum(first, np.where(end > extent, np.maximum(2 * extent - 1 - end, 0), extent))
+    return begin, first, last
+
+
+def reaches(graph: Graph) -> tuple[tuple[int, ...], ...]:
+    """Give, for each map of a chain and each dimension, how many points more than a tile has it computes at most."""
+    rank, last = graph.steps[-1].mdhom.rank, len(graph.steps) - 1
+    ends = {last: [(0, 0)] * rank}
+    for n in reversed(range(last)):
+        each = [(ends[m], reach) for m, reach in _readers(graph, n).items()]
+        ends[n] = [
+            (
+                min([after[d][0] + low for after, reach in each for low, _, _ in reach[d]]),
+                max([after[d][1] + high for after, reach in each for _, high, _ in reach[d]]),
+            )
+            for d in range(rank)
+        ]
+    return tuple([tuple([high - low for low, high in ends[n]]) for n in range(last + 1)])
+
+
+def slots(graph: Graph) -> dict[str, int]:
+    """Give each value that maps of a chain leave to others a place, which is used again when all have read it."""
+    found: dict[str, int] = {}
+    types: dict[int, np.dtype[Any]] = {}
+    busy: dict[int, int] = {}  # until which step
+    for n, step in enumerate(graph.steps[:-1]):
+        for o, view in enumerate(step.mdhom.outputs):
+            free = [slot for slot, until in busy.items() if until < n and types[slot] == view.dtype]
+            slot = free[0] if free else len(types)
+            found[view.name], types[slot] = slot, view.dtype
+            busy[slot] = max(graph.readers(graph.firsts[n] + o), default=n)
+    return found

@@ -1,0 +1,158 @@
+"""Schedules of chains: one for the last map, whose local tile is what a work-group computes of it at a time.
+
+The other maps have the same work-items and private tiles; their local tiles are their regions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, product, zip_longest
+from math import prod
+
+from mdhnp.mdh import Chain, MdHom, Region, View, regions, slots
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.illegal import require
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "regions_of"]
+
+#: Tiles that are looked at: along the innermost dimension, and along the others.
+_INNER, _OUTER = (32, 64, 128, 256, 512, 1024, 4096, 16384), (1, 2, 4, 8, 16, 24, 32, 48, 64, 128)
+#: Bytes from memory that take as long as one instruction of a vector or of all work-items, for each of its elements.
+_INSTRUCTION = 0.2
+#: Points that could be computed in the time that a row takes besides.
+_ROW = 32
+#: Part of a CPU's second cache that local memory may take.
+_CACHED = 0.75
+
+
+def regions_of(h: Chain, s: Schedule) -> tuple[Region, ...]:
+    """What a work-group computes of each map."""
+    return regions(h.graph, s.local_tile)
+
+
+def link(s: Schedule, h: MdHom, tile: Sequence[int], groups: Sequence[int]) -> Schedule:
+    """The schedule of one map, given the chain's."""
+    count = len(h.inputs)
+    return replace(
+        s, local_tile=tuple(tile), num_wg=tuple(groups), local_copies=(None,) * count, private_copies=(False,) * count
+    )
+
+
+def chain_memory(h: Chain, s: Schedule) -> int:
+    """Bytes of local memory that a chain's kernel declares."""
+    where, sizes = slots(h.graph), dict[int, int]()
+    for one, region in zip(h.maps[:-1], regions_of(h, s), strict=False):
+        for view in one.outputs:
+            size = prod(region.sizes) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
+            sizes[where[view.name]] = max(sizes.get(where[view.name], 0), size)
+    return sum(sizes.values())
+
+
+def check_chain(h: Chain, s: Schedule) -> None:
+    """Raise IllegalSchedule unless a schedule that is legal for a map like the last one is so for a chain."""
+    require(not any(s.local_copies) and not any(s.private_copies), "local_copies: a chain copies no inputs")
+    if s.vector_width > 1:
+        d = s.vector_dim
+        require(d == h.rank - 1, f"vector_dim: {d}, while elements of regions are neighbours along {h.rank - 1}")
+        require(_has_rows(h, s), f"vector_width: a region is shorter than {s.vector_width} points along the vectors")
+        longest = max([abs(a[d].constant) for v in _bounded(h) for a in v.accesses], default=0)
+        require(longest < s.vector_width, f"vector_width: beyond a border {longest} points are read along the vectors")
+
+
+def _has_rows(h: Chain, s: Schedule) -> bool:
+    """Whether each region has room for a vector."""
+    return s.vector_width == 1 or min([r.sizes[s.vector_dim] for r in regions_of(h, s)]) >= s.vector_width
+
+
+def _bounded(h: Chain) -> list[View]:
+    """Views of what maps leave to others that reach beyond its borders."""
+    each = [(p, v) for step in h.graph.steps for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)]
+    return [v for p, v in each if p >= h.graph.given and v.boundary is not None]
+
+
+def chain_default(h: Chain, caps: DeviceCaps) -> Schedule:
+    """The schedule that is expected to be the best."""
+    return chain_schedules(h, caps, 1)[0]
+
+
+def chain_schedules(h: Chain, caps: DeviceCaps, count: int) -> list[Schedule]:
+    """Schedules by what tiles read, write and compute twice, at most so many of each register tile, best first."""
+    each = [
+        sorted(_with_tiles(h, caps, *tile), key=lambda s: _cost(h, s, caps))[:count]
+        for tile in _register_tiles(h, caps)
+    ]
+    found = [s for s in dict.fromkeys(chain.from_iterable(zip_longest(*each))) if s is not None]
+    return found or [replace(Schedule.plain(h.extents, len(h.inputs)), local_tile=(1,) * h.rank)]
+
+
+def _with_tiles(
+    h: Chain, caps: DeviceCaps, private: tuple[int, ...], items: tuple[int, ...], width: int
+) -> Iterator[Schedule]:
+    """Schedules with a register tile, work-items and lanes, and all local tiles that fit."""
+    plain = Schedule.plain(h.extents, len(h.inputs))
+    step = [p * w for p, w in zip(private, items, strict=True)]
+    sizes = [
+        sorted({min(-(-t // k) * k, n) for t in (_INNER if d == h.rank - 1 else _OUTER)})
+        for d, (k, n) in enumerate(zip(step, h.extents, strict=True))
+    ]
+    memory = caps.local_memory if caps.kind == "gpu" else min(caps.local_memory, int(_CACHED * caps.l2))
+    for tile in product(*sizes):
+        s = replace(
+            plain, local_tile=tile, private_tile=private, num_wi=items, num_wg=_groups(h, tile, caps),
+            vector_dim=h.rank - 1 if width > 1 else -1, vector_width=width,
+        )  # fmt: skip
+        if prod(tile) * 4 <= memory and chain_memory(h, s) <= memory and _has_rows(h, s):
+            yield s
+
+
+def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    """Private tile, work-items and lanes: some rows of vectors on CPUs, rows of work-items on GPUs."""
+    inner, ones = h.rank - 1, (1,) * h.rank
+    shortest = [min(n) for n in zip(*[one.extents for one in h.maps], strict=True)]
+    if caps.kind == "gpu":
+        across = min(32, 1 << shortest[inner].bit_length() - 1)
+        for wanted in (8, 4, 16) if h.rank > 1 else (1,):
+            down = min(wanted, 1 << shortest[inner - 1].bit_length() - 1) if h.rank > 1 else 1
+            yield ones, tuple([across if d == inner else down if d == inner - 1 else 1 for d in range(h.rank)]), 1
+        return
+    longest = max([abs(a[inner].constant) for v in _bounded(h) for a in v.accesses], default=0)
+    width = min(max(caps.vector_bytes // max([t.itemsize for t in h.dtypes]), 1), 16)
+    while width > shortest[inner]:
+        width //= 2
+    width = width if longest < width else 1
+    for rows, vectors in ((4, 1), (2, 1), (1, 1), (2, 2)) if h.rank > 1 else ((1, 1), (1, 4)):
+        if width * vectors <= shortest[inner] and (h.rank == 1 or rows <= shortest[inner - 1]):
+            yield (
+                tuple([width * vectors if d == inner else rows if d == inner - 1 else 1 for d in range(h.rank)]),
+                ones,
+                width,
+            )
+
+
+def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps) -> tuple[int, ...]:
+    """Work-groups along each dimension: a tile each, but for CPUs no more than keep all cores busy to the end."""
+    tiles = [-(-n // t) for n, t in zip(h.extents, tile, strict=True)]
+    left = 16 * caps.compute_units if caps.kind == "cpu" else prod(tiles)
+    found = []
+    for count in tiles:
+        each = -(-count // min(count, max(left, 1)))
+        found.append(-(-count // each))
+        left //= found[-1]
+    return tuple(found)
+
+
+def _cost(h: Chain, s: Schedule, caps: DeviceCaps) -> float:
+    """What all work-groups cost, in bytes to or from memory, where they share the compute units evenly or not."""
+    each = regions_of(h, s)
+    tiles = [-(-n // t) for n, t in zip(h.extents, s.local_tile, strict=True)]
+    busy = -(-s.work_groups // caps.compute_units) * caps.compute_units / s.work_groups
+    moved = sum([prod(s.local_tile) * v.dtype.itemsize for v in h.outputs])
+    work = 0.0
+    for one, region, values in zip(h.maps, each, [step.inputs for step in h.graph.steps], strict=True):
+        points = prod(region.sizes[:-1]) * (region.sizes[-1] + _ROW)
+        work += points * (len(one.scalar.live()) + len(one.outputs))
+        for value, view in zip(values, one.inputs, strict=True):
+            if value < h.graph.given:
+                reach = [view.box(axis, region.sizes) for axis in range(len(view.shape))]
+                moved += min(prod(reach), points * len(view.accesses)) * view.dtype.itemsize
+    return prod(tiles) * busy * (moved + _INSTRUCTION * work)

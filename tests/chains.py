@@ -1,0 +1,93 @@
+"""Random chains of maps, whose values are whole numbers, so that all results are exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from random_functions import Picker
+from schedules import CAPS
+from strategies import Array
+
+from mdhnp.codegen import Program, generate
+from mdhnp.mdh import Affine, Chain, Graph, MdHom, Step, View, chain, index, stages, trace
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.mdhom import contiguous, row_major
+from mdhnp.schedule.check import check
+from mdhnp.schedule.default import default
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["blurred", "program", "random_chain"]
+
+MODES = (None, "constant", "nearest", "reflect", "mirror")
+
+
+def random_chain(p: Picker, longest: int = 24) -> tuple[Chain, list[Array]]:
+    """A chain of two to five maps of one to three dimensions, each of which may read several values before it."""
+    rank = p.integer(1, 3)
+    shapes = [tuple([p.integer(2, max(longest // rank, 6)) for _ in range(rank)])] * p.integer(1, 2)
+    given, steps, kept = len(shapes), list[Step](), p.choice(("f4", "i4", "f8", "u1", "i8"))
+    for n in range(p.integer(2, 5)):
+        needed = len(shapes) - 1 if n else given - 1  # what was made last
+        others = [v for v in range(len(shapes)) if v != needed and p.integer(0, 3) == 0]
+        step = _map(p, [needed, *(others if n else range(given - 1))], shapes, np.dtype(kept))
+        steps.append(step)
+        shapes.append(step.mdhom.outputs[0].shape)
+    made = chain(Graph(given, tuple(steps), (len(shapes) - 1,)))
+    assert made is not None
+    arrays = [np.arange(np.prod(s)).reshape(s) * 7 % 5 - 2 * (kept != "u1") for s in shapes[:given]]
+    return made, [a.astype(kept) for a in arrays]
+
+
+def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.dtype[Any]) -> Step:
+    rank, mode = len(shapes[0]), p.choice(MODES)
+    distances = {v: [tuple([p.integer(-2, 2) for _ in range(rank)]) for _ in range(p.integer(1, 3))] for v in values}
+    extents = shapes[values[0]]
+    if mode is None:  # all that is read lies inside
+        distances = {v: [tuple([abs(k) % n for k, n in zip(d, shapes[v], strict=True)]) for d in found]
+                     for v, found in distances.items()}  # fmt: skip
+        extents = tuple([
+            min([shapes[v][a] - max([d[a] for d in found]) for v, found in distances.items()]) for a in range(rank)
+        ])  # fmt: skip
+    views = [
+        View(
+            f"x{v}", dtype, shapes[v], row_major(shapes[v]), 0,
+            tuple([tuple([Affine.of(a, rank, k) for a, k in enumerate(d)]) for d in dict.fromkeys(found)]),
+            mode, "3" if mode == "constant" else "0",
+        )
+        for v, found in distances.items()
+    ]  # fmt: skip
+    count = sum([len(v.accesses) for v in views])
+    where = p.integer(0, 3) == 0
+
+    def total(*x: Any) -> Any:
+        added = reduce(lambda a, b: a + b, x[1:], x[0] * dtype.type(p.integer(1, 2)))
+        return added + index(0).astype(dtype) if where else added
+
+    function = trace(total, [dtype] * count)
+    made = MdHom(extents, (CC,) * rank, function, tuple(views), (contiguous("y", dtype, extents, tuple(range(rank))),))
+    return Step(made, tuple(values))
+
+
+def blurred(rows: int, columns: int, mode: str = "constant") -> Chain:
+    """Means of neighbours, of means of neighbours."""
+    place = contiguous("y", np.dtype("f4"), (rows, columns), (0, 1))
+    accesses = tuple([(Affine.of(0, 2, a), Affine.of(1, 2, b)) for a, b in ((-1, 0), (0, -1), (0, 1), (1, 0))])
+    view = View("x", np.dtype("f4"), (rows, columns), (columns, 1), 0, accesses, mode)
+    mean = trace(lambda a, b, c, d: (a + b + c + d) * np.float32(0.25), [np.dtype("f4")] * 4)
+    step = MdHom((rows, columns), (CC, CC), mean, (view,), (place,))
+    made = chain(Graph(1, (Step(step, (0,)), Step(step, (1,))), (2,)))
+    assert made is not None
+    return made
+
+
+def program() -> Program:
+    """A kernel that shows how chains are computed."""
+    made = blurred(9, 40)
+    s = replace(
+        Schedule.plain((9, 40), 1), local_tile=(4, 16), private_tile=(2, 8), vector_dim=1, vector_width=8, num_wg=(3, 1)
+    )
+    check(made, s, CAPS)
+    return generate(stages(made), [s], CAPS, default)
