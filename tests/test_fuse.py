@@ -90,6 +90,26 @@ def test_arguments_and_results_may_be_views(view: Any) -> None:
             assert not np.shares_memory(f, view)
 
 
+RESHAPED = {
+    "map": lambda x: x.reshape(2, 6) * 2,
+    "rows": lambda x: x.reshape(6, 2).sum(axis=1),
+    "cells": lambda x: x.reshape(3, 2, 2).sum(axis=(0, 2)),
+    "whole": lambda x: x.ravel().max(),
+    "with a constant": lambda x: x.reshape(2, 6) * np.arange(12, dtype=np.float32).reshape(2, 6),
+    "two shapes": lambda x: x.reshape(-1) * x.T.ravel(),
+}
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+@pytest.mark.parametrize("name", RESHAPED)
+def test_arguments_may_be_read_in_another_shape(name: str, host: Any) -> None:
+    with mdhnp.config(host=host):
+        found = mdhnp.fuse(RESHAPED[name])(X)
+    wanted = RESHAPED[name](X)
+    assert np.shape(found) == np.shape(wanted)
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_results_may_be_nested_and_hold_other_things() -> None:
     fused = mdhnp.fuse(lambda x, n: {"a": [x + n, n], "pair": Pair(x.sum(), None)})
     found = fused(X, 2)
