@@ -39,6 +39,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "linalg.tensordot": lambda a, b, v, n: np.linalg.tensordot(a, b, axes=1),
     "linalg.vecdot": lambda a, b, v, n: np.linalg.vecdot(a, v),
     "linalg.trace": lambda a, b, v, n: np.linalg.trace(a),
+    "linalg.norm": lambda a, b, v, n: np.linalg.norm(a),
+    "linalg.norm, axis": lambda a, b, v, n: np.linalg.norm(a, axis=1, keepdims=True),
+    "linalg.norm, position": lambda a, b, v, n: np.linalg.norm(a, None, 0),
+    "linalg.norm, integers": lambda a, b, v, n: np.linalg.norm(n),
+    "linalg.norm, complex": lambda a, b, v, n: np.linalg.norm(a * 1j + b.T, axis=(0, 1)),
     "sum": lambda a, b, v, n: np.sum(a),
     "sum, position": lambda a, b, v, n: np.sum(a, 0),
     "sum, keywords": lambda a, b, v, n: np.sum(a, axis=1, dtype=np.float64, out=None, keepdims=True),
@@ -275,7 +280,8 @@ def test_bad_values_are_value_errors_as_in_numpy(where: Device, call: Callable[[
 NONE = "mdhnp has no function of that meaning"
 UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "median": (lambda a: np.median(a, axis=0), NONE),
-    "linalg.norm": (np.linalg.norm, NONE),
+    "linalg.norm": (lambda a: np.linalg.norm(a, 1), "has no argument 'ord'"),
+    "linalg.cond": (np.linalg.cond, NONE),
     "fft.fft": (np.fft.fft, NONE),
     "histogram": (lambda a: np.histogram(a, bins=3), NONE),
     "linalg.svd": (lambda a: np.linalg.svd(a, full_matrices=False)[1], NONE),
@@ -322,7 +328,7 @@ def test_what_numpy_gives_beside_arrays_stays_what_it_is(where: Device) -> None:
     with mdhnp.config(fallback="numpy"):
         assert np.array2string(a) == np.array2string(A)
         assert np.allclose(a, A) is True
-        assert np.linalg.norm(mdhnp.asarray(np.ones(4)).astype("f4"), axis=None) == 2
+        assert np.linalg.norm(mdhnp.asarray(np.ones(4)).astype("f4"), ord=1) == 4
         longer = np.nan_to_num(a.astype(np.float64), nan=0.0)
         assert type(longer) is mdhnp.Array
         found = np.linalg.qr(mdhnp.asarray(np.eye(3)))

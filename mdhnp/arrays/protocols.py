@@ -295,6 +295,12 @@ def _hstack(tup: Any) -> Any:
     return _package().concat(arrays, axis=min(arrays[0].ndim - 1, 1))
 
 
+def _norm(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    m = _package()
+    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    return m.sqrt(m.sum(m.real(m.conj(x) * x) if x.dtype.kind == "c" else x * x, axis=axis, keepdims=bool(keepdims)))
+
+
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
     if type(dst) is not Array:
         raise TypeError(f"copyto: dst must be an Array, since src is, not {type(dst).__name__}; copy src by .numpy()")
@@ -304,7 +310,7 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
 
 _ADAPTED: Mapping[Function, Function] = {
     np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: Array.ravel, np.copy: Array.copy,
-    np.cumsum: Array.cumsum, np.cumprod: Array.cumprod,
+    np.cumsum: Array.cumsum, np.cumprod: Array.cumprod, np.linalg.norm: _norm,
 }  # fmt: skip
 
 
