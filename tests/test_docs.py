@@ -65,6 +65,18 @@ def test_examples_run(script: Path, device: Device, tmp_path: Path, monkeypatch:
     runpy.run_path(str(script), run_name="__main__")
 
 
+def test_functions_shown_are_those_of_the_examples() -> None:
+    scripts = [script.read_text() for script in EXAMPLES]
+    shown = [
+        function
+        for _, block in blocks(ROOT / "docs" / "preprocessing.md")
+        for function in re.findall(r"^(?:@fuse\n)?def .*?\n(?=\n\n|\Z)", block, re.M | re.S)
+    ]
+    assert len(shown) == 6
+    for function in shown:
+        assert any(function in script for script in scripts), function
+
+
 def test_no_page_links_to_nothing() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
