@@ -10,9 +10,10 @@ from mdhnp.calls.before import load
 from mdhnp.calls.kernels import procedures_of
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
+from mdhnp.calls.rewritten import name_of
 from mdhnp.codegen.ir.show import show
 from mdhnp.frontend.fuse import Fused
-from mdhnp.fusion import Rewriting
+from mdhnp.fusion import ALL, Rewriting, rewriting_of
 from mdhnp.placement.choice import choose
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Copy, watched
@@ -135,7 +136,12 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
             kernels.append(tuple(plan.profile(arrays)))
         else:
             kernels.append(())
-    rewriting = function.rewriting(*args, **kwargs) if isinstance(function, Fused) else None
+    rewriting = None
+    if isinstance(function, Fused):
+        rewriting = function.rewriting(*args, **kwargs)
+        devices = seen[0][0].devices if seen else ()
+        if (name := name_of(rewriting.before, devices)) != ALL:
+            rewriting = rewriting_of(rewriting.before, name)
     return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels), tuple(copies), rewriting)
 
 

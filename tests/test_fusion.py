@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from programs import PROGRAMS, Program, power, twice
 
 import mdhnp
-from mdhnp.fusion import RULES, Rewriting, Rule, cost, rewriting
+from mdhnp.fusion import ALL, RULES, Rewriting, Rule, cost, rewriting, rewriting_of, rewritings
 from mdhnp.mdh import Graph, MdHom, Step
 
 SIZES = st.integers(1, 5)
@@ -107,6 +107,23 @@ def test_variances_are_exact_far_from_zero(offset: float) -> None:
     exact = x.astype(np.float64).var(axis=1)
     error = np.abs(found.after.interpret(x)[0] - exact)
     assert np.all(error <= 2 * np.abs(x.var(axis=1) - exact) + 1e-7 * exact)
+
+
+@pytest.mark.parametrize("name", ["softmax", "standardised", "means of a map's", "nothing to do"])
+def test_a_graph_is_rewritten_in_several_ways_that_compute_the_same(name: str) -> None:
+    program = PROGRAMS[name]
+    x = np.random.default_rng(0).normal(size=(200, 300)).astype(np.float32)
+    written = mdhnp.fuse(program.function).rewriting(x).before
+    found = rewritings(written)
+    rules = {a.rule.name for a in rewriting(written).applied}
+    assert [*found][:1] == [ALL]
+    assert {*found} <= {ALL, "as written", *(f"without {rule}" for rule in rules)}
+    assert len({r.after for r in found.values()}) == len(found) > len(rules) > 0 or (len(found), len(rules)) == (1, 0)
+    for key, way in found.items():
+        assert way.name == key and rewriting_of(written, key).after == way.after
+        assert key != f"without {[a.rule.name for a in way.applied][-1:]}"
+        equal(way.after.interpret(x), written.interpret(x))
+    assert rewriting_of(written, "without a rule of former times").name == ALL
 
 
 def test_rewriting_ends_with_the_cheapest_and_says_what_moved() -> None:

@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp.mdh import MdHom, canonical, cc, md_hom, pw
+from mdhnp.calls.store import forget
+from mdhnp.mdh import Graph, MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
+from mdhnp.tuning import rewriting as tuning_rewriting
+from mdhnp.tuning import times
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry, Measurement
 from mdhnp.tuning.lookup import key_of
@@ -25,6 +28,7 @@ from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
 from mdhnp.tuning.measure.bench import Task
 from mdhnp.tuning.measure.worker import Worker, WorkerError
+from mdhnp.tuning.rewriting import Seen
 from mdhnp.tuning.search import session as session_module
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
@@ -289,3 +293,34 @@ def test_calls_with_0d_operands_and_results_are_tuned(device: Device, dtype: str
     for function, *operands in ((mdhnp.vdot, a, a), (partial(mdhnp.einsum, ",i->i"), one, a)):
         (found,) = mdhnp.tune(function, *operands, budget=20.0, evaluations=2, progress=False)
         assert found.measurements[0].status == "ok"
+
+
+def _standardised(x: np.ndarray) -> np.ndarray:
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+@pytest.mark.parametrize("fastest", ["all rules", "as written"])
+def test_the_fastest_rewriting_is_remembered(device: Device, monkeypatch: pytest.MonkeyPatch, fastest: str) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 50)).astype(np.float32)
+    fused = mdhnp.fuse(_standardised)
+    tried: list[str] = []
+
+    def timed(call: Callable[[], object], graph: Graph, name: str, where: Device) -> tuple[float, Seen]:
+        tried.append(name)
+        _, seen = really(call, graph, name, where)
+        return (1e-3 if name == fastest else 1.0), seen
+
+    really = tuning_rewriting._timed
+    monkeypatch.setattr(tuning_rewriting, "_timed", timed)
+    mdhnp.tune(fused, x, budget=0.1, evaluations=1, progress=False)
+    assert {"all rules", "as written", "without F ∘ map(g) = F(g)"} <= {*tried}
+    monkeypatch.setattr(times, "_devices", {})  # as in another process
+    forget()
+    with mdhnp.config(host="never"):
+        shown = mdhnp.explain(fused, x)
+        np.testing.assert_allclose(fused(x), _standardised(x), rtol=1e-4, atol=1e-5)
+    found = fused.rewriting(x)
+    assert len(shown.launches) == len((found.after if fastest == "all rules" else found.before).steps)
+    assert ("chosen  as written: measured" in str(shown)) == (fastest == "as written")
+    other = x[:30]  # of other extents nothing is known
+    assert len(mdhnp.explain(fused, other).launches) == len(fused.rewriting(other).after.steps)

@@ -173,6 +173,10 @@ def _made(
     inputs = given if described.take is None else tuple(described.take(given))
     whole = described.mdhom
     graph = whole if isinstance(whole, Graph) else Graph.of(whole)
+    if described.written is not None and devices:
+        from mdhnp.calls.rewritten import chosen
+
+        graph = chosen(described.written, graph, devices)
     made = _planned(routine, least_work(graph), inputs, devices, mode, described.into)
     if made is None:
         return None

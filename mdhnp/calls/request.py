@@ -48,12 +48,15 @@ class Described(NamedTuple):
         where there are no axes.
     into : bool
         Whether the call's last operand is where the only result goes, instead: an array of a device's own memory.
+    written : Graph, optional
+        What `mdhom` was made of by rules, which may be applied in other ways.
     """
 
     mdhom: MdHom | Graph
     take: Callable[[Sequence[Array]], Sequence[Array]] | None = None
     give: Callable[[Sequence[Any]], Any] | None = None
     into: bool = False
+    written: Graph | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from mdhnp.calls.tracing import Seen, Tracer, TracingError
 from mdhnp.fusion import Rewriting, rewriting
 from mdhnp.mdh import Graph
 
-__all__ = ["Fused", "fuse"]
+__all__ = ["Fused", "are_arrays", "fuse"]
 
 
 class Fused:
@@ -32,7 +32,7 @@ class Fused:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute, with the function's arguments; gives what it gives."""
-        if kwargs or not all([type(a) is np.ndarray or type(a) is Array for a in args]):
+        if kwargs or not are_arrays(args):
             form, args = _told_apart(self.name, args, kwargs)
         else:
             form = _arrays(len(args))
@@ -167,6 +167,11 @@ def after(last: Callable[..., Any], first: Callable[..., Any]) -> Fused:
 # Arguments.
 
 
+def are_arrays(args: Sequence[Any]) -> bool:
+    """Whether all arguments are arrays: NumPy's or Arrays."""
+    return all([type(a) is np.ndarray or type(a) is Array for a in args])
+
+
 def _told_apart(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Give the form of a call, hashable, and its arrays."""
     arrays: list[Any] = []
@@ -232,7 +237,7 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
     shapes = _shapes(found.after, [*arrays, *constants])
     taken = None if not shapes and not constants else lambda given: _seen_in([*given, *constants], shapes)
     plain = type(places) is _Place and seen[0].strides is None  # as results of other calls are
-    return Described(found.after, taken, None if plain else give)
+    return Described(found.after, taken, None if plain else give, written=found.before)
 
 
 def _shapes(graph: Graph, arrays: Sequence[npt.NDArray[Any]]) -> list[tuple[int, ...]]:

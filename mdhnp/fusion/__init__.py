@@ -6,8 +6,19 @@ made of. It must not know devices.
 """
 
 from mdhnp.fusion.cost import bytes_of, cost
-from mdhnp.fusion.rewrite import Applied, Rewriting, rewriting
+from mdhnp.fusion.rewrite import ALL, Applied, Rewriting, rewriting, rewriting_of, rewritings
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
 
-__all__ = ["RULES", "Applied", "Rewriting", "Rule", "bytes_of", "cost", "rewriting"]
+__all__ = [
+    "ALL",
+    "RULES",
+    "Applied",
+    "Rewriting",
+    "Rule",
+    "bytes_of",
+    "cost",
+    "rewriting",
+    "rewriting_of",
+    "rewritings",
+]

@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
 from mdhnp.mdh import Graph, MdHom
 
-__all__ = ["Applied", "Rewriting", "rewriting"]
+__all__ = ["ALL", "Applied", "Rewriting", "rewriting", "rewriting_of", "rewritings"]
+
+#: Names of the rewriting by all rules, and of the one by none; others are without one of them.
+ALL, NONE = "all rules", "as written"
 
 
 @dataclass(frozen=True)
@@ -41,16 +44,20 @@ class Rewriting:
         The rules, in order.
     seconds : float
         That it took.
+    name : str
+        Which of several it is: "all rules", "without" one of them, or "as written".
     """
 
     before: Graph
     after: Graph
     applied: tuple[Applied, ...]
     seconds: float
+    name: str = ALL
 
     def __str__(self) -> str:
         lines = ["before", *_indented(self.before), *[f"rule    {a.rule.name}" for a in self.applied]]
         lines += ["after", *_indented(self.after)]
+        lines += [] if self.name == ALL else [f"chosen  {self.name}: measured to be the fastest"]
         return "\n".join([*lines, f"moved   {bytes_of(self.before)} bytes before, {bytes_of(self.after)} after"])
 
 
@@ -97,6 +104,39 @@ def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[MdHo
     while any([_applied(work, rule) for rule in rules]):  # each as often as it helps, then all of them again
         pass
     return Rewriting(graph, work.graph, tuple(work.applied), time.perf_counter() - begin)
+
+
+def rewriting_of(graph: Graph, name: str) -> Rewriting:
+    """Rewrite a graph in the way of a name; by all rules, where it names a rule that there is no more."""
+    left_out = [rule for rule in RULES if name == f"without {rule}"]
+    rules = () if name == NONE else [rule for rule in RULES if rule not in left_out]
+    return replace(rewriting(graph, rules), name=name if name == NONE or left_out else ALL)
+
+
+def rewritings(graph: Graph) -> dict[str, Rewriting]:
+    """Rewrite a graph in several ways, to be measured: by all rules, without each of those that help, and by none.
+
+    What costs decide is left to them but for one rule at a time: it cannot be left out here and applied there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import Step, cc, md_hom, pw
+    >>> x = np.ones((100, 100), np.float32)
+    >>> square = md_hom(lambda x: x * x, {"i": cc, "j": cc}, "X[i,j] -> Y[i,j]").bind(x)
+    >>> total = md_hom(lambda y: y, {"i": cc, "j": pw("add")}, "Y[i,j] -> Z[i]").bind(x)
+    >>> list(rewritings(Graph(1, (Step(square, (0,)), Step(total, (1,))), (2,))))
+    ['all rules', 'as written']
+    """
+    whole = rewriting(graph)
+    names = [*dict.fromkeys([f"without {applied.rule}" for applied in whole.applied]), NONE]
+    found = {whole.after: whole}
+    for name in names if whole.applied else ():
+        other = rewriting_of(graph, name)
+        # Of ways that are the same, as where the only rule is left out, the simplest name stays.
+        if other.after not in found or found[other.after] is not whole:
+            found[other.after] = other
+    return {r.name: r for r in found.values()}
 
 
 class _Work:

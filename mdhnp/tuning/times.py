@@ -4,23 +4,26 @@ Takes MDHs and devices, gives seconds by plan. The cache's file is read once a d
 measures is known at once, and written for others.
 """
 
+import hashlib
 from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Graph, MdHom, fingerprint
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import Key, Times
-from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.lookup import GENERATOR, key_of
 
-__all__ = ["KERNELS", "NUMPY", "measured", "remember"]
+__all__ = ["KERNELS", "NUMPY", "measured", "measured_rewritings", "remember", "remember_rewritings"]
 
 #: Names of plans. NumPy's times are those of a version.
 KERNELS, NUMPY = "kernels", f"numpy {np.__version__}"
 
 _NONE: Times = {}
+#: In place of a family, for graphs.
+_GRAPH = "graph"
 
 
 class _Known:
@@ -29,7 +32,8 @@ class _Known:
     def __init__(self, times: dict[Key, Times]) -> None:
         self.times = times
         # No key is made, which takes longer than many a call, where nothing has as many points.
-        self.points = {int(np.prod(key.extents, dtype=object)) for key in times}
+        self.points = {int(np.prod(key.extents, dtype=object)) for key in times if key.family != _GRAPH}
+        self.graphs = any(key.family == _GRAPH for key in times)
 
 
 _devices: dict[tuple[TuningCache, str], _Known] = {}
@@ -57,6 +61,25 @@ def remember(h: MdHom, device: Device, times: Times) -> None:
     known.times[key] = {**known.times.get(key, _NONE), **times}
     known.points.add(h.points)
     cache().set_times(key, times)
+
+
+def measured_rewritings(graph: Graph, device: Device) -> Mapping[str, float]:
+    """Give the seconds that a graph takes by names of rewritings, of those that were measured."""
+    known = _known(device)
+    return MappingProxyType(known.times.get(_key_of(graph, device), _NONE) if known.graphs else _NONE)
+
+
+def remember_rewritings(graph: Graph, device: Device, times: Times) -> None:
+    """Keep what rewritings were measured to take."""
+    known, key = _known(device), _key_of(graph, device)
+    known.times[key], known.graphs = times, True
+    cache().set_times(key, times)
+
+
+def _key_of(graph: Graph, device: Device) -> Key:
+    steps = "".join([f"{fingerprint(s.mdhom)}{s.inputs}" for s in graph.steps])
+    text = f"{graph.given}{steps}{graph.results}"
+    return Key(_GRAPH, (), hashlib.sha256(text.encode()).hexdigest()[:32], device.identity, GENERATOR)
 
 
 def _known(device: Device) -> _Known:

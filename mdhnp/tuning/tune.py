@@ -6,14 +6,15 @@ from typing import Any
 
 from mdhnp.calls.kernels import staged
 from mdhnp.calls.observe import observe
+from mdhnp.calls.rewritten import trying
 from mdhnp.calls.store import forget
-from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.prepare import requested, settle
+from mdhnp.tuning.rewriting import Seen, settle_rewritings
 from mdhnp.tuning.search.session import Tuned, tune_stage
 
 __all__ = ["Tuned", "tune"]
@@ -79,24 +80,37 @@ def tune(
     >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
     """
     team = _equal(devices) if devices is not None else ()
-    with config(tuning="off", host="never"), use(team[0]) if team else nullcontext(), observe(whole=True) as seen:
-        function(*args, **kwargs)
-    requests = dict.fromkeys(requested(seen))
-    todo: dict[Key, tuple[MdHom, Device]] = {}
-    for request in requests:
-        for stage in staged(request.mdhom):
-            todo.setdefault(key_of(stage.mdhom, request.device), (stage.mdhom, request.device))
-    found = []
-    try:
-        for h, device in todo.values():
+    found: list[Tuned] = []
+    done: set[Key] = set()
+
+    def call() -> Any:
+        return function(*args, **kwargs)
+
+    def tune_all(seen: Seen) -> bool:
+        """Tune the stages of what runs in a call that were not yet; whether the user wants no more."""
+        requests = dict.fromkeys(requested(seen))
+        for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r.mdhom)]:
+            if (key := key_of(h, device)) in done:
+                continue
+            done.add(key)
             tuned, stopped = tune_stage(h, device, budget, evaluations, seed, progress, team[1:])
-            found += [tuned] if tuned is not None else []
+            found.extend([tuned] if tuned is not None else [])
             if stopped:
-                break
+                return True
         for request in requests:
             settle(request)
-    finally:
-        forget()
+        return False
+
+    with use(team[0]) if team else nullcontext():
+        forget()  # what was rewritten before is to be seen again
+        with config(tuning="off", host="never"), observe(whole=True) as seen, trying({}) as graphs:
+            call()
+        try:
+            stopped = tune_all(seen)
+            for graph, device in graphs.items():
+                stopped = stopped or settle_rewritings(call, graph, device, tune_all)
+        finally:
+            forget()
     return tuple(found)
 
 
