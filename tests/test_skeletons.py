@@ -16,8 +16,10 @@ import pytest
 
 import mdhnp
 from mdhnp import skeletons
+from mdhnp.calls.observe import observe
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
+from mdhnp.skeletons import repetition
 from mdhnp.skeletons.skeleton import operands
 
 DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8"]
@@ -212,6 +214,34 @@ def test_stencil(on: None, mode: str) -> None:
         wanted = a[:-1, :-2] - 2 * a[1:, :-2] + a[1:, 2:]
     same(python(a), wanted)
     same(skeletons.stencil(text, mode, 3.0, offsets=[(-1, 0), (0, 0), (0, 2)])(a), wanted)
+
+
+@pytest.mark.parametrize("steps", [7, 8, 21])
+def test_many_steps_are_several_at_once(on: None, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = numbers((40, 30), "f4")
+    mean = skeletons.stencil(lambda n: (n[-1, 0] + n[1, 0] + n[0, -1] + n[0, 1]) / 4, "nearest")
+    swapped = skeletons.zip(lambda a, b: (b, a + 1))
+    calls = {mean: (x,), swapped: (x, x + 1), mdhnp.fuse(lambda a: a * 2 - 1): (x / 100,)}
+    wanted = {step: skeletons.iterate(step, steps)(*given) for step, given in calls.items()}
+    monkeypatch.setattr(repetition, "_LONG", 0)
+    for step, given in calls.items():
+        with observe() as seen:
+            found = skeletons.iterate(step, steps)(*given)
+        assert len(seen) == steps // 8 + steps % 8
+        for f, w in zip(found, wanted[step], strict=True):
+            np.testing.assert_allclose(f, w, rtol=1e-6)
+
+
+def test_other_functions_are_called_for_each_step(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repetition, "_LONG", 0)
+    seen: list[Any] = []
+
+    def step(x: Any) -> Any:
+        seen.append(x)
+        return x + 1
+
+    assert skeletons.iterate(step, 20)(np.zeros(3)).tolist() == [20] * 3
+    assert [int(x[0]) for x in seen] == [*range(20)]
 
 
 def test_iterate(on: None) -> None:

@@ -4,7 +4,17 @@ from collections.abc import Callable
 from operator import index as whole
 from typing import Any
 
+from mdhnp.frontend.computation import Computation
+from mdhnp.frontend.fuse import Fused, are_arrays
+from mdhnp.skeletons.overlap import Stencil
+from mdhnp.skeletons.skeleton import Skeleton
+
 __all__ = ["Iterate"]
+
+#: Steps that are computed as one.
+_TOGETHER = 8
+#: Bytes that steps read, one by one, in the time that it takes to compile several as one.
+_LONG = 1 << 32
 
 
 class Iterate:
@@ -28,6 +38,10 @@ class Iterate:
 
     Notes
     -----
+    Skeletons, computations and fused functions are repeated a fixed number of times by eight steps at once as soon as
+    calls have taken about as long as it takes to compile these (see :func:`mdhnp.fuse`): maps then become one, and
+    stencils are computed tile by tile, so that most steps stay in the caches.
+
     Source: Steuwer, "Generating Performance Portable OpenCL Code From High-Level Functional Expressions".
 
     Examples
@@ -51,6 +65,8 @@ class Iterate:
         self.function = function
         self.steps = None if steps is None else whole(steps)
         self.until = until
+        self._eight = Fused(self._repeated)
+        self._bytes = 0
         if self.steps is not None and self.steps < 0:
             raise ValueError(f"iterate: steps is {steps}, which must not be negative")
 
@@ -58,9 +74,35 @@ class Iterate:
         """Compute; without a single step the arrays are given back."""
         state: Any = arrays[0] if len(arrays) == 1 else arrays
         done = 0
+        if self._is_long(arrays):
+            assert self.steps is not None
+            while done + _TOGETHER <= self.steps:
+                state, done = self._eight(*_several(state)), done + _TOGETHER
         while self.steps is None or done < self.steps:
-            before, state = state, self.function(*(state if isinstance(state, tuple) else (state,)))
+            before, state = state, self.function(*_several(state))
             done += 1
             if self.until is not None and self.until(state, before):
                 break
         return state
+
+    def _is_long(self, arrays: tuple[Any, ...]) -> bool:
+        """Whether steps that have been taken one by one, and those to be taken, are worth compiling several as one."""
+        known = isinstance(self.function, _KNOWN) and are_arrays(arrays)
+        if self.until is not None or self.steps is None or not known:
+            return False
+        self._bytes += self.steps * sum([a.nbytes for a in arrays])
+        return self._bytes > _LONG
+
+    def _repeated(self, *arrays: Any) -> Any:
+        state: Any = arrays[0] if len(arrays) == 1 else arrays
+        for _ in range(_TOGETHER):
+            state = self.function(*_several(state))
+        return state
+
+
+#: What can be called on arrays that have no values yet, and does nothing else.
+_KNOWN = (Skeleton, Stencil, Computation, Fused)
+
+
+def _several(state: Any) -> tuple[Any, ...]:
+    return state if isinstance(state, tuple) else (state,)
