@@ -7,6 +7,7 @@ import numpy as np
 from benchmarks.contractions import TCCG, extents
 from benchmarks.custom import distances, linked, linked_febrl, log_sum, min_plus
 from benchmarks.fusions import FUSIONS
+from benchmarks.iterations import relaxed
 from benchmarks.problem import Case
 from benchmarks.products import batched, contraction, dot, einsum, gemv, product
 from benchmarks.stencils import convolution, gradient, jacobi, smoothed
@@ -76,7 +77,12 @@ _OTHERS = (
     Case("matmul-4", "matmul", "4 × 4 × 4", lambda: product(4, 4, 4), 0.5),
 )
 
-_FUSED = (*(_fused(name) for name in FUSIONS),)
+_FUSED = (
+    *(_fused(name) for name in FUSIONS),
+    Case("relax-2048", "iterate, 100 Jacobi steps", "2048 × 2048", lambda: relaxed(100, 2048, 2048), 2.0),
+    Case("relax-8192", "iterate, 16 Jacobi steps", "8192 × 8192", lambda: relaxed(16, 8192, 8192), 2.0),
+    Case("relax-256", "iterate, 100 Jacobi steps", "256 × 256 × 256", lambda: relaxed(100, 256, 256, 256), 2.0),
+)
 
 #: By the name on the command line, in the order of the tables.
 CASES: Mapping[str, Case] = {case.name: case for case in (*_PRODUCTS, *map(_contraction, _LISTED), *_OTHERS, *_FUSED)}

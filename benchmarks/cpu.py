@@ -112,7 +112,7 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
         "instructions": problem.instructions,
         "floor": vars(floor),
         "hosted": hosted,
-        "schedules": [line for line in str(explained).splitlines() if line.startswith("schedule")],
+        "schedules": [*dict.fromkeys(line for line in str(explained).splitlines() if line.startswith("schedule"))],
     }
 
 

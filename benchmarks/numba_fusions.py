@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["blurred_gradient", "hypotenuse", "kernel_matrix", "moments", "running", "softmax", "standardised"]
+__all__ = [
+    "blurred_gradient", "hypotenuse", "kernel_matrix", "moments", "relaxed_2d", "relaxed_3d", "running", "softmax",
+    "standardised",
+]  # fmt: skip
 
 
 @njit(parallel=True, fastmath=True)
@@ -117,3 +120,38 @@ def running(x: Any, y: Any) -> Any:
         total += x[i] * y[i]
         out[i] = total
     return out
+
+
+@njit(parallel=True, fastmath=True)
+def relaxed_2d(x: Any, steps: int) -> Any:
+    """Give means of neighbours' means, and so on; what lies outside counts as 0."""
+    rows, columns = x.shape
+    now, new = np.zeros((rows + 2, columns + 2), x.dtype), np.zeros((rows + 2, columns + 2), x.dtype)
+    now[1:-1, 1:-1] = x
+    quarter = np.float32(0.25)
+    for _ in range(steps):
+        for i in prange(1, rows + 1):
+            for j in range(1, columns + 1):
+                new[i, j] = (now[i - 1, j] + now[i + 1, j] + now[i, j - 1] + now[i, j + 1]) * quarter
+        now, new = new, now
+    return now[1:-1, 1:-1]
+
+
+@njit(parallel=True, fastmath=True)
+def relaxed_3d(x: Any, steps: int) -> Any:
+    """The same of a cube."""
+    planes, rows, columns = x.shape
+    shape = (planes + 2, rows + 2, columns + 2)
+    now, new = np.zeros(shape, x.dtype), np.zeros(shape, x.dtype)
+    now[1:-1, 1:-1, 1:-1] = x
+    sixth = np.float32(1 / 6)
+    for _ in range(steps):
+        for i in prange(1, planes + 1):
+            for j in range(1, rows + 1):
+                for k in range(1, columns + 1):
+                    new[i, j, k] = (
+                        now[i - 1, j, k] + now[i + 1, j, k] + now[i, j - 1, k]
+                        + now[i, j + 1, k] + now[i, j, k - 1] + now[i, j, k + 1]
+                    ) * sixth  # fmt: skip
+        now, new = new, now
+    return now[1:-1, 1:-1, 1:-1]
