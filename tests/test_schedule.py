@@ -86,6 +86,7 @@ WIDER = _stage(
 )
 ORDERED = _stage(md_hom(lambda x: x, {"i": cc, "k": pw(_first, commutative=False)}, "A[i,k] -> y[i]").bind(M))
 NO_IDENTITY = _stage(md_hom(lambda x: x, {"i": cc, "k": pw(np.fmax)}, "A[i,k] -> y[i]").bind(M))
+ROWS = _stage(md_hom(lambda x: x, {"i": cc, "k": pw("add")}, "A[i,k] -> y[i]").bind(np.ones((7, 300), "f4")))
 SCAN = _stage(md_hom(lambda x: x, {"i": cc, "k": ps("add")}, "A[i,k] -> y[i,k]").bind(M))
 SCAN_NO_IDENTITY = _stage(md_hom(lambda x: x, {"i": cc, "k": ps(np.fmax)}, "A[i,k] -> y[i,k]").bind(M))
 STENCIL = _stage(md_hom(np.add, {"i": cc, "j": cc}, "A[i,j], A[i,j+1] -> y[i,j]").bind(M))
@@ -211,6 +212,8 @@ BROKEN: list[tuple[str, MdHom, dict[str, Any], dict[str, Any]]] = [
     ("combine_every: 0 is no number", GEMM, {"combine_every": 0}, {}),
     ("combine_every: several local tiles", LONG, _AHEAD | {"combine_every": 2}, {}),
     ("local_tile: more than 512 additions", LONG, _AHEAD | {"combine_on": "local", "combine_every": 129}, {}),
+    ("local_tile: more than 128 additions", ROWS,
+     {"results": "private", "local_tile": (1, 129), "combine_on": "local"}, {}),
     ("combine_every: the atom's sums are short", LONG, ATOM | {"combine_every": 2}, HAS),
     ("stages: results do not stay in registers", LONG, _AHEAD | {"results": "local"}, {}),
     ("stages: results do not stay in registers", SCAN,

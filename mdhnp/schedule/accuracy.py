@@ -1,7 +1,7 @@
 """How long a chain of floating-point additions a schedule may make: rounding errors grow with it.
 
 A sum of n terms added one after the other loses up to n roundings, in parts of m terms only n/m + m of them. So a long
-float sum is cut: an accumulator adds at most LONGEST terms of a local tile, and the tiles' sums are added with
+float sum is cut: an accumulator adds at most `longest_chain` terms of a local tile, and the tiles' sums are added with
 compensation in registers, or in memory at most MOST_TILES of them.
 """
 
@@ -11,10 +11,12 @@ from mdhnp.mdh import MdHom
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "float_sums"]
+__all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "float_sums", "longest_chain"]
 
 #: Additions to one accumulator in a row; vendors' matrix products add some hundreds.
 LONGEST = 512
+#: The same where no operand is read again for another result: NumPy sums such arrays in pairs, and memory limits them.
+READ_ONCE = 128
 #: Tiles' sums added to one element in memory: each of them rounds the whole sum, a term of a tile only the tile's.
 MOST_TILES = 256
 
@@ -25,6 +27,12 @@ def float_sums(h: MdHom) -> tuple[int, ...]:
     if op is None or not h.dims("pw"):
         return ()
     return tuple(n for n, t in enumerate(h.scalar.dtypes) if op.adds[n] and t.kind == "f")
+
+
+def longest_chain(h: MdHom) -> int:
+    """How many terms of a float sum one accumulator may add in a row."""
+    kept = h.dims("cc")
+    return READ_ONCE if all(v.depends_on(d) for v in h.inputs for d in kept) else LONGEST
 
 
 def chain_is_short(h: MdHom, s: Schedule) -> bool:
@@ -38,8 +46,8 @@ def chain_is_short(h: MdHom, s: Schedule) -> bool:
     in_tile = prod(_ceil(s.local_tile[d], lanes[d]) for d in combined)
     tiles = prod(_ceil(_ceil(h.extents[d], s.local_tile[d]), s.num_wg[d]) for d in combined)
     if s.results == "private":
-        return in_tile * (s.combine_every if s.combine_on == "local" else tiles) <= LONGEST
-    return in_tile <= LONGEST and tiles <= MOST_TILES
+        return in_tile * (s.combine_every if s.combine_on == "local" else tiles) <= longest_chain(h)
+    return in_tile <= longest_chain(h) and tiles <= MOST_TILES
 
 
 def _ceil(n: int, d: int) -> int:

@@ -4,7 +4,7 @@
 """
 
 from mdhnp.mdh import Chain, MdHom, View
-from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, chain_is_short
+from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, check_chain
@@ -54,7 +54,8 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         check_chain(h, s)
     require(
         chain_is_short(h, s),
-        f"local_tile: more than {LONGEST} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory",
+        f"local_tile: more than {longest_chain(h)} additions of floats in a row, "
+        f"or {MOST_TILES} of tiles' sums in memory",
     )
     need = local_memory(h, s, caps)
     require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")

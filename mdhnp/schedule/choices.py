@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom, View, interleaved
-from mdhnp.schedule.accuracy import LONGEST
+from mdhnp.schedule.accuracy import longest_chain
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = ["PRIVATE", "RESULTS", "Choices", "Facts", "complete", "fallback", "global_order", "packed_layout", "rows"]
@@ -227,7 +227,7 @@ def fallback(h: MdHom) -> Schedule:
     """One work-item that computes one result after the other: legal for every stage on every device."""
     tile = [1] * h.rank
     for d in h.dims("pw")[-1:]:
-        tile[d] = min(h.extents[d], LONGEST)
+        tile[d] = min(h.extents[d], longest_chain(h))
     for d in h.dims("ps"):
         tile[d] = h.extents[d]
     order = (*h.dims("cc"), *(d for d in range(h.rank) if h.combine[d].kind != "cc"))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom
-from mdhnp.schedule.accuracy import LONGEST, MOST_TILES, float_sums
+from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fallback, packed_layout
@@ -202,7 +202,7 @@ def fitting(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.
     once = (choices.local_tile[:, combined] == np.array(h.extents, np.int64)[combined]).all(axis=1)
     chain = np.prod(-(-choices.local_tile[:, combined] // _lanes(choices, combined)), axis=1)
     tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // choices.local_tile[:, combined]), axis=1)
-    short = (chain <= LONGEST) & ((choices.results == PRIVATE) | (tiles <= MOST_TILES))
+    short = (chain <= longest_chain(h)) & ((choices.results == PRIVATE) | (tiles <= MOST_TILES))
     accurate = short if float_sums(h) else np.full(len(choices), True)
     split = (choices.num_wg[:, combined] > 1).any(axis=1)
     allowed = (choices.results == PRIVATE) | ((once | waiting) & ~split)

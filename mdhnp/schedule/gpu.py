@@ -7,7 +7,7 @@ from math import prod
 
 from mdhnp.mdh import MdHom
 from mdhnp.schedule import gpu_estimate, gpu_matrices, gpu_products
-from mdhnp.schedule.accuracy import LONGEST, chain_is_short
+from mdhnp.schedule.accuracy import chain_is_short, longest_chain
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Choices, Facts, fallback
@@ -155,7 +155,7 @@ def _short_chains(facts: Facts, s: Schedule, inner: int, caps: DeviceCaps) -> Sc
     """Split a long float sum over work-groups, or, where their parts would not fit, cut it into compensated ones."""
     h = facts.h
     tiles = {d: -(-h.extents[d] // s.local_tile[d]) for d in facts.combined}
-    left = -(-prod(tiles.values()) * s.local_tile[inner] // LONGEST)
+    left = -(-prod(tiles.values()) * s.local_tile[inner] // longest_chain(h))
     num_wg = list(s.num_wg)
     for d in sorted(facts.combined, key=lambda d: d == inner):  # the others first, which are walked over all the same
         groups = max(min(tiles[d], left), num_wg[d])
@@ -237,7 +237,7 @@ def _compensated(facts: Facts, s: Schedule, inner: int) -> Schedule:
     h = facts.h
     local, num_wg = list(s.local_tile), list(s.num_wg)
     for d in facts.combined:
-        local[d] = min(local[d], LONGEST * s.num_wi[d]) if d == inner else 1
+        local[d] = min(local[d], longest_chain(h) * s.num_wi[d]) if d == inner else 1
         tiles = -(-h.extents[d] // local[d])
         num_wg[d] = -(-tiles // -(-tiles // min(num_wg[d], tiles)))
     return replace(s, local_tile=tuple(local), num_wg=tuple(num_wg), combine_on="local")
@@ -252,7 +252,7 @@ def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     h, units = facts.h, _units(facts)
     shared = {} if facts.combined else _windows(facts, units)
     found = []
-    tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], LONGEST) for d in facts.combined[-1:]}
+    tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], longest_chain(h)) for d in facts.combined[-1:]}
     for total in (256, 64, 1):
         left, items, points = min(total, caps.max_work_group), dict[int, int](), dict[int, int]()
         rounds = 0 if facts.combined else h.points // (caps.compute_units * total * _ROUNDS)
