@@ -25,6 +25,9 @@ Padding = Numbers | Sequence[tuple[int, int]] | Literal["same", "valid"]
 #: Names of the dimensions of places in the result, and of those in a filter.
 _PLACES, _TAPS = "pqt", "rsu"
 
+#: Layouts of channels before places, and of channels after them.
+_LAYOUTS = {"conv1d": ("NCW", "NWC"), "conv2d": ("NCHW", "NHWC"), "conv3d": ("NCDHW", "NDHWC")}
+
 
 def conv1d(
     x: npt.ArrayLike,
@@ -54,7 +57,7 @@ def conv1d(
     >>> mdhnp.conv1d(np.array([[[1.0, 4.0, 9.0]]]), np.array([[[-1.0, 1.0]]]))
     array([[[3., 5.]]])
     """
-    return _convolved("conv1d", 1, x, w, stride, padding, dilation, groups, layout == _known(layout, "NCW", "NWC"))
+    return _convolved("conv1d", x, w, stride, padding, dilation, groups, layout)
 
 
 def conv2d(
@@ -115,7 +118,7 @@ def conv2d(
     array([[[[10., 18.],
              [42., 50.]]]])
     """
-    return _convolved("conv2d", 2, x, w, stride, padding, dilation, groups, layout == _known(layout, "NCHW", "NHWC"))
+    return _convolved("conv2d", x, w, stride, padding, dilation, groups, layout)
 
 
 def conv3d(
@@ -139,14 +142,7 @@ def conv3d(
     stride, padding, dilation, groups, layout
         As in :func:`conv2d`.
     """
-    return _convolved("conv3d", 3, x, w, stride, padding, dilation, groups, layout == _known(layout, "NCDHW", "NDHWC"))
-
-
-def _known(layout: str, first: str, last: str) -> str:
-    """Give the layout of channels before places, if the given one is one of the two."""
-    if layout not in (first, last):
-        raise ValueError(f"layout: {layout!r} is neither {first!r} nor {last!r}")
-    return first
+    return _convolved("conv3d", x, w, stride, padding, dilation, groups, layout)
 
 
 class _Form(NamedTuple):
@@ -177,8 +173,11 @@ class _Form(NamedTuple):
 
 
 def _convolved(
-    function: str, rank: int, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, first: bool
+    function: str, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, layout: str
 ) -> Any:
+    if layout not in _LAYOUTS[function]:
+        raise ValueError("layout: {!r} is neither {!r} nor {!r}".format(layout, *_LAYOUTS[function]))
+    rank, first = len(layout) - 2, layout == _LAYOUTS[function][0]
     x, w, groups = operand(x), operand(w), whole(groups)
     for name, a in (("x", x), ("w", w)):
         if a.ndim != rank + 2:
