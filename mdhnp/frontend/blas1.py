@@ -3,6 +3,7 @@
 Takes array-likes, gives new arrays and NumPy's numbers. It must not know devices.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from mdhnp.frontend.computation import md_hom
 from mdhnp.frontend.reducing import operand, total_type
 from mdhnp.frontend.types import astype
 from mdhnp.mdh import cc, index, pw
+from mdhnp.mdh.extremes import first
 
 __all__ = ["asum", "axpy", "factor", "iamax", "nrm2", "scal"]
 
@@ -216,22 +218,12 @@ def _bounds(dtype: np.dtype[Any]) -> tuple[Any, ...]:
     return tuple([dtype.type(2.0**power) for power in powers])
 
 
-def _larger(p: Any, q: Any) -> Any:
-    """Keep the larger value, NaN before all others, the first place of equal ones."""
-    (a, i), (b, j) = p, q
-    a_is_nan, b_is_nan = a != a, b != b  # noqa: PLR0124
-    wins = np.logical_or(b > a, np.logical_and(b_is_nan, ~a_is_nan))
-    alike = np.logical_or(a == b, np.logical_and(a_is_nan, b_is_nan))
-    taken = np.logical_or(wins, np.logical_and(alike, j < i))
-    return np.where(taken, b, a), np.where(taken, j, i)
-
-
 _SCAL = md_hom(lambda x, alpha: alpha * x, {"i": cc}, "x[i], alpha[] -> O[i]")
 _AXPY = md_hom(lambda x, y, alpha: alpha * x + y, {"i": cc}, "x[i], y[i], alpha[] -> O[i]")
 _ASUM = md_hom(_size, {"i": pw("add")}, "x[i] -> O[]")
 _NRM2 = md_hom(_squares, {"i": pw("add")}, "x[i] -> O[]", finish=_length)
 _IAMAX = md_hom(
     lambda x: (_size(x), index(0)),
-    {"i": pw(_larger, identity=(0, np.iinfo(np.int64).max), commutative=True, name="first max")},
+    {"i": pw(partial(first, "max"), identity=(0, np.iinfo(np.int64).max), commutative=True, name="first max")},
     "x[i] -> O[], at[]",
 )

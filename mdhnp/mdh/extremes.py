@@ -4,7 +4,7 @@ As in NumPy, NaN wins, and complex numbers are ordered by their real parts and t
 know views.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from mdhnp.mdh.combine import Combine, pw
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.trace import index, trace
 
-__all__ = ["Which", "extreme", "first_extreme"]
+__all__ = ["Which", "extreme", "first", "first_extreme"]
 
 Which = Literal["max", "min"]
 
@@ -44,17 +44,18 @@ def first_extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
     >>> print(first_extreme("min", np.dtype(np.float32)))
     first min
     """
-
-    def first(p: Any, q: Any) -> tuple[Any, Any]:
-        (a, i), (b, j) = p, q
-        alike = (a == b) | (np.isnan(a) & np.isnan(b)) if dtype.kind in "fc" else a == b
-        taken = _wins(which, b, a) | (alike & (j < i))
-        return _where(taken, b, a), _where(taken, j, i)
-
     identity = _last(which, dtype), np.iinfo(_PLACE).max
     places = trace(lambda x: (x, index(0)), [dtype])
-    spec = pw(first, identity=identity, commutative=True, name=f"first {which}")
+    spec = pw(partial(first, which), identity=identity, commutative=True, name=f"first {which}")
     return spec.resolve([dtype, _PLACE], Source(places))
+
+
+def first(which: Which, p: Any, q: Any) -> tuple[Any, Any]:
+    """Keep, of two pairs of a value and its place, the largest or smallest value, and the first of equal ones."""
+    (a, i), (b, j) = p, q
+    alike = (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind in "fc" else a == b
+    taken = _wins(which, b, a) | (alike & (j < i))
+    return _where(taken, b, a), _where(taken, j, i)
 
 
 def _wins(which: Which, a: Any, b: Any) -> Any:
