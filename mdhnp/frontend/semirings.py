@@ -16,7 +16,7 @@ from mdhnp.calls.operands import check_casts
 from mdhnp.frontend.contraction import Functions, Terms, combined, dimensions
 from mdhnp.frontend.pairwise import along_path
 from mdhnp.mdh import Function, Graph, MdHom, index, least_work, pw, trace
-from mdhnp.mdh.combine import CC, Combine, CombineSpec, ufuncs_of
+from mdhnp.mdh.combine import CC, NAMED, Combine, CombineSpec, ufuncs_of
 from mdhnp.mdh.extremes import Which, first_extreme
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.laws import Source
@@ -28,11 +28,8 @@ __all__ = ["Semiring", "asked", "check_types", "of_semiring"]
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
-#: Functions by the names of combine operators, and the operators of functions.
-_SHORT = {
-    "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "and": np.logical_and, "or": np.logical_or,
-}  # fmt: skip
-_SPECS = {ufunc: pw(name) for name, ufunc in _SHORT.items()} | {
+#: The operators of functions.
+_SPECS = {ufunc: pw(name) for name, ufunc in NAMED.items()} | {
     np.logaddexp: pw(np.logaddexp, identity=-np.inf, commutative=True, check=False)
 }
 #: What adds by keeping the place of an extreme beside it.
@@ -222,7 +219,7 @@ def _function(what: str, given: Any) -> Any:
         return given
     if not isinstance(given, str | np.ufunc):
         raise TypeError(f"semiring: {what} must be a function of two values, or its name, not {given!r}")
-    found = _SHORT.get(given) or getattr(np, given, None) if isinstance(given, str) else given
+    found = NAMED.get(given) or getattr(np, given, None) if isinstance(given, str) else given
     if not isinstance(found, np.ufunc) or found.nin != 2 or found.__name__ not in OPERATIONS:
         raise ValueError(f"semiring: {what}: {_shown(given)!r} is no function of two values that kernels compute")
     return found

@@ -16,7 +16,7 @@ from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.laws import Source, laws
 from mdhnp.mdh.trace import trace, trace_text
 
-__all__ = ["CC", "Combine", "CombineSpec", "Operator", "cc", "ps", "pw", "ufuncs_of"]
+__all__ = ["CC", "NAMED", "NAME_OF", "Combine", "CombineSpec", "Operator", "cc", "ps", "pw", "ufuncs_of"]
 
 Kind = Literal["cc", "pw", "ps"]
 
@@ -181,12 +181,13 @@ def ps(
     return CombineSpec("ps", function, identity, commutative, name, check)
 
 
-#: NumPy's function behind each name, and how it is printed.
-_NAMED = {
-    "add": (np.add, "+"), "mul": (np.multiply, "*"), "max": (np.maximum, "max"), "min": (np.minimum, "min"),
-    "and": (np.logical_and, "and"), "or": (np.logical_or, "or"),
+#: NumPy's function behind each name, and the names of functions by NumPy's.
+NAMED: dict[str, np.ufunc] = {
+    "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "and": np.logical_and, "or": np.logical_or,
 }  # fmt: skip
-_NAME_OF = {ufunc.__name__: name for name, (ufunc, _) in _NAMED.items()}
+NAME_OF = {ufunc.__name__: name for name, ufunc in NAMED.items()}
+#: How they are printed, if not by name.
+_SIGNS = {"add": "+", "mul": "*"}
 
 
 @lru_cache(maxsize=256)
@@ -195,8 +196,8 @@ def _named(kind: Kind, function: str | tuple[str, ...], dtypes: tuple[np.dtype[A
     count = len(dtypes)
     names = (function,) * count if isinstance(function, str) else function
     for given in names:
-        if given not in _NAMED:
-            raise ValueError(f"combine: unknown operator {given!r}; use one of {', '.join(_NAMED)} or a function")
+        if given not in NAMED:
+            raise ValueError(f"combine: unknown operator {given!r}; use one of {', '.join(NAMED)} or a function")
     if len(names) != count:
         raise ValueError(f"combine: {len(names)} operators for {count} results; one each is needed")
     for given, dtype in zip(names, dtypes, strict=True):
@@ -205,9 +206,9 @@ def _named(kind: Kind, function: str | tuple[str, ...], dtypes: tuple[np.dtype[A
 
     def apply(left: Any, right: Any) -> Any:
         pairs = [(left, right)] if count == 1 else zip(left, right, strict=True)
-        return tuple(_NAMED[n][0](a, b) for n, (a, b) in zip(names, pairs, strict=True))
+        return tuple(NAMED[n](a, b) for n, (a, b) in zip(names, pairs, strict=True))
 
-    printed = [_NAMED[n][1] for n in names]
+    printed = [_SIGNS.get(n, n) for n in names]
     shown = printed[0] if len(set(names)) == 1 else f"({', '.join(printed)})"
     traced = trace(apply, [*dtypes, *dtypes], dtypes, "combine operator", count)
     return Combine(kind, Operator(shown, traced, _identities(names, dtypes), True))
@@ -219,7 +220,7 @@ def _custom(spec: CombineSpec, function: Callable[..., Any], source: Source) -> 
     traced = trace(function, [*dtypes, *dtypes], dtypes, "combine operator", len(dtypes))
     if traced.used_indices():
         raise ValueError("combine operator: uses an index, which belongs to points; let the scalar function return it")
-    known = [_NAME_OF.get(ufunc, "") for ufunc in ufuncs_of(traced)]
+    known = [NAME_OF.get(ufunc, "") for ufunc in ufuncs_of(traced)]
     identity = _identities(known, dtypes) if all(known) else None
     if spec.identity is not None:
         identity = _literals(spec.identity, dtypes)

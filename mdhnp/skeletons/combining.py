@@ -10,7 +10,7 @@ import numpy as np
 import mdhnp.mdh as m
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.reducing import axes_of, total_type
-from mdhnp.mdh.combine import CombineSpec
+from mdhnp.mdh.combine import NAME_OF, CombineSpec
 from mdhnp.mdh.function import literal_value
 from mdhnp.skeletons.elementwise import Zip
 from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, names, outputs, result_count
@@ -19,11 +19,6 @@ __all__ = ["Operator", "Reduce", "Scan"]
 
 #: What an operator may be given as.
 Operator = str | tuple[str, ...] | Callable[..., Any]
-
-_NAME_OF: dict[np.ufunc, str] = {
-    np.add: "add", np.multiply: "mul", np.maximum: "max", np.minimum: "min", np.logical_and: "and",
-    np.logical_or: "or",
-}  # fmt: skip
 
 
 class _Combining(Skeleton):
@@ -38,14 +33,14 @@ class _Combining(Skeleton):
     ) -> None:
         super().__init__()
         if isinstance(operator, np.ufunc):
-            operator = _NAME_OF.get(operator, operator)
+            operator = NAME_OF.get(operator.__name__, operator)
         self.operator = m.pw(operator, identity=identity, commutative=commutative)
         self.zip = function if isinstance(function, Zip) else Zip(_same if function is None else function)
 
     def scalar(self) -> Callable[..., Any] | str:
         """Give the function of elements, with results of the types in which NumPy combines those of its own."""
         function, named = self.zip.function, self.operator.function
-        if isinstance(function, str) or not (isinstance(named, tuple) or named in _NAME_OF.values()):
+        if isinstance(function, str) or not (isinstance(named, tuple) or named in NAME_OF.values()):
             return function
 
         def apply(*values: Any) -> Any:
