@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom
+from mdhnp.mdh.canonical import dimension_names
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import contiguous
@@ -54,14 +55,13 @@ def pointwise(
     shape = np.broadcast_shapes(*[a.shape for a in arrays]) if shape is None else shape
     rank = len(shape)
     dims = tuple(range(rank)) if order is None else order
-    names = tuple(string.ascii_lowercase[8:] + string.ascii_lowercase[:8])[:rank] if rank <= 26 else ()
     first, each = Affine((0,) * rank), [Affine.of(d, rank) for d in range(rank)]
     inputs = []
     for name, a in zip(_names(len(arrays)), arrays, strict=True):
         own = zip(a.shape, each[rank - a.ndim :], strict=True)
         inputs.append(array_view(name, a, (tuple([i if n != 1 else first for n, i in own]),)))
     outputs = tuple([contiguous(f"O{n}", t, shape, dims) for n, t in enumerate(function.dtypes)])
-    return MdHom.unchecked(shape, (CC,) * rank, function, tuple(inputs), outputs, None, names)
+    return MdHom.unchecked(shape, (CC,) * rank, function, tuple(inputs), outputs, None, dimension_names(rank))
 
 
 def _names(count: int) -> Sequence[str]:

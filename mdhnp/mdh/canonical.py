@@ -60,7 +60,7 @@ def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
 
 
 def dimension_names(rank: int) -> tuple[str, ...]:
-    """Give the names of a canonical form's dimensions.
+    """Name the dimensions of a canonical form, or of what else has no names of its own.
 
     Examples
     --------

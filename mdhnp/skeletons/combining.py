@@ -10,10 +10,11 @@ import numpy as np
 import mdhnp.mdh as m
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.reducing import axes_of, total_type
+from mdhnp.mdh.canonical import dimension_names
 from mdhnp.mdh.combine import NAME_OF, CombineSpec
 from mdhnp.mdh.function import literal_value
 from mdhnp.skeletons.elementwise import Zip
-from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, names, outputs, result_count
+from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, outputs, result_count
 
 __all__ = ["Operator", "Reduce", "Scan"]
 
@@ -135,7 +136,7 @@ class Reduce(_Combining):
 
     def _make(self, structure: Any, dtypes: tuple[np.dtype[Any], ...]) -> Computation:
         rank, indices, axes = structure
-        dims, scalar = names(rank), self.scalar()
+        dims, scalar = dimension_names(rank), self.scalar()
         inputs = ", ".join([access(f"A{n}", each) for n, each in enumerate(indices)])
         kept = [name for d, name in enumerate(dims) if d not in axes]
         combine = {name: m.cc if name in kept else self.operator for name in dims}
@@ -202,7 +203,7 @@ class Scan(_Combining):
 
     def _make(self, structure: Any, dtypes: tuple[np.dtype[Any], ...]) -> Computation:
         rank, indices, axis = structure
-        dims, scalar = names(rank), self._before(axis) if self.exclusive else self.scalar()
+        dims, scalar = dimension_names(rank), self._before(axis) if self.exclusive else self.scalar()
         moved = [[f"{i}-1" if self.exclusive and i == dims[axis] else i for i in each] for each in indices]
         arrays = [f"A{n}" for n in range(len(moved))]
         inputs = ", ".join([access(a, each) for a, each in zip(arrays, moved, strict=True)])

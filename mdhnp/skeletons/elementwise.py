@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc
-from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, customised, names, outputs, result_count
+from mdhnp.mdh.canonical import dimension_names
+from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, customised, outputs, result_count
 
 __all__ = ["Map", "Zip"]
 
@@ -63,7 +64,7 @@ class Zip(Skeleton):
 
     def _make(self, structure: _Structure, dtypes: tuple[np.dtype[Any], ...]) -> Computation:
         rank, indices = structure
-        dims = names(rank)
+        dims = dimension_names(rank)
         inputs = ", ".join([access(f"A{n}", each) for n, each in enumerate(indices)])
         count = result_count(self.function, dtypes, self.results)
         views = f"{inputs} -> {outputs(count, dims)}"

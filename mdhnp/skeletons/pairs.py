@@ -7,10 +7,11 @@ import numpy as np
 
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc, pw, trace
+from mdhnp.mdh.canonical import dimension_names
 from mdhnp.skeletons.combining import Operator, Reduce
 from mdhnp.skeletons.elementwise import Zip
 from mdhnp.skeletons.rows import RowFunction, read
-from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, customised, names, outputs, result_count
+from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, customised, outputs, result_count
 
 __all__ = ["AllPairs"]
 
@@ -99,7 +100,7 @@ class _Elements:
         return len(left), len(right)
 
     def make(self, ranks: tuple[int, int], dtypes: tuple[np.dtype[Any], ...]) -> Computation:
-        dims = names(sum(ranks))
+        dims = dimension_names(sum(ranks))
         count = result_count(self.zip.function, dtypes, self.zip.results)
         views = f"{access('A', dims[: ranks[0]])}, {access('B', dims[ranks[0] :])} -> {outputs(count, dims)}"
         return md_hom(self.zip.function, dict.fromkeys(dims, cc), views, results=self.zip.results or None)
@@ -167,5 +168,5 @@ def _matched(left: Shape, right: Shape) -> _Matched:
     if left[-1] != right[-2]:
         raise ValueError(f"allpairs: rows of {left[-1]} elements in shape {left}, columns of {right[-2]} in {right}")
     rank, (stacked, others) = broadcast((left[:-2], right[:-2]))
-    *kept, along = names(rank + 3)
+    *kept, along = dimension_names(rank + 3)
     return _Matched(tuple(kept), ((*stacked, kept[-2]), (*others, kept[-1])), along)

@@ -3,7 +3,7 @@
 Knows arrays' shapes and types; computes nothing but by `md_hom`.
 """
 
-import string
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,16 +14,17 @@ import numpy.typing as npt
 from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.reducing import operand
 from mdhnp.mdh import MdHom, trace
+from mdhnp.mdh.canonical import dimension_names
 
-__all__ = ["Skeleton", "access", "broadcast", "customised", "names", "operands", "outputs", "result_count"]
+__all__ = ["Skeleton", "access", "broadcast", "customised", "operands", "outputs", "result_count"]
 
 Shape = tuple[int, ...]
 
 
-class Skeleton:
+class Skeleton(ABC):
     """A pattern that functions have customised: call it on arrays.
 
-    Subclasses say what depends on shapes (`_structure`), and which computation that means for some types (`_make`).
+    Subclasses say what depends on shapes, and which computation that means for some types.
     """
 
     def __init__(self) -> None:
@@ -47,11 +48,13 @@ class Skeleton:
         # Where two threads make one at once, both keep the first.
         return found or self._made.setdefault((structure, dtypes), self._make(structure, dtypes))
 
+    @abstractmethod
     def _structure(self, shapes: tuple[Shape, ...]) -> Hashable:
-        raise NotImplementedError
+        """Give what computations for arrays of these shapes depend on."""
 
+    @abstractmethod
     def _make(self, structure: Any, dtypes: tuple[np.dtype[Any], ...]) -> Computation:
-        raise NotImplementedError
+        """Make the computation for arrays of such shapes and of these types."""
 
 
 def operands(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -76,12 +79,6 @@ def customised(function: Any, what: str) -> Any:
 def result_count(function: Callable[..., Any] | str, dtypes: Sequence[np.dtype[Any]], results: Sequence[Any]) -> int:
     """Count the values that a function gives; of OpenCL C text the types are given, if there are several."""
     return max(len(results), 1) if isinstance(function, str) else len(trace(function, dtypes).results)
-
-
-def names(rank: int) -> tuple[str, ...]:
-    """Name dimensions."""
-    letters = string.ascii_lowercase[8:] + string.ascii_lowercase[:8]
-    return tuple(letters[:rank]) if rank <= len(letters) else tuple(f"i{d}" for d in range(rank))
 
 
 def access(array: str, indices: Sequence[str]) -> str:
@@ -109,7 +106,7 @@ def broadcast(shapes: tuple[Shape, ...]) -> tuple[int, tuple[tuple[str, ...], ..
     (2, (('i', '0'), ('j',)))
     """
     whole = np.broadcast_shapes(*shapes)
-    dims = names(len(whole))
+    dims = dimension_names(len(whole))
     indices = [
         tuple(["0" if n == 1 != whole[len(whole) - len(shape) + d] else dims[len(whole) - len(shape) + d]
                for d, n in enumerate(shape)])
