@@ -20,8 +20,9 @@ from mdhnp.calls.joined import Part, joined, part_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Described, Routine
 from mdhnp.calls.seen import as_part, flat
-from mdhnp.mdh import Affine, Graph, Instruction, MdHom, Step, View, trace
+from mdhnp.mdh import Affine, Graph, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
+from mdhnp.mdh.constants import with_numbers
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 
@@ -374,32 +375,3 @@ def replace_scalar(h: MdHom, scalar: Any) -> MdHom:
     """Give a map with another function, whose results may have another type."""
     (out,) = h.outputs
     return replace(h, scalar=scalar, outputs=(replace(out, dtype=scalar.dtypes[0]),))
-
-
-def with_numbers(step: Step, numbers: dict[int, Array]) -> Step:
-    """Put numbers into functions that read them from arrays without axes."""
-    gone = [n for n, p in enumerate(step.inputs) if p in numbers]
-    if not gone:
-        return step
-    h = step.mdhom
-    left = [n for n in range(len(h.inputs)) if n not in gone]
-    kept = [p for p, (n, _) in enumerate(h.accesses) if n not in gone]
-
-    def filled(function: Any, before: int) -> Any:
-        place = {p: p for p in range(before)} | {before + p: before + n for n, p in enumerate(kept)}
-
-        def put(s: Instruction) -> Instruction:
-            if s.op != "param":
-                return s
-            if s.position in place:
-                return replace(s, position=place[s.position])
-            number = numbers[step.inputs[h.accesses[s.position - before][0]]]
-            return Instruction("const", (), s.dtype, literal=repr(number.item()))
-
-        parameters = tuple([t for p, t in enumerate(function.parameters) if p in place])
-        return replace(function, parameters=parameters, body=tuple([put(s) for s in function.body]))
-
-    scalar = filled(h.scalar, 0)
-    finish = None if h.finish is None else filled(h.finish, len(h.scalar.results))
-    inputs = tuple([h.inputs[n] for n in left])
-    return Step(replace(h, scalar=scalar, finish=finish, inputs=inputs), tuple([step.inputs[n] for n in left]))

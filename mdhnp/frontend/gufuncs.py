@@ -1,7 +1,6 @@
 """NumPy's generalized ufuncs that multiply: `matmul`, `vecdot`, `matvec` and `vecmat`, each one MDH.
 
-The last axes of an operand are its core, a vector or a matrix; those before them are a stack, and broadcast. Takes
-array-likes, gives new arrays. It must not know devices.
+Takes array-likes, gives new arrays. It must not know devices.
 """
 
 from collections.abc import Sequence
@@ -10,23 +9,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, fallback, output
-from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
-from mdhnp.frontend.products import integer
+from mdhnp.frontend.contraction import contraction
+from mdhnp.frontend.cores import CORES, cores_of, labelled, places_of, whole_axes
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
 
 __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
 
 Array = npt.NDArray[Any]
-
-#: Labels of the operands' cores; the result has all but k. A vector may stand for a matrix in `matmul` only.
-_CORES: dict[str, Terms] = {
-    "matmul": ("ik", "kj"), "vecdot": ("k", "k"), "matvec": ("ik", "k"), "vecmat": ("k", "kj"),
-}  # fmt: skip
 
 
 def matmul(
@@ -258,12 +251,12 @@ def _call(
     target = output(name, out)
     wanted = exact_type(dtype)
     to = None if target is None else target.dtype
-    what = (*chosen, wanted, order, casting, _whole(name, axes), bool(keepdims), to)
+    what = (*chosen, wanted, order, casting, whole_axes(name, axes), bool(keepdims), to)
     result = call(what, operands, dtypes=(wanted,), numpy=numpys, precision=precision)
     if target is None or result is target:
         return result
-    cores = _cores(name, [np.ndim(x) for x in operands])
-    *_, place = _places(name, cores, [np.ndim(x) for x in operands], axes, keepdims)
+    cores = cores_of(name, [np.ndim(x) for x in operands])
+    *_, place = places_of(name, cores, [np.ndim(x) for x in operands], axes, keepdims)
     return _deliver(name, result, target, place)
 
 
@@ -291,18 +284,18 @@ def _describe(
 ) -> MdHom | Described:
     """Describe a call; with `out`, of type `to`, the axes of the result's core stay at the end."""
     ndims = [a.ndim for a in arrays]
-    cores = _cores(function, ndims)
+    cores = cores_of(function, ndims)
     conjugate = function in {"vecdot", "vecmat"} and arrays[0].dtype.kind == "c"
     plain = wanted is None and to is None and (order, casting, axes, keepdims) == ("K", "same_kind", None, False)
     if plain and ring is None:
-        return contraction(*_labelled(function, cores, arrays), arrays, None, conjugate)
+        return contraction(*labelled(function, cores, arrays), arrays, None, conjugate)
     fortran = check_order(order, arrays) == "F"
     common = wanted or np.result_type(*(a.dtype for a in arrays))
     if ring is not None:
         check_types(function, arrays, ring, wanted, to, casting)
     else:
         check_casts(f"ufunc {function!r}", arrays, common, to, casting)
-    *places, place = _places(function, cores, ndims, axes, keepdims)
+    *places, place = places_of(function, cores, ndims, axes, keepdims)
 
     def take(arrays: Sequence[Array]) -> Sequence[Array]:
         """Move the axes of the operands' cores to the end."""
@@ -323,7 +316,7 @@ def _describe(
         return deliver(function, result if axes is None else np.moveaxis(result, range(-len(place), 0), place))
 
     taken = take(arrays)
-    terms, result = _labelled(function, cores, taken)
+    terms, result = labelled(function, cores, taken)
     result = result[::-1] if fortran else result
     h: MdHom | Graph
     if ring is None:
@@ -339,64 +332,9 @@ def _describe_over(arrays: Sequence[Array], ring: Semiring, *arguments: Any) -> 
     return _describe("matmul", arrays, *arguments, ring=ring)
 
 
-def _cores(function: str, ndims: Sequence[int]) -> Terms:
-    """Give the labels of the operands' cores: for `matmul` a vector's own, and a matrix's else."""
-    cores = _CORES[function]
-    if function == "matmul":
-        cores = cores[0][-max(ndims[0], 1) :], cores[1][: max(ndims[1], 1)]
-    for n, (ndim, core) in enumerate(zip(ndims, cores, strict=True)):
-        if ndim < len(core):
-            raise ValueError(f"{function}: operand {n} has {ndim} axes, {len(core)} or more are needed")
-    return cores
-
-
-def _whole(function: str, axes: Any) -> Any:
-    """Give `axes` as tuples of integers, which have a hash."""
-    if axes is None:
-        return None
-    if not isinstance(axes, list):
-        raise TypeError(f"{function}: axes must be a list, not {type(axes).__name__}")
-    name = f"{function}: axes"
-    return tuple([tuple([integer(name, n) for n in e]) if isinstance(e, tuple) else integer(name, e) for e in axes])
-
-
-def _places(
-    function: str, cores: Terms, ndims: Sequence[int], axes: Sequence[Any] | None, keepdims: bool
-) -> tuple[tuple[int, ...], ...]:
-    """Say where the axes of the operands' cores are, and where those of the result's core shall go."""
-    kept = len("".join(cores).replace("k", "")) + keepdims
-    counts = [*map(len, cores), kept]
-    if axes is None:
-        return tuple(tuple(range(-count, 0)) for count in counts)
-    if len(axes) == 2 and kept == keepdims:
-        axes = [*axes, -1 if keepdims else ()]  # as NumPy: the axis that is kept is the last one
-    if len(axes) != 3:
-        raise ValueError(f"{function}: axes has {len(axes)} entries, one for each operand and the result is needed")
-    stacked = max(ndim - len(core) for ndim, core in zip(ndims, cores, strict=True))
-    entries = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
-    for n, (entry, count) in enumerate(zip(entries, counts, strict=True)):
-        if len(entry) != count:
-            raise np.exceptions.AxisError(f"{function}: axes: entry {n} names {len(entry)} axes, the core has {count}")
-    return tuple(
-        normalize_axis_tuple(entry, ndim, "axes") for entry, ndim in zip(entries, [*ndims, stacked + kept], strict=True)
-    )
-
-
-def _labelled(function: str, cores: Terms, arrays: Sequence[Array]) -> tuple[Terms, str]:
-    """Give the labels of the operands, whose cores are their last axes, and of the result."""
-    sizes = [a.shape[a.ndim - len(core) + core.index("k")] for a, core in zip(arrays, cores, strict=True)]
-    if sizes[0] != sizes[1]:
-        shapes = " and ".join(str(a.shape) for a in arrays)
-        raise ValueError(f"{function}: operands of shapes {shapes} do not match: {sizes[0]} and {sizes[1]} elements")
-    stacks = [a.ndim - len(core) for a, core in zip(arrays, cores, strict=True)]
-    most = max(stacks)
-    terms = tuple(ELLIPSIS[most - n : most] + core for n, core in zip(stacks, cores, strict=True))
-    return terms, ELLIPSIS[:most] + "".join(cores).replace("k", "")
-
-
 _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     Routine(name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"))
-    for name in _CORES
+    for name in CORES
 )
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine("matmul", _describe_over, None, _MATMUL.convert)
