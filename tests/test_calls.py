@@ -1,8 +1,6 @@
 """Plans: found again, dropped in time, never outdated; and who sees which calls."""
 
 import gc
-import os
-import subprocess
 import sys
 import threading
 import warnings
@@ -277,71 +275,6 @@ def test_ctrl_c_while_better_kernels_are_ordered_puts_it_off(
             background.wait()
     assert [plan.origins[0] for plan, _ in seen][:2] == ["general", "general"]
     assert (len(seen), len(ordered)) == (4, 1)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_forked_amid_a_compilation_does_not_wait_for_it() -> None:
-    code = """
-import os, threading
-from mdhnp.calls.store import forget, store
-from mdhnp.runtime import binaries, devices, programs
-held = [lambda: store.lock, lambda: programs._registry, lambda: devices._listing, lambda: binaries._once]
-held += [lambda d=d: d._lock for d in devices.devices()]
-mine = programs._locks.setdefault("key", programs._Lock())
-ready, go = threading.Event(), threading.Event()
-def compile():
-    locks = [mine.lock, *[lock() for lock in held]]
-    for lock in locks: lock.acquire()
-    ready.set()
-    go.wait()
-    for lock in locks: lock.release()
-thread = threading.Thread(target=compile)
-thread.start()
-ready.wait()
-child = os.fork()
-if child == 0:
-    free = [lock().acquire(timeout=1) for lock in held] + [programs._locks.get("key") is None]
-    store.lock.release()
-    forget()
-    os.write(1, str(all(free)).encode())
-    os._exit(0)
-os.waitpid(child, 0)
-go.set()
-thread.join()
-"""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("True", "", 0)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_numpy_computes_in_a_forked_child() -> None:
-    code = """
-import os, numpy as np, mdhnp
-a = np.arange(12.0).reshape(3, 4)
-def call(host):
-    with mdhnp.config(host=host, specialise="always"):
-        return mdhnp.matmul(a, a.T)
-call("never")
-if os.fork() == 0:
-    right = np.array_equal(call("auto"), a @ a.T)
-    try:
-        call("never")
-    except mdhnp.NoDeviceError as error:
-        os.write(1, str((right, "spawn" in str(error))).encode())
-    os._exit(0)
-os.wait()
-"""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("(True, True)", "", 0)
 
 
 @pytest.mark.parametrize("host", ["auto", "never"])

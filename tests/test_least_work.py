@@ -153,11 +153,7 @@ def test_equations_that_a_sample_refutes_are_not_used(monkeypatch, dtype):
         x[rng.random(x.shape) < 0.2] = np.nan
     refuted, used = set(), set()
     for outer, inner in product(FUNCTIONS, repeat=2):
-        combine = {
-            "i": cc,
-            "j": pw(inner, check=False, commutative=True),
-            "k": pw(inner, check=False, commutative=True),
-        }
+        combine = {"i": cc} | dict.fromkeys("jk", pw(inner, check=False, commutative=True))
         try:
             h = md_hom(outer, combine, VIEWS).bind(x, y)
         except (TypeError, ValueError):  # not of this type
