@@ -357,6 +357,27 @@ def test_places_are_numbered_in_row_major_order_of_the_labels_added_over(device:
     np.testing.assert_array_equal(value, a.max((0, 2)))
 
 
+@pytest.mark.turns
+@pytest.mark.parametrize("add", ["argmin", "argmax"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i8"])
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"), [("ij,jk->ik", ((23, 97), (97, 39))), ("ija,ajk->ki", ((20, 30, 17), (17, 30, 21)))]
+)
+def test_first_places_of_extremes(where: Device, subscripts: str, shapes: Any, dtype: str, add: str) -> None:
+    """Values that come again and again, and, of floats, rows with infinities of both signs and with NaN."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(1, 12, shape).astype(dtype) for shape in shapes)
+    if a.dtype.kind == "f":
+        a[3, 5], a[4, 7], b[9], b[2, 11] = np.nan, np.inf, -np.inf, np.nan
+    choose = at(*((np.argmin, np.min) if add == "argmin" else (np.argmax, np.max)))
+    arrays = [mdhnp.asarray(x, device=where) for x in (a, b)]
+    for specialise in ("auto", "always"):
+        with mdhnp.config(specialise=specialise):
+            found = mdhnp.einsum(subscripts, *arrays, multiply=np.add, add=add)
+        for one, other in zip(found, wanted(subscripts, [a, b], Ring({}, np.add, choose, dtype)), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other, strict=True)
+
+
 def test_every_semiring_is_offered_by_one_name():
     rings = {name: ring for name, ring in vars(semiring).items() if isinstance(ring, Semiring)}
     assert {*rings, "Semiring"} == {*semiring.__all__}

@@ -35,7 +35,7 @@ _SPECS = {ufunc: pw(name) for name, ufunc in NAMED.items()} | {
 #: What adds by keeping the place of an extreme beside it.
 _PLACES: dict[str, Which] = {"argmax": "max", "argmin": "min"}
 
-_BOOL = np.dtype(np.bool_)
+_BOOL, _INT32, _INT64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -277,13 +277,19 @@ def _resolved(spec: CombineSpec, source: Source) -> Combine:
 
 @lru_cache(maxsize=256)
 def _placed(traced: _Traced, kept: int, extents: tuple[int, ...]) -> Functions:
-    """An extreme, and where it is: its number among all that are compared, in row-major order of their dimensions."""
+    """An extreme, and where it is: its number among all that are compared, in row-major order of their dimensions.
+
+    Numbers that fit are int32 until they are stored: on CPUs as many as of values are in a register then.
+    """
     assert isinstance(traced.add, str)
     (dtype,) = traced.scalar.dtypes
+    types = dtype, _INT32 if prod(extents) <= np.iinfo(_INT32).max else _INT64
 
     def value_and_place(*values: Any) -> tuple[Any, Any]:
-        places = [index(kept + d) * prod(extents[d + 1 :]) for d, n in enumerate(extents) if n != 1]
-        return traced.product(*values), reduce(np.add, places) if places else np.int64(0)
+        numbers = [(index(kept + d), prod(extents[d + 1 :])) for d, n in enumerate(extents) if n != 1]
+        places: list[Any] = [i.astype(types[1]) * n if n != 1 else i.astype(types[1]) for i, n in numbers]
+        return traced.product(*values), reduce(np.add, places) if places else types[1].type(0)
 
-    scalar = trace(value_and_place, traced.scalar.parameters, (dtype, np.int64))
-    return Functions(scalar, first_extreme(_PLACES[traced.add], dtype))
+    scalar = trace(value_and_place, traced.scalar.parameters, types)
+    finish = trace(lambda value, place, *_: (value, place.astype(_INT64)), [*types, *scalar.parameters])
+    return Functions(scalar, first_extreme(_PLACES[traced.add], *types), finish if types[1] != _INT64 else None)

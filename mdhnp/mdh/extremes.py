@@ -36,18 +36,20 @@ def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
 
 
 @lru_cache(maxsize=64)
-def first_extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
+def first_extreme(which: Which, dtype: np.dtype[Any], place: np.dtype[Any] = _PLACE) -> Combine:
     """Give the reduction of pairs of a value and its place to the first one of the largest or smallest values.
+
+    Places are of type `place`; vectors of narrower ones hold as many as of values.
 
     Examples
     --------
     >>> print(first_extreme("min", np.dtype(np.float32)))
     first min
     """
-    identity = _last(which, dtype), np.iinfo(_PLACE).max
-    places = trace(lambda x: (x, index(0)), [dtype])
+    identity = _last(which, dtype), np.iinfo(place).max
+    places = trace(lambda x: (x, index(0).astype(place)), [dtype])
     spec = pw(partial(first, which), identity=identity, commutative=True, name=f"first {which}")
-    return spec.resolve([dtype, _PLACE], Source(places))
+    return spec.resolve([dtype, place], Source(places))
 
 
 def first(which: Which, p: Any, q: Any) -> tuple[Any, Any]:
@@ -60,11 +62,11 @@ def first(which: Which, p: Any, q: Any) -> tuple[Any, Any]:
 
 def _wins(which: Which, a: Any, b: Any) -> Any:
     """Whether `a` stands before `b`."""
-    before = np.greater if which == "max" else np.less
-    if a.dtype.kind not in "fc":
-        return before(a, b)
-    ahead = before(a, b) if a.dtype.kind == "f" else _by_parts(before, a, b)
-    return ~np.isnan(b) & (ahead | np.isnan(a))
+    before, behind = (np.greater, np.less_equal) if which == "max" else (np.less, np.greater_equal)
+    if a.dtype.kind == "c":
+        return ~np.isnan(b) & (_by_parts(before, a, b) | np.isnan(a))
+    # Not behind a number are those before it, and NaN.
+    return ~behind(a, b) & ~np.isnan(b) if a.dtype.kind == "f" else before(a, b)
 
 
 def _by_parts(before: np.ufunc, a: Any, b: Any) -> Any:
