@@ -22,6 +22,7 @@ __all__ = ["machine", "run"]
 _PACKAGES = {
     "np": "numpy", "numpy": "numpy", "torch": "torch", "opencv": "opencv-python-headless", "scipy": "scipy",
     "numba": "numba", "opt_einsum": "opt_einsum", "recordlinkage": "recordlinkage",
+    "jax": "jax", "numexpr": "numexpr", "ours": "mdhnp",
 }  # fmt: skip
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -244,3 +248,17 @@ def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
     cache().set_costs(device.identity, "{}")
     cache().clear()
     assert cache().costs(device.identity) is None
+
+
+def test_a_short_program_ends_in_silence(tmp_path: Path) -> None:
+    """Though OpenCL is being loaded, since there are schedules for it, when it ends."""
+    script = "import numpy as np, mdhnp; a = np.ones((300, 300), np.float32); mdhnp.matmul(a, a)"
+    (tmp_path / "tuning-1.sqlite").touch()
+    for _ in range(2):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("MDHNP_")} | {
+            "MDHNP_CACHE_DIR": str(tmp_path)
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stderr == ""

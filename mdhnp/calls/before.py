@@ -6,6 +6,7 @@ that loads OpenCL.
 """
 
 import os
+import threading
 from contextlib import suppress
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -97,6 +98,8 @@ def _load_or_complain() -> None:
     try:
         load()[0].queue  # noqa: B018 (which makes it)
     except Exception as error:
+        if not threading.main_thread().is_alive():
+            return  # the program ends, and what is imported then may refuse
         from mdhnp.tuning import background
 
         background.complain(f"NumPy computes all calls that it can, since there is no device for kernels: {error}")
