@@ -239,5 +239,26 @@ def interpreted(function: Any, arrays: list[Any]) -> list[Any]:
     return [_view(np.ascontiguousarray(results[s.value]).reshape(np.shape(results[s.value])), s) for s in seen]
 
 
+@settings(max_examples=150)
+@given(data=st.data())
+def test_random_reshapes_are_what_numpy_computes(data: Any) -> None:
+    """Of maps, before slices, before another map or a sum: whatever can be fused, and the rest is left as it is."""
+    axes = data.draw(st.lists(SIZES, min_size=1, max_size=3), "axes")
+    count = int(np.prod(axes))
+    first = data.draw(st.sampled_from([n for n in range(1, count + 1) if count % n == 0]), "first axis")
+    shape = data.draw(st.sampled_from([(first, -1), (-1, first), (first, 1, -1), (-1,)]), "shape")
+    step = data.draw(st.sampled_from([1, 1, 2, 3, -1]), "step")
+    summed = data.draw(st.booleans(), "summed")
+
+    def function(x: Any) -> Any:
+        seen = np.square(x).reshape(shape)[..., ::step].T
+        return seen.sum(axis=0) if summed else seen + 1
+
+    x = np.arange(count, dtype=np.int64).reshape(axes)
+    found = rewriting(mdhnp.fuse(function).rewriting(x).before, RULES, long)
+    equal(found.after.interpret(x), found.before.interpret(x))
+    np.testing.assert_array_equal(np.sort(found.after.interpret(x)[0], axis=None), np.sort(function(x), axis=None))
+
+
 def test_rules_are_few_and_their_names_differ() -> None:
     assert Counter(r.name for r in RULES).most_common(1)[0][1] == 1

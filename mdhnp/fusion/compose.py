@@ -1,14 +1,15 @@
 """An MDH that computes what others before it gave, in place of reading it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mdhnp.fusion.reads import Place, Reads, composed, in_place, paste, unit
+from mdhnp.fusion.reads import Place, Reads, composed, paste, unit
+from mdhnp.fusion.shapes import parts, splits, unraveled
 from mdhnp.mdh import Chain, Graph, Instruction, MdHom, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
-__all__ = ["Composer", "composed_with", "is_map", "loads", "place_in"]
+__all__ = ["Composer", "composed_with", "is_map", "loads", "place_in", "reshaped"]
 
 
 def is_map(h: MdHom) -> bool:
@@ -50,10 +51,12 @@ class Composer:
         Of the new one.
     inlined : mapping of int to Step
         Values that are computed, and by which maps.
+    extents : sequence of int
+        Of the new one, where values are computed that are read in another shape than they were made in.
     """
 
-    def __init__(self, graph: Graph, rank: int, inlined: Mapping[int, Step]) -> None:
-        self.graph, self.reads, self._inlined = graph, Reads(rank), inlined
+    def __init__(self, graph: Graph, rank: int, inlined: Mapping[int, Step], extents: Sequence[int] = ()) -> None:
+        self.graph, self.reads, self._inlined, self._extents = graph, Reads(rank), inlined, extents
 
     def operands(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> list[int]:
         """Record what a step reads at a place; `before` parameters come before those that are read."""
@@ -65,7 +68,12 @@ class Composer:
             made = self._inlined[value]
             o = self.graph.made_by[value][1]
             access = tuple([composed(index, place, self.reads.rank) for index in view.accesses[a]])
-            inner = place_in(made.mdhom.outputs[o], access, made.mdhom.rank, self.reads.rank)
+            written = made.mdhom.outputs[o]
+            if view.shape != written.shape:
+                other = unraveled(access, view.shape, written.shape, self._extents)
+                assert other is not None  # `read_in_order`
+                access = other
+            inner = place_in(written, access, made.mdhom.rank, self.reads.rank)
             return self.mapped(recorder, made, inner, before)[o]
         number = self.reads.number(value, view, view.accesses[a], place)
         return recorder.add(Instruction("param", (), view.dtype, before + number)).number
@@ -81,7 +89,10 @@ class Composer:
 def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step:
     """Give a step that computes some values, by maps, in place of reading them."""
     h = step.mdhom
-    composer, place = Composer(graph, h.rank, inlined), in_place(h.rank)
+    apart = splits(h, reshaped(graph, step, inlined))
+    assert apart is not None  # `read_in_order`
+    place, extents = parts(h, apart)
+    composer = Composer(graph, len(extents), inlined, extents)
     scalar = Recorder()
     at = composer.reads.index(scalar, place)
     results = paste(scalar, h.scalar, composer.operands(scalar, step, place), at)
@@ -93,11 +104,25 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
     inputs, values = composer.reads.views()
     made = replace(
         h,
+        extents=extents,
+        combine=tuple([c for d, c in enumerate(h.combine) for _ in apart.get(d, (0,))]),
         scalar=composer.reads.function(scalar, results, (), h.scalar.contract),
         finish=None if final is None else composer.reads.function(finish, final, types),
         inputs=inputs,
+        outputs=tuple([replace(v, accesses=(_moved(v.accesses[0], place, len(extents)),)) for v in h.outputs]),
+        names=() if apart else h.names,
     )
     return Step(made, values)
+
+
+def _moved(access: Access, place: Place, rank: int) -> Access:
+    return tuple([composed(index, place, rank) for index in access])
+
+
+def reshaped(graph: Graph, step: Step, values: Collection[int]) -> list[tuple[View, tuple[int, ...]]]:
+    """Give the views through which a step sees values in other shapes than they were made in, and these."""
+    seen = [(v, graph.view(p).shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p in values]
+    return [(v, shape) for v, shape in seen if v.shape != shape]
 
 
 def parameters(recorder: Recorder, types: Sequence[object]) -> list[int]:

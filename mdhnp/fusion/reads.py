@@ -15,7 +15,7 @@ from mdhnp.mdh import Affine, Function, Instruction, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
-__all__ = ["Place", "Reads", "in_place", "paste", "unit"]
+__all__ = ["Place", "Reads", "composed", "in_place", "paste", "unit"]
 
 #: For each dimension of an old MDH, its index in those of the new one.
 Place = tuple[Affine, ...]

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from mdhnp.fusion.compose import is_known, is_map, loads
+from mdhnp.fusion.compose import is_known, is_map, loads, reshaped
 from mdhnp.fusion.edit import reaches
 from mdhnp.fusion.rule import Match
+from mdhnp.fusion.shapes import splits
 from mdhnp.mdh import Graph, MdHom, View
 
 __all__ = [
     "first_is_map", "first_is_only_read", "independent", "known", "last_is_map", "pairs_of_one_result",
-    "read_as_written", "ufunc", "values", "written_plainly",
+    "read_as_written", "read_in_order", "ufunc", "values", "written_plainly",
 ]  # fmt: skip
 
 
@@ -48,6 +49,18 @@ def read_as_written(graph: Graph, match: Match) -> bool:
                 return False
             if any([v.shape != made.shape or v.boundary is not None for v, _ in loads(graph, n, value)]):
                 return False
+    return True
+
+
+def read_in_order(graph: Graph, match: Match) -> bool:
+    """All that read what the first step gives stay inside, and see its axes, or axes that were split or joined."""
+    made = values(graph, match[0])
+    for n in {n for value in made for n in graph.readers(value)}:
+        step = graph.steps[n]
+        if not is_known(step.mdhom) or any([v.boundary is not None for p in made for v, _ in loads(graph, n, p)]):
+            return False
+        if splits(step.mdhom, reshaped(graph, step, made)) is None:
+            return False
     return True
 
 

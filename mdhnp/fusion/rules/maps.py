@@ -9,7 +9,7 @@ from mdhnp.fusion.rules.conditions import (
     first_is_map,
     first_is_only_read,
     known,
-    read_as_written,
+    read_in_order,
     values,
     written_plainly,
 )
@@ -35,7 +35,7 @@ RULES = (
         "F ∘ map(g) = F(g)",
         "Gorlatch & Steuwer, “Towards High-Level Programming for Systems with Many Cores”: map fusion",
         _each,
-        (known, first_is_map, first_is_only_read, written_plainly, read_as_written),
+        (known, first_is_map, first_is_only_read, written_plainly, read_in_order),
         _into_readers,
     ),
 )
