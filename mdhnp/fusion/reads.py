@@ -57,7 +57,7 @@ class Reads:
     def number(self, value: int, view: View, access: Access, place: Place) -> int:
         """Give the number of an access of an old MDH, at its place."""
         moved = tuple([composed(index, place, self.rank) for index in access])
-        return self._known.setdefault((value, replace(view, name="", accesses=()), moved), len(self._known))
+        return self._known.setdefault((value, view.array, moved), len(self._known))
 
     def index(self, recorder: Recorder, place: Place) -> Callable[[int], int]:
         """Give what records the index that an old MDH had in a dimension."""
@@ -92,8 +92,7 @@ class Reads:
         inputs, values = self.views()
         order = [(n, view, access) for n, view in zip(values, inputs, strict=True) for access in view.accesses]
         places = {
-            self._known[value, replace(view, name="", accesses=()), access]: len(before) + n
-            for n, (value, view, access) in enumerate(order)
+            self._known[value, view.array, access]: len(before) + n for n, (value, view, access) in enumerate(order)
         }
         body = [
             replace(s, position=places[s.position - len(before)])
@@ -105,7 +104,13 @@ class Reads:
         return Function(tuple(parameters), tuple(body), tuple(results), None, contract)
 
 
-def paste(recorder: Recorder, f: Function, given: Sequence[int], at: Callable[[int], int]) -> tuple[int, ...]:
+def _no_index(dim: int) -> int:
+    raise AssertionError(f"a function of values alone uses the index in dimension {dim}")
+
+
+def paste(
+    recorder: Recorder, f: Function, given: Sequence[int], at: Callable[[int], int] = _no_index
+) -> tuple[int, ...]:
     """Record a function of values recorded before, and give its results.
 
     Parameters
@@ -116,8 +121,8 @@ def paste(recorder: Recorder, f: Function, given: Sequence[int], at: Callable[[i
         No OpenCL C text.
     given : sequence of int
         Its parameters; those that it does not use may be anything.
-    at : callable
-        Gives the index in one of its dimensions.
+    at : callable, optional
+        Gives the index in one of its dimensions; operators have none.
     """
     known: dict[int, int] = {}
     for n in f.live():

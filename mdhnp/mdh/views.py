@@ -103,6 +103,11 @@ class View:
     boundary: str | None = None
     fill: str = "0"
 
+    @property
+    def array(self) -> "View":
+        """The same array under no name, and without accesses: equal for all views that see it alike."""
+        return replace(self, name="", accesses=())
+
     def linear(self, access: Access) -> Affine:
         """The access as one affine offset in elements from the array's lowest address (without boundary)."""
         rank = len(access[0].coefficients) if access else 0

@@ -35,7 +35,7 @@ def same_read(graph: Graph, match: Match) -> bool:
     """Both read the same elements of some value at each point."""
     f, s = (graph.steps[n] for n in match)
     read = [
-        {(p, replace(v, name="", accesses=()), a) for p, v in zip(x.inputs, x.mdhom.inputs, strict=True)
+        {(p, v.array, a) for p, v in zip(x.inputs, x.mdhom.inputs, strict=True)
          for a in v.accesses if any([i.dims() for i in a])}
         for x in (f, s)
     ]  # fmt: skip
@@ -96,16 +96,12 @@ def pair(f: Operator, s: Operator) -> Operator:
     given = parameters(recorder, (*sides[0], *sides[1], *sides[0], *sides[1]))
     left, right = given[:ends], given[ends:]
     results = (
-        *paste(recorder, f.function, [*left[:count], *right[:count]], _no_index),
-        *paste(recorder, s.function, [*left[count:], *right[count:]], _no_index),
+        *paste(recorder, f.function, [*left[:count], *right[:count]]),
+        *paste(recorder, s.function, [*left[count:], *right[count:]]),
     )
     function = replace(f.function, parameters=(*sides[0], *sides[1]) * 2, body=tuple(recorder.body), results=results)
     identity = None if f.identity is None or s.identity is None else (*f.identity, *s.identity)
     return Operator(f"({f.name}, {s.name})", function, identity, f.commutative and s.commutative)
-
-
-def _no_index(dim: int) -> int:
-    raise AssertionError("an operator has no index")  # CombineSpec refuses such
 
 
 RULES = (

@@ -9,7 +9,7 @@ from mdhnp.fusion.shapes import splits
 from mdhnp.mdh import Graph, MdHom, View
 
 __all__ = [
-    "first_is_map", "first_is_only_read", "independent", "known", "last_is_map", "pairs_of_one_result",
+    "first_is_map", "first_is_only_read", "independent", "known", "last_is_map", "pairs", "pairs_of_one_result",
     "read_as_written", "read_in_order", "ufunc", "values", "written_plainly",
 ]  # fmt: skip
 
@@ -74,12 +74,17 @@ def ufunc(h: MdHom) -> str:
     return h.operator.ufuncs[0] if h.operator is not None else ""
 
 
+def pairs(graph: Graph) -> Iterator[Match]:
+    """A step, and one that reads what it gives."""
+    for last, step in enumerate(graph.steps):
+        yield from [(first, last) for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by})]
+
+
 def pairs_of_one_result(graph: Graph) -> Iterator[Match]:
     """A step that combines one result, and one that reads it and does so, too."""
-    for last, step in enumerate(graph.steps):
-        for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by}):
-            if all([len(graph.steps[n].mdhom.scalar.results) == 1 for n in (first, last)]):
-                yield first, last
+    for match in pairs(graph):
+        if all([len(graph.steps[n].mdhom.scalar.results) == 1 for n in match]):
+            yield match
 
 
 def independent(graph: Graph, match: Match) -> bool:

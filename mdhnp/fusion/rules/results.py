@@ -1,6 +1,5 @@
 """What is done with each result, in the kernel that has it: MDHs' `finish`."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,18 +7,11 @@ from mdhnp.fusion.compose import Composer, is_map, loads, parameters
 from mdhnp.fusion.edit import edited, reaches
 from mdhnp.fusion.reads import Place, in_place, paste, unit
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, last_is_map, values, written_plainly
+from mdhnp.fusion.rules.conditions import known, last_is_map, pairs, values, written_plainly
 from mdhnp.mdh import Affine, Graph, MdHom, Step, View
 from mdhnp.mdh.trace import Recorder
 
 __all__ = ["RULES"]
-
-
-def _pairs(graph: Graph) -> Iterator[Match]:
-    """A step, and one that reads what it gives."""
-    for last, step in enumerate(graph.steps):
-        for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by}):
-            yield first, last
 
 
 def point_by_point(graph: Graph, match: Match) -> bool:
@@ -158,7 +150,7 @@ RULES = (
         "map(f) ∘ md_hom(g, ⊗) = md_hom(g, ⊗, finish=f)",
         "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
         "what follows an md_hom",
-        _pairs,
+        pairs,
         (known, last_is_map, written_plainly, combines_or_stays, point_by_point, not_through_others),
         _finished,
     ),

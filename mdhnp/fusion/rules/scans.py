@@ -78,16 +78,12 @@ def _on_pairs(graph: Graph, match: Match) -> Graph:
     finish = Recorder()
     combined = parameters(finish, (dtype, dtype))[0]
     types = tuple([v.dtype for v in f.inputs for _ in v.accesses])
-    stored = paste(finish, s.finish, [combined, combined], _no_index) if s.finish is not None else (combined,)
+    stored = paste(finish, s.finish, [combined, combined]) if s.finish is not None else (combined,)
     final = Function((dtype, dtype, *types), tuple(finish.body), stored)
     combine_ = tuple([Combine(c.kind, operator) if c.operator is not None else c for c in s.combine])
     new = MdHom.unchecked(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names)
     moved = {v: (first, n) for n, v in enumerate(values(graph, last))}
     return edited(graph, {first: Step(new, step.inputs), last: None}, moved)
-
-
-def _no_index(dim: int) -> int:
-    raise AssertionError("an index in what follows a scan")  # `finishes_alone` rules it out
 
 
 def finishes_alone(graph: Graph, match: Match) -> bool:
