@@ -53,10 +53,13 @@ def test_regions_hold_all_that_is_read_of_them(seed: int) -> None:
 
 
 def _assert_inside(made: Chain, found: Any, corner: tuple[int, ...], tile: list[int]) -> None:
-    """As the kernel does: the last map's tile says where the regions before it begin, and so on."""
+    """As the kernel does: the last map's tile says where the regions before it begin, and so on.
+
+    At an end it counts as whole, since vectors there begin earlier than it does.
+    """
     last = len(made.maps) - 1
-    ends = [min(c + t, n) for c, t, n in zip(corner, tile, made.extents, strict=True)]
-    boxes = {last: [*zip(corner, ends, strict=True)]}
+    begins = [max(min(c, n - t), 0) for c, t, n in zip(corner, tile, made.extents, strict=True)]
+    boxes = {last: [(b, min(b + t, n)) for b, t, n in zip(begins, tile, made.extents, strict=True)]}
     for n in reversed(range(last)):
         h, region = made.maps[n], found[n]
         begins = [min([boxes[m][d][0] + far[d] for m, far in region.reads]) for d in range(h.rank)]
@@ -82,7 +85,7 @@ def _folded(read: Any, extent: int, boundary: str | None) -> Any:
     return read if mode is None else np.pad(np.arange(extent), 9, mode=mode)[read + 9]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", [*range(50), 50054, 50329])
 def test_random_kernels(seed: int) -> None:
     """No access out of bounds, no race: also of local memory."""
     p = Seeded(seed)

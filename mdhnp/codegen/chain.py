@@ -66,9 +66,13 @@ def _declare(c: Context, chain: Chain, each: tuple[Region, ...]) -> None:
 
 
 def _origins(c: Context, chain: Chain, each: tuple[Region, ...]) -> dict[int, tuple[Index, ...]]:
-    """Name where the maps' regions begin: those of the last ones first, since they say where others do."""
+    """Name where the maps' regions begin: those of the last ones first, since they say where others do.
+
+    The last map's tile counts as whole: vectors that would stick out of it are moved inside.
+    """
     last = len(chain.maps) - 1
-    found = {last: tuple([c.nest.begin(d) for d in range(chain.rank)])}
+    wholes = [max(n - t, 0) for n, t in zip(chain.extents, c.nest.s.local_tile, strict=True)]
+    found = {last: tuple([least(c.nest.begin(d), constant(whole)) for d, whole in enumerate(wholes)])}
     for n in reversed(range(last)):
         h, region = chain.maps[n], each[n]
         begins = []

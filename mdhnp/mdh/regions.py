@@ -70,7 +70,7 @@ def _readers(graph: Graph, n: int) -> dict[int, list[list[tuple[int, int, str | 
 def _along(graph: Graph, d: int, tile: int) -> list[int]:
     """Points of all regions along one dimension."""
     extent = graph.steps[-1].mdhom.extents[d]
-    begin = np.arange(0, extent, tile)
+    begin = np.minimum(np.arange(0, extent, tile), max(extent - tile, 0))
     ends: dict[int, Ends] = {len(graph.steps) - 1: (begin, np.minimum(begin + tile, extent))}
     sizes = [tile] * len(graph.steps)
     for n in reversed(range(len(graph.steps) - 1)):

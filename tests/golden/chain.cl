@@ -21,8 +21,8 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
   const int i_n = min(4, 9 - i_l);
   for (int j_l = 0; j_l < 40; j_l += 16) {
     const int j_n = min(16, 40 - j_l);
-    const int i0_s = clamp(i_l - 1, 0, 3);
-    const int j0_s = clamp(j_l - 1, 0, 22);
+    const int i0_s = clamp(min(i_l, 5) - 1, 0, 3);
+    const int j0_s = clamp(min(j_l, 24) - 1, 0, 22);
     {
       for (int i0_p = 0; i0_p < 6; i0_p += 2) {
         for (int j0_p = 0; j0_p < 18; j0_p += 8) {
