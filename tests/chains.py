@@ -25,7 +25,7 @@ MODES = (None, "constant", "nearest", "reflect", "mirror")
 
 
 def random_chain(p: Picker, longest: int = 24) -> tuple[Chain, list[Array]]:
-    """A chain of two to five maps of one to three dimensions, each of which may read several values before it."""
+    """A chain of two to five maps of one to three dimensions, which give one or two values and may read several."""
     rank = p.integer(1, 3)
     shapes = [tuple([p.integer(2, max(longest // rank, 6)) for _ in range(rank)])] * p.integer(1, 2)
     given, steps, kept = len(shapes), list[Step](), p.choice(("f4", "i4", "f8", "u1", "i8"))
@@ -34,41 +34,44 @@ def random_chain(p: Picker, longest: int = 24) -> tuple[Chain, list[Array]]:
         others = [v for v in range(len(shapes)) if v != needed and p.integer(0, 3) == 0]
         step = _map(p, [needed, *(others if n else range(given - 1))], shapes, np.dtype(kept))
         steps.append(step)
-        shapes.append(step.mdhom.outputs[0].shape)
-    made = chain(Graph(given, tuple(steps), (len(shapes) - 1,)))
+        shapes.extend([v.shape for v in step.mdhom.outputs])
+    made = chain(Graph.ending(given, steps))
     assert made is not None
     arrays = [np.arange(np.prod(s)).reshape(s) * 7 % 5 - 2 * (kept != "u1") for s in shapes[:given]]
     return made, [a.astype(kept) for a in arrays]
 
 
 def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.dtype[Any]) -> Step:
-    rank, mode = len(shapes[0]), p.choice(MODES)
+    rank, modes = len(shapes[0]), {v: p.choice(MODES) for v in values}
     distances = {v: [tuple([p.integer(-2, 2) for _ in range(rank)]) for _ in range(p.integer(1, 3))] for v in values}
-    extents = shapes[values[0]]
-    if mode is None:  # all that is read lies inside
-        distances = {v: [tuple([abs(k) % n for k, n in zip(d, shapes[v], strict=True)]) for d in found]
-                     for v, found in distances.items()}  # fmt: skip
-        extents = tuple([
-            min([shapes[v][a] - max([d[a] for d in found]) for v, found in distances.items()]) for a in range(rank)
-        ])  # fmt: skip
+    inside = {  # where all that is read lies so
+        v: [tuple([abs(k) % n for k, n in zip(d, shapes[v], strict=True)]) for d in found]
+        for v, found in distances.items() if modes[v] is None
+    }  # fmt: skip
+    distances |= inside
+    extents = tuple([
+        min([shapes[values[0]][a], *[shapes[v][a] - max([d[a] for d in found]) for v, found in inside.items()]])
+        for a in range(rank)
+    ])  # fmt: skip
     views = [
         View(
             f"x{v}", dtype, shapes[v], row_major(shapes[v]), 0,
             tuple([tuple([Affine.of(a, rank, k) for a, k in enumerate(d)]) for d in dict.fromkeys(found)]),
-            mode, "3" if mode == "constant" else "0",
+            modes[v], "3" if modes[v] == "constant" else "0",
         )
         for v, found in distances.items()
     ]  # fmt: skip
     count = sum([len(v.accesses) for v in views])
-    where = p.integer(0, 3) == 0
+    where, two = p.integer(0, 3) == 0, p.integer(0, 3) == 0
 
     def total(*x: Any) -> Any:
         added = reduce(lambda a, b: a + b, x[1:], x[0] * dtype.type(p.integer(1, 2)))
-        return added + index(0).astype(dtype) if where else added
+        added = added + index(0).astype(dtype) if where else added
+        return (added, x[0] + x[-1]) if two else added
 
     function = trace(total, [dtype] * count)
-    made = MdHom(extents, (CC,) * rank, function, tuple(views), (contiguous("y", dtype, extents, tuple(range(rank))),))
-    return Step(made, tuple(values))
+    outputs = [contiguous(name, dtype, extents, tuple(range(rank))) for name in ("y", "z")[: 1 + two]]
+    return Step(MdHom(extents, (CC,) * rank, function, tuple(views), tuple(outputs)), tuple(values))
 
 
 def blurred(rows: int, columns: int, mode: str = "constant") -> Chain:

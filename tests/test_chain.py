@@ -71,7 +71,7 @@ def _assert_inside(made: Chain, found: Any, corner: tuple[int, ...], tile: list[
         for value, view in zip(step.inputs, step.mdhom.inputs, strict=True):
             if value < made.graph.given:
                 continue
-            box = boxes[value - made.graph.given]
+            box = boxes[made.graph.made_by[value][0]]
             for access, d in product(view.accesses, range(made.rank)):
                 read = np.arange(*boxes[n][d]) + access[d].constant
                 read = _folded(read, view.shape[d], view.boundary)
@@ -85,7 +85,7 @@ def _folded(read: Any, extent: int, boundary: str | None) -> Any:
     return read if mode is None else np.pad(np.arange(extent), 9, mode=mode)[read + 9]
 
 
-@pytest.mark.parametrize("seed", [*range(50), 50054, 50329])
+@pytest.mark.parametrize("seed", [*range(50), 154, 224])
 def test_random_kernels(seed: int) -> None:
     """No access out of bounds, no race: also of local memory."""
     p = Seeded(seed)

@@ -47,7 +47,7 @@ def regions(graph: Graph, tile: Sequence[int]) -> tuple[Region, ...]:
     return tuple([
         Region(
             tuple([sizes[n] for sizes in each]),
-            tuple([(m, tuple([min(reach[d])[0] for d in range(len(tile))])) for m, reach in readers[n].items()]),
+            tuple([(m, tuple([min([low for low, _, _ in a]) for a in reach])) for m, reach in readers[n].items()]),
         )
         for n in range(len(graph.steps))
     ])  # fmt: skip
