@@ -189,6 +189,20 @@ def test_fused_stencils_are_chains(on: None) -> None:
     np.testing.assert_array_equal(fused(x), _eight(x))
 
 
+@pytest.mark.parametrize("rank", [7, 15])
+def test_no_dimension_has_the_name_of_another_variable(on: None, rank: int) -> None:
+    def both(x: Any) -> Any:
+        for _ in range(2):
+            x = mdhnp.stencil(x, lambda n: n[(0,) * rank] + n[(0,) * (rank - 2) + (-1, 1)], "nearest")
+        return x
+
+    x = np.random.default_rng(0).integers(-9, 9, (*(1,) * (rank - 2), 19, 40), np.int32)
+    fused = mdhnp.fuse(both)
+    (step,) = fused.rewriting(x).after.steps
+    assert isinstance(step.mdhom, Chain)
+    np.testing.assert_array_equal(fused(x), both(x))
+
+
 def test_chains_on_arrays_too_large_for_a_device_are_taken_apart(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
     monkeypatch.setattr(memory, "largest_array", lambda device: x.nbytes - 1)

@@ -36,7 +36,7 @@ from mdhnp.codegen.ir.statements import (
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Register, Shuffled
 from mdhnp.codegen.ir.verify import InvalidProcedure, verify
-from mdhnp.mdh.canonical import dimension_names
+from mdhnp.mdh.mdhom import dimension_names
 
 F4, BOOL = np.dtype("f4"), np.dtype(bool)
 A, OUT = Buffer("A", F4, constant=True), Buffer("O", F4)

@@ -9,7 +9,7 @@ from statistics import median
 import click
 
 from mdhnp.cli.output import duration, outcomes, print_table
-from mdhnp.mdh.canonical import dimension_names
+from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.schedule import LocalCopy, Schedule
 from mdhnp.tuning.cache.records import Entry, Key, Measurement
 

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom
-from mdhnp.mdh.canonical import dimension_names
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function
-from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.mdhom import contiguous, dimension_names
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import trace
 from mdhnp.mdh.views import Affine

@@ -11,10 +11,10 @@ from functools import lru_cache
 from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.combine import Combine
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import MdHom, dimension_names
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["canonical", "dimension_names", "family", "fingerprint"]
+__all__ = ["canonical", "family", "fingerprint"]
 
 #: Text of parts that many MDHs have in common; to make it takes much longer than to compare them.
 _text = lru_cache(maxsize=4096)(repr)
@@ -57,17 +57,6 @@ def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
     inputs = tuple(replace(_merge_axes(v, h), name=f"I{n}") for n, v in enumerate(h.inputs))
     outputs = tuple(replace(_merge_axes(v, h), name=f"O{n}") for n, v in enumerate(h.outputs))
     return replace(h, inputs=inputs, outputs=outputs, names=dimension_names(h.rank))
-
-
-def dimension_names(rank: int) -> tuple[str, ...]:
-    """Name the dimensions of a canonical form, or of what else has no names of its own.
-
-    Examples
-    --------
-    >>> dimension_names(3)
-    ('i', 'j', 'k')
-    """
-    return tuple("ijklmnopqrstuv"[d] if d < 14 else f"i{d}" for d in range(rank))
 
 
 def fingerprint(h: MdHom) -> str:

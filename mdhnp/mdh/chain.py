@@ -16,7 +16,7 @@ import numpy as np
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import MdHom, dimension_names
 from mdhnp.mdh.views import Affine, View
 
 __all__ = ["Chain", "chain"]
@@ -109,7 +109,8 @@ def _named(graph: Graph, n: int) -> Step:
         replace(v, name=f"{'I' if p < graph.given else 'T'}{p}") for p, v in zip(values, h.inputs, strict=True)
     ]  # fmt: skip
     outputs = [replace(v, name=f"O{o}" if last else f"T{graph.firsts[n] + o}") for o, v in enumerate(h.outputs)]
-    names = tuple([f"{'ijklmnopqrstuv'[d]}{'' if last else n}" for d in range(h.rank)])
+    # Whose number is not at the end, where those of other variables are in kernels.
+    names = tuple([name if last else f"m{n}{name}" for name in dimension_names(h.rank)])
     made = MdHom.unchecked(
         h.extents, h.combine, h.scalar, tuple(inputs), tuple(outputs), h.finish, names, h.nested, h.precision
     )

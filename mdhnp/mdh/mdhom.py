@@ -16,7 +16,7 @@ from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["MdHom", "Precision"]
+__all__ = ["MdHom", "Precision", "dimension_names"]
 
 #: How exactly products of float32 are to be computed, at least.
 Precision = Literal["highest", "high", "default"]
@@ -258,6 +258,17 @@ def _check_written_once(h: MdHom, view: View) -> None:
         raise ValueError(
             f"{view.name}: does not depend on {', '.join(missing)}, so its elements would be written several times"
         )
+
+
+def dimension_names(rank: int) -> tuple[str, ...]:
+    """Give the names of a canonical form's dimensions.
+
+    Examples
+    --------
+    >>> dimension_names(3)
+    ('i', 'j', 'k')
+    """
+    return tuple("ijklmnopqrstuv"[d] if d < 14 else f"i{d}" for d in range(rank))
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import Affine, Combine, MdHom, View, finish_inputs, renumber_finish
-from mdhnp.mdh.canonical import dimension_names
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function
-from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.mdhom import contiguous, dimension_names
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["split", "splits"]

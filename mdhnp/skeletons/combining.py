@@ -10,9 +10,9 @@ import numpy as np
 import mdhnp.mdh as m
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.reducing import axes_of, total_type
-from mdhnp.mdh.canonical import dimension_names
 from mdhnp.mdh.combine import NAME_OF, CombineSpec
 from mdhnp.mdh.function import literal_value
+from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons.elementwise import Zip
 from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, outputs, result_count
 

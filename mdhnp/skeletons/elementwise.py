@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc
-from mdhnp.mdh.canonical import dimension_names
+from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons.skeleton import Shape, Skeleton, access, broadcast, customised, outputs, result_count
 
 __all__ = ["Map", "Zip"]

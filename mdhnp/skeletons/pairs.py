@@ -7,7 +7,7 @@ import numpy as np
 
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc, pw, trace
-from mdhnp.mdh.canonical import dimension_names
+from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons.combining import Operator, Reduce
 from mdhnp.skeletons.elementwise import Zip
 from mdhnp.skeletons.rows import RowFunction, read

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.reducing import operand
 from mdhnp.mdh import MdHom, trace
-from mdhnp.mdh.canonical import dimension_names
+from mdhnp.mdh.mdhom import dimension_names
 
 __all__ = ["Skeleton", "access", "broadcast", "customised", "operands", "outputs", "result_count"]
 

@@ -10,7 +10,7 @@ static __attribute__((noinline)) float8 bounded_constant_float8(__global const f
 static inline __attribute__((always_inline)) float8 near_constant_float8(__local const float *p, int i, int n, float c)
 { if (n == 0) return (float8)(c); const int b = clamp((int)i, 0, (int)n - 8); const float8 v = *(__local const float8_u *)(p + b); const int8 l = (int8)(0, 1, 2, 3, 4, 5, 6, 7) + (int)i; return select((float8)(c), shuffle(v, convert_uint8(clamp(l - b, (int8)(0), (int8)(7)))), convert_int8(l >= 0 && l < n)); }
 
-// md_hom(((((x0 + x1) + x2) + x3) * 0.25), (++, ++)) ∘ (I0[i0-1,j0], I0[i0,j0-1], I0[i0,j0+1], I0[i0+1,j0]) -> T1[i0,j0] ; md_hom(((((x0 + x1) + x2) + x3) * 0.25), (++, ++)) ∘ (T1[i-1,j], T1[i,j-1], T1[i,j+1], T1[i+1,j]) -> O0[i,j]
+// md_hom(((((x0 + x1) + x2) + x3) * 0.25), (++, ++)) ∘ (I0[m0i-1,m0j], I0[m0i,m0j-1], I0[m0i,m0j+1], I0[m0i+1,m0j]) -> T1[m0i,m0j] ; md_hom(((((x0 + x1) + x2) + x3) * 0.25), (++, ++)) ∘ (T1[i-1,j], T1[i,j-1], T1[i,j+1], T1[i+1,j]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
   #pragma OPENCL FP_CONTRACT OFF
@@ -21,25 +21,25 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
   const int i_n = min(4, 9 - i_l);
   for (int j_l = 0; j_l < 40; j_l += 16) {
     const int j_n = min(16, 40 - j_l);
-    const int i0_s = clamp(min(i_l, 5) - 1, 0, 3);
-    const int j0_s = clamp(min(j_l, 24) - 1, 0, 22);
+    const int m0i_s = clamp(min(i_l, 5) - 1, 0, 3);
+    const int m0j_s = clamp(min(j_l, 24) - 1, 0, 22);
     {
-      for (int i0_p = 0; i0_p < 6; i0_p += 2) {
-        for (int j0_p = 0; j0_p < 18; j0_p += 8) {
-          const int j0_q = min(j0_p, 10);
-          const int i0 = i0_s + i0_p;
-          const int j0 = j0_s + j0_q;
-          if (i0_s + i0_p - 1 >= 0 && i0_s + i0_p - 1 <= 5 && j0_s + j0_q - 1 >= 0 && j0_s + j0_q - 1 <= 30) {
-            const float8 o0 = ((((*(__global const float8_u *)(I0 + i0 * 40 + j0 - 40)) + (*(__global const float8_u *)(I0 + i0 * 40 + j0 - 1))) + (*(__global const float8_u *)(I0 + i0 * 40 + j0 + 1))) + (*(__global const float8_u *)(I0 + i0 * 40 + j0 + 40))) * 0.25f;
-            const float8 o1 = ((((*(__global const float8_u *)(I0 + i0 * 40 + j0)) + (*(__global const float8_u *)(I0 + i0 * 40 + j0 + 39))) + (*(__global const float8_u *)(I0 + i0 * 40 + j0 + 41))) + (*(__global const float8_u *)(I0 + i0 * 40 + j0 + 80))) * 0.25f;
-            *(__local float8_u *)(t0_l + -i0_s * 18 - j0_s + i0 * 18 + j0) = o0;
-            *(__local float8_u *)(t0_l + 18 - i0_s * 18 - j0_s + i0 * 18 + j0) = o1;
+      for (int m0i_p = 0; m0i_p < 6; m0i_p += 2) {
+        for (int m0j_p = 0; m0j_p < 18; m0j_p += 8) {
+          const int m0j_q = min(m0j_p, 10);
+          const int m0i = m0i_s + m0i_p;
+          const int m0j = m0j_s + m0j_q;
+          if (m0i_s + m0i_p - 1 >= 0 && m0i_s + m0i_p - 1 <= 5 && m0j_s + m0j_q - 1 >= 0 && m0j_s + m0j_q - 1 <= 30) {
+            const float8 o0 = ((((*(__global const float8_u *)(I0 + m0i * 40 + m0j - 40)) + (*(__global const float8_u *)(I0 + m0i * 40 + m0j - 1))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0j + 1))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0j + 40))) * 0.25f;
+            const float8 o1 = ((((*(__global const float8_u *)(I0 + m0i * 40 + m0j)) + (*(__global const float8_u *)(I0 + m0i * 40 + m0j + 39))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0j + 41))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0j + 80))) * 0.25f;
+            *(__local float8_u *)(t0_l + -m0i_s * 18 - m0j_s + m0i * 18 + m0j) = o0;
+            *(__local float8_u *)(t0_l + 18 - m0i_s * 18 - m0j_s + m0i * 18 + m0j) = o1;
           } else {
-            for (int i0_b = 0; i0_b < 2; ++i0_b) {
-              if (i0 + i0_b - 1 >= 0 && i0 + i0_b - 1 <= 6 && j0 - 1 >= 0 && j0 - 1 <= 30) {
-                *(__local float8_u *)(t0_l + -i0_s * 18 - j0_s + i0 * 18 + i0_b * 18 + j0) = ((((*(__global const float8_u *)(I0 + i0 * 40 + i0_b * 40 + j0 - 40)) + (*(__global const float8_u *)(I0 + i0 * 40 + i0_b * 40 + j0 - 1))) + (*(__global const float8_u *)(I0 + i0 * 40 + i0_b * 40 + j0 + 1))) + (*(__global const float8_u *)(I0 + i0 * 40 + i0_b * 40 + j0 + 40))) * 0.25f;
+            for (int m0i_b = 0; m0i_b < 2; ++m0i_b) {
+              if (m0i + m0i_b - 1 >= 0 && m0i + m0i_b - 1 <= 6 && m0j - 1 >= 0 && m0j - 1 <= 30) {
+                *(__local float8_u *)(t0_l + -m0i_s * 18 - m0j_s + m0i * 18 + m0i_b * 18 + m0j) = ((((*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j - 40)) + (*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j - 1))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j + 1))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j + 40))) * 0.25f;
               } else {
-                *(__local float8_u *)(t0_l + -i0_s * 18 - j0_s + i0 * 18 + i0_b * 18 + j0) = (((bounded_constant_float8(I0 + i0 * 40 + i0_b * 40 - 40, 1, j0, i0 + i0_b - 1 >= 0 ? 40 : 0, (float)0.0f) + bounded_constant_float8(I0 + i0 * 40 + i0_b * 40, 1, j0 - 1, 40, (float)0.0f)) + bounded_constant_float8(I0 + i0 * 40 + i0_b * 40, 1, j0 + 1, 40, (float)0.0f)) + bounded_constant_float8(I0 + i0 * 40 + i0_b * 40 + 40, 1, j0, i0 + i0_b + 1 <= 8 ? 40 : 0, (float)0.0f)) * 0.25f;
+                *(__local float8_u *)(t0_l + -m0i_s * 18 - m0j_s + m0i * 18 + m0i_b * 18 + m0j) = (((bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40 - 40, 1, m0j, m0i + m0i_b - 1 >= 0 ? 40 : 0, (float)0.0f) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40, 1, m0j - 1, 40, (float)0.0f)) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40, 1, m0j + 1, 40, (float)0.0f)) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40 + 40, 1, m0j, m0i + m0i_b + 1 <= 8 ? 40 : 0, (float)0.0f)) * 0.25f;
               }
             }
           }
@@ -51,17 +51,17 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
         const int i = i_l + i_p;
         const int j = j_l + j_p;
         if (i_l + i_p <= 7 && i_l + i_p - 1 >= 0 && i_l + i_p - 1 <= 5 && j_l + j_p - 1 >= 0 && j_l + j_p - 1 <= 30) {
-          const float8 o2 = ((((*(__local const float8_u *)(t0_l + -i0_s * 18 - j0_s + i * 18 + j - 18)) + (*(__local const float8_u *)(t0_l + -i0_s * 18 - j0_s + i * 18 + j - 1))) + (*(__local const float8_u *)(t0_l + 1 - i0_s * 18 - j0_s + i * 18 + j))) + (*(__local const float8_u *)(t0_l + 18 - i0_s * 18 - j0_s + i * 18 + j))) * 0.25f;
-          const float8 o3 = ((((*(__local const float8_u *)(t0_l + -i0_s * 18 - j0_s + i * 18 + j)) + (*(__local const float8_u *)(t0_l + 17 - i0_s * 18 - j0_s + i * 18 + j))) + (*(__local const float8_u *)(t0_l + 19 - i0_s * 18 - j0_s + i * 18 + j))) + (*(__local const float8_u *)(t0_l + 36 - i0_s * 18 - j0_s + i * 18 + j))) * 0.25f;
+          const float8 o2 = ((((*(__local const float8_u *)(t0_l + -m0i_s * 18 - m0j_s + i * 18 + j - 18)) + (*(__local const float8_u *)(t0_l + -m0i_s * 18 - m0j_s + i * 18 + j - 1))) + (*(__local const float8_u *)(t0_l + 1 - m0i_s * 18 - m0j_s + i * 18 + j))) + (*(__local const float8_u *)(t0_l + 18 - m0i_s * 18 - m0j_s + i * 18 + j))) * 0.25f;
+          const float8 o3 = ((((*(__local const float8_u *)(t0_l + -m0i_s * 18 - m0j_s + i * 18 + j)) + (*(__local const float8_u *)(t0_l + 17 - m0i_s * 18 - m0j_s + i * 18 + j))) + (*(__local const float8_u *)(t0_l + 19 - m0i_s * 18 - m0j_s + i * 18 + j))) + (*(__local const float8_u *)(t0_l + 36 - m0i_s * 18 - m0j_s + i * 18 + j))) * 0.25f;
           *(__global float8_u *)(O0 + i * 40 + j) = o2;
           *(__global float8_u *)(O0 + i * 40 + j + 40) = o3;
         } else {
           for (int i_b = 0; i_b < 2; ++i_b) {
             if (i + i_b < 9) {
               if (i + i_b - 1 >= 0 && i + i_b - 1 <= 6 && j - 1 >= 0 && j - 1 <= 30) {
-                *(__global float8_u *)(O0 + i * 40 + i_b * 40 + j) = ((((*(__local const float8_u *)(t0_l + -i0_s * 18 - j0_s + i * 18 + i_b * 18 + j - 18)) + (*(__local const float8_u *)(t0_l + -i0_s * 18 - j0_s + i * 18 + i_b * 18 + j - 1))) + (*(__local const float8_u *)(t0_l + 1 - i0_s * 18 - j0_s + i * 18 + i_b * 18 + j))) + (*(__local const float8_u *)(t0_l + 18 - i0_s * 18 - j0_s + i * 18 + i_b * 18 + j))) * 0.25f;
+                *(__global float8_u *)(O0 + i * 40 + i_b * 40 + j) = ((((*(__local const float8_u *)(t0_l + -m0i_s * 18 - m0j_s + i * 18 + i_b * 18 + j - 18)) + (*(__local const float8_u *)(t0_l + -m0i_s * 18 - m0j_s + i * 18 + i_b * 18 + j - 1))) + (*(__local const float8_u *)(t0_l + 1 - m0i_s * 18 - m0j_s + i * 18 + i_b * 18 + j))) + (*(__local const float8_u *)(t0_l + 18 - m0i_s * 18 - m0j_s + i * 18 + i_b * 18 + j))) * 0.25f;
               } else {
-                *(__global float8_u *)(O0 + i * 40 + i_b * 40 + j) = (((near_constant_float8(t0_l + -i0_s * 18 - j0_s + i * 18 + i_b * 18 - 18, j, i + i_b - 1 >= 0 && i + i_b - 1 <= 8 ? 40 : 0, (float)0.0f) + near_constant_float8(t0_l + -i0_s * 18 - j0_s + i * 18 + i_b * 18, j - 1, i + i_b <= 8 ? 40 : 0, (float)0.0f)) + near_constant_float8(t0_l + -i0_s * 18 - j0_s + i * 18 + i_b * 18, j + 1, i + i_b <= 8 ? 40 : 0, (float)0.0f)) + near_constant_float8(t0_l + 18 - i0_s * 18 - j0_s + i * 18 + i_b * 18, j, i + i_b + 1 <= 8 ? 40 : 0, (float)0.0f)) * 0.25f;
+                *(__global float8_u *)(O0 + i * 40 + i_b * 40 + j) = (((near_constant_float8(t0_l + -m0i_s * 18 - m0j_s + i * 18 + i_b * 18 - 18, j, i + i_b - 1 >= 0 && i + i_b - 1 <= 8 ? 40 : 0, (float)0.0f) + near_constant_float8(t0_l + -m0i_s * 18 - m0j_s + i * 18 + i_b * 18, j - 1, i + i_b <= 8 ? 40 : 0, (float)0.0f)) + near_constant_float8(t0_l + -m0i_s * 18 - m0j_s + i * 18 + i_b * 18, j + 1, i + i_b <= 8 ? 40 : 0, (float)0.0f)) + near_constant_float8(t0_l + 18 - m0i_s * 18 - m0j_s + i * 18 + i_b * 18, j, i + i_b + 1 <= 8 ? 40 : 0, (float)0.0f)) * 0.25f;
               }
             }
           }
