@@ -82,10 +82,10 @@ def _folded(read: Any, extent: int, boundary: str | None) -> Any:
     if boundary == "constant":
         return read[(read >= 0) & (read < extent)]
     mode = {"nearest": "edge", "reflect": "symmetric", "mirror": "reflect"}.get(boundary or "")
-    return read if mode is None else np.pad(np.arange(extent), 9, mode=mode)[read + 9]
+    return read if mode is None else np.pad(np.arange(extent), 99, mode=mode)[read + 99]
 
 
-@pytest.mark.parametrize("seed", [*range(50), 154, 224])
+@pytest.mark.parametrize("seed", [*range(50), 420, 441])
 def test_random_kernels(seed: int) -> None:
     """No access out of bounds, no race: also of local memory."""
     p = Seeded(seed)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain, product, zip_longest
 from math import prod
 
-from mdhnp.mdh import Chain, MdHom, Region, View, regions, slots
+from mdhnp.mdh import Chain, MdHom, Region, regions, slots
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.illegal import require
 from mdhnp.schedule.schedule import Schedule
@@ -55,8 +55,8 @@ def check_chain(h: Chain, s: Schedule) -> None:
         d = s.vector_dim
         require(d == h.rank - 1, f"vector_dim: {d}, while elements of regions are neighbours along {h.rank - 1}")
         require(_has_rows(h, s), f"vector_width: a region is shorter than {s.vector_width} points along the vectors")
-        longest = max([abs(a[d].constant) for v in _bounded(h) for a in v.accesses], default=0)
-        require(longest < s.vector_width, f"vector_width: beyond a border {longest} points are read along the vectors")
+        far = _beyond(h)
+        require(far < s.vector_width, f"vector_width: up to {far} points beyond a border are read along the vectors")
 
 
 def _has_rows(h: Chain, s: Schedule) -> bool:
@@ -64,10 +64,13 @@ def _has_rows(h: Chain, s: Schedule) -> bool:
     return s.vector_width == 1 or min([r.sizes[s.vector_dim] for r in regions_of(h, s)]) >= s.vector_width
 
 
-def _bounded(h: Chain) -> list[View]:
-    """Views of what maps leave to others that reach beyond its borders."""
-    each = [(p, v) for step in h.graph.steps for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)]
-    return [v for p, v in each if p >= h.graph.given and v.boundary is not None]
+def _beyond(h: Chain) -> int:
+    """How far beyond the ends of rows maps read what others leave to them."""
+    each = [(s.mdhom, p, v) for s in h.graph.steps for p, v in zip(s.inputs, s.mdhom.inputs, strict=True)]
+    bounded = [(one, v) for one, p, v in each if p >= h.graph.given and v.boundary is not None]
+    before = [-a[-1].constant for _, v in bounded for a in v.accesses]
+    behind = [one.extents[-1] + a[-1].constant - v.shape[-1] for one, v in bounded for a in v.accesses]
+    return max([*before, *behind], default=0)
 
 
 def chain_default(h: Chain, caps: DeviceCaps) -> Schedule:
@@ -115,11 +118,10 @@ def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[tuple[tuple[int, ...
             down = min(wanted, 1 << shortest[inner - 1].bit_length() - 1) if h.rank > 1 else 1
             yield ones, tuple([across if d == inner else down if d == inner - 1 else 1 for d in range(h.rank)]), 1
         return
-    longest = max([abs(a[inner].constant) for v in _bounded(h) for a in v.accesses], default=0)
     width = min(max(caps.vector_bytes // max([t.itemsize for t in h.dtypes]), 1), 16)
     while width > shortest[inner]:
         width //= 2
-    width = width if longest < width else 1
+    width = width if _beyond(h) < width else 1
     for rows, vectors in ((4, 1), (2, 1), (1, 1), (2, 2)) if h.rank > 1 else ((1, 1), (1, 4)):
         if width * vectors <= shortest[inner] and (h.rank == 1 or rows <= shortest[inner - 1]):
             yield (
