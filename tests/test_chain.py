@@ -16,11 +16,11 @@ from running import execute, expected, lowered
 from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
+from mdhnp.calls import kernels
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, regions
 from mdhnp.mdh.canonical import fingerprint
-from mdhnp.runtime import memory
 from mdhnp.schedule.chains import chain_memory, chain_schedules
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
@@ -203,9 +203,11 @@ def test_no_dimension_has_the_name_of_another_variable(on: None, rank: int) -> N
     np.testing.assert_array_equal(fused(x), both(x))
 
 
-def test_chains_on_arrays_too_large_for_a_device_are_taken_apart(on: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["allocation", "local"])
+def test_chains_too_large_for_a_device_are_taken_apart(on: None, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
-    monkeypatch.setattr(memory, "largest_array", lambda device: x.nbytes - 1)
+    limit = {"allocation": ("largest_array", lambda device: x.nbytes - 1), "local": ("is_legal", lambda *_: False)}
+    monkeypatch.setattr(kernels, *limit[what])
     shown = mdhnp.explain(mdhnp.fuse(_eight), x)
     assert not any(isinstance(plan.mdhom, Chain) for plan in shown.launches)
     np.testing.assert_array_equal(mdhnp.fuse(_eight)(x), _eight(x))

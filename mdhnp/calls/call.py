@@ -216,21 +216,13 @@ def _planned(
 
 
 def _apart(graph: Graph, devices: "Sequence[Device]") -> Graph:
-    """Take chains apart whose arrays are too large for a device: their maps can be computed in parts."""
-    chains = [s.mdhom for s in graph.steps if isinstance(s.mdhom, Chain)]
-    if not chains or not devices:
+    """Take chains apart that some device cannot compute as one."""
+    if not devices or not any([isinstance(s.mdhom, Chain) for s in graph.steps]):
         return graph
-    from mdhnp.runtime.memory import largest_array
-
-    largest = min([n for d in devices if (n := largest_array(d)) is not None], default=None)
+    from mdhnp.calls.kernels import fits
 
     def steps(h: MdHom) -> Sequence[Step]:
-        views = (*h.inputs, *h.outputs)
-        if (
-            isinstance(h, Chain)
-            and largest is not None
-            and any([v.elements() * v.dtype.itemsize > largest for v in views])
-        ):
+        if isinstance(h, Chain) and not all([fits(h, device) for device in devices]):
             return h.graph.steps
         return Graph.of(h).steps
 

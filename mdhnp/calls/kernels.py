@@ -17,7 +17,7 @@ from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import MdHom, Part, Stage, canonical, cut, stages
+from mdhnp.mdh import Chain, MdHom, Part, Stage, canonical, cut, stages
 from mdhnp.placement.overlap import overlapping
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
@@ -27,11 +27,12 @@ from mdhnp.runtime.memory import largest_array
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Found, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
 
-__all__ = ["fixed", "general", "in_parts", "keep", "own", "ready", "staged", "untuned"]
+__all__ = ["fits", "fixed", "general", "in_parts", "keep", "own", "ready", "staged", "untuned"]
 
 _default = lru_cache(maxsize=4096)(default)
 
@@ -67,7 +68,7 @@ def in_parts(request: Request, why: str) -> InParts | None:
     if device.own_memory and (found := overlapping(h, device)):
         views = replace(request, mode=request.mode.of_views)
         return InParts(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
-    if _is_too_large(request) and (found := cut(h, largest_array(device) or 0)):
+    if _is_too_large(h, device) and (found := cut(h, largest_array(device) or 0)):
         return InParts(h, _parts(request, found, why), maker(_outputs(h)), False)
     return None
 
@@ -76,7 +77,7 @@ def general(request: Request, why: str) -> Kernels | None:
     """Make kernels that serve other sizes, too; None where there are none, or tuned ones are known."""
     h, device = request.mdhom, request.device
     raw = stages(h)
-    if len(raw) > 1 or _is_too_large(request):
+    if len(raw) > 1 or _is_too_large(h, device):
         return None
     stage = _canonical(raw[0])
     if tuned_for(stage.mdhom, device) is not None:
@@ -125,7 +126,7 @@ def _found_now(each: Sequence[Stage], device: Device) -> list[Found]:
 
 def untuned(request: Request) -> list[MdHom]:
     """Give the stages without a tuned schedule, in canonical form; none of what is computed in parts."""
-    if _is_too_large(request):
+    if _is_too_large(request.mdhom, request.device):
         return []
     return [s.mdhom for s in staged(request.mdhom) if tuned_for(s.mdhom, request.device) is None]
 
@@ -159,8 +160,13 @@ def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Ker
     return tuple((found[part.mdhom], part) for part in parts)
 
 
-def _is_too_large(request: Request) -> bool:
-    largest, h = largest_array(request.device), request.mdhom
+def fits(h: Chain, device: Device) -> bool:
+    """Whether a device can compute a chain as one: with its arrays, and with what tiles keep in local memory."""
+    return not _is_too_large(h, device) and is_legal(h, _default(h, device.caps), device.caps)
+
+
+def _is_too_large(h: MdHom, device: Device) -> bool:
+    largest = largest_array(device)
     return largest is not None and any(v.elements() * v.dtype.itemsize > largest for v in (*h.inputs, *h.outputs))
 
 

@@ -41,7 +41,7 @@ def emit_chain(c: Context, chain: Chain) -> None:
                         link(s, h, each[n].sizes, (1,) * h.rank),
                         origin=origins[n],
                         moved=moved,
-                        inside=s.work_items == 1,
+                        pulls=s.work_items == 1,
                     )
                 )
                 for d in range(chain.rank):

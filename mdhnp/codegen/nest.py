@@ -66,7 +66,7 @@ class Nest:
     origin: tuple[Index, ...] = ()
     #: Whether steps that would stick out of an extent begin earlier, and compute points again; of several work-items
     #: two would write those.
-    inside: bool = False
+    pulls: bool = False
     #: Of arrays of which memory holds a part only, by name: where its first element would lie.
     moved: Mapping[str, Index] = field(default_factory=dict)
 
@@ -182,7 +182,7 @@ class Nest:
 
     def pulled(self, d: int) -> bool:
         """Whether the last step of the work-items begins earlier, so that it does not reach beyond the extent."""
-        return self.inside and self._uneven(d) and self.h.extents[d] >= self.s.step(d)
+        return self.pulls and self._uneven(d) and self.h.extents[d] >= self.s.step(d)
 
     def _uneven(self, d: int) -> bool:
         return self.s.step(d) > 1 if self.general else self.h.extents[d] % self.s.step(d) != 0

@@ -246,7 +246,7 @@ def family(h: MdHom) -> str:
     """Give a hash of a canonical form without its extents: MDHs of one family differ in sizes only.
 
     Counts: operators, scalar functions, access pattern, types, precision, and of strides their order, signs and which
-    are 0 or 1.
+    are 0 or 1. A chain is a family of its own.
 
     Examples
     --------

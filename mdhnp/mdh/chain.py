@@ -96,7 +96,7 @@ def _is_link(graph: Graph, n: int) -> bool:
 
 
 def _is_near(graph: Graph, value: int, read: View) -> bool:
-    """Whether each access to what another map gives is at a constant distance from the point."""
+    """Whether each access to what another map gives is at a constant distance, however long, from the point."""
     if read.shape != graph.view(value).shape or read.boundary not in _NEAR:
         return False
     return all([replace(i, constant=0).dim() == d for access in read.accesses for d, i in enumerate(access)])

@@ -261,7 +261,7 @@ def _check_written_once(h: MdHom, view: View) -> None:
 
 
 def dimension_names(rank: int) -> tuple[str, ...]:
-    """Give the names of a canonical form's dimensions.
+    """Name the dimensions of a canonical form, or of what else has no names of its own.
 
     Examples
     --------

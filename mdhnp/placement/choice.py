@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 
-from mdhnp.mdh import MdHom, View, canonical, stages
+from mdhnp.mdh import Chain, MdHom, View, canonical, stages
 from mdhnp.placement.costs import Costs, costs_of
 from mdhnp.placement.large import DeviceRates, HostRates, device_rates, host_rates, usual_rates
 from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
@@ -149,8 +149,8 @@ def computing_times(h: MdHom, caps: DeviceCaps, rates: DeviceRates) -> tuple[flo
     moved = sum(map(nbytes, (*h.inputs, *h.outputs)))
     least = (max(moved - _CACHED, 0) if caps.kind == "cpu" else moved) / rates.bandwidth
     model, computing = 0.0, 0.0
-    for stage in stages(h):
-        own = canonical(stage.mdhom)
+    each = h.maps if isinstance(h, Chain) else [stage.mdhom for stage in stages(h)]  # of chains the models know nothing
+    for own in map(canonical, each):
         model += _model(own, caps)
         dtype = "float64" if any(t.char == "d" for t in own.dtypes) else "float32"
         computing += own.points * _instructions(own) / rates.peak.get(dtype, rates.peak["float32"])
