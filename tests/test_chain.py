@@ -21,6 +21,7 @@ from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, regions
 from mdhnp.mdh.canonical import fingerprint
+from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, chain_schedules
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
@@ -206,7 +207,11 @@ def test_no_dimension_has_the_name_of_another_variable(on: None, rank: int) -> N
 @pytest.mark.parametrize("what", ["allocation", "local"])
 def test_chains_too_large_for_a_device_are_taken_apart(on: None, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
-    limit = {"allocation": ("largest_array", lambda device: x.nbytes - 1), "local": ("is_legal", lambda *_: False)}
+
+    def nothing_fits(h: MdHom, caps: DeviceCaps) -> Schedule:
+        return default(h, replace(caps, local_memory=100) if isinstance(h, Chain) else caps)
+
+    limit = {"allocation": ("largest_array", lambda device: x.nbytes - 1), "local": ("_default", nothing_fits)}
     monkeypatch.setattr(kernels, *limit[what])
     shown = mdhnp.explain(mdhnp.fuse(_eight), x)
     assert not any(isinstance(plan.mdhom, Chain) for plan in shown.launches)

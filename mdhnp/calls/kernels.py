@@ -27,7 +27,6 @@ from mdhnp.runtime.memory import largest_array
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
-from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Found, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
@@ -162,7 +161,11 @@ def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Ker
 
 def fits(h: Chain, device: Device) -> bool:
     """Whether a device can compute a chain as one: with its arrays, and with what tiles keep in local memory."""
-    return not _is_too_large(h, device) and is_legal(h, _default(h, device.caps), device.caps)
+    try:
+        _default(h, device.caps)
+    except IllegalSchedule:
+        return False
+    return not _is_too_large(h, device)
 
 
 def _is_too_large(h: MdHom, device: Device) -> bool:

@@ -5,12 +5,13 @@ The other maps have the same work-items and private tiles; their local tiles are
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, product, zip_longest
+from itertools import chain, islice, product, zip_longest
 from math import prod
+from typing import NamedTuple
 
-from mdhnp.mdh import Chain, MdHom, Region, regions, slots
+from mdhnp.mdh import Chain, MdHom, Region, reaches, regions, slots
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.illegal import require
+from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "regions_of"]
@@ -74,49 +75,57 @@ def _beyond(h: Chain) -> int:
 
 
 def chain_default(h: Chain, caps: DeviceCaps) -> Schedule:
-    """The schedule that is expected to be the best."""
-    return chain_schedules(h, caps, 1)[0]
+    """The schedule that is expected to be the best; an IllegalSchedule, where no tile fits in local memory."""
+    found = next(chain.from_iterable(_ranked(h, caps, tile) for tile in _register_tiles(h, caps)), None)
+    if found is None:
+        raise IllegalSchedule(f"local memory: what a tile of a chain needs does not fit in {caps.local_memory} bytes")
+    return found
 
 
 def chain_schedules(h: Chain, caps: DeviceCaps, count: int) -> list[Schedule]:
     """Schedules by what tiles read, write and compute twice, at most so many of each register tile, best first."""
-    each = [
-        sorted(_with_tiles(h, caps, *tile), key=lambda s: _cost(h, s, caps))[:count]
-        for tile in _register_tiles(h, caps)
-    ]
-    found = [s for s in dict.fromkeys(chain.from_iterable(zip_longest(*each))) if s is not None]
-    return found or [replace(Schedule.plain(h.extents, len(h.inputs)), local_tile=(1,) * h.rank)]
+    each = [islice(_ranked(h, caps, tile), count) for tile in _register_tiles(h, caps)]
+    return [s for s in dict.fromkeys(chain.from_iterable(zip_longest(*each))) if s is not None]
 
 
-def _with_tiles(
-    h: Chain, caps: DeviceCaps, private: tuple[int, ...], items: tuple[int, ...], width: int
-) -> Iterator[Schedule]:
-    """Schedules with a register tile, work-items and lanes, and all local tiles that fit."""
-    plain = Schedule.plain(h.extents, len(h.inputs))
+def _ranked(h: Chain, caps: DeviceCaps, register: "_RegisterTile") -> Iterator[Schedule]:
+    """Schedules with a register tile and local tiles that fit, the cheapest first."""
+    private, items, width = register
     step = [p * w for p, w in zip(private, items, strict=True)]
     sizes = [
         sorted({min(-(-t // k) * k, n) for t in (_INNER if d == h.rank - 1 else _OUTER)})
         for d, (k, n) in enumerate(zip(step, h.extents, strict=True))
     ]
     memory = caps.local_memory if caps.kind == "gpu" else min(caps.local_memory, int(_CACHED * caps.l2))
-    for tile in product(*sizes):
+    cost = _Cost(h, caps)
+    plain = Schedule.plain(h.extents, len(h.inputs))
+    for tile in sorted([t for t in product(*sizes) if cost.memory(t) <= memory], key=cost):
         s = replace(
             plain, local_tile=tile, private_tile=private, num_wi=items, num_wg=_groups(h, tile, caps),
             vector_dim=h.rank - 1 if width > 1 else -1, vector_width=width,
         )  # fmt: skip
-        if prod(tile) * 4 <= memory and chain_memory(h, s) <= memory and _has_rows(h, s):
+        if chain_memory(h, s) <= memory and _has_rows(h, s):
             yield s
 
 
-def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Private tile, work-items and lanes: some rows of vectors on CPUs, rows of work-items on GPUs."""
+class _RegisterTile(NamedTuple):
+    """Private tile, work-items along each dimension, and lanes."""
+
+    private: tuple[int, ...]
+    items: tuple[int, ...]
+    width: int
+
+
+def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
+    """Some rows of vectors on CPUs, rows of work-items on GPUs."""
     inner, ones = h.rank - 1, (1,) * h.rank
     shortest = [min(n) for n in zip(*[one.extents for one in h.maps], strict=True)]
     if caps.kind == "gpu":
         across = min(32, 1 << shortest[inner].bit_length() - 1)
         for wanted in (8, 4, 16) if h.rank > 1 else (1,):
             down = min(wanted, 1 << shortest[inner - 1].bit_length() - 1) if h.rank > 1 else 1
-            yield ones, tuple([across if d == inner else down if d == inner - 1 else 1 for d in range(h.rank)]), 1
+            items = tuple([across if d == inner else down if d == inner - 1 else 1 for d in range(h.rank)])
+            yield _RegisterTile(ones, items, 1)
         return
     width = min(max(caps.vector_bytes // max([t.itemsize for t in h.dtypes]), 1), 16)
     while width > shortest[inner]:
@@ -124,11 +133,8 @@ def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[tuple[tuple[int, ...
     width = width if _beyond(h) < width else 1
     for rows, vectors in ((4, 1), (2, 1), (1, 1), (2, 2)) if h.rank > 1 else ((1, 1), (1, 4)):
         if width * vectors <= shortest[inner] and (h.rank == 1 or rows <= shortest[inner - 1]):
-            yield (
-                tuple([width * vectors if d == inner else rows if d == inner - 1 else 1 for d in range(h.rank)]),
-                ones,
-                width,
-            )
+            private = [width * vectors if d == inner else rows if d == inner - 1 else 1 for d in range(h.rank)]
+            yield _RegisterTile(tuple(private), ones, width)
 
 
 def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps) -> tuple[int, ...]:
@@ -143,18 +149,43 @@ def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _cost(h: Chain, s: Schedule, caps: DeviceCaps) -> float:
-    """What all work-groups cost, in bytes to or from memory, where they share the compute units evenly or not."""
-    each = regions_of(h, s)
-    tiles = [-(-n // t) for n, t in zip(h.extents, s.local_tile, strict=True)]
-    busy = -(-s.work_groups // caps.compute_units) * caps.compute_units / s.work_groups
-    moved = sum([prod(s.local_tile) * v.dtype.itemsize for v in h.outputs])
-    work = 0.0
-    for one, region, values in zip(h.maps, each, [step.inputs for step in h.graph.steps], strict=True):
-        points = prod(region.sizes[:-1]) * (region.sizes[-1] + _ROW)
-        work += points * (len(one.scalar.live()) + len(one.outputs))
-        for value, view in zip(values, one.inputs, strict=True):
-            if value < h.graph.given:
-                reach = [view.box(axis, region.sizes) for axis in range(len(view.shape))]
-                moved += min(prod(reach), points * len(view.accesses)) * view.dtype.itemsize
-    return prod(tiles) * busy * (moved + _INSTRUCTION * work)
+class _Cost:
+    """What a chain costs by its tile, in bytes to or from memory, roughly: regions at borders are no smaller here."""
+
+    def __init__(self, h: Chain, caps: DeviceCaps) -> None:
+        self._h, self._caps, self._beyond, self._slots = h, caps, reaches(h.graph), slots(h.graph)
+        self._work = [len(one.scalar.live()) + len(one.outputs) for one in h.maps]
+        self._given = [
+            [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p < h.graph.given]
+            for step in h.graph.steps
+        ]
+
+    def _sizes(self, tile: Sequence[int]) -> list[list[int]]:
+        """Points of each map's region along each dimension."""
+        return [
+            [min(t + more, n) for t, more, n in zip(tile, beyond, one.extents, strict=True)]
+            for beyond, one in zip(self._beyond, self._h.maps, strict=True)
+        ]
+
+    def memory(self, tile: Sequence[int]) -> int:
+        """Bytes of local memory."""
+        found: dict[int, int] = {}
+        for one, sizes in zip(self._h.maps[:-1], self._sizes(tile), strict=False):
+            for view in one.outputs:
+                slot = self._slots[view.name]
+                found[slot] = max(found.get(slot, 0), prod(sizes) * view.dtype.itemsize)
+        return sum(found.values())
+
+    def __call__(self, tile: Sequence[int]) -> float:
+        """Bytes that all tiles move, and those that could be moved while they compute, on compute units that wait."""
+        h = self._h
+        moved, work = sum([prod(tile) * v.dtype.itemsize for v in h.outputs]), 0.0
+        for sizes, weight, given in zip(self._sizes(tile), self._work, self._given, strict=True):
+            work += prod(sizes[:-1]) * (sizes[-1] + _ROW) * weight
+            for view in given:
+                box = prod([view.box(axis, sizes) for axis in range(len(view.shape))])
+                moved += min(box, prod(sizes) * len(view.accesses)) * view.dtype.itemsize
+        groups = prod(_groups(h, tile, self._caps))
+        waiting = -(-groups // self._caps.compute_units) * self._caps.compute_units / groups
+        tiles = prod([-(-n // t) for n, t in zip(h.extents, tile, strict=True)])
+        return tiles * waiting * (moved + _INSTRUCTION * work)
