@@ -1,11 +1,14 @@
 """`fuse`: what it gives, keeps and refuses."""
 
+import copy
 import gc
 import pickle
 import re
 import threading
 import weakref
 from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from separate import separate
 from test_fusion import equal, operands
 
 import mdhnp
+from mdhnp.calls.store import store
 from mdhnp.runtime.handle import Device
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
@@ -273,6 +277,95 @@ def test_plans_die_with_the_function() -> None:
     del fused, function
     gc.collect()
     assert alive() is None
+
+
+def a_model() -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
+    class Model:
+        def __init__(self) -> None:
+            self.bias = np.arange(4, dtype=np.float32)
+
+        @mdhnp.fuse
+        def predict(self, x: Any) -> Any:
+            return x + self.bias
+
+    return Model, lambda model, x: model.predict(x), lambda model, x: x + model.bias
+
+
+def a_callback() -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
+    fused = mdhnp.fuse(lambda x, *, f: f(x) + 1)
+    return lambda: lambda x: x * 2, lambda f, x: fused(x, f=f), lambda f, x: f(x) + 1
+
+
+def a_class() -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
+    fused = mdhnp.fuse(lambda x, kind: x + kind.bias)
+    return lambda: type("Kind", (), {"bias": 3.0}), lambda kind, x: fused(x, kind), lambda kind, x: x + kind.bias
+
+
+@pytest.mark.parametrize("given", [a_model, a_callback, a_class])
+def test_plans_die_with_objects_that_equal_only_themselves(given: Any) -> None:
+    make, call, plain = given()
+    kept = set(store.young)
+    for _ in range(2):
+        made = make()
+        alive = [weakref.ref(made), weakref.ref(make)]
+        for _ in range(2):
+            np.testing.assert_array_equal(call(made, X), plain(made, X))
+        del made
+        gc.collect()
+        assert alive[0]() is None
+        assert store.young.keys() <= kept
+    del make, call, plain
+    gc.collect()
+    assert alive[1]() is None
+
+
+def test_a_plan_is_not_found_for_what_has_the_place_of_a_dead_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Number:
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+    monkeypatch.setattr(store.__class__, "drop", lambda *_: None)  # as if the garbage collector had not come by
+    fused, places = mdhnp.fuse(lambda x, number: x + number.value), set()
+    for n in range(50):
+        number = Number(n)
+        places.add(id(number))
+        np.testing.assert_array_equal(fused(X, number), X + n)
+        del number
+    assert len(places) < 50
+
+
+@dataclass(frozen=True)
+class Level:
+    value: int
+
+
+CONSTANTS = {
+    "strings": ("".join(["a", "b"]), "ab", "c"),
+    "numbers": (int("1000"), 1000, 1001),
+    "tuples": (tuple([1, Level(2)]), (1, Level(2)), (1, Level(3))),
+    "none": (None, None, Ellipsis),
+    "dtypes": (np.dtype("f4,f4"), np.dtype("f4,f4"), np.dtype("f4,f8")),
+    "functions": (several, several, operands),
+    "ufuncs": (np.add, np.add, np.multiply),
+    "classes": (Level, Level, Pair),
+    "dataclasses": (Level(1), Level(1), Level(2)),
+    "references": (weakref.ref(several), weakref.ref(several), weakref.ref(operands)),
+}
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+def test_constants_that_are_equal_share_a_plan(kind: str) -> None:
+    first, equal, other = CONSTANTS[kind]
+    traced = []
+
+    @mdhnp.fuse
+    def fused(x: Any, constant: Any) -> Any:
+        traced.append(repr(constant))
+        return x + 1
+
+    for constant in (first, equal, other, first):
+        fused(X, copy.copy(constant))  # which nobody keeps
+    assert traced == [repr(first), repr(other)]
 
 
 def test_threads_may_trace_at_once() -> None:

@@ -35,7 +35,7 @@ def call(
     *,
     dtypes: Sequence[np.dtype[Any] | None] = (),
     numpy: Callable[[], Any] | None = None,
-    owner: object | None = None,
+    owners: Sequence[object] = (),
     precision: Any = None,
 ) -> Any:
     """Make a call.
@@ -50,8 +50,8 @@ def call(
         Types that the call names, in which kernels must compute, too.
     numpy : callable, optional
         Makes the call with NumPy; by default the function's own way to.
-    owner : object, optional
-        What alone makes this call; its plans go when it dies. `what` may hold it weakly only.
+    owners : sequence of object
+        What this call cannot be made without; its plans go when one of them dies. `what` may hold them weakly only.
     precision : {"highest", "high", "default"}, optional
         How exact products of float32 must be, where the call says that.
 
@@ -73,7 +73,7 @@ def call(
     found = find(entries, what, devices, mode, operands)
     if found is not None:
         return found.run(operands)
-    given = _Given(what, operands, dtypes, numpy, owner)
+    given = _Given(what, operands, dtypes, numpy, owners)
     if any([type(a) is Array or is_array(a) for a in operands]):
         return _with_arrays(given, mode)
     return _first(given, operands, devices, devices, mode)
@@ -86,7 +86,7 @@ class _Given(NamedTuple):
     operands: tuple[Any, ...]
     dtypes: Sequence[np.dtype[Any] | None]
     numpy: Callable[[], Any] | None
-    owner: object | None
+    owners: Sequence[object]
     device: "Device | None" = None
 
     def by_numpy(self) -> Callable[[], Any] | None:
@@ -158,7 +158,7 @@ def _first(given: _Given, operands: tuple[Any, ...], devices: "tuple[Device, ...
         entry, kept = made
         if not kept:
             return given.run(entry, arrays)
-    return given.run(store.keep(key, entry, epoch, given.owner), arrays)
+    return given.run(store.keep(key, entry, epoch, given.owners), arrays)
 
 
 def _made(

@@ -64,13 +64,13 @@ class Entry:
 
     Attributes
     ----------
-    owner : weakref.ref or None
-        Drops the entry when the object dies that alone makes this call.
+    owners : tuple of weakref.ref
+        Drop the entry when an object dies that the call cannot be made without.
     free : list of State or None
         Free states of kernels of one result, where all that a call does is to enqueue these; see `store.repeat`.
     """
 
-    __slots__ = ("_give", "_now", "_take", "free", "owner")
+    __slots__ = ("_give", "_now", "_take", "free", "owners")
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Entry:
         give: Callable[[Sequence[Any]], Any] | None,
     ) -> None:
         self._take, self._give = take, give
-        self.owner: weakref.ref[Any] | None = None
+        self.owners: tuple[weakref.ref[Any], ...] = ()
         self.put(made.plan, made.watcher)
 
     @property

@@ -79,11 +79,11 @@ class Store:
         with self.lock:
             return self.young.get(key) or self.old.get(key), self.epoch
 
-    def keep(self, key: Hashable, entry: "Entry", epoch: int, owner: object | None = None) -> "Entry":
+    def keep(self, key: Hashable, entry: "Entry", epoch: int, owners: Sequence[object] = ()) -> "Entry":
         """Keep an entry, and give the one to use: that of another thread which was faster.
 
-        None is kept if all entries were dropped since `epoch`: then its schedules may be outdated. An entry with an
-        owner, who alone makes this call, goes when that dies.
+        None is kept if all entries were dropped since `epoch`: then its schedules may be outdated. An entry goes
+        when one of its owners dies, without whom the call cannot be made.
         """
         with self.lock:
             if epoch != self.epoch:
@@ -96,8 +96,7 @@ class Store:
                 self.old.update(self.young)
                 self.young.clear()
             self.young[key] = entry
-            if owner is not None:
-                entry.owner = weakref.ref(owner, lambda _: self.drop(key))
+            entry.owners = tuple([weakref.ref(owner, lambda _: self.drop(key)) for owner in owners])
             return entry
 
     def drop(self, key: Hashable) -> None:

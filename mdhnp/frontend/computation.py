@@ -41,7 +41,7 @@ class Computation:
             extents = whole_extents(extents)
         # The computation itself is the key: the same views with another function are another computation. Held weakly,
         # so that its plans go with it.
-        return call((_MD_HOM, ref(self), *extents.items()), arrays, owner=self)
+        return call((_MD_HOM, ref(self), *extents.items()), arrays, owners=(self,))
 
     def __matmul__(self, other: Any) -> Any:
         """Compose: ``(f @ g)(x)`` is ``f(g(x))``, fused as by :func:`mdhnp.fuse`; extents by name are those of `g`.

@@ -33,12 +33,12 @@ class Fused:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute, with the function's arguments; gives what it gives."""
         if kwargs or not are_arrays(args):
-            form, args = _told_apart(self.name, args, kwargs)
+            form, args, held = _told_apart(self.name, args, kwargs)
         else:
-            form = _arrays(len(args))
+            form, held = _arrays(len(args)), ()
         if not args:
             return self.function(*_put(form, list)[0], **kwargs)  # nothing is traced
-        return call((_FUSE, self._ref, form), args, owner=self)
+        return call((_FUSE, self._ref, form), args, owners=(self, *held))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind it as a method."""
@@ -68,7 +68,7 @@ class Fused:
         v1 = md_hom(x0 * x0, (++, +)) ∘ (A[i,j]) -> O0[i] >> sqrt(x0) of v0
         give v1
         """
-        form, arrays = _told_apart(self.name, args, kwargs)
+        form, arrays, _ = _told_apart(self.name, args, kwargs)
         plain = [view_of(a) if isinstance(a, Array) else a for a in arrays]
         return self.traced(plain, form)[0]
 
@@ -172,23 +172,37 @@ def are_arrays(args: Sequence[Any]) -> bool:
     return all([type(a) is np.ndarray or type(a) is Array for a in args])
 
 
-def _told_apart(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Give the form of a call, hashable, and its arrays."""
+def _told_apart(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """Give the form of a call, hashable, its arrays, and the objects that the form holds weakly."""
     arrays: list[Any] = []
+    held: list[Any] = []
     form: list[Any] = []
     for key, value in [*enumerate(args), *sorted(kwargs.items())]:
         if isinstance(value, Array | np.ndarray | np.generic):
             arrays.append(value if not isinstance(value, np.generic) else np.asarray(value))
             form.append((key, _TRACED))
+        elif _equals_only_itself(type(value)):
+            held.append(value)
+            form.append((key, weakref.ref(value)))
         else:
             form.append((key, _constant(name, key, value), type(value)))
-    return tuple(form), tuple(arrays)
+    return tuple(form), tuple(arrays), tuple(held)
 
 
 @lru_cache(maxsize=64)
 def _arrays(count: int) -> tuple[Any, ...]:
     """Give the form of a call with so many arrays and nothing else."""
     return tuple([(n, _TRACED) for n in range(count)])
+
+
+def _equals_only_itself(kind: type) -> bool:
+    """Whether objects of a type can be held weakly: when one dies, no other one makes its calls.
+
+    A weak reference that is dead equals no other, also where a new object has the dead one's place in memory.
+    """
+    return kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__ and kind.__weakrefoffset__ != 0
 
 
 def _constant(name: str, key: Any, value: Any) -> Any:
@@ -212,7 +226,7 @@ def _put(form: tuple[Any, ...], array: Callable[[], Any]) -> tuple[list[Any], di
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for key, what, *_ in form:
-        value = array() if what is _TRACED else what[0]
+        value = array() if what is _TRACED else what() if type(what) is weakref.ref else what[0]
         if isinstance(key, int):
             args.append(value)
         else:
