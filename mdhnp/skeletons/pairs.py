@@ -79,7 +79,10 @@ class AllPairs(Skeleton):
         elif callable(function) and not isinstance(function, Reduce | np.ufunc):
             self._kind = _Rows(function)
         else:
-            raise TypeError(f"allpairs: {function!r} alone is no function of a row, a column and their length")
+            raise TypeError(
+                f"allpairs: {function!r} alone is no function of a row, a column and their length; "
+                "OpenCL C text combines their elements: allpairs(op, zip)"
+            )
 
     def _structure(self, shapes: tuple[Shape, ...]) -> Any:
         if len(shapes) != 2:
