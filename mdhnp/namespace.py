@@ -31,6 +31,9 @@ _NAMES = {
     "moments": """
         mean std var
     """,
+    "padding": """
+        pad
+    """,
     "reductions": """
         all any argmax argmin count_nonzero max min prod sum
     """,

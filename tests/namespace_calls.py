@@ -230,6 +230,9 @@ CALLS: Mapping[str, Call] = {
     "repeat": st.builds(
         lambda call, count: ((*call[0], count), call[1]), along(none=True), st.integers(0, 3)
     ),
+    "pad": given(
+        arrays(), st.integers(-1, 4) | st.tuples(whole, whole), mode=st.sampled_from(["constant", "edge", "wrap"])
+    ),
     **{name: given(arrays(STACKS), k=st.integers(-4, 4)) for name in ("tril", "triu")},
     **{name: given(SHAPES, dtype=dtypes) for name in ("zeros", "ones", "empty")},
     **{name: given(arrays(), dtype=dtypes) for name in ("zeros_like", "ones_like", "empty_like")},
