@@ -3,11 +3,13 @@
 What they mean of complex numbers is written down in `mdh/parts.py`.
 """
 
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from mdhnp.arrays import Array
+from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import Elementwise, common, functions, unary
 
@@ -84,19 +86,51 @@ def _clip(*x: Any) -> Any:
     return np.clip(*[v.astype(common_type) for v in x])
 
 
-round = unary(
-    "round",
-    "biufc",
-    "Round to the nearest whole numbers, halves to even ones; whole numbers stay what they are.",
-    "[0.5, 1.7]",
-    "[0., 2.]",
-    _round,
-)
+_rounded = unary("round", "biufc", "Round to whole numbers.", "[0.5, 1.7]", "[0., 2.]", _round)
 
 _WHERE = Elementwise("where", "biufc", promoted=lambda types: (types[0], *common(types[1:])))
 _CLIP = Elementwise("clip", "biuf", _clip, common)
 _MAXIMUM, _MINIMUM = Elementwise("maximum", "biuf"), Elementwise("minimum", "biuf")
 _POSITIVE = Elementwise("positive", "iufc")
+
+
+def round(x: Array, /, decimals: int = 0) -> Array:
+    """Round to the nearest numbers of so many decimals, halves to even ones, as ``numpy.round`` does.
+
+    Parameters
+    ----------
+    x : Array
+        Of numbers. Whole numbers stay what they are, unless `decimals` is negative.
+    decimals : int
+        How many; -1 is for tens. Floats are multiplied by its power of 10, rounded, and divided.
+
+    Returns
+    -------
+    Array
+        New, of the same shape and of the type that ``numpy.round`` gives.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no Array, `decimals` no whole number, or if it is not 0 for booleans or complex numbers.
+
+    Examples
+    --------
+    >>> import mdhnp
+    >>> mdhnp.round(mdhnp.asarray([0.5, 1.7])).numpy()
+    array([0., 2.])
+    >>> mdhnp.round(mdhnp.asarray([0.25, 1.77]), 1).numpy()
+    array([0.2, 1.8])
+    """
+    decimals = index(decimals)
+    if type(x) is not Array or not decimals or (decimals > 0 and x.dtype.kind in "iu"):
+        return _rounded(x)
+    if x.dtype.kind in "bc":
+        reason = f"decimals are given, and x has dtype {x.dtype}"
+        return asarray(fallback("round", reason, lambda: np.round(x.numpy(), decimals), (x,)), device=x.device)
+    factor, wide = float(f"1e{max(decimals, -decimals)}"), x if x.dtype.kind == "f" else x.astype(np.float64)
+    found = _rounded(wide / factor) * factor if decimals < 0 else _rounded(wide * factor) / factor
+    return found.astype(x.dtype, copy=False)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
