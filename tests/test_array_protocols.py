@@ -5,16 +5,20 @@ On a device with memory of its own NumPy cannot read what is there: who tries en
 
 import operator
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from adapted import CALLS, ERRORS, WRONG, matrix
 from arrays import close, filled, same
 from separate import separate
 
 import mdhnp
 from mdhnp.arrays import protocols
+from mdhnp.arrays.adapted import ADAPTED
+from mdhnp.calls.operands import SUPPORTED
 from mdhnp.runtime.devices import Device
 
 A, B = 1 + filled((4, 6)) % 5, 1 + filled((6, 4)) % 3
@@ -66,6 +70,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clip, keywords": lambda a, b, v, n: np.clip(a, a_min=2, a_max=None),
     "round": lambda a, b, v, n: np.round(v),
     "around": lambda a, b, v, n: np.around(v),
+    "round, decimals": lambda a, b, v, n: np.round(v, 1),
+    "around, tens": lambda a, b, v, n: np.around(a, -1),
+    "ptp": lambda a, b, v, n: np.ptp(a, axis=1),
+    "average": lambda a, b, v, n: np.average(a, 1, v),
+    "cov": lambda a, b, v, n: np.cov(a, rowvar=False),
+    "gradient": lambda a, b, v, n: np.gradient(a, 2, axis=0),
+    "gradient, array": lambda a, b, v, n: np.gradient(A, v[1]),
+    "nan_to_num": lambda a, b, v, n: np.nan_to_num(np.where(n > 0, np.inf, v), posinf=7),
+    "nan_to_num, complex": lambda a, b, v, n: np.nan_to_num(np.where(n > 0, np.inf, 1j * v), posinf=7),
+    "pad": lambda a, b, v, n: np.pad(a, 2, constant_values=((1, 2), (3, 4))),
+    "pad, wrap": lambda a, b, v, n: np.pad(a, ((9, 1), (0, 2)), "wrap"),
     "where": lambda a, b, v, n: np.where(n > 0, v, -v),
     "concatenate": lambda a, b, v, n: np.concatenate((a, b.T), 1),
     "concatenate, flat": lambda a, b, v, n: np.concatenate((a, v), axis=None),
@@ -147,6 +162,40 @@ def test_functions_are_numpys_on_the_device(device: Device, name: str) -> None:
     assert mdhnp.fallback_counts() == before
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_functions_of_a_few_lines_are_numpys_of_all_types(name: str) -> None:
+    with mdhnp.device("cpu") as where, mdhnp.config(host="auto"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of special values and means of nothing
+        for dtype in sorted(SUPPORTED, key=str):
+            a = matrix(dtype)
+            if dtype.kind == "b" and name.startswith(("ptp", "gradient", "round, ", "around")):
+                continue  # NumPy's errors
+            if dtype.kind == "c" and name.startswith(("round, ", "around")):
+                with pytest.raises(TypeError, match="round: decimals are given, and x has dtype complex"):
+                    CALLS[name](mdhnp.asarray(a))
+                continue
+            rounding = 4 * float(np.finfo(dtype).eps) if dtype.kind in "fc" else 1e-14
+            close(CALLS[name](mdhnp.asarray(a)), CALLS[name](a), where, rounding, 8 * rounding)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_of_functions_of_a_few_lines_are_numpys(where: Device, name: str) -> None:
+    (call, words), a = WRONG[name], matrix(np.dtype(np.float64))
+    with pytest.raises(ERRORS, match=words) as numpys:
+        call(a)
+    with pytest.raises(next(e for e in ERRORS if isinstance(numpys.value, e)), match=words):
+        call(mdhnp.asarray(a))
+
+
+def test_numbers_that_are_not_finite_are_exchanged_in_place(where: Device) -> None:
+    holed = np.array([1, np.nan, np.inf], np.float32)
+    a = mdhnp.asarray(holed, copy=True)
+    assert np.nan_to_num(a, copy=False, posinf=5) is a
+    same(a, np.nan_to_num(holed, posinf=5))
+    whole = mdhnp.asarray(N)
+    assert np.nan_to_num(whole, copy=False) is whole
+
+
 MIXED: dict[str, Callable[..., Any]] = {
     "ndarray @ a": lambda a: B @ a,
     "a @ ndarray": lambda a: a @ B,
@@ -181,7 +230,7 @@ def test_functions_of_shapes_and_types_read_no_element(where: Device, number: in
 
 
 def test_tables_name_functions_that_ask_arrays() -> None:
-    for function in (*protocols._LOOKS, *protocols._VIEWS, *protocols._ADAPTED):
+    for function in (*protocols._LOOKS, *protocols._VIEWS, *ADAPTED):
         assert type(function) is type(np.sum)
     for name in protocols._METHODS.values():
         assert callable(getattr(mdhnp, name))
@@ -297,6 +346,12 @@ UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "copy": (lambda a: np.copy(a, order="F"), "has no argument 'order'"),
     "meshgrid": (lambda a: np.meshgrid(a[0], a[1], sparse=True), "has no argument 'sparse'"),
     "atleast_1d": (lambda a: np.atleast_1d(3, a), NONE),
+    "average": (lambda a: np.average(a, returned=True), "has no argument 'returned'"),
+    "cov": (lambda a: np.cov(a, fweights=np.arange(6)), "has no argument 'fweights'"),
+    "gradient": (lambda a: np.gradient(a, np.arange(6.0) ** 2, axis=1), "points have coordinates"),
+    "nan_to_num": (lambda a: np.nan_to_num(a * 1j, posinf=np.inf), "may not be finite"),
+    "pad": (lambda a: np.pad(a, 2, "mean"), "mode is 'mean'"),
+    "round": (lambda a: np.round(a * 1j, 1), "x has dtype complex64"),
 }
 
 
@@ -304,7 +359,7 @@ UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
 def test_what_there_is_no_function_for_is_a_type_error(where: Device, name: str) -> None:
     call, reason = UNKNOWN[name]
     before = mdhnp.fallback_counts()
-    with pytest.raises(TypeError, match=f"^{re.escape(name)}: .*{reason}; copy Arrays by .numpy()") as caught:
+    with pytest.raises(TypeError, match=f"^{re.escape(name)}: .*{reason}.*; copy Arrays by .numpy()") as caught:
         call(mdhnp.asarray(A))
     assert "config.fallback" in str(caught.value)
     assert mdhnp.fallback_counts() == before

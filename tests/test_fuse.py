@@ -5,6 +5,7 @@ import gc
 import pickle
 import re
 import threading
+import warnings
 import weakref
 from collections import namedtuple
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from adapted import CALLS, matrix
 from programs import PROGRAMS
 from separate import separate
 from test_fusion import equal, operands
@@ -231,6 +233,19 @@ def test_parts_are_put_together(name: str) -> None:
     found = mdhnp.fuse(function)(X, X - 7)
     assert found.dtype == wanted.dtype
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_functions_of_a_few_lines_are_traced(name: str) -> None:
+    a = matrix(np.dtype(np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of special values and means of nothing
+        wanted = CALLS[name](a)
+    with mdhnp.config(host="never"):
+        found = mdhnp.fuse(CALLS[name])(a)
+    for f, w in zip(several(found), several(wanted), strict=True):
+        assert (np.shape(f), f.dtype) == (np.shape(w), w.dtype)
+        np.testing.assert_allclose(f, w, rtol=1e-5, atol=1e-5)
 
 
 def test_parts_of_complex_results() -> None:

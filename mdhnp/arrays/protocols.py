@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mdhnp.arrays.adapted import ADAPTED
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.arrays.operators import check_cast
@@ -192,7 +193,7 @@ def _read(meaning: _Meaning, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
 @lru_cache(maxsize=512)
 def _of_function(function: Function) -> _Meaning:
     """Say what one of NumPy's functions means."""
-    ours = _ADAPTED.get(function) or _ours(function)
+    ours = ADAPTED.get(function) or _ours(function)
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     try:
         signature = inspect.signature(function)
@@ -280,37 +281,6 @@ _VIEWS = {
     np.fliplr, np.flipud, np.hsplit, np.linalg.diagonal, np.linalg.matrix_transpose,
     np.matrix_transpose, np.moveaxis, np.rollaxis, np.rot90, np.split, np.squeeze, np.swapaxes, np.transpose,
     np.unstack, np.vsplit,
-}  # fmt: skip
-
-
-# Functions of NumPy's that are a line of ours, or a method.
-
-
-def _vstack(tup: Any) -> Any:
-    return _package().concat([np.atleast_2d(a) for a in tup], axis=0)
-
-
-def _hstack(tup: Any) -> Any:
-    arrays = [np.atleast_1d(a) for a in tup]
-    return _package().concat(arrays, axis=min(arrays[0].ndim - 1, 1))
-
-
-def _norm(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    m = _package()
-    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
-    return m.sqrt(m.sum(m.real(m.conj(x) * x) if x.dtype.kind == "c" else x * x, axis=axis, keepdims=bool(keepdims)))
-
-
-def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
-    if type(dst) is not Array:
-        raise TypeError(f"copyto: dst must be an Array, since src is, not {type(dst).__name__}; copy src by .numpy()")
-    check_cast("copyto", np.result_type(src), dst.dtype, casting)
-    dst[...] = src
-
-
-_ADAPTED: Mapping[Function, Function] = {
-    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: Array.ravel, np.copy: Array.copy,
-    np.cumsum: Array.cumsum, np.cumprod: Array.cumprod, np.linalg.norm: _norm,
 }  # fmt: skip
 
 

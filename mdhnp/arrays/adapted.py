@@ -1,0 +1,155 @@
+"""NumPy's functions on Arrays that are a few lines of the package's functions, or a method.
+
+Their arguments have NumPy's names, so that `protocols.py` can tell which ones a call may have.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from mdhnp.arrays.array import Array
+from mdhnp.arrays.operators import check_cast
+from mdhnp.calls.arrays import brought, device_of
+from mdhnp.calls.operands import fallback
+
+__all__ = ["ADAPTED"]
+
+
+def _vstack(tup: Any) -> Any:
+    return _package().concat([np.atleast_2d(a) for a in tup], axis=0)
+
+
+def _hstack(tup: Any) -> Any:
+    arrays = [np.atleast_1d(a) for a in tup]
+    return _package().concat(arrays, axis=min(arrays[0].ndim - 1, 1))
+
+
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
+    if type(dst) is not Array:
+        raise TypeError(f"copyto: dst must be an Array, since src is, not {type(dst).__name__}; copy src by .numpy()")
+    check_cast("copyto", np.result_type(src), dst.dtype, casting)
+    dst[...] = src
+
+
+def _norm(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    m = _package()
+    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    return m.sqrt(m.sum(m.real(m.conj(x) * x) if x.dtype.kind == "c" else x * x, axis=axis, keepdims=bool(keepdims)))
+
+
+def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    m = _package()
+    return m.max(a, axis=axis, keepdims=keepdims) - m.min(a, axis=axis, keepdims=keepdims)
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None, keepdims: Any = False) -> Any:
+    """Give weighted means; that weights are 0 in sum is looked for in ndarrays only, since nobody reads an Array."""
+    m = _package()
+    if weights is None:
+        return m.mean(a, axis=axis, keepdims=keepdims)
+    weights = weights if type(weights) is Array else np.asarray(weights)
+    axes = tuple(range(a.ndim)) if axis is None else normalize_axis_tuple(axis, a.ndim, "axis")
+    if weights.shape != a.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        if weights.shape != tuple([a.shape[d] for d in axes]):
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        weights = weights.transpose(np.argsort(axes).tolist())
+        weights = weights.reshape([n if d in axes else 1 for d, n in enumerate(a.shape)])
+    common = np.result_type(a.dtype, weights.dtype, *([np.float64] if a.dtype.kind in "biu" else []))
+    a, weights = m.astype(a, common, copy=False), weights.astype(common, copy=False)
+    if type(weights) is np.ndarray and not weights.sum(axis=axes).all():
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    return m.sum(a * weights, axis=axes, keepdims=keepdims) / m.sum(weights, axis=axes, keepdims=keepdims)
+
+
+def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    if x.dtype.kind not in "fc":
+        return x.copy() if copy else x
+    limits = np.finfo(x.dtype)
+    put = [nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf]
+    parts = [x] if x.dtype.kind == "f" else [x.real, x.imag]
+    found = [_finite(part, *[_put(value, part) for value in put]) for part in parts]
+    if len(parts) > 1 and not all([type(value) is not Array and np.isfinite(value).all() for value in put]):
+        reason = "what is put into complex numbers may not be finite"  # as then 1j times it is another number
+        return _by_numpy(np.nan_to_num, reason, x, copy, nan, posinf, neginf)
+    result = found[0] if len(found) == 1 else found[0] + 1j * found[1]
+    if copy:
+        return result
+    x[...] = result
+    return x
+
+
+def _finite(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    """Put other elements where some are not finite."""
+    m = _package()
+    return m.where(m.isnan(x), nan, m.where(x == np.inf, posinf, m.where(x == -np.inf, neginf, x)))
+
+
+def _put(value: Any, x: Any) -> Any:
+    """Give what elements are put into another array, of its type, by the rules of ``numpy.copyto``."""
+    value = value if type(value) is Array else np.asarray(value)
+    check_cast("nan_to_num", value.dtype, x.dtype)
+    return _package().broadcast_to(value.astype(x.dtype), x.shape) if value.ndim else value.astype(x.dtype)
+
+
+def _gradient(f: Any, *varargs: Any, axis: Any = None) -> Any:
+    f = f if type(f) is Array else np.asarray(f)
+    axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    if len(varargs) == 1 and not np.ndim(varargs[0]):
+        varargs *= len(axes)
+    if len(varargs) not in (0, len(axes)):
+        raise TypeError("invalid number of arguments")
+    if any([np.ndim(step) for step in varargs]):
+        return _by_numpy(np.gradient, "points have coordinates", f, *varargs, axis=axis)
+    f = f.astype(np.float64) if f.dtype.kind in "iu" else f
+    if axes and min([f.shape[d] for d in axes]) < 2:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
+        )
+    found = tuple([_slopes(f, d, step) for d, step in zip(axes, varargs or [1.0] * len(axes), strict=True)])
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(f: Any, axis: int, step: Any) -> Any:
+    """Give differences of neighbours along an axis by how far these are apart: one step at the ends, else two."""
+    before, after = [tuple([side * (d == axis) for d in range(f.ndim)]) for side in (-1, 1)]
+    steps = np.full(f.shape[axis], 2, f.real.dtype)
+    steps[[0, -1]] = 1
+    distances = (steps * step).reshape([-1] + [1] * (f.ndim - 1 - axis))
+    return (_package().stencil(f, lambda n: n[after] - n[before], "nearest") / distances).astype(f.dtype, copy=False)
+
+
+def _cov(m: Any, rowvar: Any = True, bias: Any = False, correction: Any = None) -> Any:
+    if correction is not None and correction != int(correction):
+        raise ValueError("ddof must be integer")
+    if m.ndim > 2:
+        raise ValueError("m has more than 2 dimensions")
+    x = m.astype(np.result_type(m.dtype, np.float64))
+    x = x.reshape(1, -1) if x.ndim < 2 else x if rowvar else x.T
+    count = max(x.shape[1] - (int(not bias) if correction is None else correction), 0)
+    x = x - _package().mean(x, axis=1, keepdims=True)
+    return np.squeeze((x @ _package().conj(x.T)) / count)
+
+
+def _by_numpy(function: Callable[..., Any], reason: str, *args: Any, **kwargs: Any) -> Any:
+    """Let NumPy compute on copies, if the settings allow that."""
+    name, device = function.__name__, device_of(function.__name__, [x for x in args if type(x) is Array])
+    host = lambda: function(*[x.numpy() if type(x) is Array else x for x in args], **kwargs)  # noqa: E731
+    return brought(fallback(name, reason, host, args), device)
+
+
+def _package() -> Any:
+    return sys.modules["mdhnp"]
+
+
+#: Functions by NumPy's.
+ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
+    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: Array.ravel, np.copy: Array.copy,
+    np.cumsum: Array.cumsum, np.cumprod: Array.cumprod, np.linalg.norm: _norm, np.ptp: _ptp, np.average: _average,
+    np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
+}  # fmt: skip
