@@ -468,3 +468,10 @@ def test_explain_shows_the_rewriting() -> None:
     assert "rule    F ∘ map(g) = F(g)" in text
     assert "bytes before" in text
     assert "kernels" in text
+
+
+@pytest.mark.parametrize("host", ["auto", "never"])
+def test_single_elements_are_copied(host: str) -> None:
+    with mdhnp.config(host=host):
+        found = mdhnp.fuse(lambda a: a[0, 1].astype(np.float64))(np.array([[1, 2], [3, 4]], np.float32))
+    assert (found, found.dtype) == (2, np.float64)

@@ -15,10 +15,9 @@ from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.filled import full
 from mdhnp.mdh import Affine, MdHom
-from mdhnp.mdh.canonical import dimension_names
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function, literal_value
-from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.mdhom import contiguous, dimension_names
 from mdhnp.mdh.pattern import array_view
 
 __all__ = ["pad"]

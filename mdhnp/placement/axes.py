@@ -60,7 +60,7 @@ def seen(
         return None
     places = (*[slice(extents[d]) if (d := index.dim()) is not None else index.constant for index in access], ...)
     axes = tuple(sorted(range(len(moved)), key=lambda n: dims.index(moved[n])))
-    spread = tuple([slice(None) if d in moved else None for d in dims])
+    spread = (*[slice(None) if d in moved else None for d in dims], ...)  # without axes a view, too, no scalar
     shape = tuple([extents[d] if d in moved else 1 for d in dims])
     return Seen(lambda a: a[places].transpose(axes)[spread], shape)
 
