@@ -233,7 +233,7 @@ def interpreted(function: Any, arrays: list[Any]) -> list[Any]:
     """What a fused function gives, its graph rewritten as far as it goes, and interpreted."""
     from mdhnp.frontend.fuse import _told_apart, _view
 
-    form, plain = _told_apart("function", tuple(arrays), {})
+    form, plain, _ = _told_apart("function", tuple(arrays), {})
     found, constants, seen, _ = mdhnp.fuse(function).traced(plain, form)
     results = rewriting(found.before, RULES, long).after.interpret(*arrays, *constants)
     return [_view(np.ascontiguousarray(results[s.value]).reshape(np.shape(results[s.value])), s) for s in seen]
