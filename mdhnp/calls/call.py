@@ -208,10 +208,11 @@ def _planned(
             before.load()
             return None
         layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
-    if graph == Graph.of(graph.steps[0].mdhom):
+    shapes = [layout.shape for layout in layouts]
+    first = graph.steps[0].mdhom
+    if graph == Graph.of(first) and [v.shape for v in first.inputs] == shapes[: graph.given]:
         return found[0]
     entries = [Entry(made, None, tuple) for made in found]
-    shapes = [layout.shape for layout in layouts]
     return Made(InSteps(graph, entries, shapes), kept=all(made.kept for made in found))
 
 

@@ -16,7 +16,6 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import scalar
 from mdhnp.calls.tracing import Seen, Tracer, TracingError
 from mdhnp.fusion import Rewriting, rewriting
-from mdhnp.mdh import Graph
 
 __all__ = ["Fused", "are_arrays", "fuse"]
 
@@ -248,20 +247,9 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
         views = [scalar(_view(np.asarray(results[s.value]), s)) for s in seen]
         return each(places, lambda x: views[x] if type(x) is _Place else x.copy() if isinstance(x, np.ndarray) else x)
 
-    shapes = _shapes(found.after, [*arrays, *constants])
-    taken = None if not shapes and not constants else lambda given: _seen_in([*given, *constants], shapes)
+    take = (lambda given: (*given, *constants)) if constants else None
     plain = type(places) is _Place and seen[0].strides is None  # as results of other calls are
-    return Described(found.after, taken, None if plain else give, written=found.before)
-
-
-def _shapes(graph: Graph, arrays: Sequence[npt.NDArray[Any]]) -> list[tuple[int, ...]]:
-    """Give the shapes that the only step has its inputs in, if these are others; of several steps each sees to it."""
-    shapes = [v.shape for v in graph.steps[0].mdhom.inputs] if graph == Graph.of(graph.steps[0].mdhom) else []
-    return shapes if shapes != [a.shape for a in arrays] else []
-
-
-def _seen_in(arrays: Sequence[npt.NDArray[Any]], shapes: Sequence[tuple[int, ...]]) -> tuple[npt.NDArray[Any], ...]:
-    return tuple([a.reshape(s) for a, s in zip(arrays, shapes, strict=True)] if shapes else arrays)
+    return Described(found.after, take, None if plain else give, written=found.before)
 
 
 def _view(result: npt.NDArray[Any], seen: Seen) -> npt.NDArray[Any]:
