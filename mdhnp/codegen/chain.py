@@ -103,4 +103,4 @@ def _parted(h: MdHom, extents: tuple[int, ...], strides: Mapping[str, tuple[int,
 
     inputs = tuple(map(seen, h.inputs))
     outputs = tuple([replace(seen(v), shape=extents) for v in h.outputs])
-    return MdHom.unchecked(extents, h.combine, h.scalar, inputs, outputs, h.finish, h.names, h.nested, h.precision)
+    return replace(h, extents=extents, inputs=inputs, outputs=outputs)

@@ -111,10 +111,7 @@ def _named(graph: Graph, n: int) -> Step:
     outputs = [replace(v, name=f"O{o}" if last else f"T{graph.firsts[n] + o}") for o, v in enumerate(h.outputs)]
     # Whose number is not at the end, where those of other variables are in kernels.
     names = tuple([name if last else f"m{n}{name}" for name in dimension_names(h.rank)])
-    made = MdHom.unchecked(
-        h.extents, h.combine, h.scalar, tuple(inputs), tuple(outputs), h.finish, names, h.nested, h.precision
-    )
-    return Step(made, values)
+    return Step(replace(h, inputs=tuple(inputs), outputs=tuple(outputs), names=names), values)
 
 
 def _given(graph: Graph, value: int) -> View | None:

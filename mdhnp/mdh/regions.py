@@ -14,6 +14,8 @@ from mdhnp.mdh.graph import Graph
 __all__ = ["Region", "reaches", "regions", "slots"]
 
 Ends = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+#: By the step that reads something, and for each dimension: ranges of distances, with the boundary mode.
+Readers = dict[int, list[list[tuple[int, int, str | None]]]]
 
 
 class Region(NamedTuple):
@@ -42,8 +44,8 @@ def regions(graph: Graph, tile: Sequence[int]) -> tuple[Region, ...]:
     tile : sequence of int
         Points of a tile along each dimension.
     """
-    each = [_along(graph, d, tile[d]) for d in range(len(tile))]
     readers = [_readers(graph, n) for n in range(len(graph.steps))]
+    each = [_along(graph, readers, d, tile[d]) for d in range(len(tile))]
     return tuple([
         Region(
             tuple([sizes[n] for sizes in each]),
@@ -53,9 +55,9 @@ def regions(graph: Graph, tile: Sequence[int]) -> tuple[Region, ...]:
     ])  # fmt: skip
 
 
-def _readers(graph: Graph, n: int) -> dict[int, list[list[tuple[int, int, str | None]]]]:
-    """For each step that reads what one gives, and each dimension: ranges of distances, and the boundary mode."""
-    found: dict[int, list[list[tuple[int, int, str | None]]]] = {}
+def _readers(graph: Graph, n: int) -> Readers:
+    """What reads a step's results, and how."""
+    found: Readers = {}
     for o in range(len(graph.steps[n].mdhom.outputs)):
         for m in graph.readers(graph.firsts[n] + o):
             for p, view in zip(graph.steps[m].inputs, graph.steps[m].mdhom.inputs, strict=True):
@@ -67,7 +69,7 @@ def _readers(graph: Graph, n: int) -> dict[int, list[list[tuple[int, int, str | 
     return found
 
 
-def _along(graph: Graph, d: int, tile: int) -> list[int]:
+def _along(graph: Graph, readers: Sequence[Readers], d: int, tile: int) -> list[int]:
     """Points of all regions along one dimension."""
     extent = graph.steps[-1].mdhom.extents[d]
     begin = np.minimum(np.arange(0, extent, tile), max(extent - tile, 0))
@@ -75,9 +77,7 @@ def _along(graph: Graph, d: int, tile: int) -> list[int]:
     sizes = [tile] * len(graph.steps)
     for n in reversed(range(len(graph.steps) - 1)):
         extent = graph.steps[n].mdhom.extents[d]
-        needed = [
-            _needed(ends[m], reach, extent) for m, each in _readers(graph, n).items() for reach in each[d]
-        ]  # fmt: skip
+        needed = [_needed(ends[m], reach, extent) for m, each in readers[n].items() for reach in each[d]]
         low = np.min([raw for raw, _, _ in needed], axis=0)
         first, last = np.min([a for _, a, _ in needed], axis=0), np.max([b for _, _, b in needed], axis=0)
         size = int((last - np.minimum(first, np.maximum(low, 0))).max())
