@@ -26,26 +26,36 @@ from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.together import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
 
-__all__ = ["accumulate_coordinates", "emit_kernel", "map_tile"]
+__all__ = ["accumulate_coordinates", "declare_local", "emit_kernel", "emit_tiles", "map_tile"]
 
 
 def emit_kernel(c: Context) -> None:
     """Build the body of an MDH whose dimensions are concatenated or reduced."""
-    nest = c.nest
+    declare_local(c)
+    ids(c)
+    emit_tiles(c)
+
+
+def declare_local(c: Context) -> None:
+    """Declare the local memory that the loops need."""
     declare_tiles(c)
-    if nest.combined:
+    if c.nest.combined:
         together.declare_shared(c)
     declare_doubt(c)
-    if nest.s.results == "local":
+    if c.nest.s.results == "local":
         _declare_local_results(c)
-    ids(c)
-    outer = [d for d in nest.s.global_order if d in nest.kept]
-    inner = [d for d in nest.s.global_order if d in nest.combined]
+
+
+def emit_tiles(c: Context) -> None:
+    """Build the loops over local tiles, and what is in them."""
+    nest = c.nest
+    outer = [d for d in nest.global_order if d in nest.kept]
+    inner = [d for d in nest.global_order if d in nest.combined]
     if nest.combined and nest.s.results == "global":
-        with group_loops(c, nest.s.global_order):
+        with group_loops(c, nest.global_order):
             _tile_to_output(c)
         return
-    with group_loops(c, outer, all_dims=nest.s.global_order):
+    with group_loops(c, outer, all_dims=nest.global_order):
         if not nest.combined:
             map_tile(c)
         elif nest.s.results == "private":
@@ -96,7 +106,7 @@ def _tiles(c: Context, inner: Sequence[int]) -> Iterator[Index]:
         with pipeline(c, inner) as before:
             yield before
     else:
-        with group_loops(c, inner, all_dims=c.nest.s.global_order, first=False):
+        with group_loops(c, inner, all_dims=c.nest.global_order, first=False):
             yield ZERO
 
 
@@ -120,7 +130,7 @@ def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Regis
     with c.build.when([Truth(doubtful(c, total, watched))]):
         reduce.restart(c, total)
         lost = reduce.declare_lost(c, total, _compensated(c.nest))
-        with group_loops(direct, inner, all_dims=c.nest.s.global_order, first=False):
+        with group_loops(direct, inner, all_dims=c.nest.global_order, first=False):
             part = reduce.declare(c, "part")
             accumulate(direct, part)
             _add_tile(direct, total, part, lost)
@@ -168,7 +178,7 @@ def _accumulated(c: Context) -> Accumulators:
 def _local_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results wait in local memory; after the last local tile each work-item stores what it wrote there."""
     nest, first = c.nest, is_first_item(c.nest)
-    with group_loops(c, inner, all_dims=nest.s.global_order, first=False), c.build.block(), ExitStack() as stack:
+    with group_loops(c, inner, all_dims=nest.global_order, first=False), c.build.block(), ExitStack() as stack:
         step_loops(c, stack)
         acc = _accumulated(c)
         with c.build.when(first):

@@ -69,6 +69,8 @@ class Nest:
     pulls: bool = False
     #: Of arrays of which memory holds a part only, by name: where its first element would lie.
     moved: Mapping[str, Index] = field(default_factory=dict)
+    #: Dimensions whose loops over local tiles stand around this nest's.
+    opened: tuple[int, ...] = ()
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
@@ -79,6 +81,11 @@ class Nest:
     def combined(self) -> tuple[int, ...]:
         """Reduced or scanned dimensions, in loop order of the local layer."""
         return tuple(d for d in self.s.local_order if self.h.combine[d].kind != "cc")
+
+    @cached_property
+    def global_order(self) -> tuple[int, ...]:
+        """The order of this nest's own loops over local tiles."""
+        return tuple([d for d in self.s.global_order if d not in self.opened])
 
     def name(self, d: int) -> str:
         """The dimension's name."""
