@@ -14,6 +14,7 @@ import pyopencl as cl
 from chains import random_chain
 from kernels import KERNELS
 from random_functions import Seeded
+from rows import random_rows
 from schedules import CAPS, schedule
 from strategies import Array, case
 
@@ -96,11 +97,12 @@ def main(count: int, chains: int) -> None:
         used = [schedule(picker, s.mdhom) for s in steps]
         program = generate(steps, used, CAPS, lambda h, caps, picker=picker: schedule(picker, h, caps))  # type: ignore[misc]
         report[f"random {number}"] = compare(drawn.mdhom, drawn.arrays, program)
-    for number in range(chains):
-        picker = Seeded(number)
-        made, arrays = random_chain(picker, 12)
-        program = generate(stages(made), [schedule(picker, made)], CAPS, default)
-        report[f"chain {number}"] = compare(made, arrays, program)
+    for kind, drawn_chain in (("chain", random_chain), ("rows", random_rows)):
+        for number in range(chains):
+            picker = Seeded(number)
+            made, arrays = drawn_chain(picker, 12)
+            program = generate(stages(made), [schedule(picker, made)], CAPS, default)
+            report[f"{kind} {number}"] = compare(made, arrays, program)
     print(json.dumps(report))
 
 

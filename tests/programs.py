@@ -7,7 +7,7 @@ import numpy as np
 
 import mdhnp
 
-__all__ = ["PROGRAMS", "Program"]
+__all__ = ["PROGRAMS", "ROWS", "Program"]
 
 MAPS, FINISH, EQUAL, BESIDE = (
     "F ∘ map(g) = F(g)",
@@ -16,6 +16,7 @@ MAPS, FINISH, EQUAL, BESIDE = (
     "(md_hom(f, ⊗), md_hom(g, ⊕)) = md_hom((f, g), (⊗, ⊕))",
 )
 CHAIN = "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile"
+ROWS = "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time"
 SOFTMAX, VARIANCE, REDUCED_SCAN, SCANNED_SCAN = (
     "(m = max(h), Σ exp(h - m) · w) = reduce(rescaled +) ∘ map(h, w)",
     "(m = mean(h), Σ (h - m)²) = (h₀ + Σd / n, Σd² - (Σd)² / n) where d = h - h₀",
@@ -99,7 +100,12 @@ def kernel_matrix(x: Any, y: Any) -> Any:
 
 PROGRAMS = {
     "hypotenuse": Program(lambda a, b: np.sqrt(a * a + b * b), (MAPS,), (FINISH, BESIDE), 2),
-    "softmax": Program(softmax, (MAPS, SOFTMAX)),
+    "softmax": Program(softmax, (MAPS, SOFTMAX, ROWS)),
+    "softmax of columns": Program(lambda x: softmax(x.T).T, (MAPS, SOFTMAX), (ROWS,)),
+    "a product with a softmax": Program(lambda x, y: softmax(x) @ y.T, (SOFTMAX, ROWS), (), 2),
+    "nearest": Program(lambda x, y: np.square(x[:, None] - y).sum(axis=2).argmin(axis=1), (MAPS, ROWS), (), 2),
+    "a sum, and what it scales": Program(lambda x: (y := x.sum(axis=1), x / y[:, None]), (), (ROWS,)),
+    "rows of sums of all": Program(lambda x: (x.max() - x).sum(axis=1), (MAPS,), (ROWS,)),
     "weighted softmax": Program(weighted, (MAPS, SOFTMAX), (), 2),
     "weighted by squares": Program(
         lambda x, v: (np.exp(x - x.max(axis=1, keepdims=True)) * v * x * v).sum(axis=1), (MAPS, SOFTMAX), (), 2

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import gcd
 from typing import Any
 
 from random_functions import Picker
 from strategies import shuffled
 
-from mdhnp.mdh import Chain, MdHom
+from mdhnp.mdh import Chain, MdHom, Rows
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import check
+from mdhnp.schedule.check import check, is_legal
+from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.general import for_all_sizes, form, stretched
 from mdhnp.schedule.illegal import IllegalSchedule
+from mdhnp.schedule.rows import links, rows_plain
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import split, splits
 from mdhnp.schedule.stages import check_stages
@@ -31,6 +34,8 @@ MATRICES = DeviceCaps(
 
 def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -> Schedule:
     """A random legal schedule: drawn so that `check` accepts nearly all, redrawn where it does not."""
+    if isinstance(h, Rows):
+        return _of_rows(p, h, caps)
     for _ in range(attempts):
         drawn = _schedule(p, h)
         if isinstance(h, Chain):
@@ -44,6 +49,34 @@ def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -
     simple = replace(Schedule.plain(h.extents, len(h.inputs)), results="private", local_tile=tile)
     check(h, simple, caps)
     return simple
+
+
+def _of_rows(p: Picker, h: Rows, caps: DeviceCaps) -> Schedule:
+    """A random number of rows at a time, and a random schedule for each MDH of so many."""
+    points = tuple([p.integer(1, min(h.extents[d], 6)) for d in h.along[-1]])
+    found: Schedule | None = None
+    for one, along, step in reversed([*zip(links(h, points), h.along, h.graph.steps, strict=True)]):
+        found = replace(_of_link(p, one, along, [v >= h.graph.given for v in step.inputs], caps), second=found)
+    tiles = [-(-h.extents[d] // n) for d, n in zip(h.along[-1], points, strict=True)]
+    s = replace(rows_plain(h, points, tuple([p.integer(1, n) for n in tiles])), second=found)
+    check(h, s, caps)
+    return s
+
+
+def _of_link(p: Picker, h: MdHom, along: Sequence[int], kept: Sequence[bool], caps: DeviceCaps) -> Schedule:
+    ones = (1,) * h.rank
+    for _ in range(20):
+        s = schedule(p, h, caps)
+        tile = [n if d in along else s.local_tile[d] for d, n in enumerate(h.extents)]
+        private = [gcd(n, h.extents[d]) if d in along else n for d, n in enumerate(s.private_tile)]
+        copies = [None if here else copy for here, copy in zip(kept, s.local_copies, strict=True)]
+        s = replace(
+            s, num_wg=ones, num_wi=ones, local_tile=tuple(tile), private_tile=tuple(private),
+            local_copies=tuple(copies), second=None,
+        )  # fmt: skip
+        if is_legal(h, s, caps) and s.vector_dim not in along and s.results != "local":
+            return s
+    return replace(fallback(h), local_tile=tuple([n if d in along else 1 for d, n in enumerate(h.extents)]))
 
 
 def for_any_sizes(p: Picker, h: MdHom, parts: bool = True) -> Schedule | None:

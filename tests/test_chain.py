@@ -58,11 +58,11 @@ def _assert_inside(made: Chain, found: Any, corner: tuple[int, ...], tile: list[
 
     At an end it counts as whole, since vectors there begin earlier than it does.
     """
-    last = len(made.maps) - 1
+    last = len(made.links) - 1
     begins = [max(min(c, n - t), 0) for c, t, n in zip(corner, tile, made.extents, strict=True)]
     boxes = {last: [(b, min(b + t, n)) for b, t, n in zip(begins, tile, made.extents, strict=True)]}
     for n in reversed(range(last)):
-        h, region = made.maps[n], found[n]
+        h, region = made.links[n], found[n]
         begins = [min([boxes[m][d][0] + far[d] for m, far in region.reads]) for d in range(h.rank)]
         boxes[n] = [
             (begin := max(0, min(b, extent - size)), begin + size)
@@ -166,12 +166,12 @@ def _mean(x: Any, mode: str = "constant") -> Any:
 def test_what_is_a_chain(function: Any, maps: int, dtype: str) -> None:
     graph = _graph(function, 9, 8, dtype=dtype)
     found = chain(graph)
-    assert (0 if found is None else len(found.maps)) == (maps and len(graph.steps))
+    assert (0 if found is None else len(found.links)) == (maps and len(graph.steps))
 
 
 def test_a_chain_is_told_from_its_last_map_and_from_others() -> None:
     one, other = blurred(20, 30), blurred(20, 30, "nearest")
-    kinds = {fingerprint(h) for h in (one, other, one.maps[-1], other.maps[-1])}
+    kinds = {fingerprint(h) for h in (one, other, one.links[-1], other.links[-1])}
     assert len(kinds) == 4
     assert one == blurred(20, 30)
 

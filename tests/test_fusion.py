@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import PROGRAMS, Program, power, twice
+from programs import PROGRAMS, ROWS, Program, power, twice
 
 import mdhnp
 from mdhnp.fusion import ALL, RULES, Rewriting, Rule, cost, rewriting, rewriting_of, rewritings
@@ -38,6 +38,11 @@ def rewritten(program: Program, arrays: list[Any], rules: Any = RULES) -> Rewrit
     return rewriting(graph, rules, long)
 
 
+def ways(program: Program, arrays: list[Any]) -> list[Rewriting]:
+    """By all rules, and without the one that takes away what others are about."""
+    return [rewritten(program, arrays, rules) for rules in (RULES, [rule for rule in RULES if rule.name != ROWS])]
+
+
 def equal(found: Any, wanted: Any) -> None:
     """Equal up to rounding in another order; NaN where NaN is."""
     for f, w in zip(found, wanted, strict=True):
@@ -53,9 +58,9 @@ def equal(found: Any, wanted: Any) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rules_fire_where_they_must_and_nowhere_else(name: str) -> None:
     program = PROGRAMS[name]
-    fired = [a.rule.name for a in rewritten(program, operands(program, (6, 5), program.dtype)).applied]
-    assert set(program.fires) <= {*fired}
-    assert not set(program.never) & {*fired}
+    fired = {a.rule.name for found in ways(program, operands(program, (6, 5), program.dtype)) for a in found.applied}
+    assert set(program.fires) <= fired
+    assert not set(program.never) & fired
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -79,11 +84,11 @@ def test_each_rewriting_computes_the_same(name: str, shape: tuple[int, int], dty
     except TypeError:  # NumPy has no such function of that type either
         return
     try:
-        found = rewritten(program, arrays)
+        found = ways(program, arrays)
     except TypeError:  # OpenCL kernels do not compute it
         return
     with np.errstate(all="ignore"):
-        for applied in found.applied:
+        for applied in [a for way in found for a in way.applied]:
             equal(applied.after.interpret(*arrays), applied.before.interpret(*arrays))
 
 
@@ -94,15 +99,16 @@ def test_special_values_are_kept(name: str, special: float, dtype: Any) -> None:
     program = PROGRAMS[name]
     arrays = operands(program, (5, 4), dtype)
     arrays[0][1, 2] = arrays[0][3, :] = special
-    found = rewritten(program, arrays)
     with np.errstate(all="ignore"):
-        equal(found.after.interpret(*arrays), found.before.interpret(*arrays))
+        for found in ways(program, arrays):
+            equal(found.after.interpret(*arrays), found.before.interpret(*arrays))
 
 
 @pytest.mark.parametrize("offset", [0, 1e3, 3e6])
 def test_variances_are_exact_far_from_zero(offset: float) -> None:
     x = (np.random.default_rng(0).normal(size=(4, 1000)) + offset).astype(np.float32)
-    found = rewriting(mdhnp.fuse(lambda x: x.var(axis=1)).rewriting(x).before, RULES, long)
+    written = mdhnp.fuse(lambda x: x.var(axis=1)).rewriting(x).before
+    found = rewriting(written, [rule for rule in RULES if rule.name != ROWS], long)
     assert any(a.rule.name.startswith("(m = mean(h)") for a in found.applied)
     exact = x.astype(np.float64).var(axis=1)
     error = np.abs(found.after.interpret(x)[0] - exact)
@@ -130,10 +136,10 @@ def test_rewriting_ends_with_the_cheapest_and_says_what_moved() -> None:
     x = np.ones((1000, 1000), np.float32)
     found = mdhnp.fuse(PROGRAMS["softmax"].function).rewriting(x)
     assert cost(found.after) < cost(found.before)
-    assert len(found.after.steps) == 2
+    assert len(found.after.steps) == 1
     text = str(found)
-    assert text.index("before") < text.index("rule    F ∘ map(g) = F(g)") < text.index("after")
-    assert text.endswith(" bytes before, 12016000 after")
+    assert text.index("before") < text.index(f"rule    {ROWS}") < text.index("after")
+    assert text.endswith(" bytes before, 8000000 after")
 
 
 def test_twins_that_cannot_be_one_are_told_apart() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import chains
 import pytest
+import rows
 from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED
 from schedules import CAPS
 
@@ -39,10 +40,14 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, "chain"])
+#: Kernels of several MDHs.
+SEVERAL = {"chain": chains.program, "rows": rows.program}
+
+
+@pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, *SEVERAL])
 def test_text_is_the_golden_one(name: str, request: pytest.FixtureRequest) -> None:
-    if name == "chain":
-        program = chains.program()
+    if name in SEVERAL:
+        program = SEVERAL[name]()
     else:
         program = {**KERNELS, **EXCHANGED, **MULTIPLIED}[name].program(ELSEWHERE.get(name, CAPS))
     launches = "".join(
@@ -64,4 +69,4 @@ def test_text_is_the_same_each_time(name: str) -> None:
 
 
 def test_no_golden_file_is_left_over() -> None:
-    assert {p.stem for p in GOLDEN.glob("*.cl")} == {*NAMES, *ELSEWHERE, "chain"}
+    assert {p.stem for p in GOLDEN.glob("*.cl")} == {*NAMES, *ELSEWHERE, *SEVERAL}

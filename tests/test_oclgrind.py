@@ -52,7 +52,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 @pytest.mark.parametrize(
-    "name", [*KERNELS, *(f"random {n}" for n in range(RANDOM)), *(f"chain {n}" for n in range(CHAINS))]
+    "name",
+    [
+        *KERNELS,
+        *(f"random {n}" for n in range(RANDOM)),
+        *(f"{kind} {n}" for kind in ("chain", "rows") for n in range(CHAINS)),
+    ],
 )
 def test_nothing_is_found(report: Report, name: str) -> None:
     assert report[name]["log"] == ""

@@ -221,10 +221,11 @@ def _apart(graph: Graph, devices: "Sequence[Device]") -> Graph:
     if not devices or not any([isinstance(s.mdhom, Chain) for s in graph.steps]):
         return graph
     from mdhnp.calls.kernels import fits
+    from mdhnp.fusion.rewrite import apart
 
     def steps(h: MdHom) -> Sequence[Step]:
         if isinstance(h, Chain) and not all([fits(h, device) for device in devices]):
-            return h.graph.steps
+            return apart(h)
         return Graph.of(h).steps
 
     return expanded(graph, steps)

@@ -24,15 +24,15 @@ __all__ = ["emit_chain"]
 
 def emit_chain(c: Context, chain: Chain) -> None:
     """Build the body of a chain."""
-    s, last = c.nest.s, len(chain.maps) - 1
+    s, last = c.nest.s, len(chain.links) - 1
     each = regions_of(chain, s)
-    strides = {v.name: row_major(r.sizes) for h, r in zip(chain.maps[:-1], each, strict=False) for v in h.outputs}
+    strides = {v.name: row_major(r.sizes) for h, r in zip(chain.links[:-1], each, strict=False) for v in h.outputs}
     _declare(c, chain, each)
     ids(c)
     with group_loops(c, s.global_order):
         origins = _origins(c, chain, each)
-        moved = {v.name: _moved(strides[v.name], origins[n]) for n, h in enumerate(chain.maps[:-1]) for v in h.outputs}
-        for n, h in enumerate(chain.maps[:-1]):
+        moved = {v.name: _moved(strides[v.name], origins[n]) for n, h in enumerate(chain.links[:-1]) for v in h.outputs}
+        for n, h in enumerate(chain.links[:-1]):
             part = _parted(h, each[n].sizes, strides)
             with c.build.block():
                 one = c.of(
@@ -49,14 +49,14 @@ def emit_chain(c: Context, chain: Chain) -> None:
                         c.build.let(one.nest.var(d, "w"), c.nest.at(d, "w"))
                 with group_loops(one, s.global_order):
                     map_tile(one)
-        final = _parted(chain.maps[last], chain.extents, strides)
+        final = _parted(chain.links[last], chain.extents, strides)
         map_tile(c.of(Nest(final, link(s, final, s.local_tile, s.num_wg), moved=moved)))
 
 
 def _declare(c: Context, chain: Chain, each: tuple[Region, ...]) -> None:
     """Declare local memory, and where each map's results are in it."""
     where, sizes = slots(chain.graph), dict[Buffer, int]()
-    for h, region in zip(chain.maps[:-1], each, strict=False):
+    for h, region in zip(chain.links[:-1], each, strict=False):
         for view in h.outputs:
             buffer = Buffer(f"t{where[view.name]}_l", view.dtype, "local")
             sizes[buffer] = max(sizes.get(buffer, 0), prod(region.sizes))
@@ -70,11 +70,11 @@ def _origins(c: Context, chain: Chain, each: tuple[Region, ...]) -> dict[int, tu
 
     The last map's tile counts as whole: vectors that would stick out of it are moved inside.
     """
-    last = len(chain.maps) - 1
+    last = len(chain.links) - 1
     wholes = [max(n - t, 0) for n, t in zip(chain.extents, c.nest.s.local_tile, strict=True)]
     found = {last: tuple([least(c.nest.begin(d), constant(whole)) for d, whole in enumerate(wholes)])}
     for n in reversed(range(last)):
-        h, region = chain.maps[n], each[n]
+        h, region = chain.links[n], each[n]
         begins = []
         for d, (size, extent) in enumerate(zip(region.sizes, h.extents, strict=True)):
             first, *others = [found[m][d] + distances[d] for m, distances in region.reads]

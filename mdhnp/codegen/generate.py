@@ -17,8 +17,9 @@ from mdhnp.codegen.nest import Nest, sizes
 from mdhnp.codegen.opencl import source
 from mdhnp.codegen.procedure import procedure
 from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.codegen.rows import emit_rows
 from mdhnp.codegen.scan import before_chunks, emit_scan
-from mdhnp.mdh import Chain, Combine, MdHom, Stage, View, canonical, finish_inputs
+from mdhnp.mdh import Chain, Combine, MdHom, Rows, Stage, View, canonical, finish_inputs
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.scans import chunk_totals
@@ -68,6 +69,8 @@ class _Build:
         c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
         if scan:
             emit_scan(c, bool(carry))
+        elif isinstance(h, Rows):
+            emit_rows(c, h)
         elif isinstance(h, Chain):
             emit_chain(c, h)
         else:

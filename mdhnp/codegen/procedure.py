@@ -30,7 +30,7 @@ def procedure(c: Context, name: str, h: MdHom, carried: Sequence[Buffer], moved:
     inputs, outputs = [c.buffer(v) for v in h.inputs], [c.buffer(v) for v in h.outputs]
     # The imaginary parts of a complex array come with the real ones.
     passed = [b for n, b in enumerate(outputs) if n - 1 not in nest.paired]
-    maps = h.maps if isinstance(h, Chain) else (h,)
+    maps = h.links if isinstance(h, Chain) else (h,)
     types = [t for one in maps for t in (*one.scalar.dtypes, *(v.dtype for v in one.inputs))]
     return Procedure(
         name,

@@ -8,14 +8,17 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf, prod
 
-from mdhnp.mdh import Chain, Function, Graph, MdHom, reaches
+from mdhnp.mdh import Chain, Function, Graph, MdHom, Rows, reaches
 
-__all__ = ["bytes_of", "bytes_of_step", "cost", "cost_of_step"]
+__all__ = ["bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
 
 #: Bytes that a processor moves in the time of a simple operation, and of a call of kernels.
 _OPERATION, _CALL = 0.2, 1 << 16
 #: Bytes of a cache in which what a chain keeps of its maps lies.
 _CACHED = 1 << 18
+#: Rows that are enough for all cores, and how many at a time; bytes of what all of them read that stay in a cache, and
+#: what a byte from there costs.
+_ROWS, _AT_ONCE, _SHARED, _AGAIN = 64, 8, 1 << 22, 0.05
 #: How much longer a chain takes because it reads memory and computes by turns.
 _APART = 1.2
 #: How many simple operations others take.
@@ -48,6 +51,8 @@ def cost(graph: Graph) -> float:
 
 def cost_of_step(h: MdHom) -> float:
     """Give what one step costs."""
+    if isinstance(h, Rows):
+        return _CALL + _in_rows(h)
     if isinstance(h, Chain):
         return _CALL + _chained(h)
     return _CALL + bytes_of_step(h) + _across(h) + _OPERATION * _operations(h)
@@ -62,6 +67,33 @@ def bytes_of_step(h: MdHom) -> int:
     """Give the bytes that an MDH reads and writes."""
     read = sum([min(prod(v.shape), h.points * len(v.accesses)) * v.dtype.itemsize for v in h.inputs])
     return read + sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs])
+
+
+def near(h: MdHom) -> float:
+    """Give what a step costs besides the bytes of its arrays, if all of them lie in a cache."""
+    moved = sum([min(prod(v.shape), h.points * len(v.accesses)) for v in h.inputs]) + sum(
+        [prod(v.shape) for v in h.outputs]
+    )
+    return _OPERATION * (_operations(h) + moved)
+
+
+def _in_rows(h: Rows) -> float:
+    """Give what rows cost: what all of them read is read again for each few of them."""
+    given = h.graph.given
+    kept = [v for one in h.links[:-1] for v in one.outputs]
+    count = prod([h.extents[d] for d in h.along[-1]])
+    row = sum([prod(v.shape) * v.dtype.itemsize for v in kept]) // count
+    if count < _ROWS or row * _AT_ONCE // 2 > _CACHED:
+        return inf
+    total = float(sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs]))
+    for step, along in zip(h.graph.steps, h.along, strict=True):
+        total += near(step.mdhom)
+        for p, view in zip(step.inputs, step.mdhom.inputs, strict=True):
+            again = prod([step.mdhom.extents[d] for d in along if not view.depends_on(d)]) // _AT_ONCE
+            if p < given and again:
+                size = prod(view.shape) * view.dtype.itemsize
+                total += size * again * (_AGAIN if size <= _SHARED else 1)
+    return total + sum([prod(v.shape) * v.dtype.itemsize for v in h.inputs])
 
 
 def _chained(h: Chain) -> float:
@@ -85,7 +117,7 @@ def _cells(tile: Sequence[int], beyond: Sequence[int]) -> int:
 
 def _by_tiles(h: Chain, beyond: Sequence[Sequence[int]], tile: Sequence[int]) -> float:
     total = float(sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs]))
-    for one, more, step in zip(h.maps, beyond, h.graph.steps, strict=True):
+    for one, more, step in zip(h.links, beyond, h.graph.steps, strict=True):
         again = _cells(tile, more) / prod(tile)
         given = [v for p, v in zip(step.inputs, one.inputs, strict=True) if p < h.graph.given]
         # What lies in a cache costs an operation for each load and store.

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
-from mdhnp.mdh import Graph, MdHom
+from mdhnp.fusion.rules.rows import RULES as ROWS
+from mdhnp.mdh import Chain, Graph, MdHom, Rows, Step
 
-__all__ = ["ALL", "Applied", "Rewriting", "rewriting", "rewriting_of", "rewritings"]
+__all__ = ["ALL", "Applied", "Rewriting", "apart", "rewriting", "rewriting_of", "rewritings"]
 
 #: Names of the rewriting by all rules, and of the one by none; others are without one of them.
 ALL, NONE = "all rules", "as written"
@@ -100,9 +101,10 @@ def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[MdHo
       give v1
     moved   120400 bytes before, 40400 after
     """
-    begin, work = time.perf_counter(), _Work(graph, price)
-    while any([_applied(work, rule) for rule in rules]):  # each as often as it helps, then all of them again
-        pass
+    begin = time.perf_counter()
+    # Rows take maps and reductions that other rules would put into others, or in one: without them it may be cheaper.
+    ways = dict.fromkeys([tuple([rule for rule in rules if rule not in ROWS]), tuple(rules)])
+    work = min([_work(graph, way, price) for way in ways], key=lambda work: work.paid)
     return Rewriting(graph, work.graph, tuple(work.applied), time.perf_counter() - begin)
 
 
@@ -111,6 +113,28 @@ def rewriting_of(graph: Graph, name: str) -> Rewriting:
     left_out = [rule for rule in RULES if name == f"without {rule}"]
     rules = () if name == NONE else [rule for rule in RULES if rule not in left_out]
     return replace(rewriting(graph, rules), name=name if name == NONE or left_out else ALL)
+
+
+def apart(h: Chain) -> tuple[Step, ...]:
+    """Give the steps of a chain that is not computed as one: those of rows as the other rules would have them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> x = np.ones((100, 100), np.float32)
+    >>> def softmax(x):
+    ...     powers = np.exp(x - x.max(axis=1, keepdims=True))
+    ...     return powers / powers.sum(axis=1, keepdims=True)
+    >>> (step,) = mdhnp.fuse(softmax).rewriting(x).after.steps
+    >>> len(step.mdhom.links), len(apart(step.mdhom))
+    (4, 2)
+    """
+    if isinstance(h, Rows):
+        found = rewriting(h.graph, [rule for rule in RULES if rule not in ROWS]).after
+        if found == Graph.ending(found.given, found.steps):
+            return found.steps
+    return h.graph.steps
 
 
 def rewritings(graph: Graph) -> dict[str, Rewriting]:
@@ -137,6 +161,13 @@ def rewritings(graph: Graph) -> dict[str, Rewriting]:
         if other.after not in found or found[other.after] is not whole:
             found[other.after] = other
     return {r.name: r for r in found.values()}
+
+
+def _work(graph: Graph, rules: Sequence[Rule], price: Callable[[MdHom], float]) -> "_Work":
+    work = _Work(graph, price)
+    while any([_applied(work, rule) for rule in rules]):  # each as often as it helps, then all of them again
+        pass
+    return work
 
 
 class _Work:

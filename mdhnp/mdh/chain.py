@@ -19,7 +19,7 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import MdHom, dimension_names
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["Chain", "chain"]
+__all__ = ["Chain", "chain", "given_view"]
 
 #: What lies outside of an array and is a constant, or an element near its border.
 _NEAR = (None, "constant", "nearest", "reflect", "mirror")
@@ -43,22 +43,22 @@ class Chain(MdHom):
         """Its maps were checked, and how they fit by :func:`chain`."""
 
     @property
-    def maps(self) -> tuple[MdHom, ...]:
-        """All maps, in order."""
+    def links(self) -> tuple[MdHom, ...]:
+        """All of them, in order."""
         return tuple([s.mdhom for s in self.graph.steps])
 
     @property
     def functions(self) -> tuple[Function, ...]:
         """The functions of all maps."""
-        return tuple([f for h in self.maps for f in h.functions])
+        return tuple([f for h in self.links for f in h.functions])
 
     @property
     def dtypes(self) -> frozenset[np.dtype[Any]]:
         """All types that maps read, compute with and write."""
-        return frozenset().union(*[h.dtypes for h in self.maps])
+        return frozenset().union(*[h.dtypes for h in self.links])
 
     def __str__(self) -> str:
-        shown = [str(h) for h in self.maps]
+        shown = [str(h) for h in self.links]
         return " ; ".join(shown if len(shown) < 4 else [shown[0], f"… {len(shown) - 2} more …", shown[-1]])
 
 
@@ -74,7 +74,7 @@ def chain(graph: Graph) -> Chain | None:
     if last < 1 or graph.results != tuple(wanted) or not all([_is_link(graph, n) for n in range(last + 1)]):
         return None
     named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)
-    inputs = [v for p in range(graph.given) if (v := _given(named, p)) is not None]
+    inputs = [v for p in range(graph.given) if (v := given_view(named, p)) is not None]
     if len(inputs) < graph.given:
         return None
     h = named.steps[last].mdhom
@@ -114,11 +114,11 @@ def _named(graph: Graph, n: int) -> Step:
     return Step(replace(h, inputs=tuple(inputs), outputs=tuple(outputs), names=names), values)
 
 
-def _given(graph: Graph, value: int) -> View | None:
-    """The view of an array given; None where no step reads it, or some see it in another shape."""
+def given_view(graph: Graph, value: int) -> View | None:
+    """Give the view of an array given; None where no step reads it, or some see it in another shape."""
     readers = [graph.steps[n] for n in graph.readers(value)]
     found = [v for s in readers for p, v in zip(s.inputs, s.mdhom.inputs, strict=True) if p == value]
-    alike = {replace(v, accesses=(), boundary=None, fill="0") for v in found}
+    alike = {replace(v, name="", accesses=(), boundary=None, fill="0") for v in found}
     return found[0] if len(alike) == 1 else None
 
 

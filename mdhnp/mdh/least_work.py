@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mdhnp.mdh.canonical import select_dims
+from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step, expanded
@@ -204,7 +205,7 @@ def distributes(scalar: Function, operator: str) -> bool:
 
 def _parts(h: MdHom) -> tuple[Step, ...]:
     """The steps that compute an MDH with the least work, a launch counted as so much of it."""
-    factors = _factors(h) if h.points > LAUNCH else ()
+    factors = _factors(h) if h.points > LAUNCH and not isinstance(h, Chain) else ()
     own = sorted([f for f in factors if f.own and _small(h, f)], key=lambda f: -_points(h, f.own))
     if own:
         best = min([own[:n] for n in range(len(own) + 1)], key=lambda chosen: _work(h, chosen) + len(chosen) * LAUNCH)

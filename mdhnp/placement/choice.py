@@ -149,7 +149,9 @@ def computing_times(h: MdHom, caps: DeviceCaps, rates: DeviceRates) -> tuple[flo
     moved = sum(map(nbytes, (*h.inputs, *h.outputs)))
     least = (max(moved - _CACHED, 0) if caps.kind == "cpu" else moved) / rates.bandwidth
     model, computing = 0.0, 0.0
-    each = h.maps if isinstance(h, Chain) else [stage.mdhom for stage in stages(h)]  # of chains the models know nothing
+    each = (
+        h.links if isinstance(h, Chain) else [stage.mdhom for stage in stages(h)]
+    )  # of chains the models know nothing
     for own in map(canonical, each):
         model += _model(own, caps)
         dtype = "float64" if any(t.char == "d" for t in own.dtypes) else "float32"

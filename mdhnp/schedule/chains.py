@@ -42,7 +42,7 @@ def link(s: Schedule, h: MdHom, tile: Sequence[int], groups: Sequence[int]) -> S
 def chain_memory(h: Chain, s: Schedule) -> int:
     """Bytes of local memory that a chain's kernel declares."""
     where, sizes = slots(h.graph), dict[int, int]()
-    for one, region in zip(h.maps[:-1], regions_of(h, s), strict=False):
+    for one, region in zip(h.links[:-1], regions_of(h, s), strict=False):
         for view in one.outputs:
             size = prod(region.sizes) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
             sizes[where[view.name]] = max(sizes.get(where[view.name], 0), size)
@@ -119,7 +119,7 @@ class _RegisterTile(NamedTuple):
 def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
     """Some rows of vectors on CPUs, rows of work-items on GPUs."""
     inner, ones = h.rank - 1, (1,) * h.rank
-    shortest = [min(n) for n in zip(*[one.extents for one in h.maps], strict=True)]
+    shortest = [min(n) for n in zip(*[one.extents for one in h.links], strict=True)]
     if caps.kind == "gpu":
         across = min(32, 1 << shortest[inner].bit_length() - 1)
         for wanted in (8, 4, 16) if h.rank > 1 else (1,):
@@ -154,7 +154,7 @@ class _Cost:
 
     def __init__(self, h: Chain, caps: DeviceCaps) -> None:
         self._h, self._caps, self._beyond, self._slots = h, caps, reaches(h.graph), slots(h.graph)
-        self._work = [len(one.scalar.live()) + len(one.outputs) for one in h.maps]
+        self._work = [len(one.scalar.live()) + len(one.outputs) for one in h.links]
         self._given = [
             [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p < h.graph.given]
             for step in h.graph.steps
@@ -164,13 +164,13 @@ class _Cost:
         """Points of each map's region along each dimension."""
         return [
             [min(t + more, n) for t, more, n in zip(tile, beyond, one.extents, strict=True)]
-            for beyond, one in zip(self._beyond, self._h.maps, strict=True)
+            for beyond, one in zip(self._beyond, self._h.links, strict=True)
         ]
 
     def memory(self, tile: Sequence[int]) -> int:
         """Bytes of local memory."""
         found: dict[int, int] = {}
-        for one, sizes in zip(self._h.maps[:-1], self._sizes(tile), strict=False):
+        for one, sizes in zip(self._h.links[:-1], self._sizes(tile), strict=False):
             for view in one.outputs:
                 slot = self._slots[view.name]
                 found[slot] = max(found.get(slot, 0), prod(sizes) * view.dtype.itemsize)

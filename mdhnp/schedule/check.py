@@ -3,13 +3,16 @@
 `check` raises :class:`IllegalSchedule` with the broken rule; a schedule that passes gives the MDH's result.
 """
 
-from mdhnp.mdh import Chain, MdHom, View
+from dataclasses import replace
+
+from mdhnp.mdh import Chain, MdHom, Rows, View
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.matrices import check_atom, packed
+from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain, steps
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import check_stages, staged
 from mdhnp.schedule.together import shared_slots
@@ -43,6 +46,9 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     """
     _check_shape(h, s)
     _check_second(s)
+    if isinstance(h, Rows):
+        _check_rows(h, s, caps)
+        return
     _check_sizes(h, s, caps)
     _check_vectors(h, s)
     _check_copies(h, s)
@@ -60,6 +66,27 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     need = local_memory(h, s, caps)
     require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
     require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
+
+
+def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
+    """Raise IllegalSchedule unless a schedule is legal for rows and the device."""
+    require(caps.kind == "cpu", "rows: computed some at a time on CPUs only")
+    points, each = at_once(h, s), steps(s)
+    require(len(each) == len(h.links), f"second: schedules of {len(each)} MDHs for {len(h.links)}")
+    groups = tuple([s.num_wg[d] for d in h.along[-1]])
+    require(replace(s, second=None) == rows_plain(h, points, groups), "rows: tiles and work-groups of rows only")
+    for one, along, own, step in zip(links(h, points), h.along, each, h.graph.steps, strict=True):
+        check(one, own, caps)
+        require(own.work_groups == own.work_items == 1, "num_wg, num_wi: work-groups share rows, and nothing else")
+        require(own.vector_dim not in along, f"vector_dim: rows are along {own.vector_dim}")
+        require(own.results != "local", "results: local memory is for what MDHs leave to others")
+        for d, count in zip(along, points, strict=True):
+            require(own.local_tile[d] == count, f"local_tile: {own.local_tile[d]} of {count} rows at a time")
+            require(count % own.step(d) == 0, f"private_tile: {own.step(d)} do not divide {count} rows at a time")
+        for p, copy in zip(step.inputs, own.local_copies, strict=True):
+            require(copy is None or p < h.graph.given, "local_copies: of what is in local memory")
+    need = local_memory(h, s, caps)
+    require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
 
 
 def is_legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:
@@ -86,13 +113,11 @@ def _check_shape(h: MdHom, s: Schedule) -> None:
 
 def _check_second(s: Schedule) -> None:
     """The stage that a second schedule is for is not known here; its own fields must agree all the same."""
-    second = s.second
-    while second is not None:
+    for second in s.later:
         try:
             _check_fields(second, len(second.num_wg), len(second.local_copies))
         except IllegalSchedule as error:
             raise IllegalSchedule(f"second: {error}") from error
-        second = second.second
 
 
 def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
@@ -268,8 +293,16 @@ def tile_itemsize(view: View, *, packed: bool = False) -> int:
     return 4 if view.dtype.char == "e" and not packed else view.dtype.itemsize
 
 
+def _rows_memory(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
+    points = at_once(h, s)
+    each = zip(links(h, points), steps(s), strict=True)
+    return rows_memory(h, points) + sum([local_memory(one, own, caps) for one, own in each])
+
+
 def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     """Bytes of local memory the kernel declares."""
+    if isinstance(h, Rows):
+        return _rows_memory(h, s, caps)
     if isinstance(h, Chain):
         return chain_memory(h, s)
     footprint = [s.footprint(d) for d in range(h.rank)]

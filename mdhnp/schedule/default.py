@@ -1,10 +1,11 @@
 """The schedule to use before anything was tuned: the best that a cost model finds for this MDH and device."""
 
-from mdhnp.mdh import Chain, MdHom
+from mdhnp.mdh import Chain, MdHom, Rows
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_default
 from mdhnp.schedule.cpu import cpu_default
 from mdhnp.schedule.gpu import gpu_default
+from mdhnp.schedule.rows_default import rows_default
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["default"]
@@ -34,6 +35,8 @@ def default(h: MdHom, caps: DeviceCaps) -> Schedule:
     >>> default(canonical(gemm.bind(np.ones((64, 64)), np.ones((64, 64)))), caps).vector_dim
     1
     """
+    if isinstance(h, Rows):
+        return rows_default(h, caps)
     if isinstance(h, Chain):
         return chain_default(h, caps)
     return gpu_default(h, caps) if caps.kind == "gpu" else cpu_default(h, caps)

@@ -71,7 +71,8 @@ class Schedule:
     combine_every : int
         After how many local tiles that is, where they are copied ahead: exact enough sums are added up rarely.
     second : Schedule or None
-        Of the kernel that combines work-groups' results; None lets the default decide.
+        Of the kernel that combines work-groups' results; None lets the default decide. Of rows, which are computed some
+        at a time, the schedule of the first MDH, whose `second` is the next one's.
     """
 
     num_wg: tuple[int, ...]
@@ -126,6 +127,11 @@ class Schedule:
         """Points that the work-items of a group may touch in one local tile, beyond its end too."""
         step = self.step(dim)
         return -(-self.local_tile[dim] // step) * step
+
+    @property
+    def later(self) -> tuple["Schedule", ...]:
+        """Those of the kernels that follow, or of the parts of this one, in order."""
+        return () if self.second is None else (self.second, *self.second.later)
 
     @property
     def work_items(self) -> int:

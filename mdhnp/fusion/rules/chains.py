@@ -29,7 +29,7 @@ def read_there_only(graph: Graph, match: Match) -> bool:
 
 def few_maps(graph: Graph, match: Match) -> bool:
     """Both together are so few maps that they are compiled in a moment."""
-    return sum([len(h.maps) if isinstance(h, Chain) else 1 for h in (graph.steps[n].mdhom for n in match)]) <= _MOST
+    return sum([len(h.links) if isinstance(h, Chain) else 1 for h in (graph.steps[n].mdhom for n in match)]) <= _MOST
 
 
 def is_a_chain(graph: Graph, match: Match) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import Chain, MdHom
+from mdhnp.mdh import Chain, MdHom, Rows
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.chains import chain_schedules
 from mdhnp.schedule.check import is_legal
@@ -20,6 +20,7 @@ from mdhnp.schedule.choices import PRIVATE, Choices, Facts
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
+from mdhnp.schedule.rows_default import rows_schedules
 from mdhnp.tuning.search.matrices import Matrices
 from mdhnp.tuning.search.regression import corrected
 from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
@@ -126,6 +127,8 @@ class Search:
         """The samples the model likes best, at most two of a kind."""
         if not self._h.rank:  # one point: nothing to choose
             return []
+        if isinstance(self._h, Rows):
+            return rows_schedules(self._h, self._caps)
         if isinstance(self._h, Chain):  # of which the models know nothing
             return chain_schedules(self._h, self._caps, _SHORTLIST // 4)
         choices = sample(self._facts, self._caps, _SAMPLES, self._rng)
@@ -149,6 +152,8 @@ class Search:
         Now and then it is any of them.
         """
         ranked = self._ranked()
+        if isinstance(self._h, Rows):  # of which there are few, and all are listed
+            return next(iter(self._rest), None)
         if not ranked or not self._h.rank:
             return None
         plain, matrices = ([s for s in ranked if bool(s.atom) == has][:_PARENTS] for has in (False, True))

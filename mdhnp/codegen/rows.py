@@ -1,0 +1,70 @@
+"""The kernel of rows: for some of them at a time all MDHs, one after the other.
+
+Each has a loop nest of its own, inside of the loops over rows. What it leaves to others lies in local memory. Indices
+are those of the whole array, which is nowhere.
+"""
+
+from dataclasses import replace
+from math import prod
+
+from mdhnp.codegen.access import Context
+from mdhnp.codegen.ir.index import ZERO, Index
+from mdhnp.codegen.ir.statements import AllocLocal
+from mdhnp.codegen.ir.values import Buffer
+from mdhnp.codegen.kernel import declare_local, emit_tiles
+from mdhnp.codegen.layers import group_loops, ids, tile_count
+from mdhnp.codegen.nest import Nest
+from mdhnp.mdh import Rows, View
+from mdhnp.schedule.rows import at_once, links, steps
+
+__all__ = ["emit_rows"]
+
+
+def emit_rows(c: Context, h: Rows) -> None:
+    """Build the body of rows."""
+    each, shared = _nests(c, h), h.along[-1]
+    for one in each:
+        declare_local(one)
+    ids(c)
+    with group_loops(c, shared, all_dims=shared):
+        for one in each:
+            with c.build.block():
+                for d, own in zip(shared, one.nest.opened, strict=True):
+                    if one.nest.several(own):
+                        c.build.let(one.nest.var(own, "l"), c.nest.at(d, "l"))
+                        tile_count(one, own)
+                emit_tiles(one)
+
+
+def _nests(c: Context, h: Rows) -> list[Context]:
+    """The loop nests of all MDHs, after what they leave to others was declared."""
+    s, last, found = c.nest.s, len(h.links) - 1, list[Context]()
+    buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
+    for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), steps(s), strict=True)):
+        results = [*enumerate(part.outputs, h.graph.firsts[n])]
+        for value, view in results:
+            if n < last:
+                buffers[value] = Buffer(f"t{value}_l", view.dtype, "local")
+                c.build.add(AllocLocal(buffers[value], prod(view.shape)))
+            else:
+                buffers[value] = c.buffer(h.outputs[value - results[0][0]])
+        for value, view in (*zip(step.inputs, part.inputs, strict=True), *results):
+            c.hold(view, buffers[value])
+            if buffers[value].space == "local":
+                moved[view.name] = _moved(c, h, n, view)
+        inputs, outputs = (
+            tuple([replace(v, strides=lying.strides) for v, lying in zip(views, parts, strict=True)])
+            for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
+        )
+        whole = replace(step.mdhom, inputs=inputs, outputs=outputs)
+        found.append(c.of(Nest(whole, own, moved=moved, opened=h.along[n])))
+    return found
+
+
+def _moved(c: Context, h: Rows, n: int, view: View) -> Index:
+    """Where an array's first element would lie, from where that of the rows in local memory does."""
+    total = ZERO
+    for d, own in zip(h.along[-1], h.along[n], strict=True):
+        for stride, index in zip(view.strides, view.accesses[0], strict=True):
+            total = total - c.nest.begin(d) * (stride if own in index.dims() else 0)
+    return total

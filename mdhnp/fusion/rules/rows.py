@@ -1,0 +1,128 @@
+"""Reductions, and maps that read what they give: all of some rows at a time, which stay in a cache meanwhile."""
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from mdhnp.fusion.cost import near
+from mdhnp.fusion.edit import edited
+from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules import maps, results
+from mdhnp.fusion.rules.conditions import known, values
+from mdhnp.mdh import Graph, MdHom, Rows, Step, View, aligned, rows
+
+__all__ = ["RULES"]
+
+#: Bytes that stay in a core's cache.
+_SMALL = 1 << 18
+
+
+def _groups(graph: Graph) -> Iterator[Match]:
+    """A step with those before it that nothing else needs, as long as all have rows: as many as there are, or fewer."""
+    for last in reversed(range(len(graph.steps))):
+        found = [last]
+        for n in reversed(range(last)):
+            readers = {m for v in values(graph, n) for m in graph.readers(v)}
+            if readers and readers <= {*found} and aligned(_part(graph, (n, *found))[0]) is not None:
+                found.insert(0, n)
+        while len(found) > 1:
+            yield tuple(found)
+            # Without the first, all that only it needs is still there, and nothing else.
+            found.pop(0)
+
+
+def read_there_only(graph: Graph, match: Match) -> bool:
+    """What all but the last give is no result, and read by none but those of the match."""
+    made = [v for n in match[:-1] for v in values(graph, n)]
+    return not {*made} & {*graph.results} and all([{*graph.readers(v)} <= {*match} for v in made])
+
+
+def has_rows(graph: Graph, match: Match) -> bool:
+    """There are dimensions that all have, some of them reduces others, and it is not one step after all."""
+    return _rows(graph, match) is not None
+
+
+def rows_lie_together(graph: Graph, match: Match) -> bool:
+    """Each row lies in one piece in all arrays that it is a part of."""
+    h, _ = _required(graph, match)
+    given = [(view, along) for _, along, view in _given(h)]
+    outputs = [(view, h.along[-1]) for view in h.outputs]
+    return all([_whole(v, along) for v, along in given + outputs])
+
+
+def shared_lie_along_results(graph: Graph, match: Match) -> bool:
+    """What each few rows read of an array again is small, or lies in vectors of results: it is turned for none."""
+    h, _ = _required(graph, match)
+    return all([_along_results(one, along, view) for one, along, view in _given(h)])
+
+
+def _along_results(h: MdHom, along: Sequence[int], view: View) -> bool:
+    steps = [abs(n) for n in view.linear(view.accesses[0]).coefficients] if view.shape else []
+    shared = along[-1] not in [d for d, n in enumerate(steps) if n]
+    again = prod([n for d, n in enumerate(h.extents) if d not in along and view.depends_on(d)])
+    turned = any([n == 1 and h.combine[d].kind == "pw" for d, n in enumerate(steps)])
+    return not (shared and turned) or again * view.dtype.itemsize <= _SMALL
+
+
+def _required(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]]:
+    found = _rows(graph, match)
+    assert found is not None
+    return found
+
+
+def _given(h: Rows) -> list[tuple[MdHom, tuple[int, ...], View]]:
+    """What is read of the arrays given, by which MDH, along which of its dimensions rows are."""
+    return [
+        (step.mdhom, along, view)
+        for step, along in zip(h.graph.steps, h.along, strict=True)
+        for p, view in zip(step.inputs, step.mdhom.inputs, strict=True)
+        if p < h.graph.given
+    ]
+
+
+def _whole(view: View, along: Sequence[int]) -> bool:
+    """Whether what a row reads of an array lies nearer together than rows do."""
+    steps = [abs(n) for n in view.linear(view.accesses[0]).coefficients] if view.shape else []
+    of_rows = [n for d, n in enumerate(steps) if d in along and n]
+    return not of_rows or max([n for d, n in enumerate(steps) if d not in along], default=0) <= min(of_rows)
+
+
+def _together(graph: Graph, match: Match) -> Graph:
+    return edited(graph, dict.fromkeys(match[:-1]) | {match[-1]: Step(*_required(graph, match))})
+
+
+def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
+    """Make rows of some steps, and give their inputs."""
+    part, given = _part(graph, match)
+    made = rows(_simpler(part))
+    return None if made is None else (made, given)
+
+
+def _part(graph: Graph, match: Match) -> tuple[Graph, tuple[int, ...]]:
+    """Give the graph of some steps, and the values that it is given."""
+    made = [v for n in match for v in values(graph, n)]
+    given = tuple(dict.fromkeys([p for n in match for p in graph.steps[n].inputs if p not in made]))
+    place = {p: k for k, p in enumerate([*given, *made])}
+    steps = [Step(graph.steps[n].mdhom, tuple([place[p] for p in graph.steps[n].inputs])) for n in match]
+    return Graph.ending(len(given), steps), given
+
+
+def _simpler(graph: Graph) -> Graph:
+    """Put maps into what reads them, where that saves work: what lies in a cache is cheap, not free."""
+    paid = sum([near(s.mdhom) for s in graph.steps])
+    for rule in (*results.RULES, *maps.RULES):
+        for match in rule.found(graph):
+            made = rule.rewrite(graph, match)
+            if sum([near(s.mdhom) for s in made.steps]) < paid:
+                return _simpler(made)
+    return graph
+
+
+RULES = (
+    Rule(
+        "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time",
+        "Dao, Fu, Ermon, Rudra & Ré, “FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness”",
+        _groups,
+        (known, read_there_only, has_rows, rows_lie_together, shared_lie_along_results),
+        _together,
+    ),
+)

@@ -1,0 +1,130 @@
+"""Rows: MDHs one after the other that are computed as one, some rows of the last one's results at a time.
+
+A row is what all of them compute for one index of the dimensions that all of them have: of a matrix's softmax, what a
+row's maximum is, what its exponentials are, their sum, the results. What all but the last one give of the rows is
+needed nowhere else, and is never in memory as a whole. It must not know devices.
+
+Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", which computes a
+softmax and the product that reads it so; the tiles are those of the other MDHs here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mdhnp.mdh.chain import Chain, given_view
+from mdhnp.mdh.graph import Graph, Step
+from mdhnp.mdh.mdhom import MdHom, dimension_names
+from mdhnp.mdh.views import View
+
+__all__ = ["Rows", "aligned", "rows", "sized"]
+
+
+@dataclass(frozen=True)
+class Rows(Chain):
+    """MDHs one after the other, as one: its results are the last one's, its inputs what all of them are given.
+
+    Attributes
+    ----------
+    graph : Graph
+        The MDHs, each with names of its own for its views and dimensions. As an MDH, rows are the last one; only its
+        inputs are not, each of which is as the first MDH sees it that reads it.
+    along : tuple of tuple of int
+        Of each MDH, the dimensions that all of them have, in the order of the last one's.
+    """
+
+    along: tuple[tuple[int, ...], ...] = ()
+
+
+def rows(graph: Graph) -> Rows | None:
+    """Make rows of a graph; None where it is none.
+
+    Of what a step gives to others these read, for each point, nothing of other rows. Some step reduces: maps alone are
+    a :func:`chain`, or one map. Only what the last step gives is wanted.
+    """
+    last = len(graph.steps) - 1
+    wanted = range(graph.firsts[last], graph.firsts[last] + len(graph.steps[last].mdhom.outputs))
+    if last < 1 or graph.results != tuple(wanted) or (along := aligned(graph)) is None:
+        return None
+    if all([not s.mdhom.dims("pw") for s in graph.steps]):
+        return None
+    inputs = [v for p in range(graph.given) if (v := given_view(graph, p)) is not None]
+    if len(inputs) < graph.given:
+        return None
+    inputs = [replace(v, name=f"I{p}") for p, v in enumerate(inputs)]
+    h = graph.steps[last].mdhom
+    outputs = tuple([replace(v, name=f"O{o}") for o, v in enumerate(h.outputs)])
+    named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)
+    names = dimension_names(h.rank)
+    return Rows(h.extents, h.combine, h.scalar, tuple(inputs), outputs, h.finish, names, graph=named, along=along)
+
+
+def _is_link(graph: Graph, step: Step) -> bool:
+    """Whether a step may be one of rows: it is computed by one kernel, of values that are one in kernels."""
+    h = step.mdhom
+    if isinstance(h, Chain) or h.rank == 0 or 0 in h.extents or h.calls_text or h.wide or h.dims("ps"):
+        return False
+    if len({c.operator for c in h.combine if c.operator is not None}) > 1 or len({*step.inputs}) < len(step.inputs):
+        return False
+    if any([t.kind == "c" or t.char == "e" for t in h.dtypes]):
+        return False
+    read = [(graph.view(p), v) for p, v in zip(step.inputs, h.inputs, strict=True) if p in graph.made_by]
+    return all([v.shape == made.shape and v.boundary is None for made, v in read])
+
+
+def aligned(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
+    """Give of each step of a graph the dimensions that all have; None where there are none, or some can be no rows."""
+    if not all([_is_link(graph, s) for s in graph.steps]):
+        return None
+    last = graph.steps[-1].mdhom
+    found = [each for d in last.dims("cc") if last.extents[d] > 1 and (each := _followed(graph, d)) is not None]
+    return tuple(zip(*found, strict=True)) if found else None
+
+
+def _followed(graph: Graph, dim: int) -> tuple[int, ...] | None:
+    """Give the dimensions of all steps whose index is that of the last one's dimension; None where one has none."""
+    found = {len(graph.steps) - 1: dim}
+    for n in reversed(range(len(graph.steps))):
+        if n not in found:
+            return None
+        step = graph.steps[n]
+        for p, view in zip(step.inputs, step.mdhom.inputs, strict=True):
+            if p in graph.made_by:
+                m, _ = graph.made_by[p]
+                axes = {tuple([a for a, i in enumerate(access) if found[n] in i.dims()]) for access in view.accesses}
+                (axis,) = axes.pop() if len(axes) == 1 and len(min(axes)) == 1 else (None,)
+                if axis is None or any([access[axis].dim() is None for access in view.accesses]):
+                    return None
+                written = graph.view(p).accesses[0][axis].dim()
+                if written is None or found.setdefault(m, written) != written:
+                    return None
+                if graph.steps[m].mdhom.extents[written] != step.mdhom.extents[found[n]]:
+                    return None
+    return tuple([found[n] for n in range(len(graph.steps))])
+
+
+def _named(graph: Graph, n: int) -> Step:
+    """A step with names of its own for all views and dimensions: they stand in one kernel with the others'."""
+    h, values = graph.steps[n]
+    inputs = [
+        replace(v, name=f"m{n}{'I' if p < graph.given else 'T'}{p}") for p, v in zip(values, h.inputs, strict=True)
+    ]
+    outputs = [replace(v, name=f"m{n}O{o}") for o, v in enumerate(h.outputs)]
+    dims = tuple([f"m{n}{name}" for name in dimension_names(h.rank)])
+    return Step(replace(h, inputs=tuple(inputs), outputs=tuple(outputs), names=dims), values)
+
+
+def sized(h: MdHom, along: Sequence[int], points: Sequence[int]) -> MdHom:
+    """Give an MDH of so many points along some of its dimensions, at the beginning of the arrays."""
+    extents = list(h.extents)
+    for d, count in zip(along, points, strict=True):
+        extents[d] = count
+
+    def cut(view: View) -> View:
+        if view.boundary is not None:
+            return view
+        moved = [any([d in i.dims() for d in along for i in axis]) for axis in zip(*view.accesses, strict=True)]
+        ends = [max([i.span(extents)[1] for i in axis]) + 1 for axis in zip(*view.accesses, strict=True)]
+        return replace(view, shape=tuple([e if m else n for m, e, n in zip(moved, ends, view.shape, strict=True)]))
+
+    inputs, outputs = tuple(map(cut, h.inputs)), tuple(map(cut, h.outputs))
+    return replace(h, extents=tuple(extents), inputs=inputs, outputs=outputs)

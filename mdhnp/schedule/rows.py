@@ -1,0 +1,66 @@
+"""Schedules of rows: how many of them a work-group computes at a time, and one schedule for each MDH of so many.
+
+The schedule's own tile says the former; `second` is the first MDH's schedule, whose `second` is the next one's. Only
+CPUs compute rows so: a GPU's products want local memory for tiles of both operands.
+"""
+
+from dataclasses import replace
+from math import prod
+
+from mdhnp.mdh import MdHom, Rows, View, sized
+from mdhnp.mdh.mdhom import row_major
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["at_once", "links", "rows_memory", "rows_plain", "steps"]
+
+
+def at_once(h: Rows, s: Schedule) -> tuple[int, ...]:
+    """Give how many indices of each shared dimension a work-group computes at a time."""
+    return tuple([s.local_tile[d] for d in h.along[-1]])
+
+
+def steps(s: Schedule) -> tuple[Schedule, ...]:
+    """Give the schedules of all MDHs, in order."""
+    return tuple([replace(each, second=None) for each in s.later])
+
+
+def links(h: Rows, points: tuple[int, ...]) -> tuple[MdHom, ...]:
+    """Give all MDHs, of so many indices of each shared dimension, between arrays of so many."""
+    made = {
+        first + o: v
+        for n, (first, one) in enumerate(zip(h.graph.firsts, h.links[:-1], strict=False))
+        for o, v in enumerate(_sized(one, h.along[n], points).outputs)
+    }  # fmt: skip
+    found = []
+    for n, step in enumerate(h.graph.steps):
+        one = _sized(step.mdhom, h.along[n], points) if n + 1 < len(h.links) else sized(step.mdhom, h.along[n], points)
+        inputs = [
+            replace(v, strides=made[p].strides) if p in made else v
+            for p, v in zip(step.inputs, one.inputs, strict=True)
+        ]  # fmt: skip
+        found.append(replace(one, inputs=tuple(inputs)))
+    return tuple(found)
+
+
+def _sized(h: MdHom, along: tuple[int, ...], points: tuple[int, ...]) -> MdHom:
+    """An MDH whose results are kept for the next ones."""
+    one = sized(h, along, points)
+    return replace(one, outputs=tuple([replace(v, strides=row_major(v.shape)) for v in one.outputs]))
+
+
+def rows_memory(h: Rows, points: tuple[int, ...]) -> int:
+    """Bytes of local memory for what MDHs leave to others."""
+    return sum([_bytes(v) for one in links(h, points)[:-1] for v in one.outputs])
+
+
+def _bytes(view: View) -> int:
+    return prod(view.shape) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
+
+
+def rows_plain(h: Rows, points: tuple[int, ...], groups: tuple[int, ...]) -> Schedule:
+    """Give the schedule of the loops over rows: everything else is one tile."""
+    plain = Schedule.plain(h.extents, len(h.inputs))
+    tile, num_wg = list(plain.local_tile), list(plain.num_wg)
+    for d, count, group in zip(h.along[-1], points, groups, strict=True):
+        tile[d], num_wg[d] = count, group
+    return replace(plain, local_tile=tuple(tile), num_wg=tuple(num_wg))

@@ -1,0 +1,176 @@
+"""Rows: MDHs that one kernel computes some rows at a time give what they give one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from ir_walk import TooLong, walk_all
+from random_functions import Seeded
+from rows import random_rows
+from running import execute, expected, lowered
+from schedules import CAPS, MATRICES, schedule
+
+import mdhnp
+from mdhnp.codegen import generate
+from mdhnp.codegen.generate import procedures
+from mdhnp.mdh import Graph, Rows, rows
+from mdhnp.mdh.canonical import fingerprint
+from mdhnp.schedule.check import check, is_legal, local_memory
+from mdhnp.schedule.default import default
+from mdhnp.schedule.illegal import IllegalSchedule
+from mdhnp.schedule.rows import rows_memory, steps
+from mdhnp.schedule.rows_default import rows_schedules
+from mdhnp.schedule.schedule import Schedule
+
+if TYPE_CHECKING:
+    from mdhnp.runtime.devices import Device
+
+#: Statements that a kernel is walked through at most.
+STEPS = 400_000
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_random_kernels(seed: int) -> None:
+    """No access out of bounds, no race: also of local memory."""
+    p = Seeded(seed)
+    made, _ = random_rows(p, 7)
+    used = [schedule(p, made)]
+    built = procedures(lowered(made), used, CAPS, default)
+    try:
+        walk_all(generate(lowered(made), used, CAPS, default), built, lowered(made), steps=STEPS)
+    except TooLong:
+        pytest.skip(f"more than {STEPS} steps")
+
+
+@pytest.mark.turns
+@pytest.mark.parametrize("seed", range(40))
+def test_random_rows(device: Device, seed: int) -> None:
+    p = Seeded(1000 + seed)
+    made, arrays = random_rows(p, 40 if seed % 4 == 0 else 20)
+    s = default(made, device.caps) if seed % 4 == 0 else schedule(p, made)
+    for got, want in zip(
+        execute(device, made, arrays, generate(lowered(made), [s], device.caps, default)),
+        expected(made, arrays), strict=True,
+    ):  # fmt: skip
+        np.testing.assert_array_equal(got, want)
+
+
+def _softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def _graph(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: str = "f4") -> Graph:
+    return mdhnp.fuse(function).rewriting(*[np.ones(s, dtype) for s in shapes]).before
+
+
+def _rows(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Rows:
+    found = rows(_graph(function, *shapes))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "along", "dtype"),
+    [
+        (_softmax, 1, "f4"),
+        (lambda x: _softmax(x) @ x[:, 3:], 1, "f4"),
+        (lambda x: _softmax(x.reshape(2, 4, 8)), 2, "f4"),
+        (lambda x: x / x.sum(axis=0), 1, "f4"),
+        (lambda x: (x * x).sum(axis=1).max(), 0, "f4"),
+        (lambda x: np.exp(x) + 1, 0, "f4"),
+        (lambda x: x + x.sum(axis=1), 1, "f4"),
+        (lambda x: np.cumsum(x, axis=1).max(axis=1), 0, "f4"),
+        (lambda x: (y := x.sum(axis=1), y + 1), 0, "f4"),
+        (lambda x: mdhnp.stencil(x, np.ones((3, 3), x.dtype)).sum(axis=1), 1, "f4"),
+        (_softmax, 0, "f2"),
+        (lambda x: x / x.sum(axis=1, keepdims=True), 0, "c8"),
+    ],
+)
+def test_what_is_rows(function: Any, along: int, dtype: str) -> None:
+    found = rows(_graph(function, (8, 8), dtype=dtype))
+    assert (0 if found is None else len(found.along[-1])) == along
+
+
+def test_rows_are_told_from_their_last_mdh_and_from_others() -> None:
+    one, other = _rows(_softmax, (30, 20)), _rows(_softmax, (20, 30))
+    kinds = {fingerprint(h) for h in (one, other, one.links[-1], other.links[-1])}
+    assert len(kinds) == 4
+    assert one == _rows(_softmax, (30, 20)) and hash(one) == hash(_rows(_softmax, (30, 20)))
+
+
+@pytest.mark.parametrize("shape", [(300, 500), (3, 2), (1000, 7), (70, 3000)])
+def test_schedules(shape: tuple[int, int]) -> None:
+    made = _rows(_softmax, shape)
+    found = rows_schedules(made, CAPS)
+    assert len({*found}) == len(found) > 0 and found[0] == default(made, CAPS)
+    for s in found:
+        check(made, s, CAPS)
+        assert local_memory(made, s, CAPS) <= CAPS.local_memory
+        assert Schedule.from_json(s.to_json()) == s
+
+
+def test_where_rows_are_computed_step_by_step(device: Device) -> None:
+    """On GPUs, and where not one row fits in local memory."""
+    made = _rows(_softmax, (40, 30))
+    with pytest.raises(IllegalSchedule, match="local memory"):
+        default(_rows(_softmax, (40, 30_000)), CAPS)
+    with pytest.raises(IllegalSchedule, match="no CPU"):
+        default(made, MATRICES)
+    assert not is_legal(made, default(made, CAPS), MATRICES)
+    x = np.random.default_rng(0).normal(size=(64, 300_000)).astype(np.float32)
+    with mdhnp.device(device):
+        np.testing.assert_allclose(mdhnp.fuse(_softmax)(x), _softmax(x), rtol=1e-5)
+
+
+def test_what_a_schedule_of_rows_must_not() -> None:
+    made = _rows(_softmax, (40, 32))
+    s = rows_schedules(made, CAPS)[0]
+    first, *others = steps(s)
+    rest = None
+    for other in reversed(others):
+        rest = replace(other, second=rest)
+    count = s.local_tile[0]
+    for wrong, words in (
+        ({"num_wg": (40, 2)}, "rows: tiles"),
+        ({"second": rest}, "second: schedules of 4 MDHs for 5"),
+        ({"second": replace(first, num_wg=(1, 2), local_tile=(count, 16), second=rest)}, "num_wg, num_wi"),
+        ({"second": replace(first, local_tile=(1, 32), private_tile=(1, 32), second=rest)}, "local_tile: 1"),
+    ):  # fmt: skip
+        with pytest.raises(IllegalSchedule, match=words):
+            check(made, replace(s, **wrong), CAPS)
+    small = replace(CAPS, local_memory=rows_memory(made, (count,)) - 4)
+    with pytest.raises(IllegalSchedule, match="local memory"):
+        check(made, s, small)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_fused_functions_of_rows(device: Device, dtype: str) -> None:
+    """As NumPy computes them: with rows that are few or many, short and long, and do not divide evenly."""
+    rng = np.random.default_rng(1)
+    for shape in ((67, 5), (1, 64), (200, 1), (65, 1025), (3, 66, 19)):
+        x, v = (rng.normal(size=s).astype(dtype) for s in (shape, (*shape[:-2], shape[-1], 7)))
+        for function in (_attention, _normalised, _nearest):
+            with mdhnp.device(device):
+                found = mdhnp.fuse(function)(x, v)
+            want = function(x, v)
+            assert found.dtype == want.dtype
+            np.testing.assert_allclose(found, want, rtol=1e-3 if dtype == "f4" else 1e-11, atol=1e-5)
+
+
+def _attention(x: Any, v: Any) -> Any:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return (powers / powers.sum(axis=-1, keepdims=True)) @ v
+
+
+def _normalised(x: Any, v: Any) -> Any:
+    mean = x.mean(axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(np.square(x - mean).mean(axis=-1, keepdims=True) + np.float32(1e-2)) + v.sum()
+
+
+def _nearest(x: Any, v: Any) -> Any:
+    return (x @ v).argmin(axis=-1)
