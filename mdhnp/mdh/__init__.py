@@ -19,7 +19,7 @@ from mdhnp.mdh.least_work import least_work
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.regions import Region, reaches, regions, slots
-from mdhnp.mdh.rows import Rows, aligned, rows, sized
+from mdhnp.mdh.rows import Rows, along, rows, sized
 from mdhnp.mdh.slices import Part, cut, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
 from mdhnp.mdh.trace import index, trace
@@ -44,7 +44,7 @@ __all__ = [
     "View",
     "canonical",
     "chain",
-    "aligned",
+    "along",
     "rows",
     "sized",
     "cc",

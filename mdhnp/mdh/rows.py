@@ -16,7 +16,7 @@ from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.mdhom import MdHom, dimension_names
 from mdhnp.mdh.views import View
 
-__all__ = ["Rows", "aligned", "rows", "sized"]
+__all__ = ["Rows", "along", "rows", "sized"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def rows(graph: Graph) -> Rows | None:
     """
     last = len(graph.steps) - 1
     wanted = range(graph.firsts[last], graph.firsts[last] + len(graph.steps[last].mdhom.outputs))
-    if last < 1 or graph.results != tuple(wanted) or (along := aligned(graph)) is None:
+    if last < 1 or graph.results != tuple(wanted) or (shared := _aligned(graph)) is None:
         return None
     if all([not s.mdhom.dims("pw") for s in graph.steps]):
         return None
@@ -55,7 +55,7 @@ def rows(graph: Graph) -> Rows | None:
     outputs = tuple([replace(v, name=f"O{o}") for o, v in enumerate(h.outputs)])
     named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)
     names = dimension_names(h.rank)
-    return Rows(h.extents, h.combine, h.scalar, tuple(inputs), outputs, h.finish, names, graph=named, along=along)
+    return Rows(h.extents, h.combine, h.scalar, tuple(inputs), outputs, h.finish, names, graph=named, along=shared)
 
 
 def _is_link(graph: Graph, step: Step) -> bool:
@@ -71,35 +71,47 @@ def _is_link(graph: Graph, step: Step) -> bool:
     return all([v.shape == made.shape and v.boundary is None for made, v in read])
 
 
-def aligned(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
+def _aligned(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
     """Give of each step of a graph the dimensions that all have; None where there are none, or some can be no rows."""
-    if not all([_is_link(graph, s) for s in graph.steps]):
-        return None
-    last = graph.steps[-1].mdhom
-    found = [each for d in last.dims("cc") if last.extents[d] > 1 and (each := _followed(graph, d)) is not None]
+    last, count = graph.steps[-1].mdhom, len(graph.steps)
+    each = [along(graph, count - 1, d) for d in last.dims("cc") if last.extents[d] > 1]
+    found = [tuple([dims[n] for n in range(count)]) for dims in each if len(dims) == count]
     return tuple(zip(*found, strict=True)) if found else None
 
 
-def _followed(graph: Graph, dim: int) -> tuple[int, ...] | None:
-    """Give the dimensions of all steps whose index is that of the last one's dimension; None where one has none."""
-    found = {len(graph.steps) - 1: dim}
-    for n in reversed(range(len(graph.steps))):
-        if n not in found:
-            return None
-        step = graph.steps[n]
-        for p, view in zip(step.inputs, step.mdhom.inputs, strict=True):
-            if p in graph.made_by:
-                m, _ = graph.made_by[p]
-                axes = {tuple([a for a, i in enumerate(access) if found[n] in i.dims()]) for access in view.accesses}
-                (axis,) = axes.pop() if len(axes) == 1 and len(min(axes)) == 1 else (None,)
-                if axis is None or any([access[axis].dim() is None for access in view.accesses]):
-                    return None
-                written = graph.view(p).accesses[0][axis].dim()
-                if written is None or found.setdefault(m, written) != written:
-                    return None
-                if graph.steps[m].mdhom.extents[written] != step.mdhom.extents[found[n]]:
-                    return None
-    return tuple([found[n] for n in range(len(graph.steps))])
+def along(graph: Graph, last: int, dim: int) -> dict[int, int]:
+    """Give the steps that a step needs, and nothing else does, along whose dimensions its own goes on, with these.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of any steps.
+    last : int
+        The step.
+    dim : int
+        A concatenated dimension of it.
+    """
+    found = {last: dim} if _is_link(graph, graph.steps[last]) else {}
+    for n in reversed(range(last)):
+        own = range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))
+        readers = {m for p in own for m in graph.readers(p)}
+        if readers and readers <= found.keys() and not {*own} & {*graph.results} and _is_link(graph, graph.steps[n]):
+            dims = {_before(graph, p, m, found[m]) for p in own for m in graph.readers(p)}
+            if len(dims) == 1 and (one := dims.pop()) is not None:
+                found[n] = one
+    return found
+
+
+def _before(graph: Graph, value: int, reader: int, dim: int) -> int | None:
+    """The dimension of what makes a value whose index is that of a reader's dimension, everywhere; None for none."""
+    step, (n, o) = graph.steps[reader], graph.made_by[value]
+    view = step.mdhom.inputs[step.inputs.index(value)]
+    axes = {tuple([a for a, i in enumerate(access) if dim in i.dims()]) for access in view.accesses}
+    if len(axes) != 1 or len(axis := axes.pop()) != 1 or any([a[axis[0]].dim() is None for a in view.accesses]):
+        return None
+    made = graph.steps[n].mdhom
+    found = made.outputs[o].accesses[0][axis[0]].dim()
+    return found if found is not None and made.extents[found] == step.mdhom.extents[dim] else None
 
 
 def _named(graph: Graph, n: int) -> Step:

@@ -1,6 +1,7 @@
 """Reductions, and maps that read what they give: all of some rows at a time, which stay in a cache meanwhile."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import prod
 
 from mdhnp.fusion.cost import near
@@ -8,32 +9,35 @@ from mdhnp.fusion.edit import edited
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps, results
 from mdhnp.fusion.rules.conditions import known, values
-from mdhnp.mdh import Graph, MdHom, Rows, Step, View, aligned, rows
+from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, rows
 
 __all__ = ["RULES"]
 
 #: Bytes that stay in a core's cache.
 _SMALL = 1 << 18
+#: Steps that are looked at together, and what they may be at most when maps are put into others.
+_MOST, _LINKS = 32, 10
 
 
 def _groups(graph: Graph) -> Iterator[Match]:
-    """A step with those before it that nothing else needs, as long as all have rows: as many as there are, or fewer."""
+    """A step with those before it that it has rows with: with all of them, or from one on that reduces."""
     for last in reversed(range(len(graph.steps))):
-        found = [last]
-        for n in reversed(range(last)):
-            readers = {m for v in values(graph, n) for m in graph.readers(v)}
-            if readers and readers <= {*found} and aligned(_part(graph, (n, *found))[0]) is not None:
-                found.insert(0, n)
-        while len(found) > 1:
-            yield tuple(found)
-            # Without the first, all that only it needs is still there, and nothing else.
-            found.pop(0)
+        groups = {tuple(sorted(along(graph, last, d)))[-_MOST:] for d in graph.steps[last].mdhom.dims("cc")}
+        for group in sorted(groups, key=len, reverse=True):
+            for begin, n in enumerate(group[:-1]):
+                if begin == 0 or graph.steps[n].mdhom.dims("pw"):
+                    yield group[begin:]
 
 
 def read_there_only(graph: Graph, match: Match) -> bool:
     """What all but the last give is no result, and read by none but those of the match."""
     made = [v for n in match[:-1] for v in values(graph, n)]
     return not {*made} & {*graph.results} and all([{*graph.readers(v)} <= {*match} for v in made])
+
+
+def few_links(graph: Graph, match: Match) -> bool:
+    """They are so few that they are compiled in a moment."""
+    return len(_required(graph, match)[0].links) <= _LINKS
 
 
 def has_rows(graph: Graph, match: Match) -> bool:
@@ -90,6 +94,7 @@ def _together(graph: Graph, match: Match) -> Graph:
     return edited(graph, dict.fromkeys(match[:-1]) | {match[-1]: Step(*_required(graph, match))})
 
 
+@lru_cache(maxsize=16)
 def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
     """Make rows of some steps, and give their inputs."""
     part, given = _part(graph, match)
@@ -122,7 +127,7 @@ RULES = (
         "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time",
         "Dao, Fu, Ermon, Rudra & Ré, “FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness”",
         _groups,
-        (known, read_there_only, has_rows, rows_lie_together, shared_lie_along_results),
+        (known, read_there_only, has_rows, few_links, rows_lie_together, shared_lie_along_results),
         _together,
     ),
 )
