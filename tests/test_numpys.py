@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import mdhnp
 from mdhnp.mdh import MdHom, index, interpret
+from mdhnp.placement import maps
 from mdhnp.placement.numpys import numpy_function
 
 RNG = np.random.default_rng(0)
@@ -138,9 +140,14 @@ def viewed(views: str, dtypes: tuple[str, str]) -> list[Any]:
     return [np.asarray(RNG.integers(-3, 4, shape)).astype(t) for shape, t in zip(shapes, dtypes, strict=True)]
 
 
+@pytest.mark.parametrize("large", [maps.LARGE, 0], ids=["at once", "in blocks"])
 @pytest.mark.parametrize("views", VIEWS)
 @pytest.mark.parametrize("name", MAPS)
-def test_maps_are_what_their_definition_says(name: str, views: str) -> None:
+def test_maps_are_what_their_definition_says(
+    name: str, views: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "LARGE", large)
+    monkeypatch.setattr(maps, "_BLOCK", 24)  # bytes: parts of rows, whole rows, or two of them
     scalar, expected = MAPS[name]
     for dtypes in (("f4", "f4"), ("i4", "f8"), ("u1", "i2"), ("f2", "f2"), ("?", "f4")):
         arrays = viewed(views, dtypes)
@@ -158,6 +165,35 @@ def test_maps_are_what_their_definition_says(name: str, views: str) -> None:
             assert found.flags.c_contiguous
             assert not any(np.may_share_memory(found, a) for a in others)
             np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_maps_of_large_arrays_make_no_temporaries_of_their_size() -> None:
+    """Nor a result whose memory the system has to clear, from the second one on."""
+    a = np.ones((1 << 11, 1 << 10), np.float32)
+    h = mdhnp.md_hom(lambda x: np.sqrt(x * x + 1) * x, {"i": mdhnp.cc, "j": mdhnp.cc}, "A[i,j] -> C[i,j]").bind(a)
+    function = numpy_function(h)
+    assert function is not None
+    first = function.compute(a)
+    where = first.ctypes.data
+    del first
+    tracemalloc.start()
+    try:
+        found = function.compute(a)
+        assert tracemalloc.get_traced_memory()[1] < a.nbytes // 2
+    finally:
+        tracemalloc.stop()
+    assert found.ctypes.data == where
+    np.testing.assert_array_equal(found, np.sqrt(a * a + 1) * a)
+
+
+def test_maps_of_neighbours() -> None:
+    a = RNG.random((7, 9), np.float32)
+    h = mdhnp.md_hom(
+        lambda x, y, z: x - y * z, {"i": mdhnp.cc, "j": mdhnp.cc}, "A[i,j+2], A[i+1,j], B[j+3] -> C[i,j]"
+    ).bind(a, a[0], i=6, j=6)  # fmt: skip
+    function = numpy_function(h)
+    assert function is not None
+    np.testing.assert_array_equal(function.compute(a, a[0]), a[:6, 2:8] - a[1:, :6] * a[0, 3:])
 
 
 def test_maps_of_complex_numbers() -> None:

@@ -135,7 +135,7 @@ class Function:
         with np.errstate(all="ignore"):
             for n in self.live():
                 step = self.body[n]
-                values[n] = _evaluate(step, [values[a] for a in step.args], arguments, indices)
+                values[n] = evaluate_step(step, [values[a] for a in step.args], arguments, indices)
         return tuple(values[r] for r in self.results)
 
     def __str__(self) -> str:
@@ -161,7 +161,8 @@ def literal_value(literal: str, dtype: np.dtype[Any]) -> Any:
     return dtype.type({"f": float, "c": complex}.get(dtype.kind, int)(literal))
 
 
-def _evaluate(step: Instruction, values: list[Any], arguments: Sequence[Any], indices: Sequence[Any]) -> Any:
+def evaluate_step(step: Instruction, values: Sequence[Any], arguments: Sequence[Any], indices: Sequence[Any]) -> Any:
+    """Apply one instruction to the values of those before it; the rest is as :meth:`Function.evaluate` takes it."""
     match step.op:
         case "param":
             return np.asarray(arguments[step.position], dtype=step.dtype)

@@ -4,6 +4,7 @@ Takes views and accesses, gives functions of arrays. It must not know what is co
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mdhnp.mdh import View
@@ -34,7 +35,7 @@ class Seen(NamedTuple):
 def seen(
     view: View, access: Access, dims: tuple[int, ...], extents: tuple[int, ...], *, fewer: bool = False
 ) -> Seen | None:
-    """Say how an access of an input is seen; None where an index is neither a number nor a dimension of its own.
+    """Say how an access of an input is seen; None where an index is neither a number nor a dimension, maybe shifted.
 
     Parameters
     ----------
@@ -54,15 +55,24 @@ def seen(
         [_is_along(*a, extents) for a in zip(access, dims[missing:], view.shape, strict=True)]
     ):
         return Seen(None, view.shape)
-    along = [index.dim() for index in access if index.dims()]
+    at = [_dim(index) for index in access]
+    along = [d for d, index in zip(at, access, strict=True) if index.dims()]
     moved = [d for d in along if d is not None]
     if len(moved) < len(along) or len({*moved}) < len(moved):
         return None
-    places = (*[slice(extents[d]) if (d := index.dim()) is not None else index.constant for index in access], ...)
+    places = (
+        *[c if d is None else slice(c, c + extents[d]) for d, c in zip(at, [i.constant for i in access], strict=True)],
+        ...,
+    )
     axes = tuple(sorted(range(len(moved)), key=lambda n: dims.index(moved[n])))
     spread = (*[slice(None) if d in moved else None for d in dims], ...)  # without axes a view, too, no scalar
     shape = tuple([extents[d] if d in moved else 1 for d in dims])
     return Seen(lambda a: a[places].transpose(axes)[spread], shape)
+
+
+def _dim(index: Affine) -> int | None:
+    """Give the dimension that an index moves with, one by one, from wherever."""
+    return replace(index, constant=0).dim()
 
 
 def _is_along(index: Affine, d: int, size: int, extents: tuple[int, ...]) -> bool:

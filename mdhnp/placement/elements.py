@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.mdh.function import Function, Instruction, complex_expm1, integer_power, literal_value
+from mdhnp.mdh.function import Function, Instruction, complex_expm1, evaluate_step, integer_power, literal_value
 
 __all__ = ["Ufuncs", "ufuncs"]
 
@@ -42,11 +42,14 @@ class Ufuncs(NamedTuple):
         Takes an array for each parameter that is used, in order, and gives a new one in C order, or a scalar.
     weight : int
         Points of a plain loop that one takes as long as.
+    into : callable
+        Takes the arrays and, named `out`, one for what it computes. It may warn.
     """
 
     name: str
     compute: Compute
     weight: int
+    into: Compute
 
 
 def ufuncs(function: Function, grid: Sequence[Any] = ()) -> Ufuncs:
@@ -67,26 +70,95 @@ def ufuncs(function: Function, grid: Sequence[Any] = ()) -> Ufuncs:
     ['numpy.sqrt', 'numpy: (sqrt(x0) + x0)']
     """
     live = [function.body[n] for n in function.live()]
-    found = _one(function) or (f"numpy: {function}", _each(function, grid))
-    name, compute = found
-    if not all([s.op in _SILENT for s in live]):
+    each, one = _each(function, grid), _one(function)
+    name, compute = one or (f"numpy: {function}", each)
+    if one is None or not all([s.op in _SILENT for s in live]):
         compute = np.errstate(all="ignore")(compute)
-    return Ufuncs(name, compute, max(sum([_SLOW.get(s.op, s.op not in ("param", "const")) for s in live]), 1))
+    weight = max(sum([_SLOW.get(s.op, s.op not in ("param", "const")) for s in live]), 1)
+    return Ufuncs(name, compute, weight, each)
+
+
+class _Step(NamedTuple):
+    """An instruction of which NumPy makes one call.
+
+    Attributes
+    ----------
+    at : int
+        Its position.
+    instruction : Instruction
+        The instruction.
+    ufunc : ufunc or None
+        What gives its very type; None where more is to be done.
+    free : tuple of int
+        Those of its arguments that hold memory of their own which the result may go to.
+    done : tuple of int
+        Those that nothing reads after it.
+    """
+
+    at: int
+    instruction: Instruction
+    ufunc: np.ufunc | None
+    free: tuple[int, ...]
+    done: tuple[int, ...]
+
+
+def _steps(function: Function) -> tuple[_Step, ...]:
+    live = function.live()
+    last = {a: n for n in live for a in function.body[n].args}
+    found: dict[int, _Step] = {}
+    for n in live:
+        step = function.body[n]
+        args = [function.body[a].dtype for a in step.args]
+        done = tuple([a for a in dict.fromkeys(step.args) if last[a] == n])
+        free = tuple([a for a in done if found[a].ufunc is not None and function.body[a].dtype == step.dtype])
+        found[n] = _Step(n, step, _ufunc(step, args), free, done)
+    return tuple(found.values())
+
+
+def _ufunc(step: Instruction, args: Sequence[np.dtype[Any]]) -> np.ufunc | None:
+    """Give the ufunc that is all of an instruction."""
+    ufunc = getattr(np, step.op, None)
+    if not isinstance(ufunc, np.ufunc) or (step.op, step.dtype.kind) in (("power", "i"), ("expm1", "c")):
+        return None
+    return ufunc if _resolves(ufunc, args, (*args, step.dtype)) else None
 
 
 def _each(function: Function, grid: Sequence[Any]) -> Compute:
-    """Evaluate one instruction after the other."""
-    used = sorted(function.used_parameters())
-    own = function.body[function.results[0]].op not in ("param", "real", "imag")  # whose values may be views
+    """Evaluate one instruction after the other, in the memory of values that are needed no more."""
+    used, steps = sorted(function.used_parameters()), _steps(function)
+    (last,) = function.results
+    own = function.body[last].op not in ("param", "real", "imag")  # whose values may be views
 
-    def compute(*arrays: Any) -> Any:
+    def compute(*arrays: Any, out: Any = None) -> Any:
         arguments: list[Any] = [None] * len(function.parameters)
         for p, a in zip(used, arrays, strict=True):
             arguments[p] = a
-        (found,) = function.evaluate(arguments, grid)
-        return np.array(found, order="C", copy=None if own else True)
+        values: dict[int, Any] = {}
+        for step in steps:
+            given = [values[a] for a in step.instruction.args]
+            if step.ufunc is None:
+                found = evaluate_step(step.instruction, given, arguments, grid)
+            else:
+                to = out if step.at == last and out is not None else _room(given, [values[a] for a in step.free])
+                found = step.ufunc(*given, out=to, order="C")
+            for a in step.done:
+                del values[a]
+            values[step.at] = found
+        if out is None:
+            return np.array(found, order="C", copy=None if own else True)
+        if found is not out:
+            out[...] = found
+        return out
 
     return compute
+
+
+def _room(given: Sequence[Any], free: Sequence[Any]) -> Any:
+    """Give an array that a result fits into exactly, of those that are free; None if there is none."""
+    for a in free:
+        if a.shape and all([v.shape == a.shape or not v.shape for v in given]):
+            return a
+    return None
 
 
 def _one(function: Function) -> tuple[str, Compute] | None:
