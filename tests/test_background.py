@@ -16,7 +16,7 @@ import pytest
 from jobs import Job
 
 from mdhnp.tuning import background
-from mdhnp.tuning.background import later, submit, wait
+from mdhnp.tuning.background import ahead, later, submit, wait
 
 HERE = Path(__file__).parent
 #: Seconds after which a test has failed.
@@ -59,6 +59,20 @@ def test_one_process_does_all_jobs() -> None:
     found = answers(*[Job("process")] * 5)
     assert len(set(found)) == 1
     assert found[0] != os.getpid()
+
+
+@pytest.mark.parametrize("job", [Job("process"), Job("fail", "no")], ids=lambda job: job.name)
+def test_a_job_ahead_starts_the_process_and_its_answer_is_passed_over(helper: background._Helper, job: Job) -> None:
+    ahead(job)
+    wait()
+    assert helper._process is not None
+    pid = helper._process.pid
+    assert answers(Job("give", 1), Job("process"), Job("give", 2)) == [1, pid, 2]
+
+
+def test_a_job_ahead_that_ends_the_process() -> None:
+    ahead(Job("exit"))
+    assert answers(Job("give", 1), Job("give", 2)) == ["failed: the helper process ended", 2]
 
 
 def test_urgent_jobs_come_first() -> None:

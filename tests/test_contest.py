@@ -136,6 +136,17 @@ def test_without_noise_the_faster_wins_and_ties_keep_the_plan_in_use(
         assert (simulated.won is simulated.plans[1]) == (ratio < 0.97)
 
 
+@pytest.mark.parametrize(("ratio", "known", "calls"), [(0.4, 0.4, 4), (0.4, 1.0, 12), (0.6, 0.4, 12), (0.4, 0.6, 12)])
+def test_who_is_twice_as_fast_here_as_in_the_helper_wins_at_once(
+    ratio: float, known: float, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After one sample of both, and one before each that does not count."""
+    simulated = Simulated([1e-3, ratio * 1e-3], 0.0, lambda seconds: seconds, monkeypatch, [known])
+    simulated.run(lambda excess: None)
+    assert simulated.won is simulated.plans[1]
+    assert simulated.calls == calls
+
+
 def test_a_candidate_that_fails_is_left_out_and_its_calls_have_results() -> None:
     class Broken(Fake):
         def run(self, arrays: Any) -> Any:
@@ -188,6 +199,18 @@ def test_it_acts_once_in_the_call_in_which_the_sum_reaches_the_price(price: floa
         assert len(acts) == (n >= calls)
     ((_, plan, spent),) = acts
     assert (plan, spent.calls, round(spent.seconds, 3)) == (entry.plan, calls, round(0.3 * calls, 3))
+
+
+def test_what_calls_have_cost_before_counts() -> None:
+    acts: list[Any] = []
+    before = Spent()
+    before.add(0.5)
+    entry = Entry(Made(Fake(0.3), Spending(0.7, lambda *arguments: acts.append(arguments), before)), None, None)
+    plan, watcher = entry._now
+    assert watcher is not None
+    watcher.saw(entry, plan, 0.3)
+    ((_, _, spent),) = acts
+    assert (spent.calls, spent.seconds, spent.least) == (2, 0.8, 0.3)
 
 
 def test_one_caller_improves_while_others_go_on() -> None:

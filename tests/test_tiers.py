@@ -18,11 +18,13 @@ from tiers import Differing, Failing, First, Kept, Promising, Slower, binaries, 
 
 import mdhnp
 from mdhnp import config
+from mdhnp.calls import build
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.store import forget
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
+from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
@@ -67,6 +69,23 @@ def test_numpy_computes_until_kernels_are_there(device: Device, tuning: Any, mon
     assert compiled() == before
     assert mdhnp.host_counts()["matmul"] == hosted + 2
     assert dict(measured(plan.mdhom, device)) == {NUMPY: 2e-6, KERNELS: 1e-6}
+
+
+def test_numpy_is_not_timed_beside_kernels_that_are_much_faster(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Than NumPy was in the caller's process; nor is a device compared with none."""
+    with config(host="never", specialise="always"), observe() as seen:
+        mdhnp.matmul(A, A.T)
+    layouts = (Layout.of(A), Layout.of(A.T))
+    timed: list[float] = []
+    monkeypatch.setattr(build, "_least", lambda work, rest=0.0: timed.append(1.0) or 1.0)
+    monkeypatch.delattr(build, "choose")
+    for usual, samples in ((2.1, 3), (1.9, 9)):
+        timed.clear()
+        found = build.Build(seen[0][0].mdhom, layouts, (device.identity,), usual).run()
+        assert isinstance(found, build.Built)
+        assert (found.ratio, len(timed)) == (pytest.approx(1 / 2.1 if samples == 3 else 1.0), samples)
 
 
 def test_where_kernels_are_asked_for_this_process_compiles(device: Device) -> None:
@@ -234,7 +253,7 @@ report()
     assert result(program(code)) == {"opencl": False, "hosted": {"matmul": 100, "einsum": 100, "dot": 100}}
 
 
-@pytest.mark.parametrize("what", ["mdhnp.stencil(A, np.ones((2, 2), np.float32))", "least(A)"])
+@pytest.mark.parametrize("what", ["mdhnp.stencil(A, np.ones((2, 2), np.float32), 'nearest')", "least(A)"])
 def test_what_numpy_has_no_function_for_loads_opencl_at_once(what: str) -> None:
     code = f"""
 least = mdhnp.md_hom(lambda x, y: x, {{"i": mdhnp.cc, "j": mdhnp.pw("min")}}, "A[i,j], A[0,j] -> B[i]")
@@ -244,6 +263,47 @@ report()
     found = result(program(code))
     assert found.pop("compiled") >= 1  # more, where several devices are compared
     assert found == {"opencl": True, "hosted": {}}
+
+
+def test_fused_functions_begin_as_they_are_written() -> None:
+    """Though rules make one pass of a softmax's maximum and sum, which NumPy has no function for."""
+    code = """
+def softmax(a):
+    e = np.exp(a - a.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+right = bool(np.allclose(mdhnp.fuse(softmax)(A), softmax(A)))
+report(right=right)
+"""
+    found = result(program(code))
+    assert found.pop("hosted")
+    assert found == {"opencl": False, "right": True}
+
+
+def test_what_calls_cost_before_opencl_is_loaded_counts() -> None:
+    code = """
+from mdhnp.calls.before import load
+from mdhnp.calls.store import entries
+for n in range(4):
+    mdhnp.matmul(A, A.T)
+    if n == 2:
+        load()
+_, now = entries.values()
+report(calls=now.watcher._spent.calls)
+"""
+    assert result(program(code))["calls"] == 4
+
+
+def test_the_helper_is_ready_when_opencl_is_loaded() -> None:
+    code = """
+from mdhnp.calls import before
+from mdhnp.tuning import background
+before._LOADING = 0.0
+mdhnp.matmul(A, A.T)
+background.wait()
+report(helper=background._helper._process is not None, loaded=len(before.devices()) > 0)
+"""
+    found = result(program(code))
+    assert (found["helper"], found["loaded"]) == (True, True)
 
 
 def test_the_call_that_loads_opencl_is_found_again() -> None:

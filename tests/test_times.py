@@ -161,7 +161,7 @@ def test_prepare_measures_and_later_calls_begin_with_the_faster(
 
 def test_prepare_where_numpy_has_no_function(device: Device) -> None:
     shortest = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]")
-    for call in ((shortest, A, A.T), (mdhnp.stencil, A, np.ones((2, 2), np.float32))):
+    for call in ((shortest, A, A.T), (mdhnp.stencil, A, np.ones((2, 2), np.float32), "nearest")):
         (ready,) = mdhnp.prepare(*call)
         assert (ready.seconds, ready.numpy_seconds) == (None, None)
         assert str(ready).endswith(f": kernels on {device.name}")

@@ -18,7 +18,7 @@ from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.plans import Plan
 from mdhnp.calls.request import Request
-from mdhnp.calls.spending import Spending
+from mdhnp.calls.spending import Spending, Spent
 from mdhnp.runtime.paths import cache_folder
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background
@@ -112,8 +112,8 @@ def own_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def decide(monkeypatch: pytest.MonkeyPatch, job: type[Build] = Promising, contest: type[Contest] = First) -> None:
     """Have kernels built by such jobs, after the first call, and contests end so."""
 
-    def at_once(request: Request, cost: float) -> Spending:
-        return builder(request, 0.0)
+    def at_once(request: Request, cost: float, spent: Spent | None = None) -> Spending:
+        return builder(request, 0.0, spent)
 
     builder = improve.builder
     monkeypatch.setattr(making, "builder", at_once)

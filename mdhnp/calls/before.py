@@ -8,19 +8,23 @@ that loads OpenCL.
 import os
 import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
 from mdhnp.calls.entry import Entry, Made, Watcher
 from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.calls.request import Request
+from mdhnp.calls.spending import Spent
+from mdhnp.mdh import Graph, MdHom, least_work
 from mdhnp.placement.numpys import numpy_function, roughly
 from mdhnp.runtime.forks import unforked
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
-__all__ = ["before", "devices", "load"]
+__all__ = ["before", "devices", "load", "spent_on", "way"]
 
 #: Seconds that it takes to load drivers and all that makes kernels.
 _LOADING = 0.3
@@ -29,27 +33,56 @@ _LOADING = 0.3
 _HEAVY = 1.0
 
 
-class _Loading(Watcher):
-    """Follows all calls of this process until OpenCL is there."""
+@dataclass
+class _Loading:
+    """What all calls of this process have cost until OpenCL is there, and whether somebody loads it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._spent, self._begun = 0.0, False
-
-    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
-        """Count a call; have OpenCL loaded when that pays."""
-        self._spent += seconds
-        if not self._begun and self._spent >= self._price:
-            self._begun = True
-            from mdhnp.tuning import background
-
-            background.later(_load_or_complain)
+    all: Spent = field(default_factory=Spent)
+    each: dict[MdHom, Spent] = field(default_factory=dict)
+    begun: bool = False
 
     @cached_property
-    def _price(self) -> float:
+    def price(self) -> float:
+        """Seconds from which on it pays."""
         from mdhnp.runtime.paths import data_folder
 
         return 0.0 if any(data_folder().glob("tuning-*.sqlite")) else _LOADING
+
+
+class _Calls(Watcher):
+    """Follows the calls of an entry until OpenCL is there, and has it loaded when that pays."""
+
+    def __init__(self, loading: _Loading, h: MdHom) -> None:
+        super().__init__()
+        self._loading = loading
+        self._spent = loading.each.setdefault(h, Spent())
+
+    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        """Count a call."""
+        loading = self._loading
+        self._spent.add(seconds)
+        loading.all.add(seconds)
+        if not loading.begun and loading.all.seconds >= loading.price:
+            loading.begun = True
+            from mdhnp.tuning import background
+
+            background.ahead(_Ready())
+            background.later(_load_or_complain)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A job: load in the helper process what makes kernels, which takes as long there as it does here."""
+
+    urgent = True
+    limit = 60.0
+
+    def run(self) -> None:
+        """Load it, and see what the device's smallest calls take."""
+        from mdhnp.calls import build  # noqa: F401 (which the first job would have to wait for)
+        from mdhnp.placement.costs import costs_of
+
+        costs_of(load()[0])
 
 
 def before(request: Request) -> Made | None:
@@ -65,7 +98,32 @@ def before(request: Request) -> Made | None:
             load()
             return None
     plan = ByNumpy.of(request, "OpenCL is not loaded yet", function)
-    return Made(plan, _loading())
+    return Made(plan, _Calls(_loading(), request.mdhom))
+
+
+def way(usual: Graph, written: Graph) -> Graph:
+    """Give what NumPy computes in place of a graph that rules have made of one that was written.
+
+    NumPy has no functions for some of what they make, as for several results in one pass. Then only maps are rewritten,
+    or nothing, whichever takes less time; elementary functions are not computed twice.
+    """
+    if _seconds(usual) < inf:
+        return usual
+    from mdhnp.fusion import rewriting
+    from mdhnp.fusion.rules import maps
+
+    return min(usual, rewriting(written, maps.RULES).after, written, key=_seconds)
+
+
+def _seconds(graph: Graph) -> float:
+    """Give the seconds that NumPy's functions take for a graph, roughly; infinitely many where some step has none."""
+    steps = [(step.mdhom, numpy_function(step.mdhom)) for step in least_work(graph).steps]
+    return sum([inf if function is None else roughly(function, h) for h, function in steps])
+
+
+def spent_on(h: MdHom) -> Spent | None:
+    """Give what calls of a computation have cost before OpenCL was loaded, once; None if there were none."""
+    return _loading().each.pop(h, None)
 
 
 def devices() -> "tuple[Device, ...]":

@@ -19,7 +19,9 @@ from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import Request
 from mdhnp.codegen import Program
 from mdhnp.mdh import MdHom
-from mdhnp.placement.choice import choose
+from mdhnp.placement.choice import Candidate, choose, kernel_times
+from mdhnp.placement.costs import costs_of
+from mdhnp.placement.large import usual_rates
 from mdhnp.placement.numpys import numpy_function
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.layout import Layout
@@ -35,6 +37,9 @@ Array = npt.NDArray[Any]
 
 #: Kernels that take so many times as long as NumPy here are not tried in calls. Others use the machine meanwhile.
 _HOPELESS = 3.0
+
+#: Kernels that take less than this part of NumPy's time in the caller are fast enough, whatever NumPy takes here.
+_CLEAR = 0.5
 
 #: Part of the machine's memory up to which the operands of a check are allocated.
 _MEMORY = 1 / 16
@@ -120,12 +125,20 @@ class Build:
         candidates = [d for identity in self.devices for d in devices() if d.identity == identity]
         if not candidates:
             raise RuntimeError(f"no device {self.devices[0]} in a process started by this one")
-        best = choose(self.mdhom, candidates).kernels
+        best = self._only(candidates[0]) if len(candidates) == 1 else choose(self.mdhom, candidates).kernels
         if best is None or best.device is None:
             return Hopeless("no device can compute it")
         if self.usual is not None and best.floor >= self.usual:
             return Hopeless(f"NumPy takes {self.usual * 1e6:.1f} µs, no kernel less than {best.floor * 1e6:.1f} µs")
         return best.device
+
+    def _only(self, device: Device) -> Candidate | None:
+        """Give the only candidate; where there is no choice, what its memory and arithmetic give is not measured."""
+        h = self.mdhom
+        if not device.caps.fp64 and any(t.char in "dD" for t in h.dtypes):
+            return None
+        times = kernel_times(h, device.caps, costs_of(device), usual_rates(device.caps))
+        return Candidate(device.name, *times, device=device)
 
 
 def pack(plan: Kernels | InParts, device: Device, ratio: float, price: float | None = None) -> Built:
@@ -161,8 +174,9 @@ def compare(plan: Kernels | InParts, request: Request, usual: float | None = Non
     request : Request
         What they were made for.
     usual : float, optional
-        Seconds that NumPy takes in the caller's process. On a GPU these are taken for it: NumPy here, of low priority,
-        would wait for the cores that the caller's own products have, and its time would say nothing.
+        Seconds that NumPy takes in the caller's process. They are taken for it where kernels take less than half of
+        them here, and on a GPU: NumPy here, of low priority, would wait for the cores that the caller's own products
+        have, and its time would say nothing.
 
     Returns
     -------
@@ -186,8 +200,10 @@ def compare(plan: Kernels | InParts, request: Request, usual: float | None = Non
         plan.compute(arrays, results)
         if not _close(results[0], right):
             return "the kernels' result differs from NumPy's"
-        if usual is not None and request.device.kind == "gpu":
-            return min(_least(partial(plan.run, arrays)) for _ in range(3)), usual
+        if usual is not None:
+            ours = min(_least(partial(plan.run, arrays)) for _ in range(3))
+            if request.device.kind == "gpu" or ours < _CLEAR * usual:
+                return ours, usual
         rest = spinning() if function.multiplied else 0.0
         rounds = [(_least(partial(plan.run, arrays)), _least(partial(function.compute, *arrays), rest)) for _ in "123"]
     except MemoryError:

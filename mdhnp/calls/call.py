@@ -173,10 +173,13 @@ def _made(
     inputs = given if described.take is None else tuple(described.take(given))
     whole = described.mdhom
     graph = whole if isinstance(whole, Graph) else Graph.of(whole)
-    if described.written is not None and devices:
-        from mdhnp.calls.rewritten import chosen
+    if described.written is not None:
+        if devices:
+            from mdhnp.calls.rewritten import chosen
 
-        graph = chosen(described.written, graph, devices)
+            graph = chosen(described.written, graph, devices)
+        else:
+            graph = before.way(graph, described.written)
     made = _planned(routine, least_work(graph), inputs, devices, mode, described.into)
     if made is None:
         return None

@@ -11,6 +11,7 @@ plan in use stays unless another one is faster by a margin: else noise would pic
 
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 from statistics import median
 from typing import Any
 
@@ -26,6 +27,9 @@ _SHARE = 0.05
 
 #: Samples of each plan, round by round, and how many times the fastest one's time a plan may take to stay in.
 _ROUNDS = ((1, 1.5), (3, 1.15), (10, 1.05))
+
+#: How many times as fast as the plan in use the only candidate must be, before as in the first round, to win with that.
+_CLEAR = 2.0
 
 #: How much faster a plan must be to take another one's place.
 _MARGIN = 1.03
@@ -52,10 +56,10 @@ class _Guarded:
 
 
 class _Arm:
-    """A plan, how long its calls took, and its time relative to the plan in use as far as is known."""
+    """A plan, how long its calls took, and its time relative to the plan in use as far as is known, now and before."""
 
     def __init__(self, plan: Plan, runs: Plan, ratio: float) -> None:
-        self.plan, self.runs, self.ratio = plan, runs, ratio
+        self.plan, self.runs, self.ratio, self.known = plan, runs, ratio, ratio
         self.times: list[float] = []
 
     @property
@@ -177,7 +181,9 @@ class Contest(Watcher):
             if arm.seconds > limit * best:
                 self._leave_out(arm)
         self._round += 1
-        beaten = self._round > 1 and self._used.seconds > limit * best and len(self._others) == 1
+        alone = len(self._others) == 1
+        clear = alone and self._others[0].known * _CLEAR <= 1.0
+        beaten = alone and self._used.seconds > (limit if self._round > 1 else _CLEAR if clear else inf) * best
         if self._round == len(self._rounds) or not self._others or beaten:
             return True
         self._due = [self._used, *self._others]

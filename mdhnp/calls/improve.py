@@ -42,9 +42,9 @@ def price(request: Request) -> float:
     return _prices.get(request.device.identity, _COMPILING)
 
 
-def builder(request: Request, cost: float) -> Spending:
-    """Give what sees to it that kernels are made for a request once its calls have cost that much."""
-    return Spending(_enqueued(request, cost), partial(_build, request))
+def builder(request: Request, cost: float, spent: Spent | None = None) -> Spending:
+    """Give what sees to it that kernels are made for a request once its calls, those before too, have cost so much."""
+    return Spending(_enqueued(request, cost), partial(_build, request), spent)
 
 
 def tuner(request: Request, plan: Plan) -> Spending | None:
@@ -65,7 +65,7 @@ def _enqueued(request: Request, seconds: float) -> float:
 
 
 def _build(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
-    usual = spent.mean if isinstance(plan, ByNumpy) else None
+    usual = spent.least if isinstance(plan, ByNumpy) else None
     identities = tuple(d.identity for d in request.devices)
     job = Build(request.mdhom, request.layouts, identities, usual)
     then = partial(_built, request, entry, plan, spent)

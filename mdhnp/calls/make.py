@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from mdhnp.calls import kernels
+from mdhnp.calls.before import spent_on
 from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Made
 from mdhnp.calls.improve import builder, price, tuner
@@ -96,7 +97,7 @@ def _numpy_first(request: Request, function: NumpyFunction) -> Made:
         if best and best.device and host.seconds > cost + best.seconds:
             why = f"NumPy would take about {host.seconds:.2g} s, longer than compiling kernels"
             return _by_kernels(replace(request, devices=(best.device,)), why)
-    return Made(ByNumpy.of(request, "no kernel was built for it yet", function), builder(request, cost))
+    return Made(ByNumpy.of(request, "no kernel was built for it yet", function), builder(request, cost, spent_on(h)))
 
 
 def _as_measured(request: Request, function: NumpyFunction, times: dict[Device, Mapping[str, float]]) -> Made:

@@ -4,6 +4,7 @@ Whoever knows no more of the future loses no more than half of the time that way
 """
 
 from collections.abc import Callable
+from math import inf
 
 from mdhnp.calls.entry import Entry, Watcher
 from mdhnp.calls.plans import Plan
@@ -20,15 +21,18 @@ class Spent:
         All of them.
     calls : int
         Their number.
+    least : float
+        Seconds of the fastest.
     """
 
     def __init__(self) -> None:
-        self.seconds, self.calls = 0.0, 0
+        self.seconds, self.calls, self.least = 0.0, 0, inf
 
     def add(self, seconds: float) -> None:
         """Count one more."""
         self.seconds += seconds
         self.calls += 1
+        self.least = min(self.least, seconds)
 
     @property
     def mean(self) -> float:
@@ -44,14 +48,15 @@ class Spending(Watcher):
     price : float
         In seconds.
     act : callable
-        Takes the entry, the plan in use and what was spent, from :func:`Spending` on. The entry is without a watcher
-        then.
+        Takes the entry, the plan in use and what was spent. The entry is without a watcher then.
+    spent : Spent, optional
+        What calls by this plan have cost before; by default nothing.
     """
 
-    def __init__(self, price: float, act: Callable[[Entry, Plan, Spent], None]) -> None:
+    def __init__(self, price: float, act: Callable[[Entry, Plan, Spent], None], spent: Spent | None = None) -> None:
         super().__init__()
         self._price, self._act = price, act
-        self._spent = Spent()
+        self._spent = spent or Spent()
 
     def saw(self, entry: Entry, plan: Plan, seconds: float) -> None:
         """Count a call, without a lock: of several at once one may be left out."""

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol
 
 from mdhnp.tuning.processes import PARENT, start
 
-__all__ = ["Job", "complain", "later", "serve", "submit", "wait"]
+__all__ = ["Job", "ahead", "complain", "later", "serve", "submit", "wait"]
 
 #: Seconds that the end of the program waits for the thread, which may be loading a kernel.
 _PATIENCE = 10.0
@@ -32,9 +32,9 @@ _IDLE = 30.0
 #: How often the process looks whether its parent is still there, in seconds.
 _LOOK = 0.2
 
-#: Its priority: a tenth of a core that others want, or where there are few a twentieth. With that, a program whose
-#: products have 16 cores would wait for a minute and more until its first kernel was built.
-_NICE, _NICER = 10, 15
+#: Its priority: a tenth of a core that others want. With less, a program whose products have all cores would wait for a
+#: minute and more until its first kernel was built, and what it loses to that is no less.
+_NICE = 10
 
 #: Cores up to which BLAS in the helper may use all of them, and what says how many threads it uses.
 _FEW_CORES = 4
@@ -76,8 +76,17 @@ def submit(job: Job, then: Callable[[Any], object], failed: Callable[[str], obje
         daemonic process of multiprocessing, which may have no children, or the system allows no more threads. Where it
         allows no more processes the thread does the job.
     """
-    can = bool(sys.executable) and not getattr(sys, "frozen", False) and not multiprocessing.current_process().daemon
-    return can and _helper.submit((job, then, failed))
+    return _can() and _helper.submit((job, then, failed))
+
+
+def ahead(job: Job) -> None:
+    """Have the process started and do a job that prepares it for others; nobody waits for it, and it may fail."""
+    if _can():
+        _helper.submit((None, lambda _: _helper.ahead(job), lambda _: None))
+
+
+def _can() -> bool:
+    return bool(sys.executable) and not getattr(sys, "frozen", False) and not multiprocessing.current_process().daemon
 
 
 def later(work: Callable[[], object]) -> None:
@@ -105,6 +114,7 @@ class _Helper:
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
+        self._owed = 0  # answers that nobody has read
         self._ending = False
 
     def submit(self, task: _Task) -> bool:
@@ -142,6 +152,15 @@ class _Helper:
             with suppress(Exception):
                 then(None)
 
+    def ahead(self, job: Job) -> None:
+        """Give the process a job whose answer is passed over, in the thread."""
+        with suppress(OSError):  # there can be no more processes, or it has ended: the next job will tell
+            if self._pipe is None:
+                self._start()
+            if self._pipe is not None:
+                self._pipe.send(job)
+                self._owed += 1
+
     def _work(self) -> None:
         while (task := self._next()) is not None:
             job, then, failed = task
@@ -177,12 +196,14 @@ class _Helper:
         answer, error = None, f"no answer within {job.limit:.0f} s"
         try:
             pipe.send(job)
-            if pipe.poll(job.limit):
+            self._owed += 1
+            while self._owed and pipe.poll(job.limit):
                 answer, error = pipe.recv()
-                if not error:
-                    return answer
-            else:
+                self._owed -= 1
+            if self._owed:
                 self._close()
+            elif not error:
+                return answer
         except (EOFError, OSError):
             self._close()
             error = "the helper process ended"
@@ -199,6 +220,7 @@ class _Helper:
         with self._changed:
             process, pipe = self._process, self._pipe
             self._process = self._pipe = None
+            self._owed = 0
         if process is not None:
             process.kill()
             process.wait()
@@ -220,7 +242,7 @@ def serve(handle: int) -> None:
     threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(AttributeError, OSError):
-        os.nice(_NICE if (os.cpu_count() or 1) > _FEW_CORES else _NICER)
+        os.nice(_NICE)
     with Connection(handle) as pipe:
         while True:
             try:
