@@ -18,6 +18,7 @@ def main() -> None:
     others = commands.add_parser("others", help="sizes, types and contractions for which no schedule ships")
     cold = commands.add_parser("cold", help="import and first call of new processes")
     first = commands.add_parser("first", help="first calls of random einsums in new processes, against NumPy")
+    takeover = commands.add_parser("takeover", help="calls of new processes until kernels take over from NumPy")
     incalls = commands.add_parser("incalls", help="tuning in the caller's own calls against a search apart")
     steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
     arrays = commands.add_parser("arrays", help="Arrays on a GPU beside CuPy's and PyTorch's, and NumPy's beside a GPU")
@@ -33,11 +34,11 @@ def main() -> None:
     )
     for command in (others, incalls):
         command.add_argument("--device", metavar="SPEC", default="cpu")
-    for command in (shapes, cold, first, steady):
+    for command in (shapes, cold, first, steady, takeover):
         command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
     arrays.add_argument("--device", metavar="SPEC", default="gpu")
     arrays.add_argument("--seconds", type=float, default=8, help="budget of each search (default 8)")
-    for command in (shapes, cold, first, steady, others, incalls, arrays):
+    for command in (shapes, cold, first, steady, takeover, others, incalls, arrays):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     gpu.add_argument("--seconds", type=float, default=5, help="budget of each search (default 5); 0: untuned only")
@@ -52,7 +53,7 @@ def main() -> None:
         command.add_argument("--markdown", type=Path, help="write tables between their marks in this document")
         command.add_argument("--chart", type=Path, help="write a bar chart of the first CPU device's rows (.svg, .png)")
     given = parser.parse_args()
-    as_they_are = {"shapes": _shapes, "cold": _cold, "first": _first, "random": _random}
+    as_they_are = {"shapes": _shapes, "cold": _cold, "first": _first, "random": _random, "takeover": _takeover}
     if given.command in as_they_are:
         as_they_are[given.command](given.device, given.markdown)
         return
@@ -136,6 +137,12 @@ def _random(specs: list[str], markdown: Path | None) -> None:
     from benchmarks import einsums
 
     _show("random", einsums.STEADY, *einsums.steady(specs), markdown)
+
+
+def _takeover(specs: list[str], markdown: Path | None) -> None:
+    from benchmarks import takeover
+
+    _show("takeover", takeover.CAPTION, *takeover.table(specs), markdown)
 
 
 def _incalls(names: list[str], spec: str, markdown: Path | None) -> None:

@@ -28,6 +28,9 @@ class Job:
     def _process(self) -> Any:
         return os.getpid()
 
+    def _nice(self) -> Any:
+        return os.nice(0)
+
     def _fail(self) -> Any:
         raise ValueError(self.value)
 

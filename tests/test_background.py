@@ -75,6 +75,14 @@ def test_a_job_ahead_that_ends_the_process() -> None:
     assert answers(Job("give", 1), Job("give", 2)) == ["failed: the helper process ended", 2]
 
 
+def test_it_gives_way_to_others_more_for_jobs_that_nobody_waits_for() -> None:
+    mine = os.nice(0)
+    (urgent,) = answers(Job("nice", urgent=True))
+    (other,) = answers(Job("nice"))
+    assert mine < urgent < other
+    assert answers(Job("nice", urgent=True)) == [other]  # for good
+
+
 def test_urgent_jobs_come_first() -> None:
     go = threading.Event()
     later(lambda: go.wait(LONG))  # so that all of them wait

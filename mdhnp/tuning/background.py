@@ -32,9 +32,11 @@ _IDLE = 30.0
 #: How often the process looks whether its parent is still there, in seconds.
 _LOOK = 0.2
 
-#: Its priority: a tenth of a core that others want. With less, a program whose products have all cores would wait for a
-#: minute and more until its first kernel was built, and what it loses to that is no less.
-_NICE = 10
+#: Its priority for jobs that calls wait for: a quarter of a core that others want. With less, what a job takes from
+#: them is no less, but a program that has all cores at work waits for a minute until its first kernel was built.
+_NICE = 5
+#: Its priority from the first other job on, which goes on for long: a tenth, or where there are few cores a twentieth.
+_LONG, _LONG_ON_FEW = 10, 15
 
 #: Cores up to which BLAS in the helper may use all of them, and what says how many threads it uses.
 _FEW_CORES = 4
@@ -241,14 +243,15 @@ def serve(handle: int) -> None:
     """Do jobs for the parent until it closes the pipe: each is answered with what it gives and an error's text."""
     threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(AttributeError, OSError):
-        os.nice(_NICE)
+    _give_way(_NICE)
     with Connection(handle) as pipe:
         while True:
             try:
                 job = pipe.recv()
             except (EOFError, OSError):
                 return
+            if not job.urgent:
+                _give_way(_LONG if (os.cpu_count() or 1) > _FEW_CORES else _LONG_ON_FEW)
             answer = None
             try:
                 answer, error = job.run(), ""
@@ -258,6 +261,12 @@ def serve(handle: int) -> None:
                 pipe.send((answer, error))
             except OSError:
                 return
+
+
+def _give_way(nice: int) -> None:
+    """Take a lower priority, unless it is that low: no process may raise its own."""
+    with suppress(AttributeError, OSError):
+        os.nice(max(nice - os.nice(0), 0))
 
 
 def _end_with(parent: int) -> None:

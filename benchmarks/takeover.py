@@ -1,0 +1,170 @@
+"""Calls from the first one on, as a stranger meets them: a new process, empty caches, default settings.
+
+Takes devices, gives a table: how long calls take while NumPy computes them, after how many seconds of calls kernels do,
+and how long calls take then. Beside them the same function of NumPy's arrays, in a process of its own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from math import sqrt
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import mdhnp
+from benchmarks.rows import seconds_text
+
+__all__ = ["CAPTION", "CASES", "sample", "table"]
+
+CAPTION = (
+    "Calls from the first one on, in new processes with empty caches and default settings: NumPy's time, that of the "
+    "first call, of those before kernels take over (medians, and NumPy's time over them), the seconds of calls until "
+    "then, and the time of the last calls"
+)
+
+#: Seconds of calls, of ours and of NumPy's.
+_OURS, _NUMPYS = 8.0, 1.5
+#: Calls at the end, and what part of NumPy's time they take where kernels have taken over.
+_LAST, _FASTER = 10, 0.8
+
+
+def _random(*shape: int) -> Any:
+    return np.random.default_rng(0).random(shape, np.float32) + np.float32(0.1)
+
+
+def _fused(function: Callable[..., Any], *arrays: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    fused = mdhnp.fuse(function)
+    return lambda: fused(*arrays), lambda: function(*arrays)
+
+
+def _map_of_1() -> Any:
+    return _fused(np.sqrt, _random(4096, 4096))
+
+
+def _map_of_4() -> Any:
+    return _fused(lambda a, b, c: np.sqrt(a * a + b * b) * c, *[_random(4096, 4096) for _ in "abc"])
+
+
+def _map_of_7() -> Any:
+    def function(a: Any, b: Any, c: Any) -> Any:
+        return np.exp(-(a - b) * (a - b) / 2) * c + np.maximum(a, b)
+
+    return _fused(function, *[_random(4096, 4096) for _ in "abc"])
+
+
+def _softmax() -> Any:
+    def softmax(a: Any) -> Any:
+        powers = np.exp(a - a.max(1, keepdims=True))
+        return powers / powers.sum(1, keepdims=True)
+
+    return _fused(softmax, _random(2048, 2048))
+
+
+def _standardise() -> Any:
+    return _fused(lambda a: (a - a.mean(0)) / a.std(0), _random(4096, 1024))
+
+
+def _blur_gradient() -> Any:
+    def gradient(a: Any) -> Any:
+        blurred = (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] + a[1:-1, 1:-1]) / 5
+        right, down = blurred[1:-1, 2:] - blurred[1:-1, :-2], blurred[2:, 1:-1] - blurred[:-2, 1:-1]
+        return np.sqrt(right * right + down * down)
+
+    return _fused(gradient, _random(2050, 2050))
+
+
+def _min_plus() -> Any:
+    a, b = _random(256, 256), _random(256, 256)
+
+    def numpys() -> Any:
+        return (a[:, None, :] + b.T[None]).min(2)
+
+    return lambda: mdhnp.einsum("ik,kj->ij", a, b, multiply="add", add="min"), numpys
+
+
+def _sum() -> Any:
+    a = _random(4096, 4096)
+    return lambda: mdhnp.sum(a, axis=1), lambda: a.sum(1)
+
+
+#: Each gives a call of ours and NumPy's.
+CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], Any]]]] = {
+    "sqrt of 4096²": _map_of_1,
+    "map of 4 operations, 4096²": _map_of_4,
+    "map of 7 operations, 4096²": _map_of_7,
+    "softmax of 2048 rows": _softmax,
+    "1024 columns standardised": _standardise,
+    "blur, gradient of 2050²": _blur_gradient,
+    "min-plus product of 256³": _min_plus,
+    "sums of 4096 rows": _sum,
+}
+
+
+def sample(name: str, which: int, seconds: float) -> list[float]:
+    """Give the times of calls, ours (0) or NumPy's (1), for so many seconds."""
+    call = CASES[name]()[which]
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+def _anew(name: str, which: int, seconds: float, spec: str) -> list[float]:
+    """Do it in a new process with empty caches."""
+    code = (
+        f"import json; from benchmarks.takeover import sample; print(json.dumps(sample({name!r}, {which}, {seconds})))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {"MDHNP_DEVICE": spec, "MDHNP_CACHE_DIR": folder, "POCL_CACHE_DIR": folder}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    found: list[float] = json.loads(done.stdout)
+    return found
+
+
+def table(specs: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Measure all cases."""
+    lines = []
+    for spec in specs:
+        for name in CASES:
+            lines.append([spec, name, *_row(_anew(name, 1, _NUMPYS, spec), _anew(name, 0, _OURS, spec))])
+            print(*lines[-1], sep=" | ", flush=True)
+    return ["", "", "NumPy", "first call", "before", "NumPy ÷ before", "kernels after", "then"], lines
+
+
+def _row(numpys: Sequence[float], ours: Sequence[float]) -> list[str]:
+    usual, then = median(numpys), median(ours[-_LAST:])
+    found = [seconds_text(usual), seconds_text(ours[0])]
+    before = _before(ours, usual, then)
+    if before == 0:
+        return [*found, "–", "–", "the first call", seconds_text(then)]
+    mean = median(ours[:before])
+    after = "not" if before == len(ours) else seconds_text(sum(ours[:before]))
+    return [*found, seconds_text(mean), f"{usual / mean:.2f}", after, seconds_text(then)]
+
+
+def _before(ours: Sequence[float], usual: float, then: float) -> int:
+    """Give the number of calls before kernels take over: all where they do not; 0 where they make all but the first.
+
+    They have from three calls in a row on that take less than half way, in ratios, from those before to the last ones.
+    """
+    begun = min(median(ours[1:_LAST]), usual)
+    if then > _FASTER * begun:
+        return 0 if then < usual / 2 else len(ours)
+    limit = sqrt(begun * then)
+    fast = [seconds < limit for seconds in ours]
+    return next(n for n in range(len(ours)) if all(fast[n : n + 3]))
