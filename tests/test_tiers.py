@@ -18,7 +18,7 @@ from tiers import Differing, Failing, First, Kept, Promising, Slower, binaries, 
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import build
+from mdhnp.calls import build, written
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.store import forget
@@ -86,6 +86,52 @@ def test_numpy_is_not_timed_beside_kernels_that_are_much_faster(
         found = build.Build(seen[0][0].mdhom, layouts, (device.identity,), usual).run()
         assert isinstance(found, build.Built)
         assert (found.ratio, len(timed)) == (pytest.approx(1 / 2.1 if samples == 3 else 1.0), samples)
+
+
+def softmax(a: Any) -> Any:
+    powers = np.exp(a - a.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def test_fused_functions_are_computed_as_written_until_kernels_are_there(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose rules make one pass of a softmax's maximum and sum, which NumPy has no function for."""
+    decide(monkeypatch)
+    monkeypatch.setattr(written, "price", lambda request: 1e-9)
+    monkeypatch.setattr(written, "_HEAVY", 1e9)
+    before, fused, found = compiled(), mdhnp.fuse(softmax), []
+    for _ in range(2):
+        with observe() as seen:
+            np.testing.assert_allclose(fused(A), softmax(A), rtol=1e-5, atol=1e-30)
+        background.wait()
+        found.append([plan for plan, _ in seen])
+    assert {plan.why for plan in found[0]} == {"as written: no kernels were built yet for what rules make of it"}
+    assert {type(plan) for plan in found[0]} == {ByNumpy}
+    assert len(found[1]) < len(found[0])
+    assert isinstance(found[1][0], Kernels)
+    assert compiled() == before
+    forget()
+    with observe() as seen:
+        fused(A)
+    assert isinstance(seen[0][0], Kernels)  # found on disk
+
+
+def test_fused_functions_stay_as_written_where_no_kernels_can_be_built(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(written, "Build", Failing)
+    monkeypatch.setattr(written, "price", lambda request: 1e-9)
+    monkeypatch.setattr(written, "_HEAVY", 1e9)
+    fused = mdhnp.fuse(softmax)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(4):
+            with observe() as seen:
+                np.testing.assert_allclose(fused(A), softmax(A), rtol=1e-5, atol=1e-30)
+            background.wait()
+            assert {type(plan) for plan, _ in seen} == {ByNumpy}
+    assert [str(w.message)[:27] for w in caught] == ["a call keeps the plan it ha"]
 
 
 def test_where_kernels_are_asked_for_this_process_compiles(device: Device) -> None:

@@ -24,7 +24,7 @@ from mdhnp.runtime.forks import unforked
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
-__all__ = ["before", "devices", "load", "spent_on", "way"]
+__all__ = ["before", "devices", "load", "seconds", "spent_on", "way"]
 
 #: Seconds that it takes to load drivers and all that makes kernels.
 _LOADING = 0.3
@@ -107,15 +107,15 @@ def way(usual: Graph, written: Graph) -> Graph:
     NumPy has no functions for some of what they make, as for several results in one pass. Then only maps are rewritten,
     or nothing, whichever takes less time; elementary functions are not computed twice.
     """
-    if _seconds(usual) < inf:
+    if seconds(usual) < inf:
         return usual
     from mdhnp.fusion import rewriting
     from mdhnp.fusion.rules import maps
 
-    return min(usual, rewriting(written, maps.RULES).after, written, key=_seconds)
+    return min(usual, rewriting(written, maps.RULES).after, written, key=seconds)
 
 
-def _seconds(graph: Graph) -> float:
+def seconds(graph: Graph) -> float:
     """Give the seconds that NumPy's functions take for a graph, roughly; infinitely many where some step has none."""
     steps = [(step.mdhom, numpy_function(step.mdhom)) for step in least_work(graph).steps]
     return sum([inf if function is None else roughly(function, h) for h, function in steps])

@@ -180,28 +180,44 @@ def _made(
             graph = chosen(described.written, graph, devices)
         else:
             graph = before.way(graph, described.written)
-    made = _planned(routine, least_work(graph), inputs, devices, mode, described.into)
+    layouts = [Layout.of(a) for a in inputs]
+    steps = _apart(least_work(graph), devices)
+    requests = _requests(routine, steps, layouts, devices, mode, described.into)
+    shapes = [layout.shape for layout in layouts]
+    planned = partial(_planned, steps, requests, shapes)
+    made = None
+    if described.written is not None and devices:
+        from mdhnp.calls.written import until_built
+
+        made = until_built(graph, described.written, requests, shapes, planned)
+    made = made or planned()
     if made is None:
         return None
     return Entry(made, described.take, described.give), made.kept
 
 
-def _planned(
+def _requests(
     routine: Routine,
     graph: Graph,
-    arrays: tuple[Any, ...],
+    given: Sequence[Layout],
     devices: "tuple[Device, ...]",
     mode: Mode,
-    into: bool = False,
-) -> Made | None:
-    """Make the plans of all steps; None where that takes OpenCL, which was loaded for it."""
-    graph = _apart(graph, devices)
-    layouts = [Layout.of(a) for a in arrays]
-    found = []
+    into: bool,
+) -> list[Request]:
+    """Say what each step asks for."""
+    layouts, found = list(given), []
     for step in graph.steps:
         inputs = tuple([_seen_as(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)])
-        request = Request(routine.name, _at_precision(step.mdhom, mode), inputs, devices, mode, into)
-        if devices:
+        found.append(Request(routine.name, _at_precision(step.mdhom, mode), inputs, devices, mode, into))
+        layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
+    return found
+
+
+def _planned(graph: Graph, requests: Sequence[Request], given: Sequence[tuple[int, ...]]) -> Made | None:
+    """Make the plans of all steps; None where that takes OpenCL, which was loaded for it."""
+    found = []
+    for request in requests:
+        if request.devices:
             from mdhnp.calls.make import make
 
             found.append(make(request))
@@ -210,8 +226,7 @@ def _planned(
         else:
             before.load()
             return None
-        layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
-    shapes = [layout.shape for layout in layouts]
+    shapes = [*given, *[v.shape for step in graph.steps for v in step.mdhom.outputs]]
     first = graph.steps[0].mdhom
     if graph == Graph.of(first) and [v.shape for v in first.inputs] == shapes[: graph.given]:
         return found[0]

@@ -27,7 +27,7 @@ from mdhnp.tuning.cache.records import Entry as Tuned
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
-__all__ = ["builder", "price", "tuner"]
+__all__ = ["builder", "failed", "paid", "price", "tuner"]
 
 #: Seconds that making kernels takes, where none have been made yet.
 _COMPILING = 0.3
@@ -40,6 +40,12 @@ _prices: dict[str, float] = {}
 def price(request: Request) -> float:
     """Give the seconds that making kernels for a request is expected to take: as the last ones did."""
     return _prices.get(request.device.identity, _COMPILING)
+
+
+def paid(made: Built) -> None:
+    """Remember what making kernels took."""
+    if made.price is not None:
+        _prices[made.device] = made.price
 
 
 def builder(request: Request, cost: float, spent: Spent | None = None) -> Spending:
@@ -69,7 +75,7 @@ def _build(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
     identities = tuple(d.identity for d in request.devices)
     job = Build(request.mdhom, request.layouts, identities, usual)
     then = partial(_built, request, entry, plan, spent)
-    if not background.submit(job, then, partial(_failed, request, entry, plan)):
+    if not background.submit(job, then, partial(failed, request, entry, plan)):
         then(job.run())
 
 
@@ -78,8 +84,7 @@ def _built(request: Request, entry: Entry, plan: Plan, spent: Spent, made: Built
         _put(request, entry, plan, made.why)
         return
     device = next(d for d in request.devices if d.identity == made.device)
-    if made.price is not None:
-        _prices[device.identity] = made.price
+    paid(made)
     one = replace(request, devices=(device,))
     _try(one, entry, plan, [(install(one, made), made.ratio)], spent)
 
@@ -89,7 +94,7 @@ def _search(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
         return
     job = Search(request.mdhom, request.layouts, request.device.identity, config.budget, config.evaluations)
     then = partial(_searched, request, entry, plan, spent)
-    background.submit(job, then, partial(_failed, request, entry, plan))
+    background.submit(job, then, partial(failed, request, entry, plan))
 
 
 def _searched(request: Request, entry: Entry, plan: Plan, spent: Spent, found: Found) -> None:
@@ -139,7 +144,8 @@ def _keep(request: Request, won: Plan, seconds: dict[str, float]) -> None:
     kernels.keep(won)
 
 
-def _failed(request: Request, entry: Entry, plan: Plan, reason: str) -> None:
+def failed(request: Request, entry: Entry, plan: Plan, reason: str) -> None:
+    """Keep a plan, and warn that no better one could be made."""
     _put(request, entry, plan, f"no better kernels: {reason}")
     background.complain(f"a call keeps the plan it has, since a better one could not be made: {reason}")
 
