@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from math import sqrt
 from statistics import median
 from typing import Any
 
@@ -30,8 +29,8 @@ CAPTION = (
 
 #: Seconds of calls, of ours and of NumPy's.
 _OURS, _NUMPYS = 8.0, 1.5
-#: Calls at the end, and what part of NumPy's time they take where kernels have taken over.
-_LAST, _FASTER = 10, 0.8
+#: Calls at the end.
+_LAST = 10
 
 
 def _random(*shape: int) -> Any:
@@ -106,19 +105,20 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], Any]]]] = {
 }
 
 
-def sample(name: str, which: int, seconds: float) -> list[float]:
-    """Give the times of calls, ours (0) or NumPy's (1), for so many seconds."""
+def sample(name: str, which: int, seconds: float) -> list[tuple[float, bool]]:
+    """Make calls, ours (0) or NumPy's (1), for so many seconds; give the time of each, and whether NumPy made it."""
     call = CASES[name]()[which]
-    times: list[float] = []
+    found: list[tuple[float, bool]] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
+        before = mdhnp.host_counts()
         begin = time.perf_counter()
         call()
-        times.append(time.perf_counter() - begin)
-    return times
+        found.append((time.perf_counter() - begin, mdhnp.host_counts() != before))
+    return found
 
 
-def _anew(name: str, which: int, seconds: float, spec: str) -> list[float]:
+def _anew(name: str, which: int, seconds: float, spec: str) -> list[tuple[float, bool]]:
     """Do it in a new process with empty caches."""
     code = (
         f"import json; from benchmarks.takeover import sample; print(json.dumps(sample({name!r}, {which}, {seconds})))"
@@ -132,7 +132,7 @@ def _anew(name: str, which: int, seconds: float, spec: str) -> list[float]:
             text=True,
             check=True,
         )
-    found: list[float] = json.loads(done.stdout)
+    found: list[tuple[float, bool]] = json.loads(done.stdout)
     return found
 
 
@@ -146,25 +146,12 @@ def table(specs: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     return ["", "", "NumPy", "first call", "before", "NumPy ÷ before", "kernels after", "then"], lines
 
 
-def _row(numpys: Sequence[float], ours: Sequence[float]) -> list[str]:
-    usual, then = median(numpys), median(ours[-_LAST:])
-    found = [seconds_text(usual), seconds_text(ours[0])]
-    before = _before(ours, usual, then)
+def _row(numpys: Sequence[tuple[float, bool]], calls: Sequence[tuple[float, bool]]) -> list[str]:
+    usual, ours = median([seconds for seconds, _ in numpys]), [seconds for seconds, _ in calls]
+    found, then = [seconds_text(usual), seconds_text(ours[0])], seconds_text(median(ours[-_LAST:]))
+    before = max([n + 1 for n, (_, by_numpy) in enumerate(calls) if by_numpy], default=0)
     if before == 0:
-        return [*found, "–", "–", "the first call", seconds_text(then)]
-    mean = median(ours[:before])
+        return [*found, "–", "–", "the first call", then]
+    middle = median(ours[:before])
     after = "not" if before == len(ours) else seconds_text(sum(ours[:before]))
-    return [*found, seconds_text(mean), f"{usual / mean:.2f}", after, seconds_text(then)]
-
-
-def _before(ours: Sequence[float], usual: float, then: float) -> int:
-    """Give the number of calls before kernels take over: all where they do not; 0 where they make all but the first.
-
-    They have from three calls in a row on that take less than half way, in ratios, from those before to the last ones.
-    """
-    begun = min(median(ours[1:_LAST]), usual)
-    if then > _FASTER * begun:
-        return 0 if then < usual / 2 else len(ours)
-    limit = sqrt(begun * then)
-    fast = [seconds < limit for seconds in ours]
-    return next(n for n in range(len(ours)) if all(fast[n : n + 3]))
+    return [*found, seconds_text(middle), f"{usual / middle:.2f}", after, then]
