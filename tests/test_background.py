@@ -80,6 +80,7 @@ def test_it_gives_way_to_others_more_for_jobs_that_nobody_waits_for() -> None:
     (urgent,) = answers(Job("nice", urgent=True))
     (other,) = answers(Job("nice"))
     assert mine < urgent < other
+    assert answers(Job("nice")) == [other]
     assert answers(Job("nice", urgent=True)) == [other]  # for good
 
 

@@ -32,8 +32,8 @@ _IDLE = 30.0
 #: How often the process looks whether its parent is still there, in seconds.
 _LOOK = 0.2
 
-#: Its priority for jobs that calls wait for: a quarter of a core that others want. With less, what a job takes from
-#: them is no less, but a program that has all cores at work waits for a minute until its first kernel was built.
+#: Its priority, below the caller's, for jobs that calls wait for: a quarter of a core that others want. With less, what
+#: they take from others is no less, but a program that has all cores at work waits for a minute for its first kernel.
 _NICE = 5
 #: Its priority from the first other job on, which goes on for long: a tenth, or where there are few cores a twentieth.
 _LONG, _LONG_ON_FEW = 10, 15
@@ -243,6 +243,7 @@ def serve(handle: int) -> None:
     """Do jobs for the parent until it closes the pipe: each is answered with what it gives and an error's text."""
     threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    more = (_LONG if (os.cpu_count() or 1) > _FEW_CORES else _LONG_ON_FEW) - _NICE
     _give_way(_NICE)
     with Connection(handle) as pipe:
         while True:
@@ -250,8 +251,9 @@ def serve(handle: int) -> None:
                 job = pipe.recv()
             except (EOFError, OSError):
                 return
-            if not job.urgent:
-                _give_way(_LONG if (os.cpu_count() or 1) > _FEW_CORES else _LONG_ON_FEW)
+            if not job.urgent and more:
+                _give_way(more)
+                more = 0
             answer = None
             try:
                 answer, error = job.run(), ""
@@ -263,10 +265,10 @@ def serve(handle: int) -> None:
                 return
 
 
-def _give_way(nice: int) -> None:
-    """Take a lower priority, unless it is that low: no process may raise its own."""
+def _give_way(more: int) -> None:
+    """Lower the priority for good: no process may raise its own."""
     with suppress(AttributeError, OSError):
-        os.nice(max(nice - os.nice(0), 0))
+        os.nice(more)
 
 
 def _end_with(parent: int) -> None:
