@@ -1,0 +1,162 @@
+"""Pieces: an MDH on some neighbouring points of a dimension, and the regions of its arrays that it works on.
+
+It must not know how the results of pieces recombine.
+
+Regions overlap where a stencil's neighbours lie in them, as SkelCL's overlap distribution does (source: Gorlatch &
+Steuwer, "Towards High-Level Programming for Systems with Many Cores").
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.mdhom import MdHom, row_major
+from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import View
+
+__all__ = ["Part", "Region", "piece", "taken"]
+
+Array = npt.NDArray[Any]
+#: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
+#: a stencil whose boundary is "wrap".
+Region = tuple[slice, ...]
+
+_PLACE = np.dtype(np.int64)
+
+
+class Part(NamedTuple):
+    """Some neighbouring points of one dimension.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        What computes them, from regions of the inputs, then where it begins, then what it carries on.
+    inputs : tuple of Region
+        Of each input, what the part reads.
+    outputs : tuple of Region
+        Of each output, what the part writes; none where it gives partial results.
+    begin : tuple of int
+        The part's first index in the dimension, where a function asks for indices: an int64 without axes, so that one
+        kernel serves parts of equal sizes.
+    """
+
+    mdhom: MdHom
+    inputs: tuple[Region, ...]
+    outputs: tuple[Region, ...]
+    begin: tuple[int, ...] = ()
+
+    def reads(self, arrays: Iterable[Array]) -> list[Array]:
+        """Give what the part reads, but for what it carries on; slices where they can be, else copies."""
+        regions = [taken(a, region) for a, region in zip(arrays, self.inputs, strict=True)]
+        return regions + [np.asarray(n, _PLACE) for n in self.begin]
+
+
+def piece(h: MdHom, dim: int, begin: int, end: int) -> Part:
+    """Give an MDH as it is where `dim` runs from `begin` to before `end`, as if there were no other points.
+
+    Raises
+    ------
+    ValueError
+        If results along the dimension are not a slice of each output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import cc, md_hom, pw
+    >>> rows = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((9, 5)))
+    >>> found = piece(rows, 0, 3, 7)
+    >>> found.mdhom.extents, found.inputs[0][0], found.outputs[0][0]
+    ((4, 5), slice(3, 7, None), slice(3, 7, None))
+    """
+    extents = tuple([end - begin if d == dim else n for d, n in enumerate(h.extents)])
+    inputs = [_sliced(v, dim, begin, extents) for v in h.inputs]
+    outputs = [_sliced(v, dim, begin, extents) for v in h.outputs]
+    views = tuple([v for v, _ in inputs]), tuple([v for v, _ in outputs])
+    regions = tuple([r for _, r in inputs]), tuple([r for _, r in outputs])
+    if not any([dim in f.used_indices() for f in (h.scalar, h.finish) if f is not None]):
+        return Part(replace(h, extents=extents, inputs=views[0], outputs=views[1]), *regions)
+    finish = None if h.finish is None else _moved(h.finish, dim)
+    place = View("begin", _PLACE, (), (), 0, ((),))
+    mdhom = replace(
+        h, extents=extents, scalar=_moved(h.scalar, dim), inputs=(*views[0], place), outputs=views[1], finish=finish
+    )
+    return Part(mdhom, *regions, (begin,))
+
+
+def _moved(f: Function, dim: int) -> Function:
+    """A function whose index in a dimension is counted from one more parameter."""
+    recorder, values = Recorder(), list[Any]()
+    begin = Instruction("param", (), _PLACE, len(f.parameters))
+    for step in f.body:
+        value = recorder.add(replace(step, args=tuple([values[a].number for a in step.args])))
+        values.append(value + recorder.add(begin) if (step.op, step.position) == ("index", dim) else value)
+    results = tuple([values[r].number for r in f.results])
+    return replace(f, parameters=(*f.parameters, _PLACE), body=tuple(recorder.body), results=results)
+
+
+def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[View, Region]:
+    """What the part needs of one array, or gives of it."""
+    moved = [[replace(i, constant=i.constant + i.coefficients[dim] * begin) for i in access] for access in v.accesses]
+    windows = []
+    for axis, n in enumerate(v.shape):
+        spans = [access[axis].span(extents) for access in moved]
+        ends = min([low for low, _ in spans]), max([high for _, high in spans])
+        follows = v.boundary is None or any([access[axis].coefficients[dim] for access in moved])
+        windows.append(_window(*ends, n, v.boundary) if follows else (0, n, 0))
+    region = tuple([slice(start, stop) for start, stop, _ in windows])
+    shape = tuple([s.stop - s.start for s in region])
+    strides = v.strides
+    if any([s.stop > n for s, n in zip(region, v.shape, strict=True)]):
+        strides = row_major(shape)  # of a copy
+    accesses = tuple([
+        tuple([replace(i, constant=i.constant - first) for i, (_, _, first) in zip(access, windows, strict=True)])
+        for access in moved
+    ])  # fmt: skip
+    offset = v.offset - _lowest(v.strides, v.shape) + _lowest(strides, shape)
+    return replace(v, shape=shape, strides=strides, offset=offset, accesses=accesses), region
+
+
+def _lowest(strides: Sequence[int], shape: Sequence[int]) -> int:
+    """How far before an array's first element its lowest one is."""
+    return sum([-s * (n - 1) for s, n in zip(strides, shape, strict=True) if s < 0])
+
+
+def _window(low: int, high: int, n: int, boundary: str | None) -> tuple[int, int, int]:
+    """Elements of an axis that indices from `low` to `high` stand for: the first, the end, and which index is first.
+
+    Indices beyond the window mean what they mean beyond the axis, for where there are any both end together.
+    """
+    if boundary is None or (low >= 0 and high < n):
+        return low, high + 1, low
+    size = high - low + 1
+    if boundary == "wrap":
+        return (low % n, low % n + size, low) if size < n else (0, n, 0)
+    start, stop = min(max(low, 0), n - 1), min(max(high, 0), n - 1) + 1
+    if boundary in ("reflect", "mirror"):  # what lies beyond an end is as far before it
+        ends = int(boundary == "mirror")  # which are not repeated
+        start = min(start, 2 * n - 1 - ends - high) if high >= n else start
+        stop = max(stop, ends - low) if low < 0 else stop
+        if start < 0 or stop > n or (low < 0 and high >= n):
+            return 0, n, 0
+    return start, stop, start
+
+
+def taken(array: Array, region: Region) -> Array:
+    """Give the region of an array: a view, unless it goes on from an axis's beginning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> taken(np.arange(5), (slice(3, 7),))
+    array([3, 4, 0, 1])
+    """
+    key: Any = (*region, ...)  # which gives arrays of no axes, too
+    found: Array = array[key]
+    if found.shape == tuple([s.stop - s.start for s in region]):
+        return found
+    places = [np.arange(s.start, s.stop) % n for s, n in zip(region, array.shape, strict=True)]
+    return np.ascontiguousarray(array[np.ix_(*places)])
