@@ -17,8 +17,7 @@ from running import run_plain
 from strategies import Case, case
 from test_laws import better, left_on_ties, matrix, moments, segments, softmax
 
-from mdhnp.mdh import MdHom, cc, finish_inputs, index, interpret, md_hom, ps, pw
-from mdhnp.mdh.cut import Cut, cut, shares
+from mdhnp.mdh import Cut, MdHom, cc, cut, finish_inputs, index, interpret, md_hom, ps, pw, shares
 from mdhnp.mdh.pieces import taken
 from mdhnp.mdh.views import BOUNDARIES
 

@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from guards import assert_same_bits
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from random_functions import Drawn
+from running import expected
+from strategies import Case, case
 
 import mdhnp
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import forget
-from mdhnp.mdh import MdHom, cc, cut, index, interpret, md_hom, ps, pw
+from mdhnp.mdh import MdHom, Part, bounded, cc, index, interpret, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule.general import form
 
@@ -78,6 +84,12 @@ CUT: dict[str, tuple[Callable[[], Any], Callable[[], Any], int]] = {
         ),
         lambda: X[[0, *range(89)], 0][:, None] - X @ Y, 8,
     ),
+    "smoothed": (
+        lambda: mdhnp.md_hom(lambda a, b: a + b, PATTERN, "x[i-1,j], x[i+1,j] -> z[i,j]", boundary={"x": "nearest"})(
+            X @ Y
+        ),
+        lambda: (X @ Y)[[0, *range(89)]] + (X @ Y)[[*range(1, 90), 89]], 8,
+    ),
 }  # fmt: skip
 
 
@@ -94,26 +106,48 @@ def test_calls_are_cut_where_arrays_are_too_large(small: Device, case: str) -> N
             got = ours()
         np.testing.assert_array_equal(got, want)
         assert len(seen) == parts
-        assert len({id(plan) for plan, _ in seen}) <= 2 + (case == "reflected") * parts
+        assert len({id(plan) for plan, _ in seen}) <= 2 + (case in ("reflected", "smoothed"))  # what has a border
 
 
 def test_parts_are_what_the_definition_gives() -> None:
     x = _whole((30, 20), "i8")
     rows = md_hom(lambda a, b: a * b, ROWS, "x[29-i,k], y[i,19-k] -> z[i]").bind(x, x)
-    parts = cut(rows, 2000)
+    parts = bounded(rows, 2000)
     assert len(parts) == 4
     found = [interpret(p.mdhom, *(a[s] for a, s in zip((x, x), p.inputs, strict=True))) for p in parts]
     np.testing.assert_array_equal(np.concatenate(found), interpret(rows, x, x))
+
+
+@st.composite
+def parts(draw: Any) -> tuple[Case, int, tuple[Part, ...]]:
+    """Parts of a random MDH, and how many bytes they may have of each array."""
+    one, largest = case(Drawn(draw), 400), draw(st.integers(30, 400))
+    return one, largest, bounded(one.mdhom, largest)
+
+
+@given(parts())
+def test_random_parts_are_small_and_what_the_definition_gives(drawn: tuple[Case, int, tuple[Part, ...]]) -> None:
+    one, largest, found = drawn
+    assume(found)
+    results = [np.empty(v.shape, v.dtype) for v in one.mdhom.outputs]
+    for p in found:
+        assert all(v.elements() * v.dtype.itemsize <= largest for v in (*p.mdhom.inputs, *p.mdhom.outputs))
+        sliced = [a[(*where, ...)] for a, where in zip(one.arrays, p.inputs, strict=True)]
+        for result, where, value in zip(results, p.outputs, expected(p.mdhom, sliced), strict=True):
+            result[where] = value
+    for got, want in zip(results, expected(one.mdhom, one.arrays), strict=True):
+        assert_same_bits(got, want)
 
 
 UNCUT: dict[str, MdHom] = {
     "a reduction": md_hom(lambda a: a, {"i": pw("add")}, "x[i] -> y[]").bind(_whole((900,))),
     "a scan": md_hom(lambda a: a, {"i": ps("add")}, "x[i] -> y[i]").bind(_whole((900,))),
     "an index": md_hom(lambda a: a + index(0), {"i": cc}, "x[i] -> y[i]").bind(_whole((900,))),
+    "a ring": md_hom(lambda a: a, {"i": cc}, "x[i-1] -> y[i]", boundary={"x": "wrap"}).bind(_whole((900,))),
     "one array whole": md_hom(lambda a, b: a + b, ROWS, "x[k], y[i,k] -> z[i]").bind(*map(_whole, ((900,), (2, 900)))),
 }
 
 
 @pytest.mark.parametrize("case", UNCUT)
 def test_what_cannot_be_cut_is_not(case: str) -> None:
-    assert cut(UNCUT[case], 2000) == ()
+    assert bounded(UNCUT[case], 2000) == ()

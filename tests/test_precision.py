@@ -10,7 +10,7 @@ from mdhnp.calls.observe import observe
 from mdhnp.calls.store import entries
 from mdhnp.codegen import generate
 from mdhnp.frontend.contraction import contraction
-from mdhnp.mdh import Stage, canonical, cc, cut, family, fingerprint, md_hom, pw, stages
+from mdhnp.mdh import Stage, bounded, canonical, cc, family, fingerprint, md_hom, pw, stages
 from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
@@ -140,7 +140,7 @@ def test_it_survives_all_that_makes_other_mdhs_of_one():
     h = at_precision(product(), "default")
     halves = at_precision(PRODUCT.bind(np.empty((8, 8), np.float16), np.empty((8, 8), np.float32)), "default")
     part, _ = split(h, replace(gpu_default(h, GPU), num_wg=(1, 1, 2)))
-    piece = cut(at_precision(product(4096, 16, 16), "default"), 1 << 17)[0].mdhom
+    piece = bounded(at_precision(product(4096, 16, 16), "default"), 1 << 17)[0].mdhom
     others = [canonical(h), canonical(h, ones=True), form(h), part, piece, stages(halves)[0].mdhom]
     assert {other.precision for other in others} == {"default"}
 

@@ -25,7 +25,7 @@ from schedules import CAPS, MATRICES, for_any_sizes, schedule
 from strategies import Case, TooLarge, case
 
 from mdhnp.codegen import Program, generate, generate_general, resized
-from mdhnp.mdh import MdHom, Stage, canonical, cc, cut, family, fingerprint, md_hom, ps, pw, stages
+from mdhnp.mdh import MdHom, Stage, bounded, canonical, cc, family, fingerprint, md_hom, ps, pw, stages
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.schedule.accuracy import chain_is_short
@@ -128,7 +128,7 @@ def _random() -> Iterator[Line]:
             f"{_short(_changed(p, step.mdhom, s))} {_short(_completed(step.mdhom, s))}"
             for step, s in zip(steps, used, strict=True)
         )
-        parts = _short(str(cut(h, 400))) if seed % 4 == 0 else "-"
+        parts = _short(str(bounded(h, 400))) if seed % 4 == 0 else "-"
         longer = f"{fingerprint(canonical(stages(h)[0].mdhom, ones=True))[:8]} {fingerprint(canonical(h))[:8]}"
         kept = f"{_short(text)} {forms} {known} {parts} {longer} {_bound(one).replace(', ', ',')}"
         yield f"random {seed}", kept, f"{h}\n{used}\n{text}"

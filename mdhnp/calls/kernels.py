@@ -17,7 +17,7 @@ from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import Chain, MdHom, Part, Stage, canonical, cut, stages
+from mdhnp.mdh import Chain, MdHom, Part, Stage, bounded, canonical, stages
 from mdhnp.placement.overlap import overlapping
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
@@ -67,7 +67,7 @@ def in_parts(request: Request, why: str) -> InParts | None:
     if device.own_memory and (found := overlapping(h, device)):
         views = replace(request, mode=request.mode.of_views)
         return InParts(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
-    if _is_too_large(h, device) and (found := cut(h, largest_array(device) or 0)):
+    if _is_too_large(h, device) and (found := bounded(h, largest_array(device) or 0)):
         return InParts(h, _parts(request, found, why), maker(_outputs(h)), False)
     return None
 

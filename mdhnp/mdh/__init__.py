@@ -5,22 +5,25 @@ scalar functions, `combine.py` the combine operators, `views.py` the index maps,
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
 tests), `graph.py` holds several of them, `least_work.py` combines what one factor has alone before a product,
 `logarithms.py` adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form,
-`slices.py` cuts an MDH whose arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
+`cut.py` cuts one along any dimension (`pieces.py` its parts, `recombine.py` their results), `slices.py` one whose
+arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
 `arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
 from mdhnp.mdh.chain import Chain, chain
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
+from mdhnp.mdh.cut import Cut, cut, shares
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.least_work import least_work
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
+from mdhnp.mdh.pieces import Part
 from mdhnp.mdh.regions import Region, reaches, regions, slots
 from mdhnp.mdh.rows import Rows, along, rows, sized
-from mdhnp.mdh.slices import Part, cut, stretches
+from mdhnp.mdh.slices import bounded, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
@@ -31,6 +34,7 @@ __all__ = [
     "Chain",
     "Rows",
     "Combine",
+    "Cut",
     "Function",
     "Graph",
     "Instruction",
@@ -52,6 +56,7 @@ __all__ = [
     "family",
     "fingerprint",
     "finish_inputs",
+    "bounded",
     "index",
     "interleaved",
     "interpret",
@@ -62,6 +67,7 @@ __all__ = [
     "reaches",
     "regions",
     "renumber_finish",
+    "shares",
     "slots",
     "stages",
     "stretches",

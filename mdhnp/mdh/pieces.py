@@ -18,7 +18,7 @@ from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View
 
-__all__ = ["Part", "Region", "piece", "taken"]
+__all__ = ["Part", "Region", "moved", "piece", "taken"]
 
 Array = npt.NDArray[Any]
 #: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
@@ -79,15 +79,15 @@ def piece(h: MdHom, dim: int, begin: int, end: int) -> Part:
     regions = tuple([r for _, r in inputs]), tuple([r for _, r in outputs])
     if not any([dim in f.used_indices() for f in (h.scalar, h.finish) if f is not None]):
         return Part(replace(h, extents=extents, inputs=views[0], outputs=views[1]), *regions)
-    finish = None if h.finish is None else _moved(h.finish, dim)
+    finish = None if h.finish is None else _counted(h.finish, dim)
     place = View("begin", _PLACE, (), (), 0, ((),))
     mdhom = replace(
-        h, extents=extents, scalar=_moved(h.scalar, dim), inputs=(*views[0], place), outputs=views[1], finish=finish
+        h, extents=extents, scalar=_counted(h.scalar, dim), inputs=(*views[0], place), outputs=views[1], finish=finish
     )
     return Part(mdhom, *regions, (begin,))
 
 
-def _moved(f: Function, dim: int) -> Function:
+def _counted(f: Function, dim: int) -> Function:
     """A function whose index in a dimension is counted from one more parameter."""
     recorder, values = Recorder(), list[Any]()
     begin = Instruction("param", (), _PLACE, len(f.parameters))
@@ -98,14 +98,22 @@ def _moved(f: Function, dim: int) -> Function:
     return replace(f, parameters=(*f.parameters, _PLACE), body=tuple(recorder.body), results=results)
 
 
+def moved(v: View, dim: int, begin: int) -> View:
+    """Give a view whose accesses begin at another point of a dimension."""
+    accesses = [
+        [replace(i, constant=i.constant + i.coefficients[dim] * begin) for i in access] for access in v.accesses
+    ]
+    return replace(v, accesses=tuple(map(tuple, accesses)))
+
+
 def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[View, Region]:
     """What the part needs of one array, or gives of it."""
-    moved = [[replace(i, constant=i.constant + i.coefficients[dim] * begin) for i in access] for access in v.accesses]
+    v = moved(v, dim, begin)
     windows = []
     for axis, n in enumerate(v.shape):
-        spans = [access[axis].span(extents) for access in moved]
+        spans = [access[axis].span(extents) for access in v.accesses]
         ends = min([low for low, _ in spans]), max([high for _, high in spans])
-        follows = v.boundary is None or any([access[axis].coefficients[dim] for access in moved])
+        follows = v.boundary is None or any([access[axis].coefficients[dim] for access in v.accesses])
         windows.append(_window(*ends, n, v.boundary) if follows else (0, n, 0))
     region = tuple([slice(start, stop) for start, stop, _ in windows])
     shape = tuple([s.stop - s.start for s in region])
@@ -114,7 +122,7 @@ def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[Vi
         strides = row_major(shape)  # of a copy
     accesses = tuple([
         tuple([replace(i, constant=i.constant - first) for i, (_, _, first) in zip(access, windows, strict=True)])
-        for access in moved
+        for access in v.accesses
     ])  # fmt: skip
     offset = v.offset - _lowest(v.strides, v.shape) + _lowest(strides, shape)
     return replace(v, shape=shape, strides=strides, offset=offset, accesses=accesses), region
