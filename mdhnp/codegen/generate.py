@@ -19,7 +19,7 @@ from mdhnp.codegen.procedure import procedure
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.rows import emit_rows
 from mdhnp.codegen.scan import before_chunks, emit_scan
-from mdhnp.mdh import Chain, Combine, MdHom, Rows, Stage, View, canonical, finish_inputs
+from mdhnp.mdh import Chain, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.scans import chunk_totals
@@ -229,13 +229,9 @@ def _scan(
         build.add(h, s, inputs, outputs, scan=True)
         return
     reduced, used = chunk_totals(h, s, build.caps.subgroup)
-    part, second = split(reduced, used)
-    second = canonical(second)
-    totals = [build.temporary(v) for v in _parts(second)]
-    build.add(part, used, inputs, totals, partial=True)
-    combine = tuple(Combine("ps", h.operator) if c.kind == "pw" else c for c in second.combine)
-    outputs_of_scan = tuple(replace(v, name=f"O{n}") for n, v in enumerate(second.inputs))
-    scan_totals = canonical(replace(second, combine=combine, outputs=outputs_of_scan))
-    prefixes = [build.temporary(v) for v in scan_totals.outputs]
-    _scan(build, scan_totals, build.default(scan_totals, build.caps), scan_totals.dims("ps")[0], totals, prefixes)
-    build.add(h, s, inputs, outputs, scan=True, carry=prefixes)
+    scan_totals = canonical(prefixes(h, d, groups))
+    totals = [build.temporary(v) for v in scan_totals.inputs]
+    build.add(reduced, used, inputs, totals, partial=True)
+    carry = [build.temporary(v) for v in scan_totals.outputs]
+    _scan(build, scan_totals, build.default(scan_totals, build.caps), scan_totals.dims("ps")[0], totals, carry)
+    build.add(h, s, inputs, outputs, scan=True, carry=carry)

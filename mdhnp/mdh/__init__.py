@@ -21,10 +21,11 @@ from mdhnp.mdh.least_work import least_work
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import Part
+from mdhnp.mdh.recombine import combination, partial, prefixes
 from mdhnp.mdh.regions import Region, reaches, regions, slots
 from mdhnp.mdh.rows import Rows, along, rows, sized
 from mdhnp.mdh.slices import bounded, stretches
-from mdhnp.mdh.stages import Argument, Stage, finish_inputs, renumber_finish, stages
+from mdhnp.mdh.stages import Argument, Stage, finish_inputs, stages
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
 
@@ -52,6 +53,7 @@ __all__ = [
     "rows",
     "sized",
     "cc",
+    "combination",
     "cut",
     "family",
     "fingerprint",
@@ -62,11 +64,12 @@ __all__ = [
     "interpret",
     "least_work",
     "md_hom",
+    "partial",
+    "prefixes",
     "ps",
     "pw",
     "reaches",
     "regions",
-    "renumber_finish",
     "shares",
     "slots",
     "stages",

@@ -81,10 +81,11 @@ def _ordered(
     parameters = tuple([v.dtype for v in inputs for _ in v.accesses])
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
     nested = len({c.operator for c in combine if c.operator is not None}) > 1
-    made = MdHom(extents, combine, scalar, inputs, outputs, finish, nested=nested)
     left = [d for d in left_for_later(h, dim) if combine[d].kind != "cc"]
     order = [*left, dim, *[d for d in _kept(h, dim) if d not in left]]
-    return replace(select_dims(made, order), names=dimension_names(len(order)))
+    new = dict(zip(order, dimension_names(len(order)), strict=True))
+    names = tuple([new.get(d, "") for d in range(h.rank)])
+    return select_dims(MdHom(extents, combine, scalar, inputs, outputs, finish, names, nested), order)
 
 
 def left_for_later(h: MdHom, dim: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from the last dimension to the first, as the definition nests them. Stages compu
 an argument twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -141,9 +141,7 @@ def finish_inputs(h: MdHom) -> tuple[int, ...]:
     return tuple(sorted({h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}))
 
 
-def renumber_finish(
-    h: MdHom, parts: Sequence[np.dtype[Any]], position: Mapping[int, int] | None = None
-) -> Function | None:
+def renumber_finish(h: MdHom, parts: Sequence[np.dtype[Any]]) -> Function | None:
     """Fit `finish` to a later MDH that combines partial results of `h`.
 
     Parameters
@@ -152,8 +150,6 @@ def renumber_finish(
         Whose `finish` it is.
     parts : sequence of dtype
         Types of the later MDH's first inputs, one access each; after them come the inputs :func:`finish_inputs`.
-    position : mapping of int to int, optional
-        Dimensions of `h` as the later MDH numbers them; by default they stay.
     """
     if h.finish is None:
         return None
@@ -167,11 +163,7 @@ def renumber_finish(
             following += 1
 
     def step(s: Instruction) -> Instruction:
-        if s.op == "param":
-            return replace(s, position=place.get(s.position, 0))
-        if s.op == "index" and position is not None:
-            return replace(s, position=position.get(s.position, 0))
-        return s
+        return replace(s, position=place.get(s.position, 0)) if s.op == "param" else s
 
     parameters = (*results, *parts, *(h.inputs[n].dtype for n in carried))
     return replace(h.finish, parameters=parameters, body=tuple(step(s) for s in h.finish.body))

@@ -5,8 +5,7 @@ Takes an MDH and a schedule, gives the MDH of the totals and its schedule. It mu
 
 from dataclasses import replace
 
-from mdhnp.mdh import Combine, MdHom
-from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh import Combine, MdHom, partial
 from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.together import exchanging
@@ -25,10 +24,8 @@ def chunk_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]
     operator = h.operator
     assert operator is not None
     anyhow = operator.commutative and exchanging(h, s, subgroup) > 1
-    reduced = Combine("pw", operator if anyhow else replace(operator, commutative=False))
-    outputs = tuple(contiguous(f"O{n}", t, h.extents, h.dims("cc")) for n, t in enumerate(h.scalar.dtypes))
-    combine = tuple(reduced if c.kind == "ps" else c for c in h.combine)
-    totals = replace(h, combine=combine, outputs=outputs, finish=None)
+    ordered = Combine("ps", operator if anyhow else replace(operator, commutative=False))
+    totals = partial(replace(h, combine=tuple(ordered if c.kind == "ps" else c for c in h.combine)), d)
     if anyhow:
         return totals, _in_large_tiles(totals, s, d)
     return totals, replace(s, combine_on="local") if s.num_wi[d] > 1 else s
