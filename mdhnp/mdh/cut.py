@@ -117,7 +117,7 @@ def cut(h: MdHom, dim: int, parts: int | Sequence[int]) -> Cut:
         If there is no such dimension.
     ValueError
         If there is an extent of 0, parts are not those of the extent, or the dimension cannot be cut: a chain's (cut
-        its maps), one whose results are not a slice along an axis of each output, a scanned one before which others
+        `h.maps`), one whose results are not a slice along an axis of each output, a scanned one before which others
         are left, or one of an operator that is OpenCL C text with a `finish` to be applied after it.
 
     Examples
@@ -167,7 +167,7 @@ def shares(extent: int, weights: Sequence[float]) -> tuple[int, ...]:
 
 def _require_cuttable(h: MdHom, dim: int) -> None:
     if isinstance(h, Chain):
-        raise ValueError("h: a chain cannot be cut; cut its maps, `h.maps`")
+        raise ValueError("h: a chain cannot be cut; cut what it is made of, `h.maps`")
     if not 0 <= dim < h.rank:
         raise IndexError(f"dim: {dim} is none of {h.rank} dimensions, numbered from 0")
     if 0 in h.extents:
