@@ -117,6 +117,40 @@ def softmax(n: int) -> Fusion:
     return Fusion(text, (x,), x.nbytes, 4 * n * n, numba="softmax")
 
 
+def softmax_product(n: int, k: int) -> Fusion:
+    """The softmax of rows times a matrix, as in attention."""
+    x, v = random(n, n), random(n, k)
+
+    def text(m: Any, x: Any, v: Any) -> Any:
+        largest = x.amax(1)[:, None] if m.__name__ == "torch" else x.max(1)[:, None]
+        powers = m.exp(x - largest)
+        return (powers / powers.sum(1)[:, None]) @ v
+
+    return Fusion(text, (x, v), 4 * n * k, n * n * (k + 4), numba="softmax_product")
+
+
+def normalised(n: int) -> Fusion:
+    """Rows of mean 0 and variance 1, as in a normalised layer."""
+    x = random(n, n)
+
+    def text(m: Any, x: Any) -> Any:
+        rest = x - x.mean(1)[:, None]
+        return rest / m.sqrt((rest * rest).mean(1)[:, None] + 1e-5)
+
+    return Fusion(text, (x,), x.nbytes, 6 * n * n, numba="normalised")
+
+
+def nearest(n: int, count: int, k: int) -> Fusion:
+    """For each row the nearest of some points: k-means' assignment."""
+    x, centres = random(n, k), random(count, k)
+
+    def text(m: Any, x: Any, centres: Any) -> Any:
+        apart = x[:, None] - centres
+        return (apart * apart).sum(2).argmin(1)
+
+    return Fusion(text, (x, centres), 8 * n, 3 * n * count * k, numba="nearest")
+
+
 def standardised(n: int) -> Fusion:
     """Columns of mean 0 and variance 1."""
     x = random(n, n)
@@ -163,6 +197,13 @@ FUSIONS: Mapping[str, tuple[str, str, Callable[[], Fusion]]] = {
     "hypotenuse": ("fuse, sqrt(a·a + b·b)·c", "4096 × 4096", partial(hypotenuse, 4096)),
     "moments": ("fuse, mean and variance of rows", "4096 × 4096", partial(moments, 4096)),
     "softmax": ("fuse, softmax of rows", "4096 × 4096", partial(softmax, 4096)),
+    "softmax-product": (
+        "fuse, softmax of rows, times a matrix",
+        "4096 × 4096 × 64",
+        partial(softmax_product, 4096, 64),
+    ),
+    "layer-norm": ("fuse, normalised rows", "4096 × 4096", partial(normalised, 4096)),
+    "nearest": ("fuse, nearest of 64 points", "100000 × 64 × 16", partial(nearest, 100_000, 64, 16)),
     "standardise": ("fuse, standardised columns", "4096 × 4096", partial(standardised, 4096)),
     "rbf": ("fuse, RBF kernel matrix", "4096 × 4096 × 64", partial(kernel_matrix, 4096, 64)),
     "blur-gradient": ("fuse, blur, then gradient", "4096 × 4096", partial(blurred_gradient, 4096)),

@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit, prange
 
 __all__ = [
-    "blurred_gradient", "hypotenuse", "kernel_matrix", "moments", "relaxed_2d", "relaxed_3d", "running", "softmax",
-    "standardised",
+    "blurred_gradient", "hypotenuse", "kernel_matrix", "moments", "nearest", "normalised", "relaxed_2d", "relaxed_3d",
+    "running", "softmax", "softmax_product", "standardised",
 ]  # fmt: skip
 
 
@@ -53,6 +53,59 @@ def softmax(x: Any) -> Any:
         scale = np.float32(1) / total
         for j in range(x.shape[1]):
             out[i, j] *= scale
+    return out
+
+
+@njit(parallel=True, fastmath=True)
+def softmax_product(x: Any, v: Any) -> Any:
+    """Give the softmax of rows times a matrix, each row while it is in the cache."""
+    out = np.zeros((x.shape[0], v.shape[1]), x.dtype)
+    for i in prange(x.shape[0]):
+        largest = x[i, 0]
+        for j in range(x.shape[1]):
+            largest = max(largest, x[i, j])
+        total = np.float32(0)
+        for j in range(x.shape[1]):
+            power = np.exp(x[i, j] - largest)
+            total += power
+            for k in range(v.shape[1]):
+                out[i, k] += power * v[j, k]
+        for k in range(v.shape[1]):
+            out[i, k] /= total
+    return out
+
+
+@njit(parallel=True, fastmath=True)
+def normalised(x: Any) -> Any:
+    """Give rows of mean 0 and variance 1, each while it is in the cache."""
+    out = np.empty_like(x)
+    for i in prange(x.shape[0]):
+        total = np.float32(0)
+        for j in range(x.shape[1]):
+            total += x[i, j]
+        mean = total / np.float32(x.shape[1])
+        squares = np.float32(0)
+        for j in range(x.shape[1]):
+            squares += (x[i, j] - mean) * (x[i, j] - mean)
+        scale = np.float32(1) / np.sqrt(squares / np.float32(x.shape[1]) + np.float32(1e-5))
+        for j in range(x.shape[1]):
+            out[i, j] = (x[i, j] - mean) * scale
+    return out
+
+
+@njit(parallel=True, fastmath=True)
+def nearest(x: Any, centres: Any) -> Any:
+    """Give for each row the nearest of some points."""
+    out = np.empty(x.shape[0], np.int64)
+    for i in prange(x.shape[0]):
+        best, least = 0, np.float32(np.inf)
+        for c in range(centres.shape[0]):
+            squares = np.float32(0)
+            for k in range(x.shape[1]):
+                squares += (x[i, k] - centres[c, k]) * (x[i, k] - centres[c, k])
+            if squares < least:
+                best, least = c, squares
+        out[i] = best
     return out
 
 

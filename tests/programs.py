@@ -54,6 +54,11 @@ def softmax(x: Any) -> Any:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
+def softmax_by_none(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=1)[:, None])
+    return powers * powers / powers.sum(axis=1).reshape(-1, 1)
+
+
 def weighted(x: Any, v: Any) -> Any:
     """The softmax of rows times a column each, without the softmax."""
     largest = x.max(axis=1, keepdims=True)
@@ -101,6 +106,7 @@ def kernel_matrix(x: Any, y: Any) -> Any:
 PROGRAMS = {
     "hypotenuse": Program(lambda a, b: np.sqrt(a * a + b * b), (MAPS,), (FINISH, BESIDE), 2),
     "softmax": Program(softmax, (MAPS, SOFTMAX, ROWS)),
+    "softmax, axes put in later": Program(softmax_by_none, (MAPS, SOFTMAX, ROWS)),
     "softmax of columns": Program(lambda x: softmax(x.T).T, (MAPS, SOFTMAX), (ROWS,)),
     "a product with a softmax": Program(lambda x, y: softmax(x) @ y.T, (SOFTMAX, ROWS), (), 2),
     "nearest": Program(lambda x, y: np.square(x[:, None] - y).sum(axis=2).argmin(axis=1), (MAPS, ROWS), (), 2),

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mdhnp.calls.joined import Part, joined, part_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Described, Routine
-from mdhnp.calls.seen import as_part, flat
+from mdhnp.calls.seen import as_part, flat, without_ones
 from mdhnp.mdh import Affine, Graph, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.constants import with_numbers
@@ -229,7 +229,7 @@ class Tracer:
         if array.dtype != whole.dtype:
             return self._part(array, value, view, rank)
         if whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
-            return value.number, view  # in another shape
+            return value.number, without_ones(view, rank, whole, array) or view  # in another shape
         if not array.size or view.boundary is not None:  # whose bounds are the part's, not the whole's
             copied = self._copied(array)
             return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), rank)

@@ -63,7 +63,7 @@ def _is_link(graph: Graph, step: Step) -> bool:
     h = step.mdhom
     if isinstance(h, Chain) or h.rank == 0 or 0 in h.extents or h.calls_text or h.wide or h.dims("ps"):
         return False
-    if len({c.operator for c in h.combine if c.operator is not None}) > 1 or len({*step.inputs}) < len(step.inputs):
+    if len({c.operator for c in h.combine if c.operator is not None}) > 1:
         return False
     if any([t.kind == "c" or t.char == "e" for t in h.dtypes]):
         return False
@@ -96,30 +96,30 @@ def along(graph: Graph, last: int, dim: int) -> dict[int, int]:
         own = range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))
         readers = {m for p in own for m in graph.readers(p)}
         if readers and readers <= found.keys() and not {*own} & {*graph.results} and _is_link(graph, graph.steps[n]):
-            dims = {_before(graph, p, m, found[m]) for p in own for m in graph.readers(p)}
-            if len(dims) == 1 and (one := dims.pop()) is not None:
+            dims = {
+                _before(graph, p, view, found[m])
+                for m in readers
+                for p, view in zip(graph.steps[m].inputs, graph.steps[m].mdhom.inputs, strict=True)
+                if p in own
+            }
+            one = dims.pop() if len(dims) == 1 else None
+            if one is not None and graph.steps[n].mdhom.extents[one] == graph.steps[last].mdhom.extents[dim]:
                 found[n] = one
     return found
 
 
-def _before(graph: Graph, value: int, reader: int, dim: int) -> int | None:
+def _before(graph: Graph, value: int, view: View, dim: int) -> int | None:
     """The dimension of what makes a value whose index is that of a reader's dimension, everywhere; None for none."""
-    step, (n, o) = graph.steps[reader], graph.made_by[value]
-    view = step.mdhom.inputs[step.inputs.index(value)]
     axes = {tuple([a for a, i in enumerate(access) if dim in i.dims()]) for access in view.accesses}
     if len(axes) != 1 or len(axis := axes.pop()) != 1 or any([a[axis[0]].dim() is None for a in view.accesses]):
         return None
-    made = graph.steps[n].mdhom
-    found = made.outputs[o].accesses[0][axis[0]].dim()
-    return found if found is not None and made.extents[found] == step.mdhom.extents[dim] else None
+    return graph.view(value).accesses[0][axis[0]].dim()
 
 
 def _named(graph: Graph, n: int) -> Step:
     """A step with names of its own for all views and dimensions: they stand in one kernel with the others'."""
     h, values = graph.steps[n]
-    inputs = [
-        replace(v, name=f"m{n}{'I' if p < graph.given else 'T'}{p}") for p, v in zip(values, h.inputs, strict=True)
-    ]
+    inputs = [replace(v, name=f"m{n}I{k}") for k, v in enumerate(h.inputs)]
     outputs = [replace(v, name=f"m{n}O{o}") for o, v in enumerate(h.outputs)]
     dims = tuple([f"m{n}{name}" for name in dimension_names(h.rank)])
     return Step(replace(h, inputs=tuple(inputs), outputs=tuple(outputs), names=dims), values)
