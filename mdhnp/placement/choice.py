@@ -133,7 +133,8 @@ def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRate
     reading = moved * rates.byte
     copying = function.copied * result.itemsize * rates.copied
     floor = costs.call + max(multiplied * large, max(moved - _CACHED, 0) * rates.byte)
-    return costs.call + max(multiplying + walked, reading) + copying, floor
+    # BLAS reads ahead while it multiplies; loops that walk through arrays wait for them.
+    return costs.call + max(multiplying, reading) + walked + copying, floor
 
 
 def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -> tuple[float, float]:

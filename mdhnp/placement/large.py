@@ -104,7 +104,7 @@ def usual_rates(caps: DeviceCaps) -> DeviceRates:
 
 
 def host_rates(device: Device) -> HostRates:
-    """Give NumPy's rates, which are kept beside a device's; measures where nothing is known, in some 50 ms."""
+    """Give NumPy's rates, which are kept beside a device's; measures where nothing is known, in some 100 ms."""
     if not _hosts:
         found = _read_host(kept(device, "host"))
         if found is None:
@@ -232,8 +232,8 @@ def _measure_host() -> HostRates:
         square = np.ones((n, n), name)
         # The fastest of several: BLAS's threads wait long for a core that someone else uses.
         product[name] = min(least(partial(dot, square, square), 3) for _ in range(4)) / n**3
-    large = np.ones(1 << 22, np.float32)
+    large = np.ones(1 << 24, np.float32)  # of which even a third cache holds little
     byte = least(partial(einsum, "a->", large), 4) / large.nbytes
-    block = large.reshape(1 << 5, 1 << 11, 1 << 6)
-    copied = least(lambda: np.ascontiguousarray(block.transpose(2, 0, 1)), 3) / large.nbytes
+    block = large[: 1 << 22].reshape(1 << 5, 1 << 11, 1 << 6)
+    copied = least(lambda: np.ascontiguousarray(block.transpose(2, 0, 1)), 3) / block.nbytes
     return HostRates(product, byte, copied)
