@@ -154,6 +154,7 @@ PROGRAMS = {
     "cut across": Program(lambda x: np.square(x).reshape(x.shape[::-1]) + 1, (), (MAPS,)),
     "scanned as one": Program(lambda x: np.cumsum(np.square(x).reshape(-1)), (), (MAPS,)),
     "same sums": Program(lambda x: x.sum(axis=1, keepdims=True) * x.sum(axis=1)[0], (EQUAL,)),
+    "same maximum, without axes": Program(lambda x: (x - x.max(keepdims=True)) * x.max() + x, (EQUAL,)),
     "same sums, both wanted": Program(lambda x: (x.sum(axis=1, keepdims=True), x.sum(axis=1)), (BESIDE,), (EQUAL,)),
     "largest prefix": Program(lambda x: np.cumsum(x, axis=1).max(axis=1), (REDUCED_SCAN,)),
     "sum of products": Program(

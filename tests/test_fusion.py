@@ -26,6 +26,12 @@ def long(h: MdHom) -> float:
     return 1 + sum([100.0 ** min(sum([n > 1 for n in v.shape]), most) for v in (*h.inputs, *h.outputs)])
 
 
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are made of few, too: what is interpreted is small."""
+    monkeypatch.setattr("mdhnp.fusion.rules.rows.ENOUGH", 2)
+
+
 def operands(program: Program, shape: tuple[int, int], dtype: Any, seed: int = 0) -> list[Any]:
     rng = np.random.default_rng(seed)
     values = rng.permutation(np.arange(program.operands * shape[0] * shape[1])) + 1

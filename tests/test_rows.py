@@ -17,6 +17,7 @@ from schedules import CAPS, MATRICES, schedule
 import mdhnp
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
+from mdhnp.fusion.rules import rows as rules
 from mdhnp.mdh import Graph, Rows, rows
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.schedule.check import check, is_legal, local_memory
@@ -94,6 +95,18 @@ def _rows(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Rows:
 def test_what_is_rows(function: Any, along: int, dtype: str) -> None:
     found = rows(_graph(function, (8, 8), dtype=dtype))
     assert (0 if found is None else len(found.along[-1])) == along
+
+
+def test_rows_of_few_are_not_looked_for() -> None:
+    """Trying all groups of many steps would take minutes; maps alone are no rows, nor are fewer than pay."""
+
+    def deep(x: Any, of: Callable[[Any], Any], steps: int) -> Any:
+        return x if steps == 0 else of(deep(x, of, steps - 1))
+
+    (rule,) = rules.RULES
+    for function, shape, found in ((np.sin, (256, 20), 0), (_softmax, (32, 20), 0), (_softmax, (64, 20), 1)):
+        graph = _graph(lambda x, f=function: deep(x, f, 12), shape)
+        assert bool([*rule.matches(graph)]) == found
 
 
 def test_rows_are_told_from_their_last_mdh_and_from_others() -> None:
@@ -174,3 +187,16 @@ def _normalised(x: Any, v: Any) -> Any:
 
 def _nearest(x: Any, v: Any) -> Any:
     return (x @ v).argmin(axis=-1)
+
+
+def test_rows_of_what_lies_beyond_a_border(device: Device) -> None:
+    """Which is read by an MDH of more dimensions than the last one."""
+    x = np.random.default_rng(2).normal(size=(128, 3, 8)).astype(np.float32)
+
+    def function(x: Any) -> Any:
+        return np.exp(np.pad(x, ((0, 0), (0, 0), (1, 1)), mode="edge").max(axis=2)).sum(axis=1)
+
+    fused = mdhnp.fuse(function)
+    assert [type(s.mdhom) for s in fused.rewriting(x).after.steps] == [Rows]
+    with mdhnp.device(device), mdhnp.config(host="never"):
+        np.testing.assert_allclose(fused(x), function(x), rtol=1e-5)

@@ -48,17 +48,17 @@ def _once(graph: Graph, match: Match) -> Graph:
     for n in readers:
         step = graph.steps[n]
         seen = [
-            _seen_of(v, *views[p]) if p in views else v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
+            _seen_of(v, *views[p], step.mdhom.rank) if p in views else v
+            for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
         ]
         new[n] = Step(replace(step.mdhom, inputs=tuple(seen)), step.inputs)
     return edited(graph, new, {v: graph.made_by[w] for v, w in zip(gone, stays, strict=True)})
 
 
-def _seen_of(read: View, gone: View, stays: View) -> View:
-    """A view of what stays that reads what one of what goes did."""
+def _seen_of(read: View, gone: View, stays: View, rank: int) -> View:
+    """A view of what stays that reads what one of what goes did, in an MDH of that rank."""
 
     def access_of(access: Access) -> Access:
-        rank = len(access[0].coefficients) if access else 0
         along = {d: i for i, own in zip(access, gone.accesses[0], strict=True) for d in own.dims()}
         return tuple([along[own.dims()[0]] if own.dims() else unit(rank) for own in stays.accesses[0]])
 
