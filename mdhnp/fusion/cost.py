@@ -10,15 +10,18 @@ from math import inf, prod
 
 from mdhnp.mdh import Chain, Function, Graph, MdHom, Rows, reaches
 
-__all__ = ["bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
+__all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
 
 #: Bytes that a processor moves in the time of a simple operation, and of a call of kernels.
 _OPERATION, _CALL = 0.2, 1 << 16
 #: Bytes of a cache in which what a chain keeps of its maps lies.
 _CACHED = 1 << 18
-#: Rows that are enough for all cores, and how many at a time; bytes of what all of them read that stay in a cache, and
-#: what a byte from there costs.
-_ROWS, _AT_ONCE, _SHARED, _AGAIN = 64, 8, 1 << 22, 0.05
+#: Rows that are enough for all cores, and how many are computed at a time.
+ENOUGH, _AT_ONCE = 64, 8
+#: Elements of a row from which on vectors are full.
+_WIDE = 16
+#: Bytes of what all rows read that stay in a cache, and what a byte from there costs.
+_SHARED, _AGAIN = 1 << 22, 0.05
 #: How much longer a chain takes because it reads memory and computes by turns.
 _APART = 1.2
 #: How many simple operations others take.
@@ -71,10 +74,15 @@ def bytes_of_step(h: MdHom) -> int:
 
 def near(h: MdHom) -> float:
     """Give what a step costs besides the bytes of its arrays, if all of them lie in a cache."""
-    moved = sum([min(prod(v.shape), h.points * len(v.accesses)) for v in h.inputs]) + sum(
-        [prod(v.shape) for v in h.outputs]
-    )
-    return _OPERATION * (_operations(h) + moved)
+    loads = sum([min(prod(v.shape), h.points * len(v.accesses)) for v in h.inputs])
+    return _OPERATION * (_operations(h) + _over(h) + loads + sum([prod(v.shape) for v in h.outputs]))
+
+
+def _over(h: MdHom) -> float:
+    """Operations of what vectors leave over of reduced rows, one after the other instead of a vector's at a time."""
+    near = {d for v in h.inputs for a in v.accesses if a for d, n in enumerate(v.linear(a).coefficients) if abs(n) == 1}
+    left = max([h.extents[d] % _WIDE / h.extents[d] for d in h.dims("pw") if d in near], default=0.0)
+    return left * (_WIDE - 1) * h.points * weight(h.scalar)
 
 
 def _in_rows(h: Rows) -> float:
@@ -83,7 +91,8 @@ def _in_rows(h: Rows) -> float:
     kept = [v for one in h.links[:-1] for v in one.outputs]
     count = prod([h.extents[d] for d in h.along[-1]])
     row = sum([prod(v.shape) * v.dtype.itemsize for v in kept]) // count
-    if count < _ROWS or row * _AT_ONCE // 2 > _CACHED:
+    longest = max([prod(v.shape) for one in h.links for v in (*one.inputs, *one.outputs)]) // count
+    if count < ENOUGH or longest < _WIDE or row * _AT_ONCE // 2 > _CACHED:
         return inf
     total = float(sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs]))
     for step, along in zip(h.graph.steps, h.along, strict=True):
@@ -93,7 +102,7 @@ def _in_rows(h: Rows) -> float:
             if p < given and again:
                 size = prod(view.shape) * view.dtype.itemsize
                 total += size * again * (_AGAIN if size <= _SHARED else 1)
-    return total + sum([prod(v.shape) * v.dtype.itemsize for v in h.inputs])
+    return _APART * (total + sum([prod(v.shape) * v.dtype.itemsize for v in h.inputs]))
 
 
 def _chained(h: Chain) -> float:

@@ -50,7 +50,8 @@ def rows(graph: Graph) -> Rows | None:
     inputs = [v for p in range(graph.given) if (v := given_view(graph, p)) is not None]
     if len(inputs) < graph.given:
         return None
-    inputs = [replace(v, name=f"I{p}") for p, v in enumerate(inputs)]
+    # The first MDH that reads it may have more dimensions than the last one: what it reads outside is its own business.
+    inputs = [replace(v, name=f"I{p}", boundary=None) for p, v in enumerate(inputs)]
     h = graph.steps[last].mdhom
     outputs = tuple([replace(v, name=f"O{o}") for o, v in enumerate(h.outputs)])
     named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
 
-from mdhnp.fusion.cost import near
+from mdhnp.fusion.cost import ENOUGH, near
 from mdhnp.fusion.edit import edited
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps, results
@@ -22,10 +22,15 @@ _MOST, _LINKS = 32, 10
 def _groups(graph: Graph) -> Iterator[Match]:
     """A step with those before it that it has rows with: with all of them, or from one on that reduces."""
     for last in reversed(range(len(graph.steps))):
-        groups = {tuple(sorted(along(graph, last, d)))[-_MOST:] for d in graph.steps[last].mdhom.dims("cc")}
-        for group in sorted(groups, key=len, reverse=True):
-            for begin, n in enumerate(group[:-1]):
-                if begin == 0 or graph.steps[n].mdhom.dims("pw"):
+        h = graph.steps[last].mdhom
+        groups: dict[Match, int] = {}  # with how many rows
+        for d in h.dims("cc"):
+            found = tuple(sorted(along(graph, last, d)))[-_MOST:]
+            groups[found] = groups.get(found, 1) * h.extents[d]
+        for group in sorted([g for g, count in groups.items() if count >= ENOUGH], key=len, reverse=True):
+            reduced = [k for k, n in enumerate(group) if graph.steps[n].mdhom.dims("pw")]
+            for begin in dict.fromkeys([0, *reduced]) if reduced else ():
+                if len(group) - begin > 1:
                     yield group[begin:]
 
 
