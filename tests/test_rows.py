@@ -23,7 +23,7 @@ from mdhnp.mdh.canonical import fingerprint
 from mdhnp.schedule.check import check, is_legal, local_memory
 from mdhnp.schedule.default import default
 from mdhnp.schedule.illegal import IllegalSchedule
-from mdhnp.schedule.rows import rows_memory, steps
+from mdhnp.schedule.rows import places, rows_memory, steps
 from mdhnp.schedule.rows_default import rows_schedules
 from mdhnp.schedule.schedule import Schedule
 
@@ -125,6 +125,13 @@ def test_schedules(shape: tuple[int, int]) -> None:
         check(made, s, CAPS)
         assert local_memory(made, s, CAPS) <= CAPS.local_memory
         assert Schedule.from_json(s.to_json()) == s
+
+
+def test_maps_change_what_nothing_reads_after_them_in_place() -> None:
+    """Of a softmax: differences become exponentials, and those the quotients."""
+    made = _rows(lambda x: _softmax(x) @ x, (30, 30))
+    assert [n for n, p in places(made).items() if n != p] == [3, 5]
+    assert rows_memory(made, (4,)) == 4 * 4 * (30 + 1 + 1)
 
 
 def test_where_rows_are_computed_step_by_step(device: Device) -> None:

@@ -15,7 +15,7 @@ from mdhnp.codegen.kernel import declare_local, emit_tiles
 from mdhnp.codegen.layers import group_loops, ids, tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import Rows, View
-from mdhnp.schedule.rows import at_once, links, steps
+from mdhnp.schedule.rows import at_once, links, places, steps
 
 __all__ = ["emit_rows"]
 
@@ -39,11 +39,14 @@ def emit_rows(c: Context, h: Rows) -> None:
 def _nests(c: Context, h: Rows) -> list[Context]:
     """The loop nests of all MDHs, after what they leave to others was declared."""
     s, last, found = c.nest.s, len(h.links) - 1, list[Context]()
+    where = places(h)
     buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
     for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), steps(s), strict=True)):
         results = [*enumerate(part.outputs, h.graph.firsts[n])]
         for value, view in results:
-            if n < last:
+            if n < last and where[value] != value:
+                buffers[value] = buffers[where[value]]
+            elif n < last:
                 buffers[value] = Buffer(f"t{value}_l", view.dtype, "local")
                 c.build.add(AllocLocal(buffers[value], prod(view.shape)))
             else:

@@ -7,11 +7,11 @@ CPUs compute rows so: a GPU's products want local memory for tiles of both opera
 from dataclasses import replace
 from math import prod
 
-from mdhnp.mdh import MdHom, Rows, View, sized
+from mdhnp.mdh import MdHom, Rows, Step, View, sized
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["at_once", "links", "rows_memory", "rows_plain", "steps"]
+__all__ = ["at_once", "links", "places", "rows_memory", "rows_plain", "steps"]
 
 
 def at_once(h: Rows, s: Schedule) -> tuple[int, ...]:
@@ -48,9 +48,37 @@ def _sized(h: MdHom, along: tuple[int, ...], points: tuple[int, ...]) -> MdHom:
     return replace(one, outputs=tuple([replace(v, strides=row_major(v.shape)) for v in one.outputs]))
 
 
+def places(h: Rows) -> dict[int, int]:
+    """Give each value that MDHs leave to others the one in whose memory it lies: mostly its own.
+
+    A map puts its result in the place of what is read for the last time, element by element.
+    """
+    found: dict[int, int] = {}
+    for n, step in enumerate(h.graph.steps[:-1]):
+        first, *others = range(h.graph.firsts[n], h.graph.firsts[n] + len(step.mdhom.outputs))
+        free = [p for p in step.inputs if p in found and max(h.graph.readers(p)) == n]
+        found[first] = next((found[p] for p in free if _is_changed_in_place(step, p)), first)
+        found |= {p: p for p in others}
+    return found
+
+
+def _is_changed_in_place(step: Step, value: int) -> bool:
+    """Whether each point of a map reads of a value what it writes, and nothing else."""
+    out, read = step.mdhom.outputs[0], [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p == value]
+    alike = [(v.dtype, v.shape, v.accesses) == (out.dtype, out.shape, out.accesses) for v in read]
+    return not step.mdhom.dims("pw") and alike == [True]
+
+
 def rows_memory(h: Rows, points: tuple[int, ...]) -> int:
     """Bytes of local memory for what MDHs leave to others."""
-    return sum([_bytes(v) for one in links(h, points)[:-1] for v in one.outputs])
+    where, values = places(h), h.graph.firsts
+    kept = [
+        view
+        for n, one in enumerate(links(h, points)[:-1])
+        for p, view in enumerate(one.outputs, values[n])
+        if where[p] == p
+    ]
+    return sum(map(_bytes, kept))
 
 
 def _bytes(view: View) -> int:

@@ -10,7 +10,7 @@ static __attribute__((noinline)) void scatter_rest__global_float16(__global floa
   if (s == 1) { p += 16; float8 v8 = v.hi; if (m & 8) { p -= 8; *(__global float8_u *)p = v8; v8 = v.lo; } float4 v4 = v8.hi; if (m & 4) { p -= 4; *(__global float4_u *)p = v4; v4 = v8.lo; } float2 v2 = v4.hi; if (m & 2) { p -= 2; *(__global float2_u *)p = v2; v2 = v4.lo; } if (m & 1) p[-1] = v2.hi; return; }
   if (n <= 0) p[0 * s] = v.s0; if (n <= 1) p[1 * s] = v.s1; if (n <= 2) p[2 * s] = v.s2; if (n <= 3) p[3 * s] = v.s3; if (n <= 4) p[4 * s] = v.s4; if (n <= 5) p[5 * s] = v.s5; if (n <= 6) p[6 * s] = v.s6; if (n <= 7) p[7 * s] = v.s7; if (n <= 8) p[8 * s] = v.s8; if (n <= 9) p[9 * s] = v.s9; if (n <= 10) p[10 * s] = v.sa; if (n <= 11) p[11 * s] = v.sb; if (n <= 12) p[12 * s] = v.sc; if (n <= 13) p[13 * s] = v.sd; if (n <= 14) p[14 * s] = v.se; if (n <= 15) p[15 * s] = v.sf; }
 
-// md_hom(id, (++, +)) ∘ (m0I0[m0i,m0j]) -> m0O0[m0i] ; md_hom((x0 - (x1 * 0.05000000074505806)), (++, ++)) ∘ (m1I0[m1i,m1j], m1T1[m1i]) -> m1O0[m1i,m1j]
+// md_hom(id, (++, +)) ∘ (m0I0[m0i,m0j]) -> m0O0[m0i] ; md_hom((x0 - (x1 * 0.05000000074505806)), (++, ++)) ∘ (m1I0[m1i,m1j], m1I1[m1i]) -> m1O0[m1i,m1j]
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
   #pragma OPENCL FP_CONTRACT OFF
@@ -53,12 +53,12 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
         const int first0 = min(m1j + m1j_b * 16, 4);
         if (m1j + m1j_b * 16 <= 4) {
           const float16 m1I0_0 = *(__global const float16_u *)(I0 + m1i * 20 + m1i_b * 20 + m1j + m1j_b * 16);
-          const float m1T1_0 = t1_l[-i_l + m1i + m1i_b];
-          *(__global float16_u *)(O0 + m1i * 20 + m1i_b * 20 + m1j + m1j_b * 16) = m1I0_0 - (m1T1_0 * 0.05000000074505806f);
+          const float m1I1_0 = t1_l[-i_l + m1i + m1i_b];
+          *(__global float16_u *)(O0 + m1i * 20 + m1i_b * 20 + m1j + m1j_b * 16) = m1I0_0 - (m1I1_0 * 0.05000000074505806f);
         } else {
           const float16 m1I0_1 = *(__global const float16_u *)(I0 + m1i * 20 + m1i_b * 20 + first0);
-          const float m1T1_1 = t1_l[-i_l + m1i + m1i_b];
-          scatter_rest__global_float16(O0 + m1i * 20 + m1i_b * 20 + first0, 1, m1j + m1j_b * 16 - first0, m1I0_1 - (m1T1_1 * 0.05000000074505806f));
+          const float m1I1_1 = t1_l[-i_l + m1i + m1i_b];
+          scatter_rest__global_float16(O0 + m1i * 20 + m1i_b * 20 + first0, 1, m1j + m1j_b * 16 - first0, m1I0_1 - (m1I1_1 * 0.05000000074505806f));
         }
       }
     }
