@@ -17,7 +17,7 @@ from mdhnp.calls.operands import scalar
 from mdhnp.calls.tracing import Seen, Tracer, TracingError
 from mdhnp.fusion import Rewriting, rewriting
 
-__all__ = ["Fused", "are_arrays", "fuse"]
+__all__ = ["Fused", "are_arrays", "arrays_of", "fuse"]
 
 
 class Fused:
@@ -34,7 +34,7 @@ class Fused:
         if kwargs or not are_arrays(args):
             form, args, held = _told_apart(self.name, args, kwargs)
         else:
-            form, held = _arrays(len(args)), ()
+            form, held = arrays_of(len(args)), ()
         if not args:
             return self.function(*_put(form, list)[0], **kwargs)  # nothing is traced
         return call((_FUSE, self._ref, form), args, owners=(self, *held))
@@ -191,7 +191,7 @@ def _told_apart(
 
 
 @lru_cache(maxsize=64)
-def _arrays(count: int) -> tuple[Any, ...]:
+def arrays_of(count: int) -> tuple[Any, ...]:
     """Give the form of a call with so many arrays and nothing else."""
     return tuple([(n, _TRACED) for n in range(count)])
 

@@ -7,6 +7,7 @@ operator and the finish. Knows nothing of schedules or devices.
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import inlined
 
-__all__ = ["Links", "prl"]
+__all__ = ["Links", "described", "prl"]
 
 #: Positions of the fields of every set that pairs must agree in, if there are sets.
 _Blocks = tuple[tuple[int, ...], ...] | None
@@ -139,6 +140,39 @@ def prl(
     >>> close.index, close.weight
     (array([1], dtype=int32), array([4.], dtype=float32))
     """
+    arrays, what = _asked(
+        new, existing, m, u, default_u, weights, similarity, fields, missing, blocking, thresholds, dtype
+    )
+    links: Links = Links(*arrays) if what is None else call((_PRL, *what), arrays)
+    return links
+
+
+def described(*args: Any, **options: Any) -> tuple[tuple[npt.NDArray[Any], ...], MdHom | None]:
+    """Give encoded records, and the MDH that links them; or the links themselves, and None, where there are no pairs.
+
+    Parameters are those of :func:`prl`.
+    """
+    given = signature(prl).bind(*args, **options)
+    given.apply_defaults()
+    arrays, what = _asked(**given.arguments)
+    return arrays, None if what is None else _pairs(arrays, *what, _place(arrays[1].shape[1]))
+
+
+def _asked(
+    new: Any,
+    existing: Any,
+    m: float | Mapping[str, float],
+    u: Mapping[str, float | Mapping[Any, float]] | None,
+    default_u: float | Mapping[str, float] | None,
+    weights: Mapping[str, tuple[float, float]] | None,
+    similarity: Mapping[str, Callable[[Any, Any], Any]] | None,
+    fields: Sequence[str] | None,
+    missing: Callable[[Any], bool] | Collection[Any] | None,
+    blocking: Iterable[str | Collection[str]] | None,
+    thresholds: tuple[float, float],
+    dtype: npt.DTypeLike,
+) -> tuple[tuple[npt.NDArray[Any], ...], tuple[_Blocks, _Similarities] | None]:
+    """Read arguments, and encode records: gives arrays, and what is computed of them."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise TypeError(f"dtype: {kind} is neither float32 nor float64")
@@ -157,7 +191,7 @@ def prl(
     records = encode(left, right, names, u or {}, defaults, missing)
     count, other = records.new.shape[1], records.existing.shape[1]
     if count == 0 or other == 0:
-        return Links(np.full(count, -1, _place(other)), np.full(count, -np.inf, kind), np.zeros(count, np.int8))
+        return Links(np.full(count, -1, _place(other)), np.full(count, -np.inf, kind), np.zeros(count, np.int8)), None
     rate = np.array([[agreement[name]] for name in names])
     agree = np.log2(rate / records.chance).astype(kind)
     differ = np.log2((1 - rate) / (1 - records.chance)).astype(kind)
@@ -165,8 +199,7 @@ def prl(
         agree[names.index(name)], differ[names.index(name)] = _pair(name, pair)
     numbers = [_values(side, alike, names, kind) for side in (left, right)] if alike else []
     arrays = (records.new, records.existing, agree, differ, limits, *numbers)
-    links: Links = call((_PRL, blocks, alike), arrays)
-    return links
+    return arrays, (blocks, alike)
 
 
 def _describe(arrays: Sequence[npt.NDArray[Any]], blocks: _Blocks, alike: _Similarities) -> Described:

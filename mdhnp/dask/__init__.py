@@ -1,0 +1,10 @@
+"""Calls on arrays of dask's: each a graph of parts, cut along the chunks, for its schedulers.
+
+`blocks.py` knows which pieces of blocks make a region, `sizes.py` chooses where dimensions are cut, `layer.py` makes
+the tasks of one MDH and `graph.py` those of several, `task.py` is what a task does, `calls.py` has the public
+functions, `plugin.py` what workers need. Comes with ``pip install mdhnp[dask]``.
+"""
+
+from mdhnp.dask.calls import apply, dot, einsum, fuse, matmul, md_hom, prl, stencil, tensordot
+
+__all__ = ["apply", "dot", "einsum", "fuse", "matmul", "md_hom", "prl", "stencil", "tensordot"]

@@ -1,0 +1,156 @@
+"""Blocks: an array in blocks that others compute, and which pieces of them make a region of it.
+
+It must not know MDHs, nor what a key stands for.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Blocks", "Piece", "Span", "Window", "concatenated", "stacked"]
+
+#: From where to before where along an axis; or one index, whose axis is left out.
+Span = tuple[int, int] | int
+
+
+class Piece(NamedTuple):
+    """Part of a block.
+
+    Attributes
+    ----------
+    key : hashable
+        The block's.
+    here : tuple of Span
+        What of the block it is.
+    there : tuple of Span
+        Where it lies in the region that it is a piece of.
+    """
+
+    key: Any
+    here: tuple[Span, ...]
+    there: tuple[Span, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """An array in blocks.
+
+    Attributes
+    ----------
+    keys : ndarray of object
+        The keys of the blocks, in a grid.
+    ends : tuple of tuple of int
+        Where blocks end along each axis, after a 0.
+    stacked : bool
+        Whether the blocks themselves lack the first axis, along which there is one for each index.
+    """
+
+    keys: npt.NDArray[Any]
+    ends: tuple[tuple[int, ...], ...]
+    stacked: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the whole."""
+        return tuple([each[-1] for each in self.ends])
+
+    def size(self, index: Sequence[int]) -> int:
+        """Elements of the block at a place of the grid."""
+        sizes = [ends[n + 1] - ends[n] for ends, n in zip(self.ends, index, strict=True)]
+        return int(np.prod(sizes[self.stacked :], dtype=np.int64))
+
+    @property
+    def whole(self) -> "Window":
+        """All of it."""
+        return Window(self, tuple([slice(0, n) for n in self.shape]))
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A region of an array in blocks.
+
+    Attributes
+    ----------
+    blocks : Blocks
+        The array.
+    region : tuple of slice
+        A slice along each axis; one that ends beyond the array goes on from the axis's beginning.
+    number : int or None
+        An index in the first axis, which is then left out here.
+    shared : bool
+        Whether several read the same regions, so that one that is put together should be kept.
+    """
+
+    blocks: Blocks
+    region: tuple[slice, ...]
+    number: int | None = None
+    shared: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the region."""
+        return tuple([s.stop - s.start for s in self.region])
+
+    def part(self, region: Sequence[slice]) -> "Window":
+        """Give a region of the region."""
+        inner = zip(self.region, region, strict=True)
+        return replace(self, region=tuple([slice(a.start + b.start, a.start + b.stop) for a, b in inner]))
+
+    def ends(self, axis: int) -> tuple[int, ...]:
+        """Give where blocks end along an axis of the region, inside of it."""
+        one = self.region[axis]
+        ends = self.blocks.ends[axis + (self.number is not None)]
+        return tuple([e - one.start for e in dict.fromkeys(ends) if one.start < e < one.stop])
+
+    def pieces(self) -> list[tuple[Piece, int]]:
+        """Give the pieces that it is made of, and how many elements the block of each has."""
+        region = self.region if self.number is None else (slice(self.number, self.number + 1), *self.region)
+        along = [_along(ends, one) for ends, one in zip(self.blocks.ends, region, strict=True)]
+        found = []
+        for each in product(*along):
+            index = tuple([n for n, _, _ in each])
+            here: list[Span] = [h for _, h, _ in each]
+            there: list[Span] = [t for _, _, t in each]
+            if self.blocks.stacked:
+                del here[0]
+            elif self.number is not None:
+                here[0] = here[0][0] if isinstance(here[0], tuple) else here[0]
+            if self.number is not None:
+                del there[0]
+            elif self.blocks.stacked:
+                there[0] = there[0][0] if isinstance(there[0], tuple) else there[0]
+            found.append((Piece(self.blocks.keys[index], tuple(here), tuple(there)), self.blocks.size(index)))
+        return found
+
+
+def _along(ends: Sequence[int], region: slice) -> list[tuple[int, tuple[int, int], tuple[int, int]]]:
+    """The blocks along one axis that lie in a region: which, what of each, and where."""
+    found = []
+    at: int = region.start
+    while at < region.stop:
+        place = at % ends[-1]
+        block = bisect_right(ends, place) - 1
+        count = min(ends[block + 1] - place, region.stop - at)
+        here = (place - ends[block], place - ends[block] + count)
+        found.append((block, here, (at - region.start, at - region.start + count)))
+        at += count
+    return found
+
+
+def concatenated(parts: Sequence[Blocks], axis: int) -> Blocks:
+    """Put arrays beside each other along an axis; along the others their blocks agree."""
+    ends = [0]
+    for part in parts:
+        ends += [ends[-1] + e for e in part.ends[axis][1:]]
+    first = parts[0].ends
+    return Blocks(np.concatenate([p.keys for p in parts], axis), (*first[:axis], tuple(ends), *first[axis + 1 :]))
+
+
+def stacked(parts: Sequence[Blocks]) -> Blocks:
+    """Put arrays on each other along one more axis, the first; their blocks agree."""
+    return Blocks(np.stack([p.keys for p in parts]), (tuple(range(len(parts) + 1)), *parts[0].ends), stacked=True)

@@ -1,0 +1,257 @@
+"""The public functions: the package's own, on arrays of dask's.
+
+What a function computes is seen by tracing it, as :func:`mdhnp.fuse` does; so whatever can be fused can be cut.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import is_dask_collection
+
+import mdhnp
+from mdhnp.arrays import Array
+from mdhnp.arrays.nested import each
+from mdhnp.calls.operands import unsupported
+from mdhnp.dask.graph import lowered
+from mdhnp.frontend.fuse import Fused, arrays_of
+from mdhnp.frontend.pairwise import stand_in
+from mdhnp.frontend.prl import Links, described
+from mdhnp.mdh import Graph
+
+__all__ = ["apply", "dot", "einsum", "fuse", "matmul", "md_hom", "prl", "stencil", "tensordot"]
+
+
+def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function of arrays on arrays of dask's, in parts along their chunks.
+
+    Parameters
+    ----------
+    function : callable
+        Any function of this package that computes, what :func:`mdhnp.md_hom`, :func:`mdhnp.fuse` and the skeletons
+        make, or another that :func:`mdhnp.fuse` would take.
+    *args, **kwargs
+        Its arguments, of which some are dask arrays, also in tuples, lists and dictionaries; ndarrays are given to all
+        parts that read them.
+
+    Returns
+    -------
+    dask.array.Array, or what holds some
+        As the function gives arrays. Nothing is computed yet.
+
+    Raises
+    ------
+    TypeError
+        If there is no dask array among the arguments, another collection of dask's, or an array whose type or whose
+        blocks kernels do not compute with; names it.
+    ValueError
+        If the sizes of an array's chunks are not known; what the function raises where shapes disagree.
+
+    Notes
+    -----
+    Each step that the function takes is an MDH. It is cut along the chunks of what it reads; each part is a call of
+    this package on ndarrays, made by a task. Along reduced dimensions parts give partial results, combined in a tree,
+    neighbours in order; along scanned ones each part goes on from the totals before it. Where operands have different
+    chunks along a dimension, the bytes that would be moved decide whose hold. Results have the chunks of the parts.
+
+    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import mdhnp.dask
+    >>> x = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 3))
+    >>> def softmax(x):
+    ...     powers = np.exp(x - x.max(axis=1, keepdims=True))
+    ...     return powers / powers.sum(axis=1, keepdims=True)
+    >>> found = mdhnp.dask.apply(softmax, x)
+    >>> found.chunks
+    ((2, 2), (3,))
+    >>> found.compute().sum(axis=1)
+    array([1., 1., 1., 1.])
+    """
+    name = str(getattr(function, "__name__", None) or type(function).__name__)
+    given: list[Any] = []
+
+    def note(x: Any) -> Any:
+        if not isinstance(x, da.Array):
+            if is_dask_collection(x):
+                raise TypeError(f"{name}: a {type(x).__name__} is no dask array; its to_dask_array(lengths=True) is")
+            return x
+        given.append(_known(x, f"{name}: operand {len(given)}"))
+        return _Place(len(given) - 1)
+
+    places, by_name = each(args, note), each(kwargs, note)
+    if not given:
+        raise TypeError(f"{name}: no argument is a dask array; call mdhnp's own function for others")
+
+    def compute(copied: Sequence[int], *arrays: Any) -> Any:
+        put: Callable[[Any], Any] = lambda x: arrays[x] if type(x) is _Place else x  # noqa: E731
+        found = function(*each(places, put), **each(by_name, put))
+        return _copied(found, copied) if copied else found
+
+    plain = [stand_in(a.shape, a.dtype) for a in given]
+    form = arrays_of(len(plain))
+    rewriting, constants, seen, results = Fused(partial(compute, ())).traced(plain, form)
+    if odd := [n for n, s in enumerate(seen) if s.strides is not None]:  # which no array in blocks is
+        rewriting, constants, seen, results = Fused(partial(compute, odd)).traced(plain, form)
+    if not seen:
+        raise TypeError(f"{name}: gives no array that it computes, but {results!r}")
+    values = lowered(name, rewriting.after, [*given, *[da.from_array(c) for c in constants]])
+    return each(results, lambda x: values[seen[x].value] if isinstance(x, int) and not _plain(x) else x)
+
+
+class _Place(int):
+    """Where an array is put, by its number."""
+
+
+def _plain(x: int) -> bool:
+    """Whether an integer is what the function gave, and no place of an array."""
+    return type(x) in (int, bool)
+
+
+def _known(a: Any, what: str) -> Any:
+    """Check that an array of dask's can be cut."""
+    if any([np.isnan(n) for sizes in a.chunks for n in sizes]):
+        raise ValueError(f"{what} has chunks of unknown sizes, {a.chunks}; call its compute_chunk_sizes() before")
+    if not isinstance(a._meta, np.ndarray):
+        raise TypeError(f"{what} has blocks that are {type(a._meta).__name__}, not ndarrays")
+    if unsupported([np.empty(0, a.dtype)]):
+        raise TypeError(f"{what} has dtype {a.dtype}, which OpenCL kernels do not compute; convert it, as by astype")
+    return a
+
+
+def _copied(found: Any, numbers: Iterable[int]) -> Any:
+    """Copy some of the arrays among what a function gives, by their numbers."""
+    count = -1
+
+    def copy(x: Any) -> Any:
+        nonlocal count
+        if not isinstance(x, Array):
+            return x
+        count += 1
+        return x.copy() if count in numbers else x
+
+    return each(found, copy)
+
+
+def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
+    """Evaluate the Einstein summation convention on arrays of dask's; see :func:`mdhnp.einsum` and :func:`apply`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mdhnp.dask
+    >>> a, b = da.ones((4, 6), chunks=(2, 3)), da.ones((6, 5), chunks=(2, 5))
+    >>> mdhnp.dask.einsum("ij,jk->ik", a, b).compute()[0]
+    array([6., 6., 6., 6., 6.])
+    """
+    return apply(mdhnp.einsum, subscripts, *operands, **options)
+
+
+def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
+    """Multiply matrices, or stacks of matrices, that are arrays of dask's; see :func:`mdhnp.matmul`, :func:`apply`."""
+    return apply(mdhnp.matmul, x1, x2, **options)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2, **options: Any) -> Any:
+    """Multiply and add along several axes of arrays of dask's; see :func:`mdhnp.tensordot` and :func:`apply`."""
+    return apply(mdhnp.tensordot, a, b, axes, **options)
+
+
+def dot(a: Any, b: Any, **options: Any) -> Any:
+    """Give the dot product of arrays of dask's; see :func:`mdhnp.dot` and :func:`apply`."""
+    return apply(mdhnp.dot, a, b, **options)
+
+
+def stencil(a: Any, weights: Any, mode: str = "valid", cval: float = 0.0) -> Any:
+    """Compute every point of an array of dask's from its neighbours; see :func:`mdhnp.stencil` and :func:`apply`.
+
+    Parts read their chunk and of its neighbours' as much as they need, whatever the mode and however small chunks are.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mdhnp.dask
+    >>> squares = da.arange(6, chunks=2) ** 2
+    >>> mdhnp.dask.stencil(squares, lambda n: n[1] - n[-1], mode="wrap").compute()
+    array([-24,   4,   8,  12,  16, -16])
+    """
+    return apply(mdhnp.stencil, a, weights, mode, cval)
+
+
+def md_hom(*args: Any, **options: Any) -> Callable[..., Any]:
+    """Describe a multi-dimensional homomorphism as :func:`mdhnp.md_hom` does, to be called on arrays of dask's.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mdhnp.dask
+    >>> running = mdhnp.dask.md_hom(lambda x: x, {"i": mdhnp.ps("add")}, "x[i] -> y[i]")
+    >>> running(da.ones(7, dtype="i8", chunks=3)).compute()
+    array([1, 2, 3, 4, 5, 6, 7])
+    """
+    return partial(apply, mdhnp.md_hom(*args, **options))
+
+
+def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compute a function of arrays as a whole, as :func:`mdhnp.fuse` does, to be called on arrays of dask's.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import mdhnp.dask
+    >>> @mdhnp.dask.fuse
+    ... def norms(a):
+    ...     return np.sqrt((a * a).sum(axis=1))
+    >>> norms(da.ones((4, 9), chunks=(2, 5))).compute()
+    array([3., 3., 3., 3.])
+    """
+    return partial(apply, function)
+
+
+def prl(new: Any, existing: Any, *, chunks: tuple[int, int] = (1 << 16, 1 << 16), **options: Any) -> Links:
+    """Find for every new record the existing one that most probably describes the same person or thing.
+
+    Parameters
+    ----------
+    new, existing
+        Records as :func:`mdhnp.prl` takes them; columns that are arrays of dask's are computed at once, since values
+        are encoded by looking at all of them.
+    chunks : (int, int)
+        New and existing records that one task compares, at most.
+    **options
+        As for :func:`mdhnp.prl`, which has the errors and the source, too.
+
+    Returns
+    -------
+    Links
+        Three arrays of dask's, one element a new record: index, weight and status.
+
+    Raises
+    ------
+    ValueError
+        If `chunks` are not two positive numbers.
+
+    Examples
+    --------
+    >>> import mdhnp.dask
+    >>> new, existing = {"name": ["ada", "alan"]}, {"name": ["grace", "alan", "ada"]}
+    >>> links = mdhnp.dask.prl(new, existing, m=0.95, u={"name": 0.001}, thresholds=(0, 9), chunks=(1, 2))
+    >>> links.index.compute()
+    array([2, 1], dtype=int32)
+    """
+    if np.shape(chunks) != (2,) or min(chunks) < 1:
+        raise ValueError(f"chunks: {chunks!r} are not two numbers of records, of new and of existing ones")
+    arrays, pairs = described(new, existing, **options)
+    if pairs is None:
+        return Links(*[da.from_array(a) for a in arrays])
+    sizes = dict(zip("NEADTVW", (chunks[0], chunks[1], chunks[0], chunks[0], 2, chunks[0], chunks[1]), strict=True))
+    blocks = [
+        da.from_array(a, chunks=(*a.shape[:-1], sizes[v.name])) for v, a in zip(pairs.inputs, arrays, strict=True)
+    ]
+    return Links(*lowered("prl", Graph.of(pairs), blocks))

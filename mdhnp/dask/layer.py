@@ -1,0 +1,268 @@
+"""The tasks of an MDH on arrays in blocks: it is cut along the blocks, and its parts' results recombine.
+
+All of it is `mdh.cut`, again and again: along concatenated dimensions first, then scanned, then reduced ones. Results
+of reduced ones are combined in a tree, neighbours in order. What parts have in common is made once: the number of cuts
+does not grow with that of the blocks of a grid but with those along its axes. It must not know arrays of dask's.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from dask._task_spec import GraphNode, Task, TaskRef
+
+from mdhnp.dask.blocks import Blocks, Piece, Window, concatenated, stacked
+from mdhnp.dask.sizes import Ends, chosen
+from mdhnp.dask.task import Call, Read, Work, assembled, sliced
+from mdhnp.mdh import Cut, MdHom, Part, View, cut, finish_inputs
+from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.pieces import piece
+
+__all__ = ["Layer"]
+
+#: Partial results of how many neighbours one task combines.
+_RUN = 4
+#: Elements that a slice must leave of its block to be taken by a task of its own, which others may read, and which
+#: travels in place of the block.
+_LEFT = 1 << 14
+_ORDER = {"cc": 0, "ps": 1, "pw": 2}
+
+#: What a part reads: a region of blocks, or a number.
+Source = Window | int
+
+
+class Layer:
+    """The tasks that compute one MDH.
+
+    Attributes
+    ----------
+    name : str
+        What their keys begin with.
+    tasks : dict
+        By key.
+    cuts : int
+        How often an MDH was cut.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tasks: dict[Any, GraphNode] = {}
+        self.cuts = 0
+        self._same: dict[MdHom, MdHom] = {}
+        self._cuts: dict[tuple[int, int, tuple[int, ...]], Cut | None] = {}
+        self._calls: dict[tuple[int, tuple[Read, ...]], Call] = {}
+        self._work: dict[int, Work] = {}
+        self._slices: dict[tuple[Any, Any], Any] = {}
+        self._regions: dict[tuple[int, Any, int | None], Any] = {}
+
+    def compute(self, h: MdHom, inputs: Sequence[Blocks], largest: int) -> tuple[Blocks, ...]:
+        """Have an MDH computed.
+
+        Parameters
+        ----------
+        h : MdHom
+            No chain.
+        inputs : sequence of Blocks
+            Its inputs.
+        largest : int
+            Bytes of one input that a part should not exceed.
+
+        Returns
+        -------
+        tuple of Blocks
+            One an output.
+        """
+        h = _plain(h)
+        windows = [b.whole for b in inputs]
+        if 0 in h.extents:
+            return self._leaf(h, windows)
+        ends = chosen(h, [[w.ends(axis) for axis in range(len(w.region))] for w in windows], largest)
+        sources = [
+            replace(w, shared=any([each and not v.depends_on(d) for d, each in enumerate(ends)]))
+            for v, w in zip(h.inputs, windows, strict=True)
+        ]
+        return self._parts(self._one(h), sources, _sizes(h, ends))
+
+    def _parts(self, h: MdHom, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
+        """Cut along the first dimension that is to be cut, and the parts along the others."""
+        for dim in sorted(range(h.rank), key=lambda d: _ORDER[h.combine[d].kind]):
+            made = self._cut(h, dim, sizes[dim]) if len(sizes[dim]) > 1 else None
+            if made is not None:
+                return self._cut_parts(made, sources, [() if d == dim else each for d, each in enumerate(sizes)])
+        return self._leaf(h, sources)
+
+    def _cut_parts(self, made: Cut, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
+        """Compute the parts of a cut, and recombine their results."""
+
+        def compute(part: Part, carry: Sequence[Source] = ()) -> tuple[Blocks, ...]:
+            return self._parts(part.mdhom, [*_read(sources, part), *carry], sizes)
+
+        if made.mdhom.combine[made.dim].kind == "pw":
+            return self._reduced(made, [compute(part) for part in made.parts], sources)
+        carries = self._carried(made, [compute(part) for part in made.totals])
+        results = [compute(part, carry) for part, carry in zip(made.parts, carries, strict=True)]
+        return _beside(made.mdhom, made.dim, made.parts, results)
+
+    def _reduced(self, made: Cut, level: list[tuple[Blocks, ...]], sources: Sequence[Source]) -> tuple[Blocks, ...]:
+        """Combine partial results, neighbours first."""
+        while len(level) > _RUN:
+            runs = [level[n : n + _RUN] for n in range(0, len(level), _RUN)]
+            level = [self._combined(made.joined(len(run)), run) if len(run) > 1 else run[0] for run in runs]
+        return self._combined(made.finished(len(level)), level, [sources[n] for n in finish_inputs(made.mdhom)])
+
+    def _carried(self, made: Cut, totals: Sequence[tuple[Blocks, ...]]) -> list[list[Window]]:
+        """Give what each part of a scan goes on from."""
+        carries: list[list[Window]] = [[] for _ in made.parts]
+        if totals:
+            scanned = self._combined(made.prefixes(len(totals)), totals)
+            for n, carry in enumerate(carries[1:]):
+                carry += [Window(b, b.whole.region[1:], n) for b in scanned]
+        return carries
+
+    def _combined(
+        self, h: MdHom, level: Sequence[tuple[Blocks, ...]], others: Sequence[Source] = ()
+    ) -> tuple[Blocks, ...]:
+        """Compute an MDH on stacks of partial results, and on others of which only what it reads is taken."""
+        stacks = [stacked(each) for each in zip(*level, strict=True)]
+        ends: dict[int, Ends] = {}
+        for v, blocks in zip(h.inputs, stacks, strict=False):
+            for axis, index in enumerate(v.accesses[0][1:], 1):
+                if (dim := index.dim()) is not None:
+                    ends[dim] = blocks.whole.ends(axis)
+        sources: list[Source] = [*[b.whole for b in stacks], *others]
+        if others:
+            least = piece(h, 0, 0, h.extents[0])
+            h, sources = least.mdhom, _read(sources, least)
+        return self._parts(self._one(_plain(h)), sources, _sizes(h, [ends.get(d, ()) for d in range(h.rank)]))
+
+    # What parts have in common.
+
+    def _one(self, h: MdHom) -> MdHom:
+        """Give the one object of all that are equal, to be known by its identity."""
+        return self._same.setdefault(h, h)
+
+    def _cut(self, h: MdHom, dim: int, sizes: tuple[int, ...]) -> Cut | None:
+        """Cut an MDH; None where it cannot be."""
+        key = id(h), dim, sizes
+        if key not in self._cuts:
+            self.cuts += 1
+            try:
+                made = cut(h, dim, sizes)
+            except ValueError:
+                self._cuts[key] = None
+            else:
+                parts, totals = (
+                    tuple([p._replace(mdhom=self._one(_plain(p.mdhom))) for p in parts])
+                    for parts in (made.parts, made.totals)
+                )
+                self._cuts[key] = replace(made, parts=parts, totals=totals)
+        return self._cuts[key]
+
+    def _works(self, h: MdHom) -> Work:
+        if id(h) not in self._work:
+            self._work[id(h)] = Work.of(self._one(h))
+        return self._work[id(h)]
+
+    # Tasks.
+
+    def _leaf(self, h: MdHom, sources: Sequence[Source]) -> tuple[Blocks, ...]:
+        """Have one part computed by one task."""
+        reads, given = [], list[Any]()
+        for source in sources:
+            if isinstance(source, int):
+                reads.append(Read(()))
+                given.append(source)
+            else:
+                read, keys = self._read(source)
+                reads.append(read)
+                given += [TaskRef(key) for key in keys]
+        known = id(h), tuple(reads)
+        if known not in self._calls:
+            self._calls[known] = Call(self._works(h), tuple(reads))
+        key = self._add("", self._calls[known], *given)
+        keys = [key]
+        if len(h.outputs) > 1:
+            keys = [self._add("-result", _result, TaskRef(key), n) for n in range(len(h.outputs))]
+        return tuple([_block(key, v.shape) for key, v in zip(keys, h.outputs, strict=True)])
+
+    def _read(self, window: Window) -> tuple[Read, list[Any]]:
+        """Say how a region is put together, and of which blocks."""
+        pieces = window.pieces()
+        if len(pieces) > 1 and window.shared:
+            known = id(window.blocks), tuple([(s.start, s.stop) for s in window.region]), window.number
+            if known not in self._regions:
+                read, keys = self._taken(window.shape, pieces)
+                self._regions[known] = window, self._add("-region", _region, read, *map(TaskRef, keys))
+            return Read(window.shape), [self._regions[known][1]]
+        return self._taken(window.shape, pieces)
+
+    def _taken(self, shape: tuple[int, ...], pieces: Sequence[tuple[Piece, int]]) -> tuple[Read, list[Any]]:
+        keys, spans = [], []
+        for found, size in pieces:
+            taken = prod([s[1] - s[0] for s in found.here if isinstance(s, tuple)])
+            if len(pieces) == 1 and taken == size and len(found.here) == len(found.there) == len(shape):
+                return Read(shape), [found.key]
+            key, here = found.key, found.here
+            numbered = any([isinstance(s, int) for s in here])
+            if numbered or (2 * taken < size and size - taken >= _LEFT):
+                key = self._slices.get((key, here)) or self._slice(key, here)
+                here = tuple([(0, s[1] - s[0]) for s in here if isinstance(s, tuple)])
+            keys.append(key)
+            spans.append((here, found.there))
+        return Read(shape, tuple(spans)), keys
+
+    def _slice(self, key: Any, here: Any) -> Any:
+        self._slices[key, here] = found = self._add("-slice", sliced, TaskRef(key), here)
+        return found
+
+    def _add(self, suffix: str, function: Callable[..., Any], *args: Any) -> Any:
+        kind, _, token = self.name.rpartition("-")
+        key = (f"{kind}{suffix}-{token}", len(self.tasks))
+        self.tasks[key] = Task(key, function, *args)
+        return key
+
+
+def _result(results: Sequence[Any], n: int) -> Any:
+    return results[n]
+
+
+def _region(read: Read, *blocks: Any) -> Any:
+    return assembled(read, blocks)
+
+
+def _plain(h: MdHom) -> MdHom:
+    """Give an MDH on arrays that are C-contiguous, as blocks and what is put together of them are."""
+    inputs, outputs = (tuple([_contiguous(v) for v in views]) for views in (h.inputs, h.outputs))
+    return replace(h, inputs=inputs, outputs=outputs)
+
+
+def _contiguous(v: View) -> View:
+    return replace(v, strides=row_major(v.shape), offset=0)
+
+
+def _sizes(h: MdHom, ends: Sequence[Ends]) -> list[tuple[int, ...]]:
+    return [tuple(np.diff([0, *each, n]).tolist()) for each, n in zip(ends, h.extents, strict=True)]
+
+
+def _read(sources: Sequence[Source], part: Part) -> list[Source]:
+    """What a part reads of what the whole reads, but for what it carries on."""
+    pairs = zip(sources, part.inputs, strict=True)
+    return [*[s if isinstance(s, int) else s.part(region) for s, region in pairs], *part.begin]
+
+
+def _block(key: Any, shape: tuple[int, ...]) -> Blocks:
+    keys = np.empty((1,) * len(shape), object)
+    keys[(0,) * len(shape)] = key
+    return Blocks(keys, tuple([(0, n) for n in shape]))
+
+
+def _beside(h: MdHom, dim: int, parts: Sequence[Part], found: Sequence[tuple[Blocks, ...]]) -> tuple[Blocks, ...]:
+    """Put parts' results beside each other."""
+    results = []
+    for o, view in enumerate(h.outputs):
+        axis = next(a for a, index in enumerate(view.accesses[0]) if index.coefficients[dim])
+        order = sorted(range(len(parts)), key=lambda n: parts[n].outputs[o][axis].start)
+        results.append(concatenated([found[n][o] for n in order], axis))
+    return tuple(results)

@@ -1,0 +1,156 @@
+"""What a task does: it puts regions together from blocks, and makes the call that computes a part of them.
+
+A task travels between processes, and there are many of them: equal ones are one object in a process, which has one
+entry among calls and so one plan, and travel as the same few bytes. It must not know dask.
+"""
+
+import pickle
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.calls import Described, Routine, call
+from mdhnp.calls.request import results
+from mdhnp.dask.blocks import Span
+from mdhnp.mdh import MdHom
+from mdhnp.mdh.pattern import array_view
+
+__all__ = ["Call", "Read", "Work", "assembled", "place", "sliced"]
+
+Array = npt.NDArray[Any]
+
+
+class Read(NamedTuple):
+    """How an input of a call is made of blocks.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Its shape.
+    pieces : tuple of (tuple of Span, tuple of Span)
+        What of each block, and where that lies. None: one block as it is.
+    """
+
+    shape: tuple[int, ...]
+    pieces: tuple[tuple[tuple[Span, ...], tuple[Span, ...]], ...] = ()
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks it takes."""
+        return max(len(self.pieces), 1)
+
+
+class Work:
+    """What equal parts compute: one object in a process, which has one entry among calls.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        On C-contiguous arrays; blocks may lie otherwise.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        self.mdhom: MdHom = pickle.loads(zlib.decompress(packed))
+        self._packed = packed
+
+    @staticmethod
+    def of(mdhom: MdHom) -> "Work":
+        """Give the one of this process."""
+        return _work(zlib.compress(pickle.dumps(mdhom, pickle.HIGHEST_PROTOCOL)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as bytes, of which there is one object in this process, too."""
+        return _work, (self._packed,)
+
+
+@lru_cache(maxsize=4096)  # as many as a program with many graphs has at once; who holds one has it for longer
+def _work(packed: bytes) -> Work:
+    return Work(packed)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Computes an MDH on what is read of blocks: from these to an array, or a tuple of several.
+
+    Attributes
+    ----------
+    work : Work
+        What is computed.
+    reads : tuple of Read
+        Of each input.
+    """
+
+    work: Work
+    reads: tuple[Read, ...]
+
+    def __call__(self, *blocks: Any) -> Any:
+        """Compute."""
+        rest = iter(blocks)
+        arrays = [assembled(read, [next(rest) for _ in range(read.blocks)]) for read in self.reads]
+        with _placed():
+            return call((_PART, ref(self.work)), tuple(arrays), owners=(self.work,))
+
+
+def assembled(read: Read, blocks: Sequence[Any]) -> Array:
+    """Give a region of an array: a view where it lies in one block."""
+    given = [_array(block) for block in blocks]
+    if not read.pieces:
+        return given[0]
+    pieces: Iterator[Any] = zip(given, read.pieces, strict=True)
+    if len(given) == 1:
+        (here, _) = read.pieces[0]
+        return given[0][_index(here)].reshape(read.shape)
+    found: Array = np.empty(read.shape, given[0].dtype)
+    for block, (here, there) in pieces:
+        found[_index(there)] = block[_index(here)]
+    return found
+
+
+def sliced(block: Any, here: tuple[Span, ...]) -> Array:
+    """Give a copy of part of a block, so that the block need not stay nor travel."""
+    return np.array(_array(block)[_index(here)], order="C")
+
+
+def _array(block: Any) -> Array:
+    if isinstance(block, np.ndarray | np.generic | int):
+        return np.asarray(block)
+    raise TypeError(f"a block is a {type(block).__name__}, not an ndarray; convert it, as by x.map_blocks(np.asarray)")
+
+
+def _index(spans: tuple[Span, ...]) -> Any:
+    return (*[slice(*s) if isinstance(s, tuple) else s for s in spans], ...)
+
+
+def _describe(arrays: Sequence[Array], made: "ref[Work]") -> Described:
+    known = made()
+    assert known is not None  # it is being called
+    h = known.mdhom
+    views = [
+        array_view(v.name, a, v.accesses, v.boundary, v.fill) for v, a in zip(h.inputs, arrays, strict=True)
+    ]  # as they lie
+    return Described(replace(h, inputs=tuple(views)), None, results)
+
+
+_PART = Routine("dask", _describe)
+
+_device: list[Any] = []  # where this process's parts are computed, if anybody has said so
+
+
+def place(device: Any) -> None:
+    """Have this process compute parts on a device, as :func:`mdhnp.device` takes it; anywhere, for None."""
+    _device[:] = [] if device is None else [device]
+
+
+def _placed() -> AbstractContextManager[Any]:
+    if not _device:
+        return nullcontext()
+    from mdhnp.runtime.devices import device
+
+    return device(_device[0])
