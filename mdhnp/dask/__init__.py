@@ -6,5 +6,6 @@ functions, `plugin.py` what workers need. Comes with ``pip install mdhnp[dask]``
 """
 
 from mdhnp.dask.calls import apply, dot, einsum, fuse, matmul, md_hom, prl, stencil, tensordot
+from mdhnp.dask.plugin import Plugin, collect
 
-__all__ = ["apply", "dot", "einsum", "fuse", "matmul", "md_hom", "prl", "stencil", "tensordot"]
+__all__ = ["Plugin", "apply", "collect", "dot", "einsum", "fuse", "matmul", "md_hom", "prl", "stencil", "tensordot"]

@@ -73,7 +73,7 @@ def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     >>> found.compute().sum(axis=1)
     array([1., 1., 1., 1.])
     """
-    name = str(getattr(function, "__name__", None) or type(function).__name__)
+    name = str(getattr(function, "__name__", type(function).__name__)).strip("<>").lower()
     given: list[Any] = []
 
     def note(x: Any) -> Any:
@@ -117,7 +117,7 @@ def _known(a: Any, what: str) -> Any:
     """Check that an array of dask's can be cut."""
     if any([np.isnan(n) for sizes in a.chunks for n in sizes]):
         raise ValueError(f"{what} has chunks of unknown sizes, {a.chunks}; call its compute_chunk_sizes() before")
-    if not isinstance(a._meta, np.ndarray):
+    if type(a._meta) is not np.ndarray:
         raise TypeError(f"{what} has blocks that are {type(a._meta).__name__}, not ndarrays")
     if unsupported([np.empty(0, a.dtype)]):
         raise TypeError(f"{what} has dtype {a.dtype}, which OpenCL kernels do not compute; convert it, as by astype")

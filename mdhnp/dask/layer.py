@@ -77,7 +77,7 @@ class Layer:
         h = _plain(h)
         windows = [b.whole for b in inputs]
         if 0 in h.extents:
-            return self._leaf(h, windows)
+            return self._leaf(self._one(h), windows)
         ends = chosen(h, [[w.ends(axis) for axis in range(len(w.region))] for w in windows], largest)
         sources = [
             replace(w, shared=any([each and not v.depends_on(d) for d, each in enumerate(ends)]))
@@ -170,12 +170,12 @@ class Layer:
     def _leaf(self, h: MdHom, sources: Sequence[Source]) -> tuple[Blocks, ...]:
         """Have one part computed by one task."""
         reads, given = [], list[Any]()
-        for source in sources:
+        for v, source in zip(h.inputs, sources, strict=True):
             if isinstance(source, int):
                 reads.append(Read(()))
                 given.append(source)
             else:
-                read, keys = self._read(source)
+                read, keys = self._read(source, v.dtype)
                 reads.append(read)
                 given += [TaskRef(key) for key in keys]
         known = id(h), tuple(reads)
@@ -187,14 +187,14 @@ class Layer:
             keys = [self._add("-result", _result, TaskRef(key), n) for n in range(len(h.outputs))]
         return tuple([_block(key, v.shape) for key, v in zip(keys, h.outputs, strict=True)])
 
-    def _read(self, window: Window) -> tuple[Read, list[Any]]:
+    def _read(self, window: Window, dtype: np.dtype[Any]) -> tuple[Read, list[Any]]:
         """Say how a region is put together, and of which blocks."""
         pieces = window.pieces()
         if len(pieces) > 1 and window.shared:
             known = id(window.blocks), tuple([(s.start, s.stop) for s in window.region]), window.number
             if known not in self._regions:
                 read, keys = self._taken(window.shape, pieces)
-                self._regions[known] = window, self._add("-region", _region, read, *map(TaskRef, keys))
+                self._regions[known] = window, self._add("-region", _region, read, dtype, *map(TaskRef, keys))
             return Read(window.shape), [self._regions[known][1]]
         return self._taken(window.shape, pieces)
 
@@ -228,8 +228,8 @@ def _result(results: Sequence[Any], n: int) -> Any:
     return results[n]
 
 
-def _region(read: Read, *blocks: Any) -> Any:
-    return assembled(read, blocks)
+def _region(read: Read, dtype: np.dtype[Any], *blocks: Any) -> Any:
+    return assembled(read, blocks, dtype)
 
 
 def _plain(h: MdHom) -> MdHom:

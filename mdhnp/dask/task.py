@@ -34,17 +34,17 @@ class Read(NamedTuple):
     ----------
     shape : tuple of int
         Its shape.
-    pieces : tuple of (tuple of Span, tuple of Span)
-        What of each block, and where that lies. None: one block as it is.
+    pieces : tuple of (tuple of Span, tuple of Span), or None
+        What of each block, and where that lies; None for one block as it is.
     """
 
     shape: tuple[int, ...]
-    pieces: tuple[tuple[tuple[Span, ...], tuple[Span, ...]], ...] = ()
+    pieces: tuple[tuple[tuple[Span, ...], tuple[Span, ...]], ...] | None = None
 
     @property
     def blocks(self) -> int:
         """How many blocks it takes."""
-        return max(len(self.pieces), 1)
+        return 1 if self.pieces is None else len(self.pieces)
 
 
 class Work:
@@ -64,6 +64,11 @@ class Work:
     def of(mdhom: MdHom) -> "Work":
         """Give the one of this process."""
         return _work(zlib.compress(pickle.dumps(mdhom, pickle.HIGHEST_PROTOCOL)))
+
+    def compute(self, arrays: Sequence[Array]) -> Any:
+        """Compute it, where this process's parts are computed; gives an array, or a tuple of several."""
+        with _placed():
+            return call((_PART, ref(self)), tuple(arrays), owners=(self,))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as bytes, of which there is one object in this process, too."""
@@ -93,21 +98,23 @@ class Call:
     def __call__(self, *blocks: Any) -> Any:
         """Compute."""
         rest = iter(blocks)
-        arrays = [assembled(read, [next(rest) for _ in range(read.blocks)]) for read in self.reads]
-        with _placed():
-            return call((_PART, ref(self.work)), tuple(arrays), owners=(self.work,))
+        arrays = [
+            assembled(read, [next(rest) for _ in range(read.blocks)], v.dtype)
+            for read, v in zip(self.reads, self.work.mdhom.inputs, strict=True)
+        ]
+        return self.work.compute(arrays)
 
 
-def assembled(read: Read, blocks: Sequence[Any]) -> Array:
+def assembled(read: Read, blocks: Sequence[Any], dtype: np.dtype[Any]) -> Array:
     """Give a region of an array: a view where it lies in one block."""
     given = [_array(block) for block in blocks]
-    if not read.pieces:
+    if read.pieces is None:
         return given[0]
     pieces: Iterator[Any] = zip(given, read.pieces, strict=True)
     if len(given) == 1:
         (here, _) = read.pieces[0]
         return given[0][_index(here)].reshape(read.shape)
-    found: Array = np.empty(read.shape, given[0].dtype)
+    found: Array = np.empty(read.shape, dtype)
     for block, (here, there) in pieces:
         found[_index(there)] = block[_index(here)]
     return found

@@ -21,7 +21,7 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device
 
-__all__ = ["Block", "MemoryInfo", "Pool", "pool"]
+__all__ = ["Block", "MemoryInfo", "Pool", "pool", "release"]
 
 _SMALLEST = 512  # bytes
 #: Parts of the device's memory that blocks may take, and that free ones may.
@@ -256,6 +256,12 @@ def pool(device: Device) -> Pool:
     """Give a device's pool, the same at every call."""
     found = _pools.get(device)
     return _pools.setdefault(device, Pool(device)) if found is None else found
+
+
+def release() -> None:
+    """Give the free blocks of all devices back to them."""
+    for each in list(_pools.values()):
+        each.empty()
 
 
 def _after_fork_in_child() -> None:

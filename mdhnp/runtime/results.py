@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mdhnp.runtime.lease import lease
 
-__all__ = ["LARGE", "free", "maker"]
+__all__ = ["LARGE", "free", "maker", "release"]
 
 Array = npt.NDArray[Any]
 
@@ -93,6 +93,15 @@ class Blocks:
             finally:
                 self._lock.release()
 
+    def release(self) -> None:
+        """Give all free blocks back to the system."""
+        if self._lock.acquire(blocking=False):
+            try:
+                while self.free:
+                    self._pop(0)
+            finally:
+                self._lock.release()
+
     def _pop(self, at: int) -> mmap.mmap:
         self._marked -= at < self._marked
         return self.free.pop(at)[1]
@@ -137,6 +146,18 @@ if hasattr(os, "register_at_fork"):
 def free() -> int:
     """Give the bytes of all free blocks."""
     return sum(len(block) for _, block in tuple(_blocks.free))
+
+
+def release() -> None:
+    """Give the memory of all free blocks back to the system.
+
+    Examples
+    --------
+    >>> release()
+    >>> free()
+    0
+    """
+    _blocks.release()
 
 
 def maker(outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
