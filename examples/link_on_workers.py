@@ -32,7 +32,7 @@ def main(count: int) -> None:
         changed = rng.random(count) < 0.2
         new[field] = np.where(changed, rng.permutation(new[field]), new[field])
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         client.register_plugin(mdhnp.dask.Plugin())
         begin = perf_counter()
         sizes = max(1, -(-count // 16)), max(1, -(-count // 4))

@@ -90,6 +90,13 @@ FIRST_LARGEST = mdhnp.pw(better, commutative=False, check=False)
 AFFINE = mdhnp.ps(lambda p, q: (p[0] * q[0], q[0] * p[1] + q[1]), commutative=False, name="affine")
 SCAN = mdhnp.ps("add")
 
+
+def _softmax(x: Any) -> Any:
+    """Of zeros in most tests, so that its values are exact."""
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 #: What is called, on arrays of these shapes.
 CALLS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     **{
@@ -147,6 +154,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         ), ((13,),),
     ),
     "fused": (mdhnp.fuse(lambda a, b: ((a - b) * 2 - a.max(axis=0, keepdims=True), (a + b).sum())), ((7, 6), (7, 6))),
+    "softmax": (mdhnp.fuse(lambda a: _softmax(a * 0.0)), ((9, 6),)),
+    "attention": (mdhnp.fuse(lambda q, k, v: _softmax((q @ k.T) * 0.0) @ v), ((9, 3), (4, 3), (4, 2))),
     "rows": (mdhnp.fuse(lambda a: (a - a.max(axis=1, keepdims=True)).sum(axis=1)), ((7, 6),)),
     "views": (mdhnp.fuse(lambda a: (a.T, (a + 1)[2:4, ::-1], a.reshape(3, 14), a[:, 0])), ((7, 6),)),
 }  # fmt: skip
@@ -213,6 +222,15 @@ def test_calls_have_the_names_of_the_package_s() -> None:
     assert_same(mdhnp.dask.stencil(x, WEIGHTS, mode="wrap"), mdhnp.stencil(a, WEIGHTS, mode="wrap"))
     assert_same(mdhnp.dask.fuse(lambda p: {"twice": 2 * p})(x)["twice"], 2 * a)
     assert_same(mdhnp.dask.matmul(x, y, semiring=mdhnp.semiring.min_plus), (a[:, :, None] + b).min(axis=1))
+
+
+@pytest.mark.parametrize("rows", [700, 3000, (1, 2999), (0, 1200, 1800)])
+def test_rows_stay_in_one_task(rows: Any) -> None:
+    a = np.random.default_rng(0).standard_normal((3000, 80), np.float32)
+    found = mdhnp.dask.apply(_softmax, da.from_array(a, chunks=(rows, 80)))
+    np.testing.assert_allclose(found.compute(), _softmax(a), rtol=1e-5)
+    calls = [t for t in tasks_of(found) if isinstance(t.func, Call)]
+    assert len(calls) == found.npartitions or 1 in found.chunks[0]  # one row is no rows
 
 
 def test_nothing_to_compute() -> None:
@@ -319,7 +337,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "no dask array": (lambda: mdhnp.dask.matmul(A, B), TypeError, "matmul: no argument is a dask array"),
     "another collection": (
-        lambda: mdhnp.dask.matmul(dask.delayed(A), da.ones((2, 2))), TypeError, "matmul: a DelayedLeaf is no dask array",
+        lambda: mdhnp.dask.matmul(dask.delayed(A), da.ones((2, 2))), TypeError, "matmul: a DelayedLeaf is no dask",
     ),
     "other blocks": (
         lambda: mdhnp.dask.dot(da.ma.masked_equal(da.ones(3), 1), da.ones(3)), TypeError,

@@ -16,8 +16,7 @@ from dask.utils import parse_bytes
 from mdhnp.dask.blocks import Blocks
 from mdhnp.dask.layer import Layer
 from mdhnp.fusion.rewrite import apart
-from mdhnp.mdh import Chain, Graph, MdHom, Step, least_work
-from mdhnp.mdh.graph import expanded
+from mdhnp.mdh import Chain, Graph, MdHom, Rows, least_work
 
 __all__ = ["lowered", "layer"]
 
@@ -39,9 +38,13 @@ def lowered(name: str, graph: Graph, arrays: Sequence[Any]) -> list[Any]:
     list of dask.array.Array
     """
     values = list(arrays)
-    for h, inputs in least_work(expanded(graph, _links)).steps:
+    for h, inputs in least_work(graph).steps:
         read = [_shaped(values[p], v.shape) for p, v in zip(inputs, h.inputs, strict=True)]
-        values += layer(name, h, read)
+        found = layer(name, h, read)
+        if found is None:
+            assert isinstance(h, Chain)
+            found = lowered(name, Graph.ending(len(read), apart(h)), read)
+        values += found
     return [values[r] for r in graph.results]
 
 
@@ -55,17 +58,17 @@ def _shaped(array: Any, shape: tuple[int, ...]) -> Any:
         return array.reshape(-1).reshape(shape)
 
 
-def _links(h: MdHom) -> Sequence[Step]:
-    return apart(h) if isinstance(h, Chain) else Graph.of(h).steps
-
-
-def layer(name: str, h: MdHom, arrays: Sequence[Any]) -> list[Any]:
-    """Give the results of one MDH."""
+def layer(name: str, h: MdHom, arrays: Sequence[Any]) -> list[Any] | None:
+    """Give the results of one MDH; None for a chain that has to be taken apart before."""
+    if isinstance(h, Chain) and not isinstance(h, Rows):
+        return None
     blocks = [_blocks(a) for a in arrays]
     largest = max([parse_bytes(dask.config.get("array.chunk-size")), *map(_largest, arrays)])
     token = tokenize(repr(h), h.precision, [a.name for a in arrays])
     made = Layer(f"{name}-{token}")
-    results = made.compute(h, blocks, largest)
+    results = made.rows(h, blocks) if isinstance(h, Rows) else made.compute(h, blocks, largest)
+    if results is None:
+        return None
     merged = HighLevelGraph.merge(*[a.dask for a in arrays])
     layers = {**merged.layers, made.name: MaterializedLayer(made.tasks)}
     needed = {**merged.dependencies, made.name: {n for a in arrays for n in a.__dask_layers__()}}

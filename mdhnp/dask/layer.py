@@ -14,10 +14,10 @@ import numpy as np
 from dask._task_spec import GraphNode, Task, TaskRef
 
 from mdhnp.dask.blocks import Blocks, Piece, Window, concatenated, stacked
+from mdhnp.dask.rows import cut_rows, plain, shared_ends
 from mdhnp.dask.sizes import Ends, chosen
 from mdhnp.dask.task import Call, Read, Work, assembled, sliced
-from mdhnp.mdh import Cut, MdHom, Part, View, cut, finish_inputs
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh import Cut, MdHom, Part, Rows, cut, finish_inputs
 from mdhnp.mdh.pieces import piece
 
 __all__ = ["Layer"]
@@ -74,7 +74,7 @@ class Layer:
         tuple of Blocks
             One an output.
         """
-        h = _plain(h)
+        h = plain(h)
         windows = [b.whole for b in inputs]
         if 0 in h.extents:
             return self._leaf(self._one(h), windows)
@@ -84,6 +84,21 @@ class Layer:
             for v, w in zip(h.inputs, windows, strict=True)
         ]
         return self._parts(self._one(h), sources, _sizes(h, ends))
+
+    def rows(self, h: Rows, inputs: Sequence[Blocks]) -> tuple[Blocks, ...] | None:
+        """Have rows computed, each part by one task; None where blocks do not hold whole rows."""
+        windows = [b.whole for b in inputs]
+        ends = shared_ends(h, [[w.ends(axis) for axis in range(len(w.region))] for w in windows])
+        if ends is None:
+            return None
+        cuts = [(d, sizes) for d, sizes in enumerate(_sizes(h, ends)) if len(sizes) > 1]
+        if not cuts:
+            return self._leaf(self._one(h), windows)
+        made = cut_rows(h, *cuts[0]) if len(cuts) == 1 else None
+        if made is None:
+            return None
+        found = [self._leaf(self._one(p.mdhom), _read(windows, p)) for p in made.parts]
+        return _beside(h, made.dim, made.parts, found)
 
     def _parts(self, h: MdHom, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
         """Cut along the first dimension that is to be cut, and the parts along the others."""
@@ -135,7 +150,7 @@ class Layer:
         if others:
             least = piece(h, 0, 0, h.extents[0])
             h, sources = least.mdhom, _read(sources, least)
-        return self._parts(self._one(_plain(h)), sources, _sizes(h, [ends.get(d, ()) for d in range(h.rank)]))
+        return self._parts(self._one(plain(h)), sources, _sizes(h, [ends.get(d, ()) for d in range(h.rank)]))
 
     # What parts have in common.
 
@@ -154,7 +169,7 @@ class Layer:
                 self._cuts[key] = None
             else:
                 parts, totals = (
-                    tuple([p._replace(mdhom=self._one(_plain(p.mdhom))) for p in parts])
+                    tuple([p._replace(mdhom=self._one(plain(p.mdhom))) for p in parts])
                     for parts in (made.parts, made.totals)
                 )
                 self._cuts[key] = replace(made, parts=parts, totals=totals)
@@ -230,16 +245,6 @@ def _result(results: Sequence[Any], n: int) -> Any:
 
 def _region(read: Read, dtype: np.dtype[Any], *blocks: Any) -> Any:
     return assembled(read, blocks, dtype)
-
-
-def _plain(h: MdHom) -> MdHom:
-    """Give an MDH on arrays that are C-contiguous, as blocks and what is put together of them are."""
-    inputs, outputs = (tuple([_contiguous(v) for v in views]) for views in (h.inputs, h.outputs))
-    return replace(h, inputs=inputs, outputs=outputs)
-
-
-def _contiguous(v: View) -> View:
-    return replace(v, strides=row_major(v.shape), offset=0)
 
 
 def _sizes(h: MdHom, ends: Sequence[Ends]) -> list[tuple[int, ...]]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
 from mdhnp.dask.blocks import Span
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Chain, MdHom
 from mdhnp.mdh.pattern import array_view
 
 __all__ = ["Call", "Read", "Work", "assembled", "place", "sliced"]
@@ -67,6 +67,8 @@ class Work:
 
     def compute(self, arrays: Sequence[Array]) -> Any:
         """Compute it, where this process's parts are computed; gives an array, or a tuple of several."""
+        if isinstance(self.mdhom, Chain):  # whose links say how arrays lie
+            arrays = [np.asarray(a, order="C") for a in arrays]
         with _placed():
             return call((_PART, ref(self)), tuple(arrays), owners=(self,))
 
@@ -139,6 +141,8 @@ def _describe(arrays: Sequence[Array], made: "ref[Work]") -> Described:
     known = made()
     assert known is not None  # it is being called
     h = known.mdhom
+    if isinstance(h, Chain):
+        return Described(h, None, results, written=h.graph)
     views = [
         array_view(v.name, a, v.accesses, v.boundary, v.fill) for v, a in zip(h.inputs, arrays, strict=True)
     ]  # as they lie

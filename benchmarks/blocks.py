@@ -1,0 +1,176 @@
+"""Arrays in blocks: mdhnp.dask beside dask.array's own functions on the same chunks, and two processes beside one.
+
+Blocks are in memory before, where they are computed; results stay there. Both are repeated by turns.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, wait
+from scipy import ndimage
+
+import mdhnp
+import mdhnp.dask
+
+__all__ = ["table"]
+
+#: Seconds of untimed calls, in which kernels are built and take over.
+_WARMING = 12.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call on arrays of dask's, and dask's own.
+
+    Attributes
+    ----------
+    title : str
+        What is computed, of which sizes.
+    chunks : str
+        In which chunks.
+    arrays : tuple of (tuple of int, tuple of int)
+        Shapes and chunks of arrays of float32.
+    ours, theirs : callable
+        Of the arrays.
+    """
+
+    title: str
+    chunks: str
+    arrays: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    ours: Callable[..., Any]
+    theirs: Callable[..., Any]
+
+
+def _einsum(title: str, chunks: str, subscripts: str, *arrays: Any) -> Case:
+    return Case(
+        title, chunks, arrays, partial(mdhnp.dask.einsum, subscripts), lambda *a: da.einsum(subscripts, *a)
+    )  # fmt: skip
+
+
+def _stencil(title: str, chunks: str, weights: np.ndarray, *arrays: Any) -> Case:
+    def theirs(a: Any) -> Any:
+        correlate = partial(ndimage.correlate, weights=weights, mode="nearest")
+        depth = tuple([n // 2 for n in weights.shape])
+        return a.map_overlap(correlate, depth=depth, boundary="nearest", dtype=a.dtype)
+
+    return Case(title, chunks, arrays, lambda a: mdhnp.dask.stencil(a, weights, mode="nearest"), theirs)
+
+
+_SQUARE = ((4096, 4096), (1024, 1024))
+_CUBE = ((256, 256, 256), (128, 128, 128))
+_GAUSS = np.outer([1, 4, 6, 4, 1], [1, 4, 6, 4, 1]).astype("f4") / 256
+_CROSS = np.zeros((3, 3, 3), "f4")
+_CROSS[1, 1, :] = _CROSS[1, :, 1] = _CROSS[:, 1, 1] = 1 / 6
+CASES = (
+    _einsum("einsum ij,jk->ik, 4096³", "1024²", "ij,jk->ik", _SQUARE, _SQUARE),
+    _einsum("einsum badg,cgfe->fedcba, 16⁷", "8, 16, 8, 16", "badg,cgfe->fedcba",
+            ((16, 16, 16, 16), (8, 16, 8, 16)), ((16, 16, 16, 16), (8, 16, 8, 16))),
+    _einsum("einsum aij,ajk->aik, 512 × 128³", "64 × 128²", "aij,ajk->aik",
+            ((512, 128, 128), (64, 128, 128)), ((512, 128, 128), (64, 128, 128))),
+    Case("tensordot, 2 pairs of axes, 256⁴", "128 along each axis", (_CUBE, _CUBE),
+         lambda a, b: mdhnp.dask.tensordot(a, b, ([1, 2], [0, 1])), lambda a, b: da.tensordot(a, b, ([1, 2], [0, 1]))),
+    _einsum("einsum ij,ij->i, 8192²", "1024²", "ij,ij->i", ((8192, 8192), (1024, 1024)), ((8192, 8192), (1024, 1024))),
+    _stencil("5 × 5 weights, 8192²", "1024²", _GAUSS, ((8192, 8192), (1024, 1024))),
+    _stencil("7 points of 3 × 3 × 3, 256³", "128³", _CROSS, _CUBE),
+)  # fmt: skip
+
+
+@contextmanager
+def _threads() -> Iterator[Callable[[Any], Any]]:
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield lambda x: x.persist()
+
+
+@contextmanager
+def _processes() -> Iterator[Callable[[Any], Any]]:
+    with (
+        dask.config.set({"distributed.worker.daemon": False}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        client.register_plugin(mdhnp.dask.Plugin(devices=["cpu"]))
+
+        def persist(x: Any) -> Any:
+            found = client.persist(x)
+            wait(found)
+            return found
+
+        yield persist
+
+
+def table(rounds: int) -> str:
+    """Measure, and give a table in Markdown."""
+    lines = [
+        "| call, float32 | chunks | scheduler | mdhnp.dask | dask.array | dask's time / ours |",
+        "|---|---|---|--:|--:|--:|",
+    ]
+    for name, scheduler in (("threads", _threads), ("2 processes", _processes)):
+        with scheduler() as persist:
+            for case in CASES:
+                ours, theirs = _times(case, persist, rounds)
+                lines.append(
+                    f"| {case.title} | {case.chunks} | {name} | {1e3 * ours:.0f} ms | {1e3 * theirs:.0f} ms "
+                    f"| {theirs / ours:.2f} |"
+                )
+                print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def _times(case: Case, persist: Callable[[Any], Any], rounds: int) -> tuple[float, float]:
+    """Seconds of both, medians."""
+    rng = np.random.default_rng(0)
+    arrays = [
+        persist(da.from_array(rng.standard_normal(shape, np.float32), chunks=chunks)) for shape, chunks in case.arrays
+    ]
+    results = [persist(each(*arrays)) for each in (case.ours, case.theirs)]
+    error = float(persist(abs(results[0] - results[1]).max()).compute())
+    assert error < 1e-3 * float(persist(abs(results[1]).max()).compute()), f"{case.title}: they differ by {error}"
+    del results
+    until = time.perf_counter() + _WARMING
+    while time.perf_counter() < until:
+        persist(case.ours(*arrays))
+    taken: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for each, times in zip((case.ours, case.theirs), taken, strict=True):
+            begin = time.perf_counter()
+            persist(each(*arrays))
+            times.append(time.perf_counter() - begin)
+    return median(taken[0]), median(taken[1])
+
+
+def beside_one_process(n: int, pairs: int) -> str:
+    """Some seconds of work by one process with two cores, and by two processes."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((n, n), np.float32) for _ in range(2))
+    new, existing = ({f: rng.integers(0, 1000, pairs) for f in "abcd"} for _ in range(2))
+    link: dict[str, Any] = {"m": 0.9, "thresholds": (0, 20)}
+    with mdhnp.device("cpu"):
+        alone = [_least(lambda: mdhnp.matmul(a, b)), _least(lambda: mdhnp.prl(new, existing, **link))]
+    with _processes() as persist:
+        x, y = (persist(da.from_array(m, chunks=n // 4)) for m in (a, b))
+        sizes = -(-pairs // 8), pairs
+        together = [
+            _least(lambda: persist(mdhnp.dask.matmul(x, y))),
+            _least(lambda: persist(mdhnp.dask.prl(new, existing, chunks=sizes, **link).status)),
+        ]
+    lines = ["| call | one process | two of one thread | speed-up |", "|---|--:|--:|--:|"]
+    for title, one, two in zip((f"matmul {n}³", f"prl {pairs}²"), alone, together, strict=True):
+        lines.append(f"| {title} | {one:.2f} s | {two:.2f} s | {one / two:.2f} |")
+    return "\n".join(lines)
+
+
+def _least(compute: Callable[[], Any]) -> float:
+    times = []
+    for _ in range(4):
+        begin = time.perf_counter()
+        compute()
+        times.append(time.perf_counter() - begin)
+    return min(times)
