@@ -4,7 +4,7 @@ Blocks are in memory before, where they are computed; results stay there. Both a
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from scipy import ndimage
 import mdhnp
 import mdhnp.dask
 
-__all__ = ["table"]
+__all__ = ["beside_one_process", "table"]
 
 #: Seconds of untimed calls, in which kernels are built and take over.
 _WARMING = 12.0
@@ -93,7 +93,7 @@ def _threads() -> Iterator[Callable[[Any], Any]]:
 def _processes() -> Iterator[Callable[[Any], Any]]:
     with (
         dask.config.set({"distributed.worker.daemon": False}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         client.register_plugin(mdhnp.dask.Plugin(devices=["cpu"]))
@@ -106,7 +106,7 @@ def _processes() -> Iterator[Callable[[Any], Any]]:
         yield persist
 
 
-def table(rounds: int) -> str:
+def table(rounds: int, cases: Sequence[Case] = CASES) -> str:
     """Measure, and give a table in Markdown."""
     lines = [
         "| call, float32 | chunks | scheduler | mdhnp.dask | dask.array | dask's time / ours |",
@@ -114,7 +114,7 @@ def table(rounds: int) -> str:
     ]
     for name, scheduler in (("threads", _threads), ("2 processes", _processes)):
         with scheduler() as persist:
-            for case in CASES:
+            for case in cases:
                 ours, theirs = _times(case, persist, rounds)
                 lines.append(
                     f"| {case.title} | {case.chunks} | {name} | {1e3 * ours:.0f} ms | {1e3 * theirs:.0f} ms "

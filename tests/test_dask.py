@@ -390,7 +390,7 @@ def cluster() -> Iterator[Client]:
     """Two processes."""
     with (
         dask.config.set({"distributed.worker.daemon": True}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GiB") as made,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="1GiB") as made,
         Client(made) as client,
     ):
         yield client
