@@ -23,6 +23,8 @@ def main() -> None:
     steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
     arrays = commands.add_parser("arrays", help="Arrays on a GPU beside CuPy's and PyTorch's, and NumPy's beside a GPU")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
+    blocks = commands.add_parser("blocks", help="dask arrays: beside dask.array's functions; two processes beside one")
+    blocks.add_argument("--rounds", type=int, default=7, help="times each is measured, by turns (default 7)")
     incalls.add_argument("--case", nargs="+", metavar="NAME", required=True, help="of those of cpu")
     for command in (cpu, gpu, tuning):
         command.add_argument("--case", nargs="+", metavar="NAME", help="only these; a wrong name lists all")
@@ -58,6 +60,11 @@ def main() -> None:
         as_they_are[given.command](given.device, given.markdown)
         return
 
+    if given.command == "blocks":
+        from benchmarks.blocks import beside_one_process, table
+
+        print(f"{table(given.rounds)}\n\n{beside_one_process(8192, 150_000)}")
+        return
     if given.command == "arrays":
         _arrays(given.device, given.seconds, given.markdown)
         return

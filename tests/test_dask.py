@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from dask._task_spec import Task
 from distributed import Client, LocalCluster
+from distributed.spill import SpillBuffer
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from tuning_entries import entry, fresh_cache, key
@@ -460,6 +461,14 @@ def test_a_worker_s_resources_name_its_device() -> None:
     assert [plugin.device_of(name, {}) for name in (0, 1, 2, "other")] == ["0", "1", "0", None]
     assert plugin.device_of(1, {"memory": 1e9, "device:gpu": 1}) == "gpu"
     assert mdhnp.dask.Plugin().device_of(0, {}) is None
+
+
+def test_blocks_spill_to_disk_and_come_back(tmp_path: Path) -> None:
+    blocks = SpillBuffer(str(tmp_path), target=1 << 20)
+    made = mdhnp.dask.matmul(da.ones((1500, 8), chunks=(500, 8)), da.ones((8, 1500)))
+    blocks.update({key: block.compute() for key, block in enumerate(made.to_delayed().ravel())})
+    assert len(blocks.disk) >= 2  # of 6 MB each
+    assert all([np.array_equal(blocks[key], np.full((500, 1500), 8.0)) for key in (0, 1, 2)])
 
 
 def test_memory_kept_for_results_is_given_back() -> None:
