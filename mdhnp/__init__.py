@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from mdhnp import skeletons
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
     from mdhnp.calls.tracing import TracingError
+    from mdhnp.distributed.distribute import distribute
     from mdhnp.explanation import Explanation, explain
     from mdhnp.frontend.blas1 import asum, axpy, iamax, nrm2, scal
     from mdhnp.frontend.blas2 import ger, symv, syrk, trmv
@@ -101,6 +102,7 @@ __all__ = [
     "conv3d",
     "device",
     "devices",
+    "distribute",
     "dot",
     "einsum",
     "einsum_path",
@@ -185,6 +187,7 @@ _LATER = {
     "TracingError": "mdhnp.calls.tracing",
     "Tuned": "mdhnp.tuning.tune",
     "device": "mdhnp.runtime.devices",
+    "distribute": "mdhnp.distributed.distribute",
     "devices": "mdhnp.runtime.devices",
     "explain": "mdhnp.explanation",
     "fuse": "mdhnp.frontend.fuse",

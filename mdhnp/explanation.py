@@ -12,6 +12,7 @@ from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.rewritten import name_of
 from mdhnp.codegen.ir.show import show
+from mdhnp.distributed import exchange
 from mdhnp.frontend.fuse import Fused
 from mdhnp.fusion import ALL, Rewriting, rewriting_of
 from mdhnp.placement.choice import choose
@@ -38,6 +39,8 @@ class Explanation:
         For each MDH, the time of each of its kernels on the device.
     copies : tuple of Copy
         What the call copied to and from devices.
+    exchanges : tuple of Exchange
+        What devices exchanged, where there are several.
     rewriting : Rewriting or None
         Of a fused function: its calls as they are written, the rules, and what they made of them.
     """
@@ -46,6 +49,7 @@ class Explanation:
     seconds: float
     kernel_seconds: tuple[tuple[float, ...], ...]
     copies: tuple[Copy, ...]
+    exchanges: tuple[exchange.Exchange, ...] = ()
     rewriting: Rewriting | None = None
 
     @property
@@ -89,6 +93,9 @@ class Explanation:
         if not self.launches:
             lines.append("mdh       none: the call was left to NumPy")
         lines.extend(_copied(self.copies))
+        if self.exchanges:
+            moved = sum(each.nbytes for each in self.exchanges)
+            lines.append(f"exchanged {moved} bytes between devices, in {len(self.exchanges)} pieces")
         lines.append(f"call      {self.seconds * 1e6:.1f} µs")
         return "\n".join(lines)
 
@@ -127,7 +134,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         load()
     with observe() as seen:
         function(*args, **kwargs)
-    with watched() as copies:
+    with watched() as copies, exchange.watched() as exchanges:
         begin = time.perf_counter()
         function(*args, **kwargs)
         seconds = time.perf_counter() - begin
@@ -143,7 +150,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         devices = seen[0][0].devices if seen else ()
         if (name := name_of(rewriting.before, devices)) != ALL:
             rewriting = rewriting_of(rewriting.before, name)
-    return Explanation(tuple(plan for plan, _ in seen), seconds, tuple(kernels), tuple(copies), rewriting)
+    plans = tuple(plan for plan, _ in seen)
+    return Explanation(plans, seconds, tuple(kernels), tuple(copies), tuple(exchanges), rewriting)
 
 
 def _copied(copies: Sequence[Copy]) -> Iterator[str]:

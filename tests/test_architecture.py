@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.frontend.creation",
         "mdhnp.calls.arrays",
         "mdhnp.calls.operands",
+        "mdhnp.distributed.distribution",
         "mdhnp.settings",
     ),
     "placement": ("mdhnp.mdh", "mdhnp.schedule", "mdhnp.codegen.program", "mdhnp.runtime", "mdhnp.tuning.cache"),

@@ -19,9 +19,10 @@ from mdhnp.arrays import dlpack
 from mdhnp.arrays.opencl import Arguments
 from mdhnp.arrays.operators import Operators, ours
 from mdhnp.arrays.transfer import read
+from mdhnp.distributed.distribution import Distribution, Single
 
 if TYPE_CHECKING:  # which loads OpenCL
-    from mdhnp.runtime.handle import Device
+    pass
 
 __all__ = ["Array", "make", "view_of"]
 
@@ -106,6 +107,19 @@ class Array(Operators, Arguments):
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self._view.nbytes
+
+    @property
+    def distribution(self) -> Distribution:
+        """Which devices have which elements; see :func:`mdhnp.distribute`."""
+        if self.device.several:
+            found: Distribution = self.device.memory.distribution(self.device, self._view)
+            return found
+        return Single((f"{self.device.name} ({self.device.runtime})",))
+
+    @property
+    def parts(self) -> "tuple[Array, ...]":
+        """What each device has, as Arrays on these devices, which share the memory."""
+        return self.device.memory.parts(self.device, self._view) if self.device.several else (self,)
 
     def __len__(self) -> int:
         """Give the elements along the first axis."""
@@ -319,8 +333,8 @@ def _basic(key: Any) -> tuple[Any, ...] | None:
     return keys if Ellipsis in keys else (*keys, ...)
 
 
-def make(view: npt.NDArray[Any], device: "Device") -> Array:
-    """Make the Array of a view."""
+def make(view: npt.NDArray[Any], device: Any) -> Array:
+    """Make the Array of a view; `device` may also stand for several."""
     made = object.__new__(Array)
     made._view, made.device, made._copy = view, device, None
     return made

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mdhnp.runtime import pending, results, transfers
-from mdhnp.runtime.devices import default_device, find_device
+from mdhnp.runtime.devices import default_device, find_place
 from mdhnp.runtime.pool import MemoryInfo, pool
 
 __all__ = ["MemoryInfo", "memory_info", "synchronize"]
@@ -18,7 +18,8 @@ def synchronize(device: Any = None) -> None:
     Parameters
     ----------
     device : str, int or Device, optional
-        As in :func:`mdhnp.device`; by default the default device. On CPU devices nothing is left to wait for.
+        As in :func:`mdhnp.device`, also several; by default the default device. On CPU devices nothing is left to wait
+        for.
 
     Raises
     ------
@@ -32,9 +33,10 @@ def synchronize(device: Any = None) -> None:
     >>> import mdhnp
     >>> mdhnp.synchronize("cpu")
     """
-    where = default_device() if device is None else find_device(device)
-    if where.own_memory:
-        pending.synchronize(where)
+    where = default_device() if device is None else find_place(device)
+    for one in where.members:
+        if one.own_memory:
+            pending.synchronize(one)
 
 
 def memory_info(device: Any = None) -> MemoryInfo:
@@ -43,7 +45,7 @@ def memory_info(device: Any = None) -> MemoryInfo:
     Parameters
     ----------
     device : str, int or Device, optional
-        As in :func:`mdhnp.device`; by default the default device.
+        As in :func:`mdhnp.device`; by default the default device. Of several, all numbers are sums.
 
     Returns
     -------
@@ -63,7 +65,9 @@ def memory_info(device: Any = None) -> MemoryInfo:
     >>> mdhnp.memory_info("cpu").used
     0
     """
-    where = default_device() if device is None else find_device(device)
+    where: Any = default_device() if device is None else find_place(device)
+    if where.several:
+        return MemoryInfo(*map(sum, zip(*map(memory_info, where.members), strict=True)))
     if where.own_memory:
         return pool(where).info(transfers.pinned(where))
     total = int(where.cl.global_mem_size)

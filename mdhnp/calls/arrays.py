@@ -25,23 +25,23 @@ __all__ = ["brought", "device_of", "on_device", "wrapped"]
 def device_of(function: str, operands: Sequence[Any]) -> "Device":
     """Give the one device of all Arrays among operands, of which there is one at least.
 
+    What stands for several devices takes Arrays of others as well, and a function that is traced any.
+
     Raises
     ------
     ValueError
         If they are on several; names them.
     """
-    found: tuple[int, Device] | None = None
-    for n, a in enumerate(operands):
-        if type(a) is Array:
-            if found is None or a.device.passing:
-                found = n, a.device
-            elif found[1].passing:
-                continue  # arrays from outside of a function that is traced
-            elif a.device is not found[1]:
-                first, second = (f"operand {m} is on {d.name} ({d.runtime})" for m, d in (found, (n, a.device)))
-                raise ValueError(f"{function}: {first}, {second}; bring them together by to_device")
-    assert found is not None
-    return found[1]
+    found = [(n, a.device) for n, a in enumerate(operands) if type(a) is Array]
+    wide = [d for _, d in found if d.passing] or [d for _, d in found if d.several]
+    if wide and (wide[0].passing or len(set(wide)) == 1):
+        return wide[0]
+    first, device = found[0]
+    for n, other in found:
+        if other is not device:
+            one, two = (f"operand {m} is on {d.name} ({d.runtime})" for m, d in ((first, device), (n, other)))
+            raise ValueError(f"{function}: {one}, {two}; bring them together by to_device")
+    return device
 
 
 def on_device(
@@ -54,6 +54,10 @@ def on_device(
     for a in operands:
         if type(a) is Array and a.device is device:
             found.append(a._view)
+            continue
+        if device.several:
+            (a,) = (a,) if type(a) is Array else convert((a,))
+            found.append(a if unsupported((a,)) and type(a) is not Array else device.memory.lent(a))
             continue
         (plain,) = convert((a.numpy() if type(a) is Array else a,))
         if unsupported((plain,)) is None:

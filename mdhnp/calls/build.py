@@ -23,7 +23,7 @@ from mdhnp.placement.choice import Candidate, choose, kernel_times
 from mdhnp.placement.costs import costs_of
 from mdhnp.placement.large import usual_rates
 from mdhnp.placement.numpys import numpy_function
-from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build, compiled, load
 from mdhnp.settings import config
@@ -122,7 +122,7 @@ class Build:
         return pack(plan, best, 1.0 if compared is None else compared[0] / compared[1], price)
 
     def _best(self) -> Device | Hopeless:
-        candidates = [d for identity in self.devices for d in devices() if d.identity == identity]
+        candidates = [d for identity in self.devices for d in equal_devices(identity)]
         if not candidates:
             raise RuntimeError(f"no device {self.devices[0]} in a process started by this one")
         best = self._only(candidates[0]) if len(candidates) == 1 else choose(self.mdhom, candidates).kernels

@@ -177,9 +177,16 @@ def _made(
         if devices:
             from mdhnp.calls.rewritten import chosen
 
-            graph = chosen(described.written, graph, devices)
+            graph = chosen(described.written, graph, devices[0].members if len(devices) == 1 else devices)
         else:
             graph = before.way(graph, described.written)
+    if devices and devices[0].several:
+        from mdhnp.distributed.made import made_for_several
+
+        plan = made_for_several(graph, routine.name, devices[0], mode, described.into)
+        if plan is not None:
+            return Entry(Made(plan), described.take, described.give), True
+        devices = devices[0].members
     layouts = [Layout.of(a) for a in inputs]
     steps = _apart(least_work(graph), devices)
     requests = _requests(routine, steps, layouts, devices, mode, described.into)

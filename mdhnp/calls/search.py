@@ -7,7 +7,7 @@ from mdhnp.calls import kernels
 from mdhnp.calls.build import Built, pack
 from mdhnp.calls.request import Request
 from mdhnp.mdh import MdHom
-from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.schedule import Schedule
 from mdhnp.settings import config
@@ -63,7 +63,7 @@ class Search:
 
     def run(self) -> Found:
         """Search, and compile what is to be tried."""
-        device = next(d for d in devices() if d.identity == self.device)
+        device = equal_devices(self.device)[0]
         request = Request("", self.mdhom, self.layouts, (device,), config.mode)
         stages = [s.mdhom for s in kernels.staged(self.mdhom)]
         tuned = [self._tuned(h, device) for h in stages]

@@ -85,6 +85,7 @@ class Tracer:
     """
 
     own_memory = passing = True
+    several = False
     name = runtime = platform = "tracing"
 
     def __init__(self) -> None:

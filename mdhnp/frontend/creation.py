@@ -160,9 +160,9 @@ def device_for(given: Any, like: Any = None) -> "Device":
 @cache
 def _listing() -> tuple[Any, Any]:
     """Give what knows the devices: imported once, as that loads OpenCL, and looked for no more."""
-    from mdhnp.runtime.devices import default_device, find_device
+    from mdhnp.runtime.devices import default_device, find_place
 
-    return default_device, find_device
+    return default_device, find_place
 
 
 def checked_type(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:

@@ -76,7 +76,7 @@ class Fused:
     ) -> tuple[Rewriting, list[npt.NDArray[Any]], list[Seen], Any]:
         """Trace a call, and rewrite it: also gives constants, how results are seen, and what they are put into."""
         tracer = Tracer()
-        given = iter([make(tracer.argument(a), tracer) for a in arrays])  # type: ignore[arg-type]
+        given = iter([make(tracer.argument(a), tracer) for a in arrays])
         args, kwargs = _put(form, lambda: next(given))
         returned = self.function(*args, **kwargs)
         found: list[npt.NDArray[Any]] = []

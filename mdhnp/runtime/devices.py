@@ -7,18 +7,23 @@ process. It must not know kernels or arrays.
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
+from typing import Any
 
 import pyopencl as cl
 
 from mdhnp.runtime import discovery
 from mdhnp.runtime.forks import unforked
+from mdhnp.runtime.groups import Group, group, parted, parts_of
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
-__all__ = ["Device", "NoDeviceError", "candidates", "default_device", "device", "devices", "find_device"]
+__all__ = [
+    "Device", "NoDeviceError", "candidates", "default_device", "device", "devices", "equal_devices", "find_device",
+    "find_devices", "find_place",
+]  # fmt: skip
 
 _RUNTIMES: tuple[Runtime, ...] = ("nvidia", "intel", "pocl", "other", "oclgrind")  # best first
 
@@ -91,8 +96,11 @@ def find_device(spec: "str | int | Device") -> Device:
     >>> find_device("portable computing").runtime  # doctest: +SKIP
     'pocl'
     """
-    if isinstance(spec, Device):
-        return spec
+    return spec if isinstance(spec, Device) else _fitting(spec)[0]
+
+
+def _fitting(spec: str | int) -> list[Device]:
+    """Give all devices that fit, the best first, of which there is one at least."""
     wanted = str(spec).strip().lower()
     found = devices()
     if re.fullmatch(r"\d+", wanted):
@@ -106,10 +114,58 @@ def find_device(spec: "str | int | Device") -> Device:
         fitting = [d for d in found if wanted and (wanted in d.platform.lower() or wanted in d.name.lower())]
     if not fitting:
         raise NoDeviceError(f"no OpenCL device fits {spec!r}; {_listing_text(found)}")
-    return fitting[0]
+    return fitting
 
 
-_chosen: ContextVar[Device | None] = ContextVar("mdhnp_device", default=None)
+def find_devices(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> tuple[Device, ...]:
+    """Give all devices that `spec` names, as in :func:`device`.
+
+    Raises
+    ------
+    NoDeviceError
+        Nothing fits, or a device cannot be parted so.
+
+    Examples
+    --------
+    >>> len(find_devices("cpu/2"))  # doctest: +SKIP
+    2
+    """
+    if isinstance(spec, Group):
+        return spec.members
+    if isinstance(spec, list | tuple):
+        return tuple([each for one in spec for each in find_devices(one)])
+    text = str(spec).strip() if isinstance(spec, str) else ""
+    if text.endswith(":*"):
+        return tuple(_fitting(text[:-2]))
+    if parted := re.fullmatch(r"(.+)/(\d+)", text):
+        return parts_of(find_device(parted[1]), int(parted[2]))
+    return (find_device(spec),)  # type: ignore[arg-type]
+
+
+def find_place(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> "Device | Group":
+    """Give the device that `spec` names, or what stands for several."""
+    found = find_devices(spec)
+    return found[0] if len(found) == 1 else group(found)
+
+
+def equal_devices(identity: str) -> list[Device]:
+    """Give the devices of an identity; where there are none, parts of a device that have it.
+
+    So another process finds what is equal to a part that this one computes on.
+    """
+    found = [d for d in devices() if d.identity == identity]
+    units = re.search(r"\|(\d+)cu\|", identity)
+    if found or units is None:
+        return found
+    for whole in devices():
+        if whole.kind == "cpu" and identity.startswith(f"{whole.runtime}|{whole.name}|"):
+            with suppress(NoDeviceError):
+                parts = parts_of(whole, whole.caps.compute_units // max(int(units[1]), 1))
+                return [d for d in parts if d.identity == identity]
+    return []
+
+
+_chosen: ContextVar["Device | Group | None"] = ContextVar("mdhnp_device", default=None)
 
 
 @cache
@@ -126,8 +182,8 @@ def _first_choice() -> Device:
     return found[0]
 
 
-def default_device() -> Device:
-    """Give the device of calls that name none.
+def default_device() -> Any:
+    """Give the device of calls that name none; in a :func:`device` block of several, what stands for them.
 
     The innermost :func:`device` block decides, then ``MDHNP_DEVICE`` (read at the first call), then merit: GPUs
     before CPUs, on a CPU Intel's runtime before PoCL, a simulator only where there is nothing else.
@@ -154,7 +210,7 @@ def _undecided() -> tuple[Device, ...]:
     return tuple(d for d in real if d.kind == "gpu" or d is cpus[0]) or (_first_choice(),)
 
 
-def candidates() -> tuple[Device, ...]:
+def candidates() -> tuple[Any, ...]:
     """Give the devices that a call may choose from: one where the user has decided, else the best CPU and all GPUs.
 
     A :func:`device` block decides, and ``MDHNP_DEVICE`` (read at the first call). Of several runtimes for the same CPU
@@ -176,25 +232,28 @@ def candidates() -> tuple[Device, ...]:
 
 
 @contextmanager
-def device(spec: "str | int | Device") -> Iterator[Device]:
-    """Use another device inside a ``with`` block, in this thread or asynchronous task only; blocks nest.
+def device(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> Iterator[Any]:
+    """Use another device inside a ``with`` block, or several, in this thread or asynchronous task only; blocks nest.
 
     Parameters
     ----------
-    spec : str, int or Device
-        As in :func:`find_device`.
+    spec : str, int, Device, or a sequence of these
+        As in :func:`find_device`. Several devices are a list, also of unlike ones, all that fit (``"gpu:*"``), or so
+        many equal parts of a CPU (``"cpu/2"``). Calls are then cut for them, where that pays, and Arrays distributed.
 
     Raises
     ------
     NoDeviceError
-        Nothing fits `spec`.
+        Nothing fits `spec`, or a device cannot be parted so.
+    ValueError
+        If a device is named twice.
 
     Examples
     --------
     >>> with device("pocl") as pocl:  # doctest: +SKIP
     ...     assert default_device() is pocl
     """
-    token = _chosen.set(find_device(spec))
+    token = _chosen.set(find_place(spec))
     try:
         yield default_device()
     finally:
@@ -215,9 +274,8 @@ def _listing_text(found: tuple[Device, ...]) -> str:
 def _after_fork_in_child() -> None:
     global _listing  # noqa: PLW0603
     _listing = threading.RLock()  # a thread that is not here may hold the old one
-    for listed in _found:
-        for each in listed:
-            each.after_fork_in_child()
+    for each in [*parted, *[device for listed in _found for device in listed]]:
+        each.after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -47,12 +47,14 @@ class Device:
         Whether kernels may read and write any host memory (fine-grained *system* shared virtual memory).
     own_memory : bool
         Whether kernels work on memory of the device's own, which the host cannot read, and not on the host's.
-    alone : tuple of Device
-        The device only, as calls name those that they may choose from.
+    alone, members : tuple of Device
+        The device only, as calls name those that they may choose from, and as a group names those it stands for.
     key : Hashable
         What tells calls on Arrays of this device from others: where memory is the host's, these are calls on ndarrays.
     passing : bool
         Whether it goes with a call, as what stands for a device while a function is traced does: no device does.
+    several : bool
+        Whether it stands for several devices, as a :class:`mdhnp.runtime.groups.Group` does: no device does.
     lost : bool
         Whether this process is a forked child of the one that found the device.
 
@@ -76,10 +78,11 @@ class Device:
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
         self.own_memory = self.caps.offsets
         self.alone: tuple[Device, ...] = (self,)
+        self.members = self.alone
         self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
         self.identity: str = self._identity()
         self._lock = threading.RLock()  # reentrant, for finalizers that make a call
-        self.passing = self.lost = False
+        self.passing = self.several = self.lost = False
         self._context: cl.Context | None = None
         self._queues: dict[str, cl.CommandQueue] = {}
 

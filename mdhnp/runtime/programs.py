@@ -30,7 +30,7 @@ __all__ = ["BuildError", "build", "build_options", "compiled", "is_ready", "load
 _FORMAT = "1"  # to be raised when keys or what is stored under them change meaning
 _LOG_LINES = 30
 
-_built: WeakValueDictionary[str, cl.Program] = WeakValueDictionary()
+_built: WeakValueDictionary[tuple[str, Device], cl.Program] = WeakValueDictionary()
 _locks: "WeakValueDictionary[str, _Lock]" = WeakValueDictionary()
 _registry = threading.RLock()  # reentrant, as those of the texts, for finalizers that make a call
 _compilations = 0
@@ -113,7 +113,7 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     with _registry:
         mine = _locks.setdefault(key, _Lock())
     with mine.lock:
-        program = _built.get(key)
+        program = _built.get((key, device))
         if program is None:
             # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
             if keep and device.runtime != "oclgrind":
@@ -125,14 +125,14 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
                             binaries.store(key, program.binaries[0])
             else:
                 program = _from_source(device, source, options, key)
-            program = _built.setdefault(key, _named(program, source))  # a finalizer may have been faster
+            program = _built.setdefault((key, device), _named(program, source))  # a finalizer may have been faster
         return program
 
 
 def is_ready(device: Device, source: str) -> bool:
     """Tell whether :func:`build` has nothing to compile: somebody has done so before."""
     key = _key(device, source, " ".join(build_options(device)))
-    return key in _built or binaries.has(key)
+    return (key, device) in _built or binaries.has(key)
 
 
 def compiled() -> int:
@@ -157,7 +157,7 @@ def load(device: Device, source: str, binary: bytes) -> cl.Program | None:
     program = _from_binary(device, binary, options)
     if program is not None:
         with _registry:
-            _built[_key(device, source, options)] = _named(program, source)
+            _built[_key(device, source, options), device] = _named(program, source)
     return program
 
 

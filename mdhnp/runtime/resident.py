@@ -21,8 +21,8 @@ from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
-    "Place", "Upload", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker", "place",
-    "upload", "version",
+    "Place", "Upload", "bytes_of", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker",
+    "place", "upload", "upload_into", "version",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -67,6 +67,12 @@ def place(view: Array) -> Place:
     """Say where a view's first element is."""
     block = _lease_of(view).block
     return Place(block, view.__array_interface__["data"][0] - block.start)
+
+
+def bytes_of(view: Array) -> Array:
+    """Give the view of all bytes from the lowest to the highest element of a view that has some."""
+    layout = Layout.of(view)
+    return np.ndarray((layout.nbytes,), np.uint8, _lease_of(view), place(view).offset + layout.low)
 
 
 def fixed(view: Array) -> Array:
@@ -155,3 +161,11 @@ def download_into(device: Device, view: Array, array: Array, queue: cl.CommandQu
     if view.size:
         block, offset = place(view)
         receive(device, array, block.buffer, offset, queue)
+
+
+def upload_into(device: Device, array: Array, view: Array) -> None:
+    """Copy an ndarray to where a view is, both in C order."""
+    if view.size:
+        block, offset = place(view)
+        send(device, Layout.of(array).bytes_of(array), block.buffer, offset)
+        changed(view)

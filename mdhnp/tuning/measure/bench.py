@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mdhnp.codegen import generate
 from mdhnp.mdh import Argument, MdHom, Stage, View, interleaved
-from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import BuildError, load
@@ -198,7 +198,7 @@ class Bench:
 
 def find(task: Task) -> Device:
     """Find the task's device in this process."""
-    found = [d for d in devices() if d.identity == task.device]
+    found = equal_devices(task.device)
     if task.position >= len(found):
         raise RuntimeError(f"no device {task.device}, number {task.position}, in a process that the tuner started")
     return found[task.position]

@@ -15,7 +15,7 @@ from statistics import median
 from typing import TypedDict
 
 from mdhnp.mdh import MdHom
-from mdhnp.runtime.devices import Device, devices
+from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
@@ -120,7 +120,7 @@ def tune_stage(
 def _team(h: MdHom, members: Sequence[Device], budget: float, seed: int) -> Team:
     """Workers on the devices, which are known by their positions among equal ones."""
     task = Task(h, members[0].identity, default(h, members[0].caps), seed)
-    equal = [d for d in devices() if d.identity == task.device]
+    equal = equal_devices(task.device)
     least, most = _BUILDING_LIMITS
     limit = min(max(_BUILDING * budget, least), most)
     return Team(task, [equal.index(d) for d in members], limit, **_compilers(members))

@@ -1,0 +1,7 @@
+"""Several devices: Arrays distributed over them, and calls that are cut for them.
+
+In the order in which a call passes through: `distribution` and `boxes` (records: who has what), `values` (arrays in
+mind, of which devices hold stretches), `exchange` (what moves), `memory` (Arrays made of values), `choose` (which
+dimension is cut), `pays` (whether that pays for ndarrays), `run` (a thread a device), `plan` (parts and what recombines
+them), `made` (who computes), `distribute` (the public function).
+"""

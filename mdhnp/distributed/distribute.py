@@ -1,0 +1,189 @@
+"""`distribute`: Arrays brought to several devices, and from one distribution to another."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_index
+
+from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.distributed import memory, run
+from mdhnp.distributed.distribution import Block, Copy, Distribution, Overlap, Single
+from mdhnp.distributed.exchange import copied, fetch
+from mdhnp.distributed.plan import Kernel, routine_of
+from mdhnp.distributed.values import Hold, Value, flat, held_by, lent, view_on
+from mdhnp.frontend.pointwise import pointwise
+from mdhnp.mdh import Function, pw, shares
+from mdhnp.mdh.combine import CombineSpec
+from mdhnp.runtime.devices import default_device, find_devices
+from mdhnp.runtime.groups import Group, group
+from mdhnp.runtime.handle import Device
+
+__all__ = ["distribute"]
+
+View = npt.NDArray[Any]
+
+_KINDS = ("block", "copy", "overlap", "single")
+
+
+def distribute(
+    a: npt.ArrayLike,
+    kind: str = "block",
+    axis: int = 0,
+    *,
+    devices: Any = None,
+    weights: Sequence[float] | None = None,
+    halo: int = 1,
+    combine: Any = None,
+) -> Array:
+    """Give an array on several devices.
+
+    Calls on such Arrays run on all devices at once: each on the part that it has, or on what it gets of the others'.
+    Slices and transposed views stay where they are.
+
+    Parameters
+    ----------
+    a : array_like
+        Anything that :func:`mdhnp.asarray` takes.
+    kind : {"block", "copy", "overlap", "single"}
+        Each device has neighbouring elements along an axis; all elements; neighbouring ones and a few of its
+        neighbours'; the first device has all.
+    axis : int
+        Along which blocks lie.
+    devices : as in :func:`mdhnp.device`, optional
+        By default those that the Array is on, else those of the :func:`mdhnp.device` block.
+    weights : sequence of float, optional
+        The devices' shares of a block. By default equal ones; of unlike devices, by their measured rates.
+    halo : int
+        For "overlap": how many of the neighbours' elements along the axis, at each end.
+    combine : str, callable or combine operator, optional
+        Where each device has a copy, and they were changed apart (``a.parts``): what combines them, as :func:`mdhnp.pw`
+        takes or gives it. By default all are taken to be the same.
+
+    Returns
+    -------
+    Array
+        `a` itself where nothing changes, else a new one: only elements that a device does not have are moved to it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind or axis, weights are not one a device, the halo is negative, or `combine` is given for
+        an array that is no copy on each device.
+    NoDeviceError
+        If there are no such devices.
+
+    Notes
+    -----
+    Source: Steuwer & Gorlatch, "SkelCL", Section 2.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdhnp
+    >>> a = mdhnp.distribute(np.arange(6.0), "block", devices="cpu")
+    >>> a.sum().item()
+    15.0
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"distribute: kind {kind!r} is none of {', '.join(_KINDS)}")
+    if halo < 0:
+        raise ValueError(f"distribute: halo is {halo}, and must not be negative")
+    source = _source(a)
+    where = _where(devices, a)
+    axis = normalize_axis_index(axis, source.ndim, "distribute") if source.ndim else 0
+    extent = source.shape[axis] if source.ndim else 1
+    if weights is not None and len(weights) != len(where.members):
+        raise ValueError(f"distribute: {len(weights)} weights for {len(where.members)} devices")
+    sizes = _sizes(a, where, axis, extent, weights)
+    if combine is not None:
+        source = _combined(a, where, axis, sizes, combine)
+    elif isinstance(a, Array) and a.device is where and _is(a.distribution, kind, axis, sizes, halo, where.labels[0]):
+        return a
+    if kind == "copy":
+        return make(memory.everywhere(where, source), where)
+    if kind == "single":
+        first = where.members[0]
+        alone = Hold(first, flat(copied(source, first), first))
+        return make(view_on(Value([alone]), source.shape, source.dtype), where)
+    if combine is not None and kind == "block":
+        return make(source, where)
+    return make(memory.laid(where, source, axis, sizes, halo if kind == "overlap" else 0), where)
+
+
+def _source(a: Any) -> View:
+    """Give an array as the view of a value."""
+    if type(a) is Array:
+        return view_of(a) if a.device.several else lent(a)
+    from mdhnp.frontend.creation import asarray
+
+    return held_by(None, view_of(asarray(a, device="cpu")))
+
+
+def _where(devices: Any, a: Any) -> Group:
+    if devices is not None:
+        return group(find_devices(devices))
+    place = a.device if type(a) is Array and a.device.several else default_device()
+    return place if isinstance(place, Group) else group([place])
+
+
+def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float] | None) -> tuple[int, ...]:
+    """Give the sizes of blocks: those that there are, where nobody asks for others."""
+    if not extent:
+        return (0,) * len(where.members)
+    if weights is None and type(a) is Array and a.device is where:
+        now = a.distribution
+        if isinstance(now, Block) and now.axis == axis and sum(now.sizes) == extent:
+            return now.sizes
+    return shares(extent, memory.weights(where) if weights is None else weights)
+
+
+def _is(now: Distribution, kind: str, axis: int, sizes: Sequence[int], halo: int, first: str) -> bool:
+    """Whether an array is distributed so."""
+    match now:
+        case Overlap():
+            return kind == "overlap" and (now.axis, now.sizes, now.halo) == (axis, tuple(sizes), halo)
+        case Block():
+            return kind == "block" and (now.axis, now.sizes) == (axis, tuple(sizes))
+        case Copy():
+            return kind == "copy" and len(now.devices) > 1
+    return isinstance(now, Single) and kind == "single" and now.devices[0] == first
+
+
+def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: Any) -> View:
+    """Combine copies: each device its block, of which it gets what the others have."""
+    if not (type(a) is Array and a.device.several and (isinstance(a.distribution, Copy) or len(a.parts) == 1)):
+        now = a.distribution if type(a) is Array else "an ndarray"
+        raise ValueError(f"distribute: combine is for arrays of which each device has a copy, not {now}")
+    order = [axis, *[d for d in range(a.ndim) if d != axis]] if a.ndim else []
+    copies = [lent(part).transpose(order) for part in a.parts]
+    spec = combine if isinstance(combine, CombineSpec) else pw(combine)
+    operator = spec.resolve((a.dtype,)).operator
+    assert operator is not None
+    ends = [*accumulate(sizes, initial=0)]
+    slices: list[Any] = [slice(b, e) for b, e in pairwise(ends)] if a.ndim else [...] * len(sizes)
+    jobs = [
+        partial(_block, operator.function, device, [copy[rows] for copy in copies])
+        for device, rows in zip(where.members, slices, strict=True)
+    ]
+    row = a.itemsize * prod(copies[0].shape[1:])
+    found = run.on_all(where.members, jobs)
+    if not a.ndim:
+        return lent(found[0])
+    holds = [Hold(d, flat(view_of(f), d), b * row) for d, f, b in zip(where.members, found, ends, strict=False)]
+    return view_on(Value(holds), copies[0].shape, a.dtype).transpose(np.argsort(order).tolist())
+
+
+def _block(function: Function, device: Device, copies: Sequence[View]) -> Array:
+    """Combine what all devices have of a block, in their order."""
+    found = make(copied(copies[0], device), device)
+    if not found.size:
+        return found
+    kernel = Kernel(pointwise(function, [view_of(found)] * 2), routine_of("distribute"))
+    for copy in copies[1:]:
+        (found,) = kernel(device, [view_of(found), fetch(copy, device)])
+    return found

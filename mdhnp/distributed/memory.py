@@ -1,0 +1,177 @@
+"""Arrays on several devices: what `runtime/resident.py` is for a device with memory of its own."""
+
+from collections.abc import Callable, Sequence
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays.array import Array, make
+from mdhnp.distributed.boxes import split
+from mdhnp.distributed.distribution import Block, Copy, Distribution, Overlap, Single
+from mdhnp.distributed.exchange import copied, fetch
+from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, value_of, view_on
+from mdhnp.mdh import shares
+from mdhnp.runtime.groups import Group
+
+__all__ = [
+    "changed", "distribution", "download", "everywhere", "fixed", "is_fixed", "laid", "lent", "maker", "parts",
+    "upload", "version", "weights",
+]  # fmt: skip
+
+View = npt.NDArray[Any]
+
+
+class _Fixed(np.ndarray[Any, Any]):
+    """Stands between a value's addresses and views that are read-only."""
+
+
+def upload(group: Group, array: View) -> View:
+    """Distribute a copy of an ndarray: blocks along the first axis of several elements, or a copy of a number."""
+    source = lent(array)
+    if not array.size:
+        return laid(group, source, 0, [0] * len(group.members))
+    if array.size == 1:
+        return everywhere(group, source)
+    axis = next(a for a, n in enumerate(array.shape) if n > 1)
+    return laid(group, source, axis, shares(array.shape[axis], weights(group)))
+
+
+def everywhere(group: Group, source: View) -> View:
+    """Give a copy of the elements to each device."""
+    holds = [Hold(d, flat(copied(source, d), d)) for d in group.members]
+    return view_on(Value(holds), source.shape, source.dtype)
+
+
+def laid(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int = 0) -> View:
+    """Give blocks of the elements along an axis to the devices, each with a halo."""
+    order = [axis, *[a for a in range(source.ndim) if a != axis]] if source.ndim else []
+    turned = source.transpose(order)
+    row = source.itemsize * prod(turned.shape[1:])
+    holds, begin = [], 0
+    for device, size in zip(group.members, sizes, strict=True):
+        end = begin + size
+        low, high = (max(begin - halo, 0), min(end + halo, turned.shape[0])) if size and source.ndim else (begin, end)
+        memory = flat(copied(turned[low:high] if source.ndim else turned, device), device)
+        hold = Hold(device, memory, low * row, (begin * row, end * row))
+        hold.valid = low * row, high * row
+        holds.append(hold)
+        begin = end
+    return view_on(Value(holds), turned.shape, source.dtype).transpose(np.argsort(order).tolist())
+
+
+def maker(group: Group, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[View, ...]]:
+    """Give what makes views of new memory: blocks along the first axis of several elements."""
+    return lambda: tuple([_new(group, shape, dtype) for shape, dtype in outputs])
+
+
+def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
+    if prod(shape) < 2:
+        return everywhere(group, lent(np.zeros(shape, dtype)))
+    axis = next(a for a, n in enumerate(shape) if n > 1)
+    row, holds, begin = dtype.itemsize * prod(shape[axis + 1 :]), [], 0
+    for device, size in zip(group.members, shares(shape[axis], weights(group)), strict=True):
+        holds.append(Hold(device, flat(empty_view((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
+        begin += size
+    return view_on(Value(holds), shape, dtype)
+
+
+def weights(group: Group) -> tuple[float, ...]:
+    """Give the share of the work that each device gets: equal ones, or, of unlike devices, by their measured rates."""
+    if len({d.identity for d in group.members}) == 1:
+        return (1.0,) * len(group.members)
+    from mdhnp.placement.large import device_rates
+
+    rates = [device_rates(d) for d in group.members]
+    first = rates[0]
+    both = [(r.bandwidth / first.bandwidth, r.peak["float32"] / first.peak["float32"]) for r in rates]
+    return tuple([sqrt(moving * computing) for moving, computing in both])
+
+
+def download(group: Group, view: View) -> View:
+    """Copy the elements to the host."""
+    found = fetch(view, None)
+    return np.array(found, order="K")
+
+
+def version(view: View) -> int:
+    """Give a number that is another one when elements may have changed; always, once others may change them."""
+    value = value_of(view)
+    value.version += value.shared
+    return value.version
+
+
+def changed(view: View) -> None:
+    """Note that elements change."""
+    value_of(view).version += 1
+
+
+def fixed(view: View) -> View:
+    """Give a view, through which, and through whose views, nothing may be put into an Array."""
+    base: Any = view
+    while base.base is not None and not hasattr(base, "value"):
+        base = base.base
+    whole = np.frombuffer(base, np.uint8)
+    return np.ndarray(view.shape, view.dtype, whole.view(_Fixed), box_of(view).start, view.strides)
+
+
+def is_fixed(view: View) -> bool:
+    """Whether it is one of :func:`fixed`, or a view of such."""
+    base: Any = view
+    while isinstance(base, np.ndarray):
+        if type(base) is _Fixed:
+            return True
+        base = base.base
+    return False
+
+
+# What users see.
+
+
+def distribution(group: Group, view: View) -> Distribution:
+    """Say which devices have the elements of a view."""
+    value, box = value_of(view), box_of(view)
+    names = dict(zip(group.members, group.labels, strict=True))
+    holds = [h for h in value.holds if h.device in names]
+    low, high = box.ends(box.whole)
+    found = [names[h.device] for h in holds if h.device is not None and h.own[0] <= low and high <= h.own[1]]
+    if len(found) > 1:
+        return Copy(tuple(found))
+    axes = [a for a, n in enumerate(view.shape) if n > 1 and view.strides[a]]
+    if len(found) == 1 or not axes:
+        return Single(tuple(found[:1]) or group.labels[:1])
+    axis = max(axes, key=lambda a: abs(view.strides[a]))
+    one = tuple([(0, 1) if a != axis else (0, n) for a, n in enumerate(view.shape)])  # along it only
+    sizes, halos = [], [0]
+    for hold in holds:
+        own, more = (split(box, [one], *ends)[0] for ends in (hold.own, value.valid(hold)))
+        rows = [sum([region[axis][1] - region[axis][0] for region in regions]) for regions in (own, more)]
+        room = (hold.own[0] - hold.start, hold.stop - hold.own[1])
+        sizes.append(rows[0])
+        halos += [n // abs(view.strides[axis]) for n in room]
+    labels = tuple([names[h.device] for h in holds if h.device is not None])
+    return Overlap(labels, axis, tuple(sizes), max(halos)) if max(halos) else Block(labels, axis, tuple(sizes))
+
+
+def parts(group: Group, view: View) -> tuple[Array, ...]:
+    """Give what each device has of a view, but for halos, as Arrays of its own, which share the memory.
+
+    Raises
+    ------
+    ValueError
+        If that is no slice along an axis, as of a view in another shape.
+    """
+    value, box = value_of(view), box_of(view)
+    value.shared = True
+    found = []
+    for hold in value.holds:
+        assert hold.device is not None
+        regions = split(box, [box.whole], *hold.own)[0]
+        if len(regions) > 1:
+            raise ValueError("parts: a device has several slices of the view; distribute it anew")
+        if not regions:
+            found.append(make(empty_view((0,) * view.ndim, view.dtype, hold.device), hold.device))
+            continue
+        found.append(make(hold.see(box, regions[0], view.dtype), hold.device))
+    return tuple(found)

@@ -1,0 +1,304 @@
+"""The plan of a call on several devices: each step is cut, its parts run at once, and their results recombine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import transfer
+from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.calls.call import call
+from mdhnp.calls.request import Described, Routine, results
+from mdhnp.distributed import run
+from mdhnp.distributed.choose import Chosen, Operand, choose
+from mdhnp.distributed.exchange import fetch, store
+from mdhnp.distributed.memory import weights
+from mdhnp.distributed.values import Hold, Value, box_of, held_by, lent, value_of, view_on
+from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Step, View, finish_inputs, least_work
+from mdhnp.mdh.graph import expanded
+from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.pieces import Region
+from mdhnp.runtime.groups import Group
+from mdhnp.runtime.handle import Device
+from mdhnp.settings import Mode, config
+
+__all__ = ["FromHost", "Kernel", "OnSeveral", "routine_of", "steps_of"]
+
+NDArray = npt.NDArray[Any]
+
+#: Ways that inputs are distributed in, of which a step remembers how it was cut.
+_MOST = 64
+
+
+def steps_of(graph: Graph) -> Graph:
+    """Give a graph all of whose steps can be cut."""
+    from mdhnp.fusion.rewrite import apart
+
+    def steps(h: MdHom) -> Sequence[Step]:
+        return apart(h) if isinstance(h, Chain) else Graph.of(h).steps
+
+    return expanded(least_work(graph), steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """An MDH to be called on Arrays of one device, whatever their strides: known by itself, which costs no hash.
+
+    Attributes
+    ----------
+    mdhom : MdHom
+        What is computed.
+    routine : Routine
+        Whose call it is part of; see :func:`routine_of`.
+    """
+
+    mdhom: MdHom
+    routine: Routine
+
+    def __call__(self, device: Device, arrays: Sequence[NDArray]) -> tuple[Array, ...]:
+        """Compute, on views of a device's memory."""
+        found = call((self.routine, self), tuple([make(a, device) for a in arrays]), owners=(self,))
+        each = found if isinstance(found, tuple) else (found,)
+        return tuple([f if type(f) is Array else make(transfer.put(np.asarray(f), device), device) for f in each])
+
+
+def _describe(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
+    h = kernel.mdhom
+    inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays, strict=True)])
+    return Described(replace(h, inputs=inputs), None, results)
+
+
+def routine_of(function: str) -> Routine:
+    """Give what makes calls of kernels, under the name of the function that they are part of."""
+    return Routine(function, _describe)
+
+
+def _lying(view: View, array: NDArray) -> View:
+    """An MDH's view of an array that lies in memory as this one does."""
+    steps = tuple([s // array.itemsize for s in array.strides])
+    low = sum([-s * (n - 1) for s, n in zip(steps, array.shape, strict=True) if s < 0])
+    return replace(view, strides=steps, offset=low)
+
+
+class _Prepared:
+    """A step that is cut, with what calls its parts and what recombines them; equal ones are one."""
+
+    def __init__(self, h: MdHom, chosen: Chosen, devices: Sequence[Device], function: str) -> None:
+        self.mdhom, self.cut, self.devices = h, chosen.cut, tuple(devices)
+        self._routine = routine_of(function)
+        self._kernels: dict[MdHom, Kernel] = {}
+        made, count = chosen.cut, len(devices)
+        parts, totals = ((), ()) if made is None else (made.parts, made.totals)
+        self.parts = [self._kernel(p.mdhom) for p in parts]
+        self.totals = [self._kernel(p.mdhom) for p in totals]
+        kind = None if made is None else h.combine[made.dim].kind
+        self.pair = self.last = None
+        if made is None:
+            self.last = self._kernel(h)
+        elif kind == "pw":
+            self.pair = self._kernel(made.joined(2)) if count > 2 else None
+            self.last = self._kernel(made.finished(2))
+        elif kind == "ps":
+            self.last = self._kernel(made.prefixes(len(totals)))
+
+    def _kernel(self, h: MdHom) -> Kernel:
+        plain = replace(h, inputs=tuple([replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs]))
+        return self._kernels.setdefault(plain, Kernel(plain, self._routine))
+
+
+class _Step:
+    """A step, and how it was cut for inputs that were distributed as now."""
+
+    def __init__(self, h: MdHom, function: str) -> None:
+        self.mdhom, self._function = h, function
+        self._prepared: dict[Any, _Prepared] = {}
+
+    def prepared(self, group: Group, inputs: Sequence[NDArray]) -> _Prepared:
+        """Choose the cut, or remember it."""
+        operands = tuple([_operand(group, view) for view in inputs])
+        found = self._prepared.get(operands)
+        if found is None:
+            chosen = choose(self.mdhom, operands, weights(group))
+            found = _Prepared(self.mdhom, chosen, [group.members[n] for n in chosen.devices], self._function)
+            if len(self._prepared) >= _MOST:
+                self._prepared.clear()
+            self._prepared[operands] = found
+        return found
+
+
+def _operand(group: Group, view: NDArray) -> Operand:
+    value = value_of(view)
+    holds = {hold.device: hold for hold in value.holds}
+    none = (0, 0)
+    return Operand(
+        box_of(view),
+        tuple([value.valid(holds[d]) if d in holds else none for d in group.members]),
+        tuple([holds[d].own if d in holds else none for d in group.members]),
+    )
+
+
+class OnSeveral:
+    """Computes on views of values, and gives such."""
+
+    def __init__(self, group: Group, graph: Graph, function: str, mode: Mode, into: bool = False) -> None:
+        self._group, self._graph, self._mode, self._into = group, graph, mode, into
+        if into:  # what is computed is put there afterwards
+            graph = Graph.of(_packed(graph.steps[0].mdhom))
+        self._steps = [(_Step(s.mdhom, function), s.inputs) for s in graph.steps]
+
+    def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
+        """Compute all steps; with `into`, put the only result into the last array."""
+        values = [a if _is_value(a) else lent(a) for a in arrays]
+        target = values.pop() if self._into else None
+        with config(precision=self._mode.precision):
+            for step, inputs in self._steps:
+                read = [values[p].reshape(v.shape) for p, v in zip(inputs, step.mdhom.inputs, strict=True)]
+                values += _Run(step.prepared(self._group, read), read).results()
+        if target is None:
+            return tuple([values[r] for r in self._graph.results])
+        holds = value_of(target).holds
+        source = values[-1].reshape(target.shape)
+        run.on_all([_device(h) for h in holds], [partial(store, target, source, h) for h in holds])
+        return ()
+
+
+def _device(hold: Hold) -> Device:
+    assert hold.device is not None
+    return hold.device
+
+
+def _packed(h: MdHom) -> MdHom:
+    """The same MDH, whose results lie in C order."""
+    outputs = tuple([replace(v, strides=row_major(v.shape), offset=0) for v in h.outputs])
+    return replace(h, outputs=outputs)
+
+
+def _is_value(a: NDArray) -> bool:
+    base: Any = a
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return hasattr(base, "value")
+
+
+class FromHost:
+    """Computes on ndarrays, and gives such, by a plan on views of values."""
+
+    def __init__(self, plan: OnSeveral) -> None:
+        self._plan = plan
+
+    def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
+        """Lend arrays to devices, and gather results."""
+        return tuple([fetch(found, None) for found in self._plan.run(arrays)])
+
+
+class _Run:
+    """A step on given views: its parts on their devices, then what recombines them."""
+
+    def __init__(self, prepared: _Prepared, inputs: Sequence[NDArray]) -> None:
+        self._prepared, self._inputs, self._devices = prepared, inputs, prepared.devices
+
+    def results(self) -> list[NDArray]:
+        """Compute; gives views of the results."""
+        h, made, last = self._prepared.mdhom, self._prepared.cut, self._prepared.last
+        if made is None:
+            assert last is not None
+            return self._on_one(self._devices[0], last, (), self._inputs)
+        if h.combine[made.dim].kind == "pw":
+            return self._reduced(made)
+        carried: list[Sequence[NDArray]] = [()] * len(self._devices)
+        if made.totals:
+            assert last is not None
+            totals = self._at_once(self._prepared.totals, made.totals, carried)
+            scanned = self._on_one(self._devices[0], last, [each for _, each in totals], ())
+            carried[1:] = [[view[n, ...] for view in scanned] for n in range(len(totals))]
+        found = self._at_once(self._prepared.parts, made.parts, carried)
+        return [self._joined(made.parts, n, [each[n] for _, each in found]) for n in range(len(h.outputs))]
+
+    def _at_once(
+        self, kernels: Sequence[Kernel], parts: Sequence[Part], carried: Sequence[Sequence[NDArray]]
+    ) -> list[tuple[Device, list[NDArray]]]:
+        """Compute parts, each on its device; gives views of their results."""
+        devices = self._devices[: len(parts)]
+        jobs = [partial(self._part, *each) for each in zip(kernels, parts, devices, carried, strict=False)]
+        return _held(devices, run.on_all(devices, jobs))
+
+    def _part(self, kernel: Kernel, part: Part, device: Device, carry: Sequence[NDArray]) -> tuple[Array, ...]:
+        arrays = [_fetched(a, region, device) for a, region in zip(self._inputs, part.inputs, strict=True)]
+        arrays += [transfer.put(np.asarray(n, np.int64), device) for n in part.begin]
+        return kernel(device, arrays + [fetch(c, device) for c in carry])
+
+    def _joined(self, parts: Sequence[Part], n: int, found: Sequence[NDArray]) -> NDArray:
+        """Give the view of an output, of which each device has a stretch."""
+        view = self._prepared.mdhom.outputs[n]
+        steps, holds = row_major(view.shape), []
+        for part, device, array in zip(parts, self._devices, found, strict=True):
+            start = sum([s.start * step for s, step in zip(part.outputs[n], steps, strict=True)])
+            holds.append(Hold(device, value_of(array).holds[0].memory, start * view.dtype.itemsize))
+        return view_on(Value(holds), view.shape, view.dtype)
+
+    def _on_one(
+        self, device: Device, kernel: Kernel, rows: Sequence[Sequence[NDArray]], others: Sequence[NDArray]
+    ) -> list[NDArray]:
+        """Bring results to a device, and compute there."""
+        ((_, found),) = _held([device], run.on_all([device], [partial(_combined, kernel, device, rows, others)]))
+        return found
+
+    def _reduced(self, made: Cut) -> list[NDArray]:
+        """Combine partial results of neighbours, all pairs at once, until two are left, which give the results."""
+        pair, last = self._prepared.pair, self._prepared.last
+        assert last is not None
+        level = self._at_once(self._prepared.parts, made.parts, [()] * len(self._devices))
+        while len(level) > 2:
+            assert pair is not None
+            odd = level[len(level) // 2 * 2 :]
+            devices = [device for device, _ in level[: len(level) // 2 * 2 : 2]]
+            jobs = [
+                partial(_combined, pair, first[0], [first[1], second[1]], ())
+                for first, second in zip(level[::2], level[1::2], strict=False)
+            ]
+            level = _held(devices, run.on_all(devices, jobs)) + odd
+        others = [self._inputs[n] for n in finish_inputs(made.mdhom)]
+        return self._on_one(level[0][0], last, [each for _, each in level], others)
+
+
+def _held(devices: Sequence[Device], found: Sequence[Sequence[Array]]) -> list[tuple[Device, list[NDArray]]]:
+    """Give what devices have computed as views of values."""
+    return [(d, [held_by(d, view_of(a)) for a in each]) for d, each in zip(devices, found, strict=True)]
+
+
+def _combined(
+    kernel: Kernel, device: Device, rows: Sequence[Sequence[NDArray]], others: Sequence[NDArray]
+) -> tuple[Array, ...]:
+    """Bring results to a device, stack them, and combine them there."""
+    stacks = [_stacked(device, [fetch(a, device) for a in each]) for each in zip(*rows, strict=True)]
+    return kernel(device, stacks + [fetch(a, device) for a in others])
+
+
+def _stacked(device: Device, views: Sequence[NDArray]) -> NDArray:
+    if not device.own_memory:
+        return np.stack(views)
+    from mdhnp.frontend.joining import stack
+
+    stacked: Array = stack([make(v, device) for v in views])
+    return view_of(stacked)
+
+
+def _fetched(view: NDArray, region: Region, device: Device) -> NDArray:
+    """Bring a region of an input to a device; one that goes on from an axis's beginning is joined of two."""
+    key: Any = (*region, ...)
+    wraps = [a for a, (s, n) in enumerate(zip(region, view.shape, strict=True)) if s.stop > n]
+    if not wraps:
+        return fetch(view[key], device)
+    axis = wraps[0]
+    here, n = region[axis], view.shape[axis]
+    both = (slice(here.start, n), slice(0, here.stop - n))
+    pieces = [_fetched(view, tuple([s if a == axis else r for a, r in enumerate(region)]), device) for s in both]
+    if not device.own_memory:
+        return np.concatenate(pieces, axis)
+    from mdhnp.frontend.joining import concat
+
+    joined: Array = concat([make(p, device) for p in pieces], axis=axis)
+    return view_of(joined)

@@ -1,0 +1,73 @@
+"""Threads: one a device, in which its part of a call is done while others do theirs.
+
+It must not know what is done.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from typing import Any
+
+from mdhnp.runtime.devices import device as use
+from mdhnp.runtime.handle import Device
+
+__all__ = ["on_all"]
+
+_threads: dict[Device, ThreadPoolExecutor] = {}
+
+
+def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Do a job on each device, all at once, and give what they give.
+
+    Each sees the settings of the caller, and its device as the chosen one. A single one is done in the caller's thread.
+
+    Raises
+    ------
+    RuntimeError, MemoryError
+        If one fails; names the device. The others end what they have begun.
+    """
+    if len(jobs) == 1:
+        return [_named(devices[0], jobs[0])]
+    futures: list[Future[Any]] = []
+    try:
+        for device, job in zip(devices, jobs, strict=True):
+            futures.append(_thread(device).submit(copy_context().run, _named, device, job))
+        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+    finally:
+        for future in futures:
+            future.cancel()  # nothing, unless an exception came, as of Ctrl-C
+    failed = next((f for f in futures if f in done and not f.cancelled() and f.exception() is not None), None)
+    if failed is not None:
+        wait(futures)
+        failed.result()
+    return [future.result() for future in futures]
+
+
+def _named(device: Device, job: Callable[[], Any]) -> Any:
+    try:
+        with use(device):
+            return job()
+    except _Failed:
+        raise
+    except MemoryError as error:
+        raise MemoryError(f"{device.name} ({device.runtime}): {error}") from error
+    except Exception as error:
+        raise _Failed(f"{device.name} ({device.runtime}): {type(error).__name__}: {error}") from error
+
+
+class _Failed(RuntimeError):
+    """A device failed; names it."""
+
+
+def _thread(device: Device) -> ThreadPoolExecutor:
+    device.check()  # before a thread is asked for that a forked child does not have
+    found = _threads.get(device)
+    if found is None:
+        name = f"mdhnp-{device.runtime}"
+        found = _threads.setdefault(device, ThreadPoolExecutor(1, thread_name_prefix=name))
+    return found
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.clear)

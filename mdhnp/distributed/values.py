@@ -1,0 +1,166 @@
+"""Values: arrays whose elements several devices hold, and views of them.
+
+A *view* of a value is an ndarray over addresses that nobody can read, as those of a device's own memory are
+(`runtime/resident.py`), so that NumPy slices and transposes it. What a device holds is one stretch of these addresses:
+an array that is distributed along an axis lies so in mind that this axis is its outermost.
+"""
+
+import mmap
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays.array import Array, view_of
+from mdhnp.distributed.boxes import Box, Region
+from mdhnp.runtime.handle import Device
+from mdhnp.runtime.layout import Layout
+
+__all__ = ["Hold", "Value", "box_of", "empty_view", "flat", "held_by", "lent", "value_of", "view_on"]
+
+View = npt.NDArray[Any]
+
+
+class Hold:
+    """What a device has of a value: a stretch of its addresses.
+
+    Attributes
+    ----------
+    device : Device or None
+        None: the host.
+    memory : ndarray of uint8
+        The view of the device's memory where the stretch is.
+    start : int
+        Bytes from the value's beginning to that of the stretch.
+    own : tuple of int
+        From which byte on and up to which it is this device that others ask for them.
+    valid : tuple of int
+        From which byte on and up to which elements are the value's: a halo may be outdated.
+    """
+
+    __slots__ = ("device", "memory", "own", "start", "valid")
+
+    def __init__(self, device: Device | None, memory: View, start: int = 0, own: tuple[int, int] | None = None) -> None:
+        self.device, self.memory, self.start = device, memory, start
+        self.own = own or (start, start + memory.nbytes)
+        self.valid = self.own
+
+    @property
+    def stop(self) -> int:
+        """Bytes from the value's beginning to the end of the stretch."""
+        return self.start + self.memory.nbytes
+
+    def see(self, box: Box, region: Region, dtype: np.dtype[Any]) -> View:
+        """Give the view of a region of a box in the device's memory."""
+        first = box.start + sum([b * s for (b, _), s in zip(region, box.strides, strict=True)]) - self.start
+        return np.ndarray(tuple([e - b for b, e in region]), dtype, self.memory, first, box.strides)
+
+
+class Value:
+    """An array that several devices hold.
+
+    Attributes
+    ----------
+    holds : tuple of Hold
+        What each device has. Together they have everything; several may have the same.
+    version : int
+        Another one when elements may have changed.
+    shared : bool
+        Whether others may change what devices hold, so that halos are never known to be valid.
+    """
+
+    def __init__(self, holds: Sequence[Hold]) -> None:
+        self.holds = tuple(holds)
+        self.version = 0
+        self.shared = False
+
+    def valid(self, hold: Hold) -> tuple[int, int]:
+        """Give the bytes of a hold that are the value's."""
+        return hold.own if self.shared else hold.valid
+
+
+class _Place(mmap.mmap):
+    """Addresses of a value that nobody can read."""
+
+    value: Value
+
+
+def view_on(value: Value, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None) -> View:
+    """Give the view of a whole value; without strides, in C order."""
+    layout = Layout(shape, tuple(strides or _packed(shape, dtype.itemsize)), dtype.itemsize)
+    nbytes = 1 if 0 in shape else layout.nbytes
+    try:
+        place = _Place(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+    except OSError:
+        raise MemoryError(f"no addresses for an array of shape {shape}, {nbytes} bytes") from None
+    place.value = value
+    return np.ndarray(shape, dtype, place, 0 if 0 in shape else -layout.low, layout.strides)
+
+
+def _packed(shape: tuple[int, ...], itemsize: int) -> list[int]:
+    return [itemsize * prod([max(n, 1) for n in shape[a + 1 :]]) for a in range(len(shape))]
+
+
+def _place_of(view: View) -> _Place:
+    base: Any = view
+    while not isinstance(base, _Place):
+        base = base.base
+    return base
+
+
+def value_of(view: View) -> Value:
+    """Give the value that a view is of."""
+    return _place_of(view).value
+
+
+def box_of(view: View) -> Box:
+    """Say where a view's elements are in its value."""
+    start = np.frombuffer(_place_of(view), np.uint8).__array_interface__["data"][0]
+    return Box(view.__array_interface__["data"][0] - start, view.shape, view.strides, view.itemsize)
+
+
+# Values of what there is.
+
+
+class _Bytes:
+    """The bytes of an ndarray from its lowest to its highest, to be seen as an array that holds it."""
+
+    def __init__(self, array: View) -> None:
+        layout = Layout.of(array)
+        address = array.__array_interface__["data"][0] + layout.low
+        data = (address, not array.flags.writeable)
+        self.array = array
+        self.__array_interface__ = {"data": data, "shape": (layout.nbytes,), "typestr": "|u1", "version": 3}
+
+
+def flat(view: View, device: Device | None) -> View:
+    """Give the bytes that a view spans, of the host's memory or of a device's own."""
+    if not view.size:
+        return np.empty(0, np.uint8)
+    if device is None or not device.own_memory:
+        return np.asarray(_Bytes(view))
+    from mdhnp.runtime import resident
+
+    return resident.bytes_of(view)
+
+
+def held_by(device: Device | None, view: View) -> View:
+    """Give the view of a value that a device holds alone."""
+    value = Value([Hold(device, flat(view, device))])
+    return view_on(value, view.shape, view.dtype, view.strides)
+
+
+def lent(a: Any) -> View:
+    """Give an operand as the view of a value: an Array of one device, or an ndarray, which stays where it is."""
+    return held_by(a.device, view_of(a)) if type(a) is Array else held_by(None, a)
+
+
+def empty_view(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device | None) -> View:
+    """Give the view of new memory of the host or a device."""
+    if device is None:
+        return np.empty(shape, dtype)
+    from mdhnp.arrays import transfer
+
+    return transfer.empty(shape, dtype, device)

@@ -1,0 +1,111 @@
+"""Several devices that calls and Arrays name as one.
+
+It knows which devices they are; what is done with them is `mdhnp/distributed/`.
+"""
+
+from collections.abc import Hashable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import pyopencl as cl
+
+from mdhnp.runtime.handle import Device, NoDeviceError
+
+__all__ = ["Group", "group", "parted", "parts_of"]
+
+
+class Group:
+    """Several devices; where a device is named, as ``Array.device`` does, it may stand in its place.
+
+    Attributes
+    ----------
+    members : tuple of Device
+        In the order in which they have parts of Arrays.
+    name, runtime, platform : str
+        The members', joined.
+    alone : tuple of Group
+        Itself, as calls name what they may choose from.
+    key : Hashable
+        What tells calls on Arrays of these devices from others.
+    own_memory, several : bool
+        True: Arrays have no memory that is one, and calls are cut.
+    passing, lost : bool
+        As of a device.
+    """
+
+    own_memory = several = True
+    passing = False
+
+    def __init__(self, members: tuple[Device, ...]) -> None:
+        self.members = members
+        self.name, self.runtime, self.platform = (
+            ", ".join(dict.fromkeys(names))
+            for names in ([d.name for d in members], [d.runtime for d in members], [d.platform for d in members])
+        )
+        self.identity = "; ".join(d.identity for d in members)
+        self.alone: tuple[Group, ...] = (self,)
+        self.key: Hashable = ("views", id(self))
+
+    def __repr__(self) -> str:
+        """Show the members."""
+        return f"<Group of {', '.join(map(repr, self.members))}>"
+
+    @property
+    def lost(self) -> bool:
+        """Whether this process is a forked child of the one that found the devices."""
+        return any(d.lost for d in self.members)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each member, numbered where they are equal."""
+        names = [f"{d.name} ({d.runtime})" for d in self.members]
+        return tuple([n if names.count(n) == 1 else f"{n} {names[:at].count(n)}" for at, n in enumerate(names)])
+
+    @property
+    def memory(self) -> Any:
+        """What keeps Arrays on several devices; it knows calls, and so is looked for by name."""
+        return import_module("mdhnp.distributed.memory")
+
+
+def group(members: Sequence[Device]) -> Group:
+    """Give the group of some devices, the same object for the same ones.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or one is named twice.
+    """
+    found = tuple(members)
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"devices: {list(found)} must be one or more, each named once")
+    return _group(found)
+
+
+_group = cache(Group)
+
+
+#: All parts of devices that there are.
+parted: list[Device] = []
+
+
+@cache
+def parts_of(device: Device, count: int) -> tuple[Device, ...]:
+    """Give parts of a CPU device, with as many compute units each, as devices of their own.
+
+    Raises
+    ------
+    NoDeviceError
+        If it cannot be parted so.
+    """
+    units = device.caps.compute_units // max(count, 1)
+    try:
+        if not count or not units:
+            raise NoDeviceError(f"{device.name} has {device.caps.compute_units} compute units, too few for {count}")
+        equally: Any = [cl.device_partition_property.EQUALLY, units]
+        found = device.cl.create_sub_devices(equally)
+        made = tuple([Device(each) for each in found[:count]])
+        parted.extend(made)
+        return made
+    except cl.Error as error:
+        raise NoDeviceError(f"{device.name} ({device.platform}) cannot be parted in {count}: {error}") from None
