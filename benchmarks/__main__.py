@@ -22,6 +22,7 @@ def main() -> None:
     incalls = commands.add_parser("incalls", help="tuning in the caller's own calls against a search apart")
     steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
     arrays = commands.add_parser("arrays", help="Arrays on a GPU beside CuPy's and PyTorch's, and NumPy's beside a GPU")
+    several = commands.add_parser("several", help="parts of a CPU device, as several devices, beside the whole")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     blocks = commands.add_parser("blocks", help="dask arrays: beside dask.array's functions; two processes beside one")
     blocks.add_argument("--rounds", type=int, default=7, help="times each is measured, by turns (default 7)")
@@ -38,6 +39,9 @@ def main() -> None:
         command.add_argument("--device", metavar="SPEC", default="cpu")
     for command in (shapes, cold, first, steady, takeover):
         command.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
+    several.add_argument("--device", nargs="+", metavar="SPEC", default=["intel", "pocl"])
+    several.add_argument("--parts", type=int, default=2, help="how many parts (default 2)")
+    several.add_argument("--rounds", type=int, default=30, help="calls of each, by turns (default 30)")
     arrays.add_argument("--device", metavar="SPEC", default="gpu")
     arrays.add_argument("--seconds", type=float, default=8, help="budget of each search (default 8)")
     for command in (shapes, cold, first, steady, takeover, others, incalls, arrays):
@@ -67,6 +71,11 @@ def main() -> None:
         return
     if given.command == "arrays":
         _arrays(given.device, given.seconds, given.markdown)
+        return
+    if given.command == "several":
+        from benchmarks import several as parts
+
+        print("\n\n".join([parts.run(spec, given.parts, given.rounds) for spec in given.device]))
         return
     if given.command == "incalls":
         _incalls(given.case, given.device, given.markdown)

@@ -25,6 +25,7 @@ import mdhnp
 from mdhnp.distributed import exchange, plan, run
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.choose import ways
+from mdhnp.distributed.pays import pays
 from mdhnp.distributed.plan import OnSeveral
 from mdhnp.mdh import Graph, interpret
 from mdhnp.runtime.devices import devices, find_place
@@ -504,3 +505,11 @@ def test_threads_share_distributed_arrays(pair: Group, cut_always: None) -> None
     for thread in threads:
         thread.join(60)
     assert not failed
+
+
+def test_ndarrays_are_cut_where_kernels_take_long() -> None:
+    where = group([separate(d) for d in find_place("cpu/2").members])
+    a = np.empty((2048, 2048), np.float32)
+    assert pays(Graph.of(_SHORTEST.bind(a, a)), where)
+    sums = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j], b[i,j] -> c[i,j]").bind(a, a)
+    assert not pays(Graph.of(sums), where)

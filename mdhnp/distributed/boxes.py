@@ -60,7 +60,7 @@ def split(box: Box, regions: Sequence[Region], low: int, high: int) -> tuple[lis
     >>> split(rows, [rows.whole], 3, 9)
     ([((1, 3), (0, 3))], [((0, 1), (0, 3)), ((3, 4), (0, 3))])
     >>> split(rows, [rows.whole], 4, 9)[0]
-    [((1, 2), (1, 3)), ((2, 3), (0, 3))]
+    [((2, 3), (0, 3)), ((1, 2), (1, 3))]
     """
     inside: list[Region] = []
     outside: list[Region] = []
