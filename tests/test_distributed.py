@@ -62,8 +62,9 @@ def pair() -> Iterator[Group]:
 
 @pytest.fixture
 def cut_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small calls are cut, too: work costs so much that it is shared wherever that can be."""
+    """Small calls are cut, too: work costs so much that it is shared wherever that can be, among equals."""
     monkeypatch.setattr("mdhnp.distributed.choose._OPERATION", 1e6)
+    monkeypatch.setattr(plan, "weights", lambda group: (1.0,) * len(group.members))
 
 
 # --------------------------------------------------------------------------------------------------------- boxes
@@ -301,9 +302,8 @@ def _moved(compute: Callable[[], Any]) -> int:
 
 
 @pytest.mark.parametrize("several", ["apart", "mixed"], indirect=True)
-def test_only_what_must_move_does(several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_must_move_does(several: Group, cut_always: None) -> None:
     count = len(several.members)
-    monkeypatch.setattr(plan, "weights", lambda group: (1.0,) * count)
     x = np.arange(60 * 8.0).reshape(60, 8)
     even = [1] * count
     a = mdhnp.distribute(x, weights=even)
