@@ -259,6 +259,20 @@ def test_calls_on_memory_apart(several: Group, cut_always: None) -> None:
             _same(function(*[mdhnp.distribute(a, kind) for a in given_]), expected)
 
 
+def test_views_are_those_of_numpy(several: Group) -> None:
+    a = mdhnp.asarray(A)
+    for key in ((slice(2, 9, 3), None, 1), (Ellipsis, slice(None, None, -1)), (slice(0, 0),), 3):
+        assert (a[key].shape, a[key].strides) == (A[key].shape, A[key].strides)
+        np.testing.assert_array_equal(a[key].numpy(), A[key])
+    wide = mdhnp.broadcast_to(a[0], (5, 7))
+    np.testing.assert_array_equal(wide.numpy(), np.broadcast_to(A[0], (5, 7)))
+    with pytest.raises(ValueError, match="read-only"):
+        wide[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        wide[1:][0] = 1
+    assert mdhnp.asarray(A[:0]).strides == A[:0].strides
+
+
 def test_arrays_of_one_device_and_ndarrays_beside(several: Group) -> None:
     a, b = mdhnp.distribute(A), mdhnp.asarray(B, device=several.members[1])
     for first, second in ((a, b), (a, B), (A, mdhnp.distribute(B, "copy"))):

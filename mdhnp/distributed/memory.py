@@ -11,7 +11,7 @@ from mdhnp.arrays.array import Array, make
 from mdhnp.distributed.boxes import split
 from mdhnp.distributed.distribution import Block, Copy, Distribution, Overlap, Single
 from mdhnp.distributed.exchange import copied, fetch
-from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, value_of, view_on
+from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, place_of, value_of, view_on
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group
 
@@ -23,15 +23,22 @@ __all__ = [
 View = npt.NDArray[Any]
 
 
-class _Fixed(np.ndarray[Any, Any]):
+class _Fixed:
     """Stands between a value's addresses and views that are read-only."""
+
+    def __init__(self, view: View) -> None:
+        self.base = place_of(view)
+        self.value = self.base.value
+        known = view.__array_interface__
+        self.__array_interface__ = known | {"data": (known["data"][0], True), "strides": view.strides}
 
 
 def upload(group: Group, array: View) -> View:
     """Distribute a copy of an ndarray: blocks along the first axis of several elements, or a copy of a number."""
     source = lent(array)
     if not array.size:
-        return laid(group, source, 0, [0] * len(group.members))
+        nothing = Value([Hold(d, np.empty(0, np.uint8)) for d in group.members])
+        return view_on(nothing, array.shape, array.dtype, array.strides)
     if array.size == 1:
         return everywhere(group, source)
     axis = next(a for a, n in enumerate(array.shape) if n > 1)
@@ -58,6 +65,8 @@ def laid(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int 
         hold.valid = low * row, high * row
         holds.append(hold)
         begin = end
+    if all(n == 1 for n in source.shape[:axis]):  # the axis is the outermost one, and strides are NumPy's
+        return view_on(Value(holds), source.shape, source.dtype)
     return view_on(Value(holds), turned.shape, source.dtype).transpose(np.argsort(order).tolist())
 
 
@@ -109,21 +118,15 @@ def changed(view: View) -> None:
 
 def fixed(view: View) -> View:
     """Give a view, through which, and through whose views, nothing may be put into an Array."""
-    base: Any = view
-    while base.base is not None and not hasattr(base, "value"):
-        base = base.base
-    whole = np.frombuffer(base, np.uint8)
-    return np.ndarray(view.shape, view.dtype, whole.view(_Fixed), box_of(view).start, view.strides)
+    return np.asarray(_Fixed(view))
 
 
 def is_fixed(view: View) -> bool:
     """Whether it is one of :func:`fixed`, or a view of such."""
     base: Any = view
     while isinstance(base, np.ndarray):
-        if type(base) is _Fixed:
-            return True
         base = base.base
-    return False
+    return type(base) is _Fixed
 
 
 # What users see.

@@ -18,7 +18,7 @@ from mdhnp.distributed.boxes import Box, Region
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
-__all__ = ["Hold", "Value", "box_of", "empty_view", "flat", "held_by", "lent", "value_of", "view_on"]
+__all__ = ["Hold", "Value", "box_of", "empty_view", "flat", "held_by", "lent", "place_of", "value_of", "view_on"]
 
 View = npt.NDArray[Any]
 
@@ -103,7 +103,8 @@ def _packed(shape: tuple[int, ...], itemsize: int) -> list[int]:
     return [itemsize * prod([max(n, 1) for n in shape[a + 1 :]]) for a in range(len(shape))]
 
 
-def _place_of(view: View) -> _Place:
+def place_of(view: View) -> _Place:
+    """Give the addresses that a view is of."""
     base: Any = view
     while not isinstance(base, _Place):
         base = base.base
@@ -112,12 +113,12 @@ def _place_of(view: View) -> _Place:
 
 def value_of(view: View) -> Value:
     """Give the value that a view is of."""
-    return _place_of(view).value
+    return place_of(view).value
 
 
 def box_of(view: View) -> Box:
     """Say where a view's elements are in its value."""
-    start = np.frombuffer(_place_of(view), np.uint8).__array_interface__["data"][0]
+    start = np.frombuffer(place_of(view), np.uint8).__array_interface__["data"][0]
     return Box(view.__array_interface__["data"][0] - start, view.shape, view.strides, view.itemsize)
 
 
