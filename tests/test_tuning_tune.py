@@ -180,7 +180,7 @@ def test_a_gpu_s_candidates_are_compiled_ahead(device: Device, monkeypatch, core
     other = copy.copy(device)
     other.caps, other.svm = replace(device.caps, kind="gpu"), False
     worker = use_fake(monkeypatch, lambda s: 1e-4 / np.prod(s.private_tile))
-    monkeypatch.setattr(session_module, "devices", lambda: (other,))
+    monkeypatch.setattr(session_module, "equal_devices", lambda _: [other])
     monkeypatch.setattr(session_module, "cores", lambda: cores)
     begun, ahead, begin, measure = [], [], team_module.Team.begin, team_module.Team.measure
 
@@ -221,7 +221,7 @@ def test_a_resumed_search_keeps_what_is_best(device: Device, monkeypatch):
 
 def test_equal_devices_share_a_search(device: Device, monkeypatch):
     twin = copy.copy(device)
-    monkeypatch.setattr(session_module, "devices", lambda: (device, twin))
+    monkeypatch.setattr(session_module, "equal_devices", lambda _: [device, twin])
     a = np.ones((30, 31), np.float32)
     h, rounds = stage_of(a, a.T), []
     for n in range(2):
