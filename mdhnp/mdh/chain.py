@@ -70,8 +70,11 @@ def chain(graph: Graph) -> Chain | None:
     wanted.
     """
     last = len(graph.steps) - 1
-    wanted = range(graph.firsts[last], graph.firsts[last] + len(graph.steps[last].mdhom.outputs))
-    if last < 1 or graph.results != tuple(wanted) or not all([_is_link(graph, n) for n in range(last + 1)]):
+    if (
+        last < 1
+        or graph != Graph.ending(graph.given, graph.steps)
+        or not all([_is_link(graph, n) for n in range(last + 1)])
+    ):
         return None
     named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)
     inputs = [v for p in range(graph.given) if (v := given_view(named, p)) is not None]

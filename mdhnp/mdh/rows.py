@@ -42,8 +42,7 @@ def rows(graph: Graph) -> Rows | None:
     a :func:`chain`, or one map. Only what the last step gives is wanted.
     """
     last = len(graph.steps) - 1
-    wanted = range(graph.firsts[last], graph.firsts[last] + len(graph.steps[last].mdhom.outputs))
-    if last < 1 or graph.results != tuple(wanted) or (shared := _aligned(graph)) is None:
+    if last < 1 or graph != Graph.ending(graph.given, graph.steps) or (shared := _aligned(graph)) is None:
         return None
     if all([not s.mdhom.dims("pw") for s in graph.steps]):
         return None

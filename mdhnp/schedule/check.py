@@ -48,7 +48,15 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_second(s)
     if isinstance(h, Rows):
         _check_rows(h, s, caps)
-        return
+    else:
+        _check_one(h, s, caps)
+    need = local_memory(h, s, caps)
+    require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
+    require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
+
+
+def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
+    """Raise IllegalSchedule unless a schedule is legal for what has one loop nest, or one for each map of a chain."""
     _check_sizes(h, s, caps)
     _check_vectors(h, s)
     _check_copies(h, s)
@@ -63,9 +71,6 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         f"local_tile: more than {longest_chain(h)} additions of floats in a row, "
         f"or {MOST_TILES} of tiles' sums in memory",
     )
-    need = local_memory(h, s, caps)
-    require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
-    require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
 
 
 def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
@@ -85,8 +90,6 @@ def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
             require(count % own.step(d) == 0, f"private_tile: {own.step(d)} do not divide {count} rows at a time")
         for p, copy in zip(step.inputs, own.local_copies, strict=True):
             require(copy is None or p < h.graph.given, "local_copies: of what is in local memory")
-    need = local_memory(h, s, caps)
-    require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
 
 
 def is_legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:

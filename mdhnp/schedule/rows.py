@@ -26,26 +26,16 @@ def steps(s: Schedule) -> tuple[Schedule, ...]:
 
 def links(h: Rows, points: tuple[int, ...]) -> tuple[MdHom, ...]:
     """Give all MDHs, of so many indices of each shared dimension, between arrays of so many."""
-    made = {
-        first + o: v
-        for n, (first, one) in enumerate(zip(h.graph.firsts, h.links[:-1], strict=False))
-        for o, v in enumerate(_sized(one, h.along[n], points).outputs)
-    }  # fmt: skip
-    found = []
-    for n, step in enumerate(h.graph.steps):
-        one = _sized(step.mdhom, h.along[n], points) if n + 1 < len(h.links) else sized(step.mdhom, h.along[n], points)
+    found, strides, last = list[MdHom](), dict[int, tuple[int, ...]](), len(h.links) - 1
+    for n, (step, along) in enumerate(zip(h.graph.steps, h.along, strict=True)):
+        one = sized(step.mdhom, along, points)
         inputs = [
-            replace(v, strides=made[p].strides) if p in made else v
-            for p, v in zip(step.inputs, one.inputs, strict=True)
+            replace(v, strides=strides.get(p, v.strides)) for p, v in zip(step.inputs, one.inputs, strict=True)
         ]  # fmt: skip
-        found.append(replace(one, inputs=tuple(inputs)))
+        outputs = one.outputs if n == last else tuple([replace(v, strides=row_major(v.shape)) for v in one.outputs])
+        strides |= {p: v.strides for p, v in enumerate(outputs, h.graph.firsts[n])}
+        found.append(replace(one, inputs=tuple(inputs), outputs=outputs))
     return tuple(found)
-
-
-def _sized(h: MdHom, along: tuple[int, ...], points: tuple[int, ...]) -> MdHom:
-    """An MDH whose results are kept for the next ones."""
-    one = sized(h, along, points)
-    return replace(one, outputs=tuple([replace(v, strides=row_major(v.shape)) for v in one.outputs]))
 
 
 def places(h: Rows) -> dict[int, int]:

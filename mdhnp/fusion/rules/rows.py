@@ -65,7 +65,7 @@ def shared_lie_along_results(graph: Graph, match: Match) -> bool:
 
 
 def _along_results(h: MdHom, along: Sequence[int], view: View) -> bool:
-    steps = [abs(n) for n in view.linear(view.accesses[0]).coefficients] if view.shape else []
+    steps = _steps(view)
     shared = along[-1] not in [d for d, n in enumerate(steps) if n]
     again = prod([n for d, n in enumerate(h.extents) if d not in along and view.depends_on(d)])
     turned = any([n == 1 and h.combine[d].kind == "pw" for d, n in enumerate(steps)])
@@ -88,9 +88,14 @@ def _given(h: Rows) -> list[tuple[MdHom, tuple[int, ...], View]]:
     ]
 
 
+def _steps(view: View) -> list[int]:
+    """How far each dimension moves an access."""
+    return [abs(n) for n in view.linear(view.accesses[0]).coefficients] if view.shape else []
+
+
 def _whole(view: View, along: Sequence[int]) -> bool:
     """Whether what a row reads of an array lies nearer together than rows do."""
-    steps = [abs(n) for n in view.linear(view.accesses[0]).coefficients] if view.shape else []
+    steps = _steps(view)
     of_rows = [n for d, n in enumerate(steps) if d in along and n]
     return not of_rows or max([n for d, n in enumerate(steps) if d not in along], default=0) <= min(of_rows)
 
