@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
+from ir_walk import TooLong, walk_all
 from random_functions import Picker
+from running import execute, expected, lowered
 from schedules import CAPS
 from strategies import Array
 
 from mdhnp.codegen import Program, generate
+from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import Affine, Chain, Graph, MdHom, Step, View, chain, index, stages, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import contiguous, row_major
@@ -19,7 +23,13 @@ from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["blurred", "program", "random_chain"]
+if TYPE_CHECKING:
+    from mdhnp.runtime.devices import Device
+
+__all__ = ["assert_is_exact", "assert_stays_inside", "blurred", "program", "random_chain"]
+
+#: Statements that a kernel is walked through at most.
+STEPS = 400_000
 
 MODES = (None, "constant", "nearest", "reflect", "mirror")
 
@@ -73,6 +83,23 @@ def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.
     function = trace(total, [dtype] * count)
     outputs = [contiguous(name, dtype, extents, tuple(range(rank))) for name in ("y", "z")[: 1 + two]]
     return Step(MdHom(extents, (CC,) * rank, function, tuple(views), tuple(outputs)), tuple(values))
+
+
+def assert_stays_inside(made: Chain, s: Schedule) -> None:
+    """Walk through the kernel of a chain, or of rows: no access is out of bounds, and none races with another."""
+    steps = lowered(made)
+    built = procedures(steps, [s], CAPS, default)
+    try:
+        walk_all(generate(steps, [s], CAPS, default), built, steps, steps=STEPS)
+    except TooLong:
+        pytest.skip(f"more than {STEPS} steps")
+
+
+def assert_is_exact(device: Device, made: Chain, arrays: list[Array], s: Schedule) -> None:
+    """Run the kernel of a chain, or of rows: its results are the definition's."""
+    got = execute(device, made, arrays, generate(lowered(made), [s], device.caps, default))
+    for found, want in zip(got, expected(made, arrays), strict=True):
+        np.testing.assert_array_equal(found, want)
 
 
 def blurred(rows: int, columns: int, mode: str = "constant") -> Chain:
