@@ -105,9 +105,10 @@ def test_tune(device: Device, known: TuningCache, tmp_path: Path) -> None:
     assert device.identity in shown
 
 
-def test_tune_without_a_claim(known: TuningCache) -> None:
+def test_tune_without_a_claim(device: Device, known: TuningCache) -> None:
     problem = make("matmul", [(20, 30), (30, 10)], None, np.dtype(np.float32))
-    (tuned,) = mdhnp.tune(problem.run, evaluations=1)
+    with mdhnp.device(device):
+        (tuned,) = mdhnp.tune(problem.run, evaluations=1)
     ((claimed, _),) = known.entries()
     assert tuned.measurements
     owner = known.claim(claimed)

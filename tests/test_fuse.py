@@ -37,7 +37,8 @@ def several(found: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", ON_DEVICES)
 def test_kernels_give_what_numpy_gives(name: str, device: Device) -> None:
     program = PROGRAMS[name]
-    arrays = operands(program, (33, 47), np.float32)
+    # So few that no product of a row overflows, which would depend on the order of the factors.
+    arrays = operands(program, (33, 19), np.float32)
     with np.errstate(all="ignore"):
         wanted = [np.asarray(w) for w in several(program.function(*arrays))]
     fused = mdhnp.fuse(program.function)

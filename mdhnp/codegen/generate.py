@@ -183,8 +183,7 @@ def _nbytes(view: View) -> int:
 
 
 def _program(build: _Build) -> Program:
-    caps = build.caps
-    text = source(build.procedures, fp64=caps.fp64, mixed_lanes=caps.mixed_lanes, nan_extrema=caps.nan_extrema)
+    text = source(build.procedures, build.caps)
     return Program(text, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
 
 

@@ -71,6 +71,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
         async_copies=_nvidia(device) >= _AMPERE,
         nan_extrema=_nvidia(device) >= _AMPERE,
+        split_vectors=_nvidia(device) > 0,
         atoms=atoms_of(_nvidia(device)),
         subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
     )

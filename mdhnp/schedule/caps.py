@@ -47,6 +47,8 @@ class DeviceCaps:
         Whether work-items can copy to local memory without waiting for it (``cp.async`` of NVIDIA's GPUs).
     nan_extrema : bool
         Whether one instruction gives the smaller or larger of two floats, NaN where one is (``min.NaN`` of NVIDIA's).
+    split_vectors : bool
+        Whether the compiler takes loads and stores of vectors apart that may be at any element's address.
     atoms : tuple of str
         The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.
     subgroup : int
@@ -69,6 +71,7 @@ class DeviceCaps:
     mixed_lanes: bool = False
     async_copies: bool = False
     nan_extrema: bool = False
+    split_vectors: bool = False
     atoms: tuple[str, ...] = ()
     subgroup: int = 0
 

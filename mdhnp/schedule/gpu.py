@@ -13,15 +13,19 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Choices, Facts, fallback
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["gpu_candidates", "gpu_complete", "gpu_default"]
+__all__ = ["gpu_candidates", "gpu_complete", "gpu_default", "of_tiles"]
 
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
 _POINTS, _ROUNDS = 4, 8
+#: Bytes that one instruction moves.
+_AT_ONCE = 16
 #: Points of a work-item of a stencil, and elements that they read, at most.
 _WINDOW, _TAPS = 8, 256
 #: Points of a work-item at least, of a reduction that work-items share.
 _EACH = 8
+#: The same from which on work-groups share it, too.
+_SERIAL = 64
 #: Work-items of a group at least, where a line does not keep as many busy.
 _FEWEST = 128
 #: Of a scan: bytes that a work-item has under way, work-groups a compute unit that are wanted, the most tiles of a line
@@ -53,7 +57,7 @@ def gpu_complete(facts: Facts, choices: Choices, row: int) -> Schedule:
     x = units[0] if units else -1
     copies = tuple(_shared_tile(facts, n, x) if p else None for n, p in enumerate(choices.packed[row]))
     s = replace(
-        _build(facts, {}, {}, {}),
+        of_tiles(facts, {}, {}, {}),
         num_wg=tuple(choices.num_wg[row].tolist()),
         num_wi=tuple(choices.num_wi[row].tolist()),
         local_tile=tuple(choices.local_tile[row].tolist()),
@@ -84,7 +88,7 @@ def _halves(n: int) -> list[int]:
     return [n >> k for k in range(n.bit_length())]
 
 
-def _build(facts: Facts, items: dict[int, int], points: dict[int, int], tiles: dict[int, int]) -> Schedule:
+def of_tiles(facts: Facts, items: dict[int, int], points: dict[int, int], tiles: dict[int, int]) -> Schedule:
     """One local tile a work-group in kept dimensions; the caller gives the reduced dimensions' tiles."""
     h = facts.h
     plain = Schedule.plain(h.extents, len(h.inputs))
@@ -137,7 +141,7 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     for tile in gpu_products.tiles(facts, caps, x, y, inner):
         speed = max(speed, tile.speed)
         sums = {d: 1 for d in facts.combined} | {inner: tile.depth}
-        s = _build(facts, tile.items, tile.points, sums)
+        s = of_tiles(facts, tile.items, tile.points, sums)
         parts = -(-h.extents[inner] // sums[inner])
         parts = -(-parts // -(-parts // tile.parts))
         s = replace(s, num_wg=tuple(parts if d == inner else n for d, n in enumerate(s.num_wg)))
@@ -215,12 +219,12 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             # Several short lines a work-group: the device starts no more than one a nanosecond or so.
             items[units[0]] = min(_FEWEST // items[inner], _covering(h.extents[units[0]]))
         tiles = {d: h.extents[d] for d in facts.combined}
-        s = _build(facts, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
+        s = of_tiles(facts, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
             s = replace(s, item_order=(*beside, *(d for d in s.item_order if d not in beside)))
         wanted = 4 * caps.compute_units
         reduced = prod(h.extents[d] for d in facts.combined)
-        if s.work_groups < wanted and reduced >= 1 << 14 and operator.identity is not None:
+        if s.work_groups < wanted and reduced >= _SERIAL * shared and operator.identity is not None:
             split = max(facts.combined, key=lambda d: h.extents[d])
             parts = min(-(-4 * wanted // s.work_groups), max(h.extents[split] // (4 * s.step(split)), 1))
             # Whole steps: work-items whose reads begin anywhere are slower by a tenth.
@@ -265,8 +269,23 @@ def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             points = window
         elif rounds >= _POINTS:
             points = {d: _POINTS for d in units[:1] if h.extents[d] >= _POINTS * items[d]}
-        found.append(replace(_build(facts, items, points, tiles), combine_on="local" if facts.combined else "global"))
+        s = replace(of_tiles(facts, items, points, tiles), combine_on="local" if facts.combined else "global")
+        lanes = _lanes(facts, units[0]) if points and not window else 1
+        found += [replace(s, vector_dim=units[0], vector_width=lanes)] if lanes > 1 else []
+        found.append(s)
     return found
+
+
+def _lanes(facts: Facts, d: int) -> int:
+    """How many neighbours along a dimension are loaded and stored at once; 1 where they are no neighbours everywhere.
+
+    That are the bytes of the widest type that one instruction moves: a third faster than so many instructions, each of
+    one element of all work-items.
+    """
+    views = (*facts.h.inputs, *facts.h.outputs)
+    moved = [view.linear(a).coefficients[d] if a else 0 for view in views for a in view.accesses]
+    plain = all([n in (0, 1) for n in moved]) and facts.vectorisable and not any([v.boundary for v in views])
+    return min(_AT_ONCE // max([v.dtype.itemsize for v in views]), _POINTS) if plain else 1
 
 
 def _windows(facts: Facts, units: Sequence[int]) -> dict[int, int]:
@@ -278,7 +297,7 @@ def _windows(facts: Facts, units: Sequence[int]) -> dict[int, int]:
         for d in v.accesses[0][x].dims()
     }  # fmt: skip
     dims = [d for d in units[1:] if d in apart]
-    left, found = min(_power_of_two(_TAPS // taps), _WINDOW), dict[int, int]()
+    left, found = min(_power_of_two(_TAPS // max(taps, 1)), _WINDOW), dict[int, int]()
     for n, d in enumerate(reversed(dims[-2:])):
         # More along the outermost one, whose neighbours are farther.
         count = min(left, _WINDOW // 2 if n == 0 and len(dims) > 1 else left)
@@ -304,13 +323,13 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != facts.output_step)
     ):
         items = {k: min(64, _covering(h.extents[k])) for k in _units(facts)[:1]}
-        return [_build(facts, items, {}, {d: h.extents[d]})]
+        return [of_tiles(facts, items, {}, {d: h.extents[d]})]
     found = []
     for count, size in ((256, 4), (128, 2), (32, 1), (1, 1)):
         if count * size > h.extents[d]:
             continue
         tile = count * size
-        s = _build(facts, {d: count}, {d: size}, {d: tile})
+        s = of_tiles(facts, {d: count}, {d: size}, {d: tile})
         tiles = -(-h.extents[d] // tile)
         groups = min(tiles, max(2 * caps.compute_units // max(lines, 1), 1)) if tile >= 64 and tiles > 4 else 1
         per_group = -(-tiles // groups)
@@ -329,13 +348,13 @@ def _exchanging_scan(facts: Facts, caps: DeviceCaps, d: int) -> list[Schedule]:
     side = units and h.extents[units[0]] >= row and abs(facts.output_strides[d]) != facts.output_step
     if side or extent < row:
         items = {k: min(2 * row, _covering(h.extents[k])) for k in units[:1]}
-        return [_cut(_build(facts, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]
+        return [_cut(of_tiles(facts, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]
     found = []
     for count, points in (*((8 * row, n) for n in _halves(most) if n > 1), *((row, n) for n in _halves(min(most, 8)))):
         if count * points <= extent:
             # Of short lines a work-group has several.
             beside = {k: min(_FEWEST // row, _covering(h.extents[k])) for k in units[:1] if count == row}
-            s = _build(facts, {d: count, **beside}, {d: points}, {d: count * points})
+            s = of_tiles(facts, {d: count, **beside}, {d: points}, {d: count * points})
             found.append(_cut(s, caps, d, extent))
     return found
 

@@ -1,6 +1,7 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 typedef double2 double2_u __attribute__((aligned(sizeof(double))));
+typedef double2 double2_a __attribute__((aligned(16)));
 static inline void copy_async_double_if(__local double *p, __global const double *q, int given)
 { asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 8 : 0) : "memory"); }
 static inline void mma_double_16x8x8(double2 *c0, double2 *c1, double a0, double a1, double a2, double a3, double b0, double b1)
@@ -12,6 +13,9 @@ static inline void scatter__global_double2(__global double *p, int s, int n, dou
   if (s == 1 && m >= 2) { *(__global double2_u *)p = v; return; }
   if (s == 1) { if (m & 1) *p = v.lo; return; }
   if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; }
+static inline void store_double2(__global double *p, double2 v)
+{ if (((size_t)p & 15) == 0) *(__global double2_a *)p = v;
+  else *(__global double2_u *)p = v; }
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[j,k]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
@@ -124,8 +128,8 @@ void mdh_0(__global const double *restrict I0, __global const double *restrict I
     }
   }
   if (i_l <= 2 && j_l <= 3) {
-    *(__global double2_u *)(O0 + i * 11 + j) = acc0;
-    *(__global double2_u *)(O0 + i * 11 + j + 88) = acc1;
+    store_double2(O0 + i * 11 + j, acc0);
+    store_double2(O0 + i * 11 + j + 88, acc1);
   } else {
     if (i < 18 && j < 11) {
       scatter__global_double2(O0 + i * 11 + j, 1, 11 - j, acc0);

@@ -1,12 +1,16 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 typedef float2 float2_u __attribute__((aligned(sizeof(float))));
+typedef float2 float2_a __attribute__((aligned(8)));
 static inline void copy_async_float4_if(__local float *p, __global const float *q, int given)
 { if (((size_t)q & 15) == 0) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((uint)(size_t)p), "l"(q), "r"(given ? 16 : 0) : "memory"); }
   else { asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 0)), "l"((q + 0)), "r"(given ? 4 : 0) : "memory"); asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 1)), "l"((q + 1)), "r"(given ? 4 : 0) : "memory"); asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 2)), "l"((q + 2)), "r"(given ? 4 : 0) : "memory"); asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"((uint)(size_t)(p + 3)), "l"((q + 3)), "r"(given ? 4 : 0) : "memory"); } }
 static inline float2 gather_part__global_float2(__global const float *p, int s, int n)
 { if (s == 1 && n >= 2) return *(__global const float2_u *)p;
   return (float2)(p[0], p[min((int)1, n - 1) * s]); }
+static inline float2 load_float2(__global const float *p)
+{ if (((size_t)p & 7) == 0) return *(__global const float2_a *)p;
+  return *(__global const float2_u *)p; }
 static inline void load_matrix_float4(float *r0, float *r1, float *r2, float *r3, uint row)
 { uint x0, x1, x2, x3;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3) : "r"(row) : "memory");
@@ -20,6 +24,9 @@ static inline void scatter__global_float2(__global float *p, int s, int n, float
   if (s == 1 && m >= 2) { *(__global float2_u *)p = v; return; }
   if (s == 1) { if (m & 1) *p = v.lo; return; }
   if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; }
+static inline void store_float2(__global float *p, float2 v)
+{ if (((size_t)p & 7) == 0) *(__global float2_a *)p = v;
+  else *(__global float2_u *)p = v; }
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
@@ -145,7 +152,7 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
       if (i_l <= 2 && j_l <= 4) {
         for (int k_p = 0; k_p < k_n; ++k_p) {
           const float I0_0 = I0[i * 20 + k_l + k_p];
-          const float2 I1_0 = *(__global const float2_u *)(I1 + j + k_l * 12 + k_p * 12);
+          const float2 I1_0 = load_float2(I1 + j + k_l * 12 + k_p * 12);
           part2 = part2 + (I0_0 * I1_0);
           const float I0_1 = I0[i * 20 + k_l + k_p + 160];
           part3 = part3 + (I0_1 * I1_0);
@@ -170,8 +177,8 @@ void mdh_0(__global const float *restrict I0, __global const float *restrict I1,
     }
   }
   if (i_l <= 2 && j_l <= 4) {
-    *(__global float2_u *)(O0 + i * 12 + j) = acc0;
-    *(__global float2_u *)(O0 + i * 12 + j + 96) = acc1;
+    store_float2(O0 + i * 12 + j, acc0);
+    store_float2(O0 + i * 12 + j + 96, acc1);
   } else {
     if (i < 18 && j < 12) {
       scatter__global_float2(O0 + i * 12 + j, 1, 12 - j, acc0);

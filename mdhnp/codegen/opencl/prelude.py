@@ -6,7 +6,7 @@ under-aligned vector types, and multiply-adds are left to the compiler to contra
 
 from collections.abc import Mapping
 
-from mdhnp.codegen.opencl import ptx
+from mdhnp.codegen.opencl import ptx, vectors
 from mdhnp.codegen.opencl.ctypes import vector_name
 from mdhnp.codegen.opencl.rows import BOUNDARIES, near_row, row_at_border
 from mdhnp.schedule.atoms import Atom
@@ -144,6 +144,8 @@ class Helpers:
         Whether the device's functions of vectors may give wrong lanes beside special ones.
     nan_extrema : bool, optional
         Whether the device has instructions for extrema of floats of which NaN wins.
+    split_vectors : bool, optional
+        Whether its compiler takes vectors apart that may lie at any element's address.
     """
 
     def __init__(
@@ -154,12 +156,14 @@ class Helpers:
         inline: bool = True,
         mixed_lanes: bool = False,
         nan_extrema: bool = False,
+        split_vectors: bool = False,
     ) -> None:
         self._texts = texts
         self._index = index_type
         self._wide = "" if index_type == "int" else f"_{index_type}"
         self._mixed_lanes = mixed_lanes
         self.nan_extrema = nan_extrema
+        self._split_vectors = split_vectors
         self._apart = not inline
 
     def vector(self, name: str, lanes: int) -> str:
@@ -167,6 +171,20 @@ class Helpers:
         kind = vector_name(name, lanes)
         self._texts[f"_{kind}"] = f"typedef {kind} {kind}_u __attribute__((aligned(sizeof({name}))));\n"
         return f"{kind}_u"
+
+    def loaded(self, at: str, name: str, lanes: int, nbytes: int, space: str) -> str:
+        """Reads neighbours, of so many bytes."""
+        unaligned = self.vector(name, lanes)
+        if self._split_vectors and space == "__global":
+            return f"{vectors.load(self._texts, name, lanes, nbytes)}({at})"
+        return f"*({space} const {unaligned} *)({at})"
+
+    def stored(self, at: str, value: str, name: str, lanes: int, nbytes: int, space: str) -> str:
+        """Writes neighbours, of so many bytes."""
+        unaligned = self.vector(name, lanes)
+        if self._split_vectors and space == "__global":
+            return f"{vectors.store(self._texts, name, lanes, nbytes)}({at}, {value})"
+        return f"*({space} {unaligned} *)({at}) = {value}"
 
     def boundary(self, mode: str) -> str:
         """Maps an index into ``0 … n - 1``."""

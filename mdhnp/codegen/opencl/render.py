@@ -12,6 +12,7 @@ from mdhnp.codegen.opencl.indices import Indices
 from mdhnp.codegen.opencl.prelude import Helpers, helper_text
 from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
 from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.caps import DeviceCaps
 
 __all__ = ["source"]
 
@@ -19,24 +20,25 @@ __all__ = ["source"]
 _PACKED = "ushort"
 
 
-def source(procedures: Sequence[ir.Procedure], *, fp64: bool, mixed_lanes: bool, nan_extrema: bool) -> str:
-    """Write a program: helper functions, then the kernels; the last three are a device's (see ``DeviceCaps``)."""
+def source(procedures: Sequence[ir.Procedure], caps: DeviceCaps) -> str:
+    """Write a program for a device: helper functions, then the kernels."""
     helpers: dict[str, str] = {}
-    kernels = [_Kernel(p, helpers, mixed_lanes, nan_extrema).text() for p in procedures]
+    kernels = [_Kernel(p, helpers, caps).text() for p in procedures]
     types = helper_text(helpers)
-    extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if fp64 else ""
+    extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if caps.fp64 else ""
     return extension + ("\n" + types if types else "") + "\n" + "\n".join(kernels)
 
 
 class _Kernel:
     """The text of one kernel as it grows."""
 
-    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str], mixed_lanes: bool, nan_extrema: bool) -> None:
+    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str], caps: DeviceCaps) -> None:
         self._procedure = procedure
         kind = "long" if procedure.wide else "int"
         self._helpers = Helpers(
-            helpers, kind, inline=procedure.inline_borders, mixed_lanes=mixed_lanes, nan_extrema=nan_extrema
-        )
+            helpers, kind, inline=procedure.inline_borders, mixed_lanes=caps.mixed_lanes,
+            nan_extrema=caps.nan_extrema, split_vectors=caps.split_vectors,
+        )  # fmt: skip
         self._indices = Indices(self._helpers, procedure.wide)
         self._values = Values(self._indices, self._helpers)
         self._lines: list[str] = []
@@ -169,8 +171,8 @@ class _Kernel:
         elif s.stride.known == NEIGHBOURS and s.valid is None and value.dtype == HALF:
             self._line(f"vstore_half{value.lanes}_rte({_stored(value)}, 0, {buffer.name} + {offset});")
         elif s.stride.known == NEIGHBOURS and s.valid is None:
-            kind = self._helpers.vector(name, value.lanes)
-            self._line(f"*({space} {kind} *)({buffer.name} + {offset}) = {_stored(value)};")
+            at, nbytes = f"{buffer.name} + {offset}", value.lanes * value.dtype.itemsize
+            self._line(f"{self._helpers.stored(at, _stored(value), name, value.lanes, nbytes, space)};")
         else:
             function = self._helpers.scatter(name, value.lanes, space)
             valid = str(value.lanes) if s.valid is None else self._indices.index(s.valid)

@@ -118,7 +118,7 @@ class Values:
         if v.stride.known == NEIGHBOURS and name == "half":
             return f"vload_half{lanes}(0, {at})"
         if v.stride.known == NEIGHBOURS:
-            return f"*({space} const {self._helpers.vector(name, lanes)} *)({at})"
+            return self._helpers.loaded(at, name, lanes, lanes * v.dtype.itemsize, space)
         if v.stride.known == _PAIRS and name != "half":
             return f"{self._helpers.gather_pairs(name, lanes, space)}({at})"
         return f"{self._helpers.gather(name, lanes, space)}({at}, {stride})"
