@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 from random_functions import Picker
@@ -21,6 +21,7 @@ from mdhnp.schedule.rows import links, rows_plain
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import split, splits
 from mdhnp.schedule.stages import check_stages
+from mdhnp.schedule.together import shared_slots
 
 #: A device whose limits the CPU runtimes and Oclgrind all meet.
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True, False, 1 << 30)
@@ -28,7 +29,7 @@ CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True,
 #: A GPU of the size of NVIDIA's H200, with all matrix instructions.
 MATRICES = DeviceCaps(
     "matrices", "gpu", 132, 16, 255, 49136, 1024, 48 << 10, 50 << 20, True, True, 1 << 34, True, async_copies=True,
-    nan_extrema=True, atoms=tuple(ATOMS), subgroup=32,
+    nan_extrema=True, split_vectors=True, atoms=tuple(ATOMS), subgroup=32,
 )  # fmt: skip
 
 
@@ -54,27 +55,35 @@ def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -
 def _of_rows(p: Picker, h: Rows, caps: DeviceCaps) -> Schedule:
     """A random number of rows at a time, and a random schedule for each MDH of so many."""
     points = tuple([p.integer(1, min(h.extents[d], 6)) for d in h.along[-1]])
-    found: Schedule | None = None
-    for one, along, step in reversed([*zip(links(h, points), h.along, h.graph.steps, strict=True)]):
-        found = replace(_of_link(p, one, along, [v >= h.graph.given for v in step.inputs], caps), second=found)
     tiles = [-(-h.extents[d] // n) for d, n in zip(h.along[-1], points, strict=True)]
-    s = replace(rows_plain(h, points, tuple([p.integer(1, n) for n in tiles])), second=found)
+    groups = tuple([p.integer(1, n) for n in tiles])
+    for items in (p.choice((1, 1, 2, 4, 6, 8)), 1):
+        found: Schedule | None = None
+        for one, along, step in reversed([*zip(links(h, points), h.along, h.graph.steps, strict=True)]):
+            kept = [v >= h.graph.given for v in step.inputs]
+            found = replace(_of_link(p, one, along, kept, items, caps), second=found)
+        s = replace(rows_plain(h, points, groups, items), second=found)
+        if items == 1 or is_legal(h, s, caps):
+            break
     check(h, s, caps)
     return s
 
 
-def _of_link(p: Picker, h: MdHom, along: Sequence[int], kept: Sequence[bool], caps: DeviceCaps) -> Schedule:
-    ones = (1,) * h.rank
+def _of_link(p: Picker, h: MdHom, along: Sequence[int], kept: Sequence[bool], items: int, caps: DeviceCaps) -> Schedule:
     for _ in range(20):
-        s = schedule(p, h, caps)
+        s, num_wi = schedule(p, h, caps), [1] * h.rank
+        for d in shuffled(p, range(h.rank)):
+            num_wi[d] = p.choice([n for n in range(1, items + 1) if items // prod(num_wi) % n == 0])
         tile = [n if d in along else s.local_tile[d] for d, n in enumerate(h.extents)]
-        private = [gcd(n, h.extents[d]) if d in along else n for d, n in enumerate(s.private_tile)]
+        private = [gcd(n, h.extents[d] // num_wi[d]) if d in along else n for d, n in enumerate(s.private_tile)]
         copies = [None if here else copy for here, copy in zip(kept, s.local_copies, strict=True)]
         s = replace(
-            s, num_wg=ones, num_wi=ones, local_tile=tuple(tile), private_tile=tuple(private),
+            s, num_wg=(1,) * h.rank, num_wi=tuple(num_wi), local_tile=tuple(tile), private_tile=tuple(private),
             local_copies=tuple(copies), second=None,
         )  # fmt: skip
-        if is_legal(h, s, caps) and s.vector_dim not in along and s.results != "local":
+        divided = all([h.extents[d] % s.step(d) == 0 for d in along])
+        waits = prod(num_wi) == items or (not any(copies) and not shared_slots(h, s, 0))
+        if divided and waits and is_legal(h, s, caps) and s.vector_dim not in along and s.results != "local":
             return s
     return replace(fallback(h), local_tile=tuple([n if d in along else 1 for d, n in enumerate(h.extents)]))
 

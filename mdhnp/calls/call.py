@@ -250,7 +250,7 @@ def _apart(graph: Graph, devices: "Sequence[Device]") -> Graph:
 
     def steps(h: MdHom) -> Sequence[Step]:
         if isinstance(h, Chain) and not all([fits(h, device) for device in devices]):
-            return apart(h)
+            return _apart(Graph.ending(len(h.inputs), apart(h)), devices).steps
         return Graph.of(h).steps
 
     return expanded(graph, steps)

@@ -27,13 +27,14 @@ def emit_chain(c: Context, chain: Chain) -> None:
     s, last = c.nest.s, len(chain.links) - 1
     each = regions_of(chain, s)
     strides = {v.name: row_major(r.sizes) for h, r in zip(chain.links[:-1], each, strict=False) for v in h.outputs}
-    _declare(c, chain, each)
+    kept = _declare(c, chain, each)
     ids(c)
     with group_loops(c, s.global_order):
         origins = _origins(c, chain, each)
         moved = {v.name: _moved(strides[v.name], origins[n]) for n, h in enumerate(chain.links[:-1]) for v in h.outputs}
         for n, h in enumerate(chain.links[:-1]):
             part = _parted(h, each[n].sizes, strides)
+            _hold(c, kept, h, n)
             with c.build.block():
                 one = c.of(
                     Nest(
@@ -49,20 +50,28 @@ def emit_chain(c: Context, chain: Chain) -> None:
                         c.build.let(one.nest.var(d, "w"), c.nest.at(d, "w"))
                 with group_loops(one, s.global_order):
                     map_tile(one)
+        _hold(c, kept, chain.links[last], last)
         final = _parted(chain.links[last], chain.extents, strides)
         map_tile(c.of(Nest(final, link(s, final, s.local_tile, s.num_wg), moved=moved)))
 
 
-def _declare(c: Context, chain: Chain, each: tuple[Region, ...]) -> None:
-    """Declare local memory, and where each map's results are in it."""
-    where, sizes = slots(chain.graph), dict[Buffer, int]()
+def _declare(c: Context, chain: Chain, each: tuple[Region, ...]) -> dict[str, Buffer]:
+    """Declare local memory, and give the part of it where each map's results are."""
+    where, sizes, kept = slots(chain.graph), dict[Buffer, int](), dict[str, Buffer]()
     for h, region in zip(chain.links[:-1], each, strict=False):
         for view in h.outputs:
-            buffer = Buffer(f"t{where[view.name]}_l", view.dtype, "local")
+            buffer = kept[view.name] = Buffer(f"t{where[view.name]}_l", view.dtype, "local")
             sizes[buffer] = max(sizes.get(buffer, 0), prod(region.sizes))
-            c.hold(view, buffer)
     for buffer, size in sizes.items():
         c.build.add(AllocLocal(buffer, size))
+    return kept
+
+
+def _hold(c: Context, kept: Mapping[str, Buffer], h: MdHom, n: int) -> None:
+    """Have the views of a map be of that memory; it writes nothing that it reads."""
+    for view in (*h.inputs, *h.outputs):
+        if view.name in kept:
+            c.hold(view, replace(kept[view.name], phase=n + 1))
 
 
 def _origins(c: Context, chain: Chain, each: tuple[Region, ...]) -> dict[int, tuple[Index, ...]]:

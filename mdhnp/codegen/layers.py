@@ -10,15 +10,27 @@ from mdhnp.codegen.tiles import copy_tiles
 from mdhnp.mdh import View
 from mdhnp.schedule.matrices import ACROSS, DOWN
 
-__all__ = ["bounded_checks", "group_loops", "ids", "inside_checks", "step_inside", "step_loops", "tile_count"]
+__all__ = [
+    "bounded_checks", "group_ids", "group_loops", "ids", "inside_checks", "item_ids", "step_inside", "step_loops",
+    "tile_count",
+]  # fmt: skip
 
 
 def ids(c: Context) -> None:
     """Declare work-group and work-item ids of each dimension, taken apart in the schedule's order."""
+    group_ids(c)
+    item_ids(c)
+
+
+def group_ids(c: Context) -> None:
+    """Declare work-group ids of each dimension."""
+    _taken_apart(c, "g", Var("g"), "group_id", {d: c.nest.groups(d) for d in c.nest.s.group_order})
+
+
+def item_ids(c: Context) -> None:
+    """Declare work-item ids of each dimension."""
     nest = c.nest
-    groups = {d: nest.groups(d) for d in nest.s.group_order}
     items = {d: constant(nest.s.num_wi[d]) for d in nest.s.item_order}
-    _taken_apart(c, "g", Var("g"), "group_id", groups)
     if nest.s.atom:
         _lanes(c)
     else:

@@ -71,6 +71,8 @@ class Nest:
     moved: Mapping[str, Index] = field(default_factory=dict)
     #: Dimensions whose loops over local tiles stand around this nest's.
     opened: tuple[int, ...] = ()
+    #: What the names of its work-items' local memory begin with.
+    prefix: str = ""
 
     @cached_property
     def kept(self) -> tuple[int, ...]:

@@ -4,15 +4,17 @@ Each has a loop nest of its own, inside of the loops over rows. What it leaves t
 are those of the whole array, which is nowhere.
 """
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
 
 from mdhnp.codegen.access import Context
-from mdhnp.codegen.ir.index import ZERO, Index
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, call, constant
 from mdhnp.codegen.ir.statements import AllocLocal
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import declare_local, emit_tiles
-from mdhnp.codegen.layers import group_loops, ids, tile_count
+from mdhnp.codegen.layers import group_ids, group_loops, item_ids, tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import Rows, View
 from mdhnp.schedule.rows import at_once, links, places, steps
@@ -25,15 +27,28 @@ def emit_rows(c: Context, h: Rows) -> None:
     each, shared = _nests(c, h), h.along[-1]
     for one in each:
         declare_local(one)
-    ids(c)
+    group_ids(c)
     with group_loops(c, shared, all_dims=shared):
         for one in each:
-            with c.build.block():
+            with _work_items(c, one):
                 for d, own in zip(shared, one.nest.opened, strict=True):
                     if one.nest.several(own):
                         c.build.let(one.nest.var(own, "l"), c.nest.at(d, "l"))
                         tile_count(one, own)
                 emit_tiles(one)
+
+
+@contextmanager
+def _work_items(c: Context, one: Context) -> Iterator[None]:
+    """A block in which an MDH's work-items have their ids: all of the group, or the first ones of them."""
+    every, own = c.nest.s.work_items, one.nest.s.work_items
+    with ExitStack() as stack:
+        stack.enter_context(c.build.block())
+        if own < every:
+            item = c.build.let(c.nest.item_id, call("local_id"))
+            stack.enter_context(c.build.when([Compare(item, "<", constant(own))]))
+        item_ids(one)
+        yield
 
 
 def _nests(c: Context, h: Rows) -> list[Context]:
@@ -52,7 +67,7 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             else:
                 buffers[value] = c.buffer(h.outputs[value - results[0][0]])
         for value, view in (*zip(step.inputs, part.inputs, strict=True), *results):
-            c.hold(view, buffers[value])
+            c.hold(view, replace(buffers[value], phase=n + 1))
             if buffers[value].space == "local":
                 moved[view.name] = _moved(c, h, n, view)
         inputs, outputs = (
@@ -60,7 +75,10 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
         )
         whole = replace(step.mdhom, inputs=inputs, outputs=outputs)
-        found.append(c.of(Nest(whole, own, moved=moved, opened=h.along[n])))
+        one = Nest(
+            whole, own, subgroup=c.nest.subgroup, moved=moved, opened=h.along[n], prefix=f"m{n}"
+        )  # fmt: skip
+        found.append(c.of(one))
     return found
 
 

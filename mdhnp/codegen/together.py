@@ -19,7 +19,6 @@ from mdhnp.codegen.reduce import Accumulators, apply, elements
 __all__ = ["across_items", "declare_shared", "held", "is_first_item", "items_index"]
 
 _BOOL = np.dtype(bool)
-_SEEN = Buffer("seen_l", _BOOL, "local", values=1, volatile=True)
 
 _Variable = Register | Load
 
@@ -61,7 +60,12 @@ def held(nest: Nest, n: int, lanes: int) -> Buffer:
 
     Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
     """
-    return Buffer(f"r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
+    return Buffer(f"{nest.prefix}r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
+
+
+def _seen(nest: Nest) -> Buffer:
+    """The local memory in which they say whether that is anything yet."""
+    return Buffer(f"{nest.prefix}seen_l", _BOOL, "local", values=1, volatile=True)
 
 
 def declare_shared(c: Context) -> None:
@@ -74,7 +78,7 @@ def declare_shared(c: Context) -> None:
         c.build.add(AllocLocal(held(nest, n, lanes), len(elements(nest)) * nest.shared_slots))
     assert nest.h.operator is not None
     if nest.h.operator.identity is None:
-        c.build.add(AllocLocal(_SEEN, nest.shared_slots))
+        c.build.add(AllocLocal(_seen(nest), nest.shared_slots))
 
 
 def across_items(c: Context, acc: Accumulators) -> None:
@@ -136,7 +140,7 @@ def _left(c: Context, own: _Results, item: Index, members: int) -> _Results:
         tuple([Load(held(nest, n, v.lanes), slot + e * groups * members, v.dtype, v.lanes) for n, v in enumerate(row)])
         for e, row in enumerate(own.values)
     ])  # fmt: skip
-    return _Results(values, Load(_SEEN, slot, _BOOL) if own.seen else None)
+    return _Results(values, Load(_seen(nest), slot, _BOOL) if own.seen else None)
 
 
 def _assign(c: Context, targets: _Results, values: _Results) -> None:

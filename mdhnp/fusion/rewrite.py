@@ -8,6 +8,7 @@ from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.rows import RULES as ROWS
+from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
 from mdhnp.mdh import Chain, Graph, MdHom, Rows, Step
 
 __all__ = ["ALL", "Applied", "Rewriting", "apart", "rewriting", "rewriting_of", "rewritings"]
@@ -104,7 +105,8 @@ def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[MdHo
     begin = time.perf_counter()
     # Rows take maps and reductions that other rules would put into others, or in one: it may be cheaper to have them
     # first, last, or not at all.
-    others, own = [rule for rule in rules if rule not in ROWS], [rule for rule in rules if rule in ROWS]
+    of_rows = (*ROWS, *WITHOUT_PRODUCTS)
+    others, own = [rule for rule in rules if rule not in of_rows], [rule for rule in rules if rule in of_rows]
     ways = dict.fromkeys([tuple(others), tuple(rules), (*others, *own)])
     work = min([_work(graph, way, price) for way in ways], key=lambda work: work.paid)
     return Rewriting(graph, work.graph, tuple(work.applied), time.perf_counter() - begin)
@@ -120,6 +122,8 @@ def rewriting_of(graph: Graph, name: str) -> Rewriting:
 def apart(h: Chain) -> tuple[Step, ...]:
     """Give the steps of a chain that is not computed as one: those of rows as the other rules would have them.
 
+    Where some of the rows are products, these are taken apart only.
+
     Examples
     --------
     >>> import numpy as np
@@ -132,9 +136,10 @@ def apart(h: Chain) -> tuple[Step, ...]:
     >>> len(step.mdhom.links), len(apart(step.mdhom))
     (4, 2)
     """
-    if isinstance(h, Rows):
-        found = rewriting(h.graph, [rule for rule in RULES if rule not in ROWS]).after
-        if found == Graph.ending(found.given, found.steps):
+    others = [rule for rule in RULES if rule not in ROWS]
+    for rules in ((*WITHOUT_PRODUCTS, *others), others) if isinstance(h, Rows) else ():
+        found = rewriting(h.graph, rules).after
+        if found == Graph.ending(found.given, found.steps) and len(found.steps) > 1:
             return found.steps
     return h.graph.steps
 

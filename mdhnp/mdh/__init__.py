@@ -23,7 +23,7 @@ from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import Part
 from mdhnp.mdh.recombine import combination, partial, prefixes
 from mdhnp.mdh.regions import Region, reaches, regions, slots
-from mdhnp.mdh.rows import Rows, along, rows, sized
+from mdhnp.mdh.rows import Rows, along, is_product, rows, sized
 from mdhnp.mdh.slices import bounded, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, stages
 from mdhnp.mdh.trace import index, trace
@@ -61,6 +61,7 @@ __all__ = [
     "bounded",
     "index",
     "interleaved",
+    "is_product",
     "interpret",
     "least_work",
     "md_hom",

@@ -16,7 +16,7 @@ from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.mdhom import MdHom, dimension_names
 from mdhnp.mdh.views import View
 
-__all__ = ["Rows", "along", "rows", "sized"]
+__all__ = ["Rows", "along", "is_product", "rows", "sized"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,21 @@ def along(graph: Graph, last: int, dim: int) -> dict[int, int]:
             if one is not None and graph.steps[n].mdhom.extents[one] == graph.steps[last].mdhom.extents[dim]:
                 found[n] = one
     return found
+
+
+def is_product(h: MdHom, along: Sequence[int]) -> bool:
+    """Whether an MDH reduces what it reads again for other results of the same row, as a product of matrices does.
+
+    Parameters
+    ----------
+    h : MdHom
+        One of rows.
+    along : sequence of int
+        Its dimensions that all have.
+    """
+    reduced = [v for v in h.inputs if any(map(v.depends_on, h.dims("pw")))]
+    others = [d for d in h.dims("cc") if d not in along and h.extents[d] > 1]
+    return any([not v.depends_on(d) for v in reduced for d in others])
 
 
 def _before(graph: Graph, value: int, view: View, dim: int) -> int | None:

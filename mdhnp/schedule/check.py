@@ -75,14 +75,20 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
 
 def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule unless a schedule is legal for rows and the device."""
-    require(caps.kind == "cpu", "rows: computed some at a time on CPUs only")
     points, each = at_once(h, s), steps(s)
     require(len(each) == len(h.links), f"second: schedules of {len(each)} MDHs for {len(h.links)}")
     groups = tuple([s.num_wg[d] for d in h.along[-1]])
-    require(replace(s, second=None) == rows_plain(h, points, groups), "rows: tiles and work-groups of rows only")
+    plain = rows_plain(h, points, groups, s.work_items)
+    require(replace(s, second=None) == plain, "rows: tiles and work-groups of rows, and work-items, only")
+    require(s.work_items <= caps.max_work_group, f"num_wi: {s.work_items}, the device allows {caps.max_work_group}")
     for one, along, own, step in zip(links(h, points), h.along, each, h.graph.steps, strict=True):
         check(one, own, caps)
-        require(own.work_groups == own.work_items == 1, "num_wg, num_wi: work-groups share rows, and nothing else")
+        require(own.work_groups == 1, "num_wg: work-groups share rows, and nothing else")
+        alone = own.work_items < s.work_items and not any(own.local_copies) and not shared_slots(one, own, 0)
+        require(
+            own.work_items == s.work_items or alone,
+            f"num_wi: {own.work_items} work-items of {s.work_items}, or fewer where none waits for others",
+        )
         require(own.vector_dim not in along, f"vector_dim: rows are along {own.vector_dim}")
         require(own.results != "local", "results: local memory is for what MDHs leave to others")
         for d, count in zip(along, points, strict=True):

@@ -1,7 +1,7 @@
 """Schedules of rows: how many of them a work-group computes at a time, and one schedule for each MDH of so many.
 
-The schedule's own tile says the former; `second` is the first MDH's schedule, whose `second` is the next one's. Only
-CPUs compute rows so: a GPU's products want local memory for tiles of both operands.
+The schedule's own tile says the former, and how many work-items there are, in the last dimension; `second` is the first
+MDH's schedule, whose `second` is the next one's.
 """
 
 from dataclasses import replace
@@ -75,9 +75,10 @@ def _bytes(view: View) -> int:
     return prod(view.shape) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
 
 
-def rows_plain(h: Rows, points: tuple[int, ...], groups: tuple[int, ...]) -> Schedule:
+def rows_plain(h: Rows, points: tuple[int, ...], groups: tuple[int, ...], items: int) -> Schedule:
     """Give the schedule of the loops over rows: everything else is one tile."""
     plain = Schedule.plain(h.extents, len(h.inputs))
+    plain = replace(plain, num_wi=(*plain.num_wi[:-1], items))
     tile, num_wg = list(plain.local_tile), list(plain.num_wg)
     for d, count, group in zip(h.along[-1], points, groups, strict=True):
         tile[d], num_wg[d] = count, group

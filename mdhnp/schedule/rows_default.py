@@ -1,4 +1,8 @@
-"""The schedules to use for rows, or to try: how many at a time, and the default one for each MDH of so many."""
+"""The schedules to use for rows, or to try: how many at a time, and one for each MDH of so many.
+
+On CPUs work-items compute some rows each, by the schedules that are the default for so many. On GPUs a work-group's
+work-items share a row, or a few short ones.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +15,7 @@ from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.cpu import cpu_default
 from mdhnp.schedule.illegal import IllegalSchedule
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
+from mdhnp.schedule.rows_gpu import rows_shared
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["rows_default", "rows_schedules"]
@@ -29,7 +34,7 @@ def rows_default(h: Rows, caps: DeviceCaps) -> Schedule:
     """The schedule that is expected to be the best; an IllegalSchedule, where no row fits in local memory."""
     found = next(_ranked(h, caps), None)
     if found is None:
-        raise IllegalSchedule(f"local memory: what a row needs does not fit in {caps.local_memory} bytes, or no CPU")
+        raise IllegalSchedule(f"local memory: what a row needs does not fit in {caps.local_memory} bytes, or products")
     return found
 
 
@@ -39,9 +44,12 @@ def rows_schedules(h: Rows, caps: DeviceCaps) -> list[Schedule]:
 
 
 def _ranked(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Legal schedules: as many rows as register tiles want, or else as fit."""
-    if caps.kind != "cpu":
-        return
+    """Legal schedules, the most likely first."""
+    return rows_shared(h, caps) if caps.kind == "gpu" else _by_registers(h, caps)
+
+
+def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
+    """As many rows as register tiles want, or else as fit."""
     extents = [h.extents[d] for d in h.along[-1]]
     cached = min(caps.local_memory, int(_CACHED * caps.l2))
     found = []
@@ -65,7 +73,7 @@ def _schedule(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> Schedule | 
         if own is None:
             return None
         found = replace(own, second=found)
-    s = replace(rows_plain(h, points, _groups(h, points, caps)), second=found)
+    s = replace(rows_plain(h, points, _groups(h, points, caps), 1), second=found)
     return s if is_legal(h, s, caps) else None
 
 

@@ -37,12 +37,13 @@ class Place(NamedTuple):
 class Access(NamedTuple):
     """One access of a local buffer: how (`read`, `store`, or `copy`, of an element that nobody else changes), where.
 
-    The place is None where it is not known as a single one.
+    The place is None where it is not known as a single one; `phase` is the buffer's, as it is accessed.
     """
 
     buffer: Buffer
     how: str
     at: Place | None
+    phase: int = 0
 
 
 class Accesses:
@@ -124,10 +125,10 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
     if kind is Load or kind is Store:
         if node.buffer.space == "local":
             at = place(node.offset) if node.buffer.values else None
-            found[Access(node.buffer, "read" if kind is Load else "store", at)] = None
+            found[Access(node.buffer, "read" if kind is Load else "store", at, node.buffer.phase)] = None
     elif kind is LoadRow:
         if node.buffer.space == "local":
-            found[Access(node.buffer, "read", None)] = None
+            found[Access(node.buffer, "read", None, node.buffer.phase)] = None
     elif kind is Copy or kind is Transpose:
         found[Access(node.target, "copy", None)] = None
     elif kind is Clear:

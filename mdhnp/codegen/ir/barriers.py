@@ -117,7 +117,7 @@ def _conflicts(before: Iterable[Access], after: Iterable[Access]) -> tuple[str, 
 
 def _ordered(a: Access, b: Access) -> bool:
     """Whether one work-item's access must come before another one's; copies of the same element write the same."""
-    if a.how == b.how and a.how != "store":
+    if (a.how == b.how and a.how != "store") or (a.phase and a.phase == b.phase):
         return False
     return a.at is None or b.at is None or not apart(a.at, b.at)
 

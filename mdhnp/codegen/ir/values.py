@@ -6,7 +6,7 @@ lanes of vectors. Float16 is a float32 of such a value everywhere but in global 
 values; it is in `index.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +47,8 @@ class Buffer:
     packed : bool
         Whether float16 takes two bytes in local memory, too: only what is copied there has them so, and what loads
         matrices.
+    phase: int
+        Not 0 where it is a nest's among several: meanwhile nobody accesses an element that another work-item writes.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Buffer:
     volatile: bool = False
     own: bool = False
     packed: bool = False
+    phase: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

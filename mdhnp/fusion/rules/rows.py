@@ -1,6 +1,7 @@
 """Reductions, and maps that read what they give: all of some rows at a time, which stay in a cache meanwhile."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
@@ -9,9 +10,9 @@ from mdhnp.fusion.edit import edited
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps, results
 from mdhnp.fusion.rules.conditions import known, values
-from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, rows
+from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, is_product, rows
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "WITHOUT_PRODUCTS"]
 
 #: Bytes that stay in a core's cache.
 _SMALL = 1 << 18
@@ -38,6 +39,12 @@ def read_there_only(graph: Graph, match: Match) -> bool:
     """What all but the last give is no result, and read by none but those of the match."""
     made = [v for n in match[:-1] for v in values(graph, n)]
     return not {*made} & {*graph.results} and all([{*graph.readers(v)} <= {*match} for v in made])
+
+
+def no_products(graph: Graph, match: Match) -> bool:
+    """None of them is a product of matrices, or another one that reads elements again."""
+    h, _ = _required(graph, match)
+    return not any(map(is_product, h.links, h.along))
 
 
 def few_links(graph: Graph, match: Match) -> bool:
@@ -141,3 +148,5 @@ RULES = (
         _together,
     ),
 )
+#: The same for devices whose products want other kernels.
+WITHOUT_PRODUCTS = tuple([replace(rule, conditions=(*rule.conditions, no_products)) for rule in RULES])

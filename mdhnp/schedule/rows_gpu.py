@@ -1,0 +1,81 @@
+"""Schedules of rows for GPUs: the work-items of a group share a row, or a few short ones, kept in local memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+
+from mdhnp.mdh import MdHom, Rows, is_product
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.choices import Facts
+from mdhnp.schedule.gpu import of_tiles
+from mdhnp.schedule.rows import links, rows_plain
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = ["rows_shared"]
+
+#: Points of a row that a work-item has of long rows, and of short ones; work-items that keep a group busy.
+_LONG, _SHORT, _ITEMS = 16, 4, 128
+#: Work-items of a group at most.
+_MOST = 1024
+#: Points of a work-item that are read before any is used.
+_AHEAD = 4
+
+
+def rows_shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Legal schedules, the most likely first: a work-item has some points of a row; none of products.
+
+    Those want tiles of both operands in local memory, and matrix instructions.
+    """
+    one_row = links(h, (1,) * len(h.along[-1]))
+    if any(map(is_product, one_row, h.along)):
+        return
+    longest = max([one.points for one in one_row])
+    each = min(max(_covering(longest // _LONG), min(_covering(longest // _SHORT), caps.subgroup or 1)), _MOST)
+    for items in dict.fromkeys([each, each // 2, each * 2, each // 4, each * 4]):
+        for beside in dict.fromkeys([max(_ITEMS // max(items, 1), 1), 1]):
+            if 0 < items * beside <= min(_MOST, caps.max_work_group):
+                s = _schedule(h, items, min(beside, _covering(h.extents[h.along[-1][-1]])), caps)
+                if s is not None:
+                    yield s
+
+
+def _covering(n: int) -> int:
+    """The smallest power of two from n."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def _schedule(h: Rows, items: int, beside: int, caps: DeviceCaps) -> Schedule | None:
+    """The schedule of some rows beside each other, of so many work-items each; None where that is illegal."""
+    points = (*(1 for _ in h.along[-1][1:]), beside)
+    if any([n > h.extents[d] for d, n in zip(h.along[-1], points, strict=True)]):
+        return None
+    found: Schedule | None = None
+    for one, along in reversed([*zip(links(h, points), h.along, strict=True)]):
+        found = replace(_of_link(one, along, items, beside), second=found)
+    groups = tuple([-(-h.extents[d] // n) for d, n in zip(h.along[-1], points, strict=True)])
+    s = replace(rows_plain(h, points, groups, items * beside), second=found)
+    return s if is_legal(h, s, caps) else None
+
+
+def _of_link(h: MdHom, along: Sequence[int], items: int, beside: int) -> Schedule:
+    """One tile, whose work-items are neighbours where elements are."""
+    facts = Facts(h)
+    strides = (*facts.strides, facts.output_strides)
+    near = [min([abs(s[d]) for s in strides if s[d]], default=0) for d in range(h.rank)]
+    free = sorted([d for d in range(h.rank) if d not in along], key=lambda d: near[d])
+    num_wi, left = {along[-1]: beside}, items
+    for d in free:
+        num_wi[d] = min(left, _covering(h.extents[d]))
+        left //= num_wi[d]
+    if facts.combined:
+        # What is left waits for the others.
+        num_wi[facts.combined[-1]] *= left
+    points = {d: min(_AHEAD, max(h.extents[d] // num_wi[d], 1)) for d in free[:1]}
+    whole = {d: n for d, n in enumerate(h.extents)}
+    s = of_tiles(facts, num_wi, points, whole)
+    kept = [d for d in free if d in facts.kept]
+    if prod([-(-h.extents[d] // s.step(d)) for d in kept]) > 1 and facts.combined:
+        s = replace(s, results="global", combine_on="local")
+    order = (*free, *reversed(along))
+    return replace(s, item_order=order)
