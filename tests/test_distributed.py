@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from separate import separate
 from strategies import case
 
 import mdhnp
+from mdhnp.calls.store import forget
 from mdhnp.distributed import exchange, plan, run
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.choose import ways
@@ -41,10 +41,12 @@ def _groups() -> dict[str, Callable[[], Group]]:
     """Devices of unlike runtimes, parts of one CPU, and both kinds of memory side by side."""
     two = [d for d in devices() if d.runtime != "oclgrind"][:2]
     two = two if len(two) == 2 else list(parts_of(two[0], 2))
+    shared = next(d for d in two[::-1] if not d.own_memory)  # on the host's memory: of a GPU and a CPU the second
+    other = next(d for d in two if d is not shared)
     return {
         "unlike": lambda: group(two),
         "apart": lambda: group([separate(d) for d in two]),
-        "mixed": lambda: group([two[0], separate(two[1]), separate(two[0])]),
+        "mixed": lambda: group([shared, separate(other), separate(shared)]),
     }
 
 
@@ -61,10 +63,13 @@ def pair() -> Iterator[Group]:
 
 
 @pytest.fixture
-def cut_always(monkeypatch: pytest.MonkeyPatch) -> None:
+def cut_always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small calls are cut, too: work costs so much that it is shared wherever that can be, among equals."""
     monkeypatch.setattr("mdhnp.distributed.choose._OPERATION", 1e6)
     monkeypatch.setattr(plan, "weights", lambda group: (1.0,) * len(group.members))
+    forget()  # plans of the same calls that are not cut
+    yield
+    forget()
 
 
 # --------------------------------------------------------------------------------------------------------- boxes
@@ -340,7 +345,7 @@ def test_only_what_must_move_does(several: Group, cut_always: None) -> None:
     assert (a @ copy).distribution.sizes == a.distribution.sizes  # type: ignore[attr-defined]
 
 
-def test_distributions_are_shown() -> None:
+def test_distributions_are_shown(cut_always: None) -> None:
     where = find_place("cpu/2")
     names = [f"{d.name} ({d.runtime}) {n}" for n, d in enumerate(where.members)]
     a = mdhnp.distribute(np.ones((6, 4)), devices=where, weights=(2, 1))
@@ -356,7 +361,7 @@ def test_distributions_are_shown() -> None:
     assert [p.shape for p in a.parts] == [(4, 4), (2, 4)]
     assert [p.device for p in a.parts] == list(where.members)
     apart = _groups()["apart"]()
-    seen = mdhnp.explain(lambda x: x.sum(axis=0), mdhnp.distribute(np.ones((6, 4)), devices=apart))
+    seen = mdhnp.explain(lambda x: x.sum(axis=0), mdhnp.distribute(np.ones((6, 4)), devices=apart, weights=(1, 1)))
     assert "exchanged 32 bytes between devices, in 1 pieces" in str(seen)
     assert sum(e.nbytes for e in seen.exchanges) == 4 * 8
     assert mdhnp.memory_info(where).total == sum(mdhnp.memory_info(d).total for d in where.members)
@@ -469,11 +474,15 @@ def test_a_device_that_fails_is_named(
 
 
 def test_ctrl_c(pair: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    a = mdhnp.distribute(A)
+    a = mdhnp.distribute(A, weights=(1, 1))
     done = threading.Event()
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        done.wait(20)
+
     with monkeypatch.context() as patch:
-        _broken(pair.members[1], patch, lambda: done.wait(20) or None)
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        _broken(pair.members[1], patch, interrupt)
         begin = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             a + a

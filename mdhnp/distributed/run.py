@@ -5,7 +5,7 @@ It must not know what is done.
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
 
@@ -15,6 +15,9 @@ from mdhnp.runtime.handle import Device
 __all__ = ["on_all"]
 
 _threads: dict[Device, ThreadPoolExecutor] = {}
+
+#: Seconds of a wait, after which another one begins: a signal, as of Ctrl-C, that comes just before does not end it.
+_WAIT = 0.5
 
 
 def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -33,15 +36,22 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
     try:
         for device, job in zip(devices, jobs, strict=True):
             futures.append(_thread(device).submit(copy_context().run, _named, device, job))
-        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        _wait(futures, FIRST_EXCEPTION)
     finally:
         for future in futures:
             future.cancel()  # nothing, unless an exception came, as of Ctrl-C
-    failed = next((f for f in futures if f in done and not f.cancelled() and f.exception() is not None), None)
-    if failed is not None:
-        wait(futures)
-        failed.result()
-    return [future.result() for future in futures]
+    begun = [future for future in futures if not future.cancelled()]
+    _wait(begun, ALL_COMPLETED)
+    failed = [future for future in begun if future.exception() is not None]
+    return [future.result() for future in failed or begun]
+
+
+def _wait(futures: Sequence[Future[Any]], until: str) -> None:
+    left: Any = True
+    while left:
+        done, left = wait(futures, _WAIT, until)
+        if until == FIRST_EXCEPTION and any([future.exception() is not None for future in done]):
+            return
 
 
 def _named(device: Device, job: Callable[[], Any]) -> Any:
