@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
+    from mdhnp.runtime.groups import Group
 
 KINDS = ("intel", "pocl", "nvidia")
 
@@ -102,6 +103,37 @@ def where(request: pytest.FixtureRequest, device: Device) -> Iterator[Device]:
 
     with use(device if request.param == "shared" else separate(device)) as chosen:
         yield chosen
+
+
+@pytest.fixture(params=["unlike", "apart", "mixed"])
+def several(request: pytest.FixtureRequest) -> Iterator[Group]:
+    """Several devices, made the current ones: unlike ones, with memory of their own, and some of each kind."""
+    from several import groups
+
+    from mdhnp.runtime.devices import device as use
+
+    with use(groups()[request.param]()) as chosen:
+        yield chosen
+
+
+@pytest.fixture
+def pair() -> Iterator[Group]:
+    """Two devices, made the current ones."""
+    from several import groups
+
+    from mdhnp.runtime.devices import device as use
+
+    with use(groups()["unlike"]()) as chosen:
+        yield chosen
+
+
+@pytest.fixture
+def cut_always() -> Iterator[None]:
+    """Small calls are cut for several devices, too."""
+    from several import cut_always
+
+    with cut_always():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

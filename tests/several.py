@@ -1,0 +1,59 @@
+"""Several devices for tests, of unlike kinds of memory, and calls on them that are cut however small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from separate import separate
+
+import mdhnp
+from mdhnp.calls.store import forget
+from mdhnp.distributed import plan
+from mdhnp.runtime.devices import devices
+from mdhnp.runtime.groups import Group, group, parts_of
+
+KINDS = ("block", "copy", "overlap", "single")
+
+RNG = np.random.default_rng(5)
+A, B = RNG.integers(-9, 9, (13, 7)), RNG.integers(-9, 9, (7, 11))
+F, G = RNG.standard_normal((13, 7)), RNG.standard_normal((7, 11)).astype("f4")
+
+
+def groups() -> dict[str, Callable[[], Group]]:
+    """Give devices of unlike runtimes, parts of one CPU, and both kinds of memory side by side."""
+    two = [d for d in devices() if d.runtime != "oclgrind"][:2]
+    two = two if len(two) == 2 else list(parts_of(two[0], 2))
+    shared = next(d for d in two[::-1] if not d.own_memory)  # on the host's memory: of a GPU and a CPU the second
+    other = next(d for d in two if d is not shared)
+    return {
+        "unlike": lambda: group(two),
+        "apart": lambda: group([separate(d) for d in two]),
+        "mixed": lambda: group([shared, separate(other), separate(shared)]),
+    }
+
+
+@contextmanager
+def cut_always() -> Iterator[None]:
+    """Cut small calls, too: work costs so much that it is shared wherever that can be, among equals."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mdhnp.distributed.choose._OPERATION", 1e6)
+        patch.setattr(plan, "weights", lambda group: (1.0,) * len(group.members))
+        forget()  # plans of the same calls that are not cut
+        yield
+        forget()
+
+
+def same(found: Any, expected: Any) -> None:
+    """Assert that results have the values, shapes and types of others; floats within the accuracy of one device."""
+    for one, other in zip(*[x if type(x) is tuple else (x,) for x in (found, expected)], strict=True):
+        got, want = (x.numpy() if type(x) is mdhnp.Array else np.asarray(x) for x in (one, other))
+        assert (type(one), got.shape, got.dtype) == (type(other), want.shape, want.dtype)
+        if got.dtype.kind in "fc":
+            near = 64 * np.finfo(got.dtype).eps
+            np.testing.assert_allclose(got, want, rtol=near, atol=near * max(np.abs(want).max(initial=0), 1))
+        else:
+            np.testing.assert_array_equal(got, want)

@@ -1,0 +1,269 @@
+"""Distributions: who has which elements, what moves between devices, and what happens when one of them fails."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from several import KINDS, A, B, groups, same
+
+import mdhnp
+from mdhnp.distributed import exchange, plan
+from mdhnp.distributed.boxes import Box, split
+from mdhnp.runtime.devices import devices, find_place
+from mdhnp.runtime.groups import Group
+
+if TYPE_CHECKING:
+    from mdhnp.runtime.devices import Device
+
+# ---------------------------------------------------------------------------------------------------------------- boxes
+
+
+@given(st.data())
+def test_boxes_are_split_element_by_element(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(0, 3))
+    shape = tuple(data.draw(st.integers(1, 4)) for _ in range(rank))
+    strides = tuple(2 * data.draw(st.sampled_from((-7, -4, -2, -1, 0, 1, 2, 3, 5, 12))) for _ in range(rank))
+    box = Box(data.draw(st.integers(-5, 5)) * 2, shape, strides, 2)
+    low = data.draw(st.integers(-20, 20)) * 2
+    high = low + data.draw(st.integers(0, 25)) * 2
+    places = np.full(shape, box.start) + sum(
+        np.arange(n).reshape([-1 if a == b else 1 for b in range(rank)]) * s
+        for a, (n, s) in enumerate(zip(shape, strides, strict=True))
+    )
+    inside = (places >= low) & (places + 2 <= high)
+    seen = np.zeros(shape, int)
+    for regions, expected in zip(split(box, [box.whole], low, high), (True, False), strict=True):
+        for region in regions:
+            key = tuple(slice(*ends) for ends in region)
+            seen[key] += 1
+            assert (inside[key] == expected).all()
+    assert (seen == 1).all()
+
+
+# ------------------------------------------------------------------------------------------- what lies where, and moves
+
+
+def _moved(compute: Callable[[], Any]) -> int:
+    with exchange.watched() as seen:
+        compute()
+    return sum(each.nbytes for each in seen)
+
+
+@pytest.mark.parametrize("several", ["apart", "mixed"], indirect=True)
+def test_only_what_must_move_does(several: Group, cut_always: None) -> None:
+    count = len(several.members)
+    x = np.arange(60 * 8.0).reshape(60, 8)
+    even = [1] * count
+    a = mdhnp.distribute(x, weights=even)
+    assert _moved(lambda: np.sin(a) + a * a) == 0
+    assert _moved(lambda: a.sum(axis=1)) == 0
+    assert _moved(lambda: a.sum(axis=0)) == (count - 1) * 8 * 8  # partial results
+    assert _moved(lambda: mdhnp.distribute(a)) == 0
+    assert _moved(lambda: mdhnp.distribute(a, "overlap")) == 2 * (count - 1) * 8 * 8
+    assert _moved(lambda: mdhnp.distribute(a, "copy")) == (count - 1) * x.nbytes
+    assert _moved(lambda: mdhnp.distribute(a, "single")) == x.nbytes - x.nbytes // count
+    assert _moved(lambda: mdhnp.distribute(a, axis=1, weights=[1] + [0] * (count - 1))) == x.nbytes - x.nbytes // count
+    assert _moved(lambda: mdhnp.stencil(a, np.ones((3, 1)), "nearest")) == 2 * (count - 1) * 8 * 8
+    overlap = mdhnp.distribute(x, "overlap", weights=even)
+    assert _moved(lambda: mdhnp.stencil(overlap, np.ones((3, 1)), "nearest")) == 0
+    assert (
+        _moved(lambda: mdhnp.stencil(overlap + 1, np.ones((3, 1)), "nearest")) == 2 * (count - 1) * 8 * 8
+    )  # whose halos nobody has
+    copy = mdhnp.distribute(x.T, "copy")
+    assert _moved(lambda: a @ copy) == 0
+    assert (a @ copy).distribution.sizes == a.distribution.sizes  # type: ignore[attr-defined]
+
+
+def test_distributions_are_shown(cut_always: None) -> None:
+    where = find_place("cpu/2")
+    names = [f"{d.name} ({d.runtime}) {n}" for n, d in enumerate(where.members)]
+    a = mdhnp.distribute(np.ones((6, 4)), devices=where, weights=(2, 1))
+    assert str(a.distribution) == f"block along axis 0: 4 on {names[0]}, 2 on {names[1]}"
+    assert str(a.T.distribution) == f"block along axis 1: 4 on {names[0]}, 2 on {names[1]}"
+    assert str(a[3:].distribution) == f"block along axis 0: 1 on {names[0]}, 2 on {names[1]}"
+    assert str(mdhnp.distribute(a, "overlap").distribution).startswith("overlap of 1 along axis 0: 4 on")
+    assert str(mdhnp.distribute(a, "copy").distribution) == f"copy on {names[0]}, {names[1]}"
+    assert str(mdhnp.distribute(a, "single").distribution) == f"single on {names[0]}"
+    plain = mdhnp.asarray(np.ones(3), device="cpu")
+    assert str(plain.distribution) == f"single on {plain.device.name} ({plain.device.runtime})"
+    assert plain.parts == (plain,)
+    assert [p.shape for p in a.parts] == [(4, 4), (2, 4)]
+    assert [p.device for p in a.parts] == list(where.members)
+    apart = groups()["apart"]()
+    seen = mdhnp.explain(lambda x: x.sum(axis=0), mdhnp.distribute(np.ones((6, 4)), devices=apart, weights=(1, 1)))
+    assert "exchanged 32 bytes between devices, in 1 pieces" in str(seen)
+    assert sum(e.nbytes for e in seen.exchanges) == 4 * 8
+    assert mdhnp.memory_info(where).total == sum(mdhnp.memory_info(d).total for d in where.members)
+    mdhnp.synchronize(where)
+
+
+def test_parts_share_the_memory(several: Group) -> None:
+    a = mdhnp.distribute(A, "overlap", halo=2)
+    doubled = a + a
+    for part in a.parts:
+        part[...] = part * 2
+    np.testing.assert_array_equal(a.numpy(), A * 2)
+    np.testing.assert_array_equal(mdhnp.stencil(a, np.ones((5, 1)), "constant").numpy(),
+                                  mdhnp.stencil(A * 2, np.ones((5, 1)), "constant"))  # fmt: skip
+    np.testing.assert_array_equal(doubled.numpy(), A * 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_changed_apart_are_combined(several: Group, kind: str) -> None:
+    a = mdhnp.distribute(np.zeros((7, 3), "i4"), "copy")
+    for n, part in enumerate(a.parts):
+        part[...] = np.arange(21).reshape(7, 3) * 10**n
+    each = sum(10**n for n in range(len(several.members)))
+    np.testing.assert_array_equal(mdhnp.distribute(a, kind, combine="add").numpy(), np.arange(21).reshape(7, 3) * each)
+    left = mdhnp.distribute(a, kind, 1, combine=mdhnp.pw(lambda p, q: np.where(p > 50, p, q), commutative=False))
+    want = np.arange(21).reshape(7, 3)
+    for n in range(1, len(several.members)):
+        want = np.where(want > 50, want, np.arange(21).reshape(7, 3) * 10**n)
+    np.testing.assert_array_equal(left.numpy(), want)
+    with pytest.raises(ValueError, match="combine is for arrays of which each device has a copy"):
+        mdhnp.distribute(A, combine="add")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_elements_than_devices(several: Group, cut_always: None, kind: str) -> None:
+    for shape in ((), (0,), (1,), (2,), (1, 5), (0, 3), (3, 0)):
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        a = mdhnp.distribute(x, kind)
+        assert a.distribution is not None
+        for compute in (lambda v: v + 1, lambda v: v.sum(), lambda v: v[..., None] * 2, lambda v: v.T.copy()):
+            same(compute(a).numpy(), np.asarray(compute(x)))
+        assert sum(p.size for p in a.parts) in (x.size, x.size * len(several.members))
+
+
+def test_bad_arguments() -> None:
+    a = np.ones((4, 4))
+    for arguments, error, match in (
+        ({"kind": "cyclic"}, ValueError, "kind 'cyclic' is none of block, copy"),
+        ({"axis": 2}, np.exceptions.AxisError, "out of bounds"),
+        ({"halo": -1}, ValueError, "halo is -1"),
+        ({"weights": (1, 2, 3)}, ValueError, "3 weights for 2 devices"),
+        ({"weights": (0, 0)}, ValueError, "are no shares"),
+        ({"devices": "no such device"}, mdhnp.NoDeviceError, "no OpenCL device fits"),
+        ({"devices": ["cpu", "cpu"]}, ValueError, "each named once"),
+        ({"devices": "cpu/100000"}, mdhnp.NoDeviceError, "too few for 100000"),
+        ({"devices": []}, ValueError, "one or more"),
+    ):
+        with pytest.raises(error, match=match):
+            mdhnp.distribute(a, **{"devices": "cpu/2"} | arguments)
+    with pytest.raises(TypeError), mdhnp.device("cpu/2"):
+        mdhnp.asarray(a) + "text"
+
+
+def test_specs_name_several_devices() -> None:
+    with mdhnp.device("cpu:*") as found:
+        assert set(found.members) == {d for d in devices() if d.kind == "cpu"}
+    with mdhnp.device([devices()[0]]) as found:
+        assert found is devices()[0]
+    with mdhnp.device("cpu/2") as found, mdhnp.device("cpu/2") as again:
+        assert found is again
+        one, two = found.members
+        assert (one.caps, one.identity) == (two.caps, two.identity)  # so that schedules serve both
+        assert mdhnp.asarray(A).device is found
+
+
+# ------------------------------------------------------------------------------------------------------------- failures
+
+
+def _broken(device: Device, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]) -> None:
+    """Kernels fail on a device."""
+    compute = plan.Kernel.__call__
+
+    def call(self: plan.Kernel, where: Device, arrays: Any) -> Any:
+        if where is device:
+            fail()
+        return compute(self, where, arrays)
+
+    monkeypatch.setattr(plan.Kernel, "__call__", call)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_device_that_fails_is_named(
+    number: int, pair: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = mdhnp.distribute(A)
+    device = pair.members[number]
+
+    def fail() -> None:
+        raise mdhnp.LaunchError("no power")
+
+    def full() -> None:
+        raise MemoryError("no room")
+
+    for how, error in ((fail, RuntimeError), (full, MemoryError)):
+        with monkeypatch.context() as patch:
+            _broken(device, patch, how)
+            with pytest.raises(error, match=rf"\({device.runtime}\).*no (power|room)"):
+                np.sin(a) + a
+    same((a + a).numpy(), A + A)  # nothing hangs
+
+
+def test_ctrl_c(pair: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = mdhnp.distribute(A, weights=(1, 1))
+    done = threading.Event()
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        done.wait(20)
+
+    with monkeypatch.context() as patch:
+        _broken(pair.members[1], patch, interrupt)
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            a + a
+        assert time.monotonic() - begin < 15
+        done.set()
+    same((a + a).numpy(), A + A)
+
+
+def test_a_forked_child_is_told() -> None:
+    code = """
+import os, numpy as np, mdhnp
+with mdhnp.device("cpu/2"):
+    a = mdhnp.distribute(np.ones((100, 100)), weights=(1, 1))
+    (a @ a).numpy()
+child = os.fork()
+if not child:
+    try:
+        a @ a
+    except (mdhnp.NoDeviceError, RuntimeError) as error:
+        os._exit(7 if "forked" in str(error) else 1)
+    os._exit(2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+def test_threads_share_distributed_arrays(pair: Group, cut_always: None) -> None:
+    a, b = mdhnp.distribute(A), mdhnp.distribute(B, "overlap")
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(5):
+                with mdhnp.device(pair):
+                    np.testing.assert_array_equal((a @ b).numpy(), A @ B)
+                    np.testing.assert_array_equal(b.sum(axis=0).numpy(), B.sum(axis=0))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failed
