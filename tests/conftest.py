@@ -136,6 +136,18 @@ def cut_always() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def in_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have the settings a user has, since parts are computed by other threads, and two of these."""
+    import dask
+
+    import mdhnp
+
+    monkeypatch.setattr(mdhnp.config, "host", "auto")
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
 @pytest.fixture(autouse=True, scope="session")
 def checked() -> Iterator[None]:
     """What is made without checks, since its parts fit by construction, is checked in all tests."""
