@@ -196,7 +196,7 @@ def test_methods() -> None:
     np.testing.assert_array_equal(Model().predict(X), X + 1)
 
 
-def test_operations_of_the_package_and_of_numpy_mean_the_same() -> None:
+def test_operations_of_the_package_and_of_numpy_mean_the_same(device: Device) -> None:
     kernel = np.ones((3, 3), np.float32)
 
     def function(x: Any) -> Any:
@@ -204,8 +204,9 @@ def test_operations_of_the_package_and_of_numpy_mean_the_same() -> None:
         return blurred * 2
 
     fused = mdhnp.fuse(function)
-    x = mdhnp.asarray(X)
-    np.testing.assert_allclose(fused(x).numpy(), function(x).numpy(), rtol=1e-6)
+    for where in (None, separate(device), "cpu/2"):  # where the kernel's elements must be, too
+        x = mdhnp.asarray(X, device=where)
+        np.testing.assert_allclose(fused(x).numpy(), function(x).numpy(), rtol=1e-6)
     complexes = X + 1j * X.T[:3, :1]
     parts = mdhnp.fuse(lambda z: z.real + z.imag)
     np.testing.assert_array_equal(parts(complexes), complexes.real + complexes.imag)

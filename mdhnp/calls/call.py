@@ -148,7 +148,7 @@ def _first(given: _Given, operands: tuple[Any, ...], devices: "tuple[Device, ...
     entry, epoch = store.recall(key)
     if entry is None:
         try:
-            made = _made(what, arrays, devices, mode if place == devices else mode.of_views)
+            made = _made(what, arrays, devices, mode if place == devices else mode.of_views, given.device)
         except NoDoublePrecision as error:
             if given.by_numpy() is None:
                 raise
@@ -162,15 +162,16 @@ def _first(given: _Given, operands: tuple[Any, ...], devices: "tuple[Device, ...
 
 
 def _made(
-    what: tuple[Any, ...], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
+    what: tuple[Any, ...], arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode, device: "Device | None"
 ) -> tuple[Entry, bool] | None:
-    """Describe and plan a call; None where that takes OpenCL, which was loaded for it."""
+    """Describe and plan a call, of views on a device, if any; None where that takes OpenCL, which was loaded for it."""
     routine: Routine = what[0]
     described = routine.describe(arrays, *what[1:])
     if not isinstance(described, Described):
         described = Described(described)
     given = arrays[:-1] if described.into else arrays
-    inputs = given if described.take is None else tuple(described.take(given))
+    take = _taking(described, device, routine)
+    inputs = given if take is None else tuple(take(given))
     whole = described.mdhom
     graph = whole if isinstance(whole, Graph) else Graph.of(whole)
     if described.written is not None:
@@ -185,7 +186,7 @@ def _made(
 
         plan = made_for_several(graph, routine.name, devices[0], mode, described.into)
         if plan is not None:
-            return Entry(Made(plan), described.take, described.give), True
+            return Entry(Made(plan), take, described.give), True
         devices = devices[0].members
     layouts = [Layout.of(a) for a in inputs]
     steps = _apart(least_work(graph), devices)
@@ -200,7 +201,16 @@ def _made(
     made = made or planned()
     if made is None:
         return None
-    return Entry(made, described.take, described.give), made.kept
+    return Entry(made, take, described.give), made.kept
+
+
+def _taking(described: Described, device: "Device | None", routine: Routine) -> Callable[[Sequence[Any]], Any] | None:
+    """What gives the inputs: constants are where the operands are."""
+    take, constants = described.take, described.constants
+    if not constants:
+        return take
+    held = constants if device is None else on_device(constants, device, routine.convert)
+    return lambda given: (*(given if take is None else take(given)), *held)
 
 
 def _requests(

@@ -50,6 +50,8 @@ class Described(NamedTuple):
         Whether the call's last operand is where the only result goes, instead: an array of a device's own memory.
     written : Graph, optional
         What `mdhom` was made of by rules, which may be applied in other ways.
+    constants : tuple of ndarray
+        The MDH's inputs after those, the same ones in all calls.
     """
 
     mdhom: MdHom | Graph
@@ -57,6 +59,7 @@ class Described(NamedTuple):
     give: Callable[[Sequence[Any]], Any] | None = None
     into: bool = False
     written: Graph | None = None
+    constants: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,7 +174,8 @@ class Tracer:
         described = routine.describe(arrays, *what[1:])
         described = described if isinstance(described, Described) else Described(described)
         given = arrays[:-1] if described.into else arrays
-        inputs = given if described.take is None else tuple([self._known(a) for a in described.take(given)])
+        inputs = given if described.take is None else described.take(given)
+        inputs = tuple([self._known(a) for a in (*inputs, *described.constants)])
         graph = described.mdhom if isinstance(described.mdhom, Graph) else Graph.of(described.mdhom)
         if described.into:
             self._write(graph.steps[0].mdhom, inputs, arrays[-1])

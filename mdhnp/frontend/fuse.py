@@ -247,9 +247,8 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
         views = [scalar(_view(np.asarray(results[s.value]), s)) for s in seen]
         return each(places, lambda x: views[x] if type(x) is _Place else x.copy() if isinstance(x, np.ndarray) else x)
 
-    take = (lambda given: (*given, *constants)) if constants else None
     plain = type(places) is _Place and seen[0].strides is None  # as results of other calls are
-    return Described(found.after, take, None if plain else give, written=found.before)
+    return Described(found.after, None, None if plain else give, written=found.before, constants=tuple(constants))
 
 
 def _view(result: npt.NDArray[Any], seen: Seen) -> npt.NDArray[Any]:
