@@ -15,7 +15,7 @@ static inline void scatter__global_double2(__global double *p, int s, int n, dou
   if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; }
 static inline void store_double2(__global double *p, double2 v)
 { if (((size_t)p & 15) == 0) *(__global double2_a *)p = v;
-  else *(__global double2_u *)p = v; }
+  else { p[0] = v.s0; p[1] = v.s1; } }
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[j,k]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))

@@ -10,7 +10,7 @@ static inline float2 gather_part__global_float2(__global const float *p, int s, 
   return (float2)(p[0], p[min((int)1, n - 1) * s]); }
 static inline float2 load_float2(__global const float *p)
 { if (((size_t)p & 7) == 0) return *(__global const float2_a *)p;
-  return *(__global const float2_u *)p; }
+  return (float2)(p[0], p[1]); }
 static inline void load_matrix_float4(float *r0, float *r1, float *r2, float *r3, uint row)
 { uint x0, x1, x2, x3;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3) : "r"(row) : "memory");
@@ -26,7 +26,7 @@ static inline void scatter__global_float2(__global float *p, int s, int n, float
   if (n > 0) p[0 * s] = v.s0; if (n > 1) p[1 * s] = v.s1; }
 static inline void store_float2(__global float *p, float2 v)
 { if (((size_t)p & 7) == 0) *(__global float2_a *)p = v;
-  else *(__global float2_u *)p = v; }
+  else { p[0] = v.s0; p[1] = v.s1; } }
 
 // md_hom(*, (++, ++, +)) ∘ (I0[i,k], I1[k,j]) -> O0[i,j]
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))

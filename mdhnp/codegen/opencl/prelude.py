@@ -174,17 +174,15 @@ class Helpers:
 
     def loaded(self, at: str, name: str, lanes: int, nbytes: int, space: str) -> str:
         """Reads neighbours, of so many bytes."""
-        unaligned = self.vector(name, lanes)
         if self._split_vectors and space == "__global":
             return f"{vectors.load(self._texts, name, lanes, nbytes)}({at})"
-        return f"*({space} const {unaligned} *)({at})"
+        return f"*({space} const {self.vector(name, lanes)} *)({at})"
 
     def stored(self, at: str, value: str, name: str, lanes: int, nbytes: int, space: str) -> str:
         """Writes neighbours, of so many bytes."""
-        unaligned = self.vector(name, lanes)
         if self._split_vectors and space == "__global":
             return f"{vectors.store(self._texts, name, lanes, nbytes)}({at}, {value})"
-        return f"*({space} {unaligned} *)({at}) = {value}"
+        return f"*({space} {self.vector(name, lanes)} *)({at}) = {value}"
 
     def boundary(self, mode: str) -> str:
         """Maps an index into ``0 … n - 1``."""
