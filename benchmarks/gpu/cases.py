@@ -17,7 +17,9 @@ from benchmarks.gpu.problems import (
     gemm,
     gemv,
     jacobi,
+    log_sum_exp,
     min_plus,
+    relaxed,
     total,
 )  # fmt: skip
 
@@ -101,6 +103,9 @@ _CASES = (
         "gpu-mcc-28", "md_hom, convolution 3×3", "32, 128, 28, 28, 128", partial(convolution, 32, 128, 28, 28, 128)
     ),
     *(_fused(name) for name in FUSIONS),
+    GpuCase("gpu-relax-2048", "iterate, 100 Jacobi steps", "2048 × 2048", partial(relaxed, 100, 2048, 2048)),
+    GpuCase("gpu-relax-256", "iterate, 100 Jacobi steps", "256 × 256 × 256", partial(relaxed, 100, 256, 256, 256)),
+    GpuCase("gpu-log-sum-exp", "einsum, log-sum-exp product", "1024 × 1024 × 1024", partial(log_sum_exp, 1024)),
     GpuCase("gpu-min-plus", "md_hom, min-plus product", "1024 × 1024 × 1024", partial(min_plus, 1024)),
 )
 

@@ -18,10 +18,11 @@ import mdhnp
 from benchmarks.fusions import Fusion
 from benchmarks.problem import Array, Call, random
 from benchmarks.stencils import gaussian
+from mdhnp import skeletons
 
 __all__ = [
     "Peer", "Problem", "blurred", "contraction", "convolution", "cumulative", "dot", "fused", "gemm", "gemv", "jacobi",
-    "min_plus", "total",
+    "log_sum_exp", "min_plus", "relaxed", "total",
 ]  # fmt: skip
 
 #: Results farther from the definition than this, by type, are wrong.
@@ -194,6 +195,7 @@ def _eager_and_compiled(definition: Callable[..., Any]) -> dict[str, Peer]:
     """Give what PyTorch makes of a definition: a kernel for each operation, or of its compiler all in one."""
 
     def compiled(torch: Any, *operands: Any) -> Call:
+        torch._dynamo.reset()  # which compiles one line of a program for so many functions only
         return partial(torch.compile(lambda *given: definition(torch, *given), dynamic=False), *operands)
 
     return {"torch.compile": Peer("torch", compiled), "torch, an operation at a time": _as_defined(definition)}
@@ -244,6 +246,52 @@ def min_plus(n: int) -> Problem:
         return (a[:, :, None] + b[None]).amin(1)
 
     return Problem((random(n, n), random(n, n)), product, definition, _eager_and_compiled(definition), 4 * n**3)
+
+
+def log_sum_exp(n: int) -> Problem:
+    """Multiply two matrices of logarithms."""
+
+    def definition(torch: Any, a: Any, b: Any) -> Any:
+        return torch.logsumexp(a[:, :, None] + b[None], 1)
+
+    return Problem(
+        (random(n, n), random(n, n)),
+        lambda a, b: mdhnp.einsum("ik,kj->ij", a, b, multiply=np.add, add="logaddexp"),
+        definition,
+        _eager_and_compiled(definition),
+        4 * n**3,
+    )
+
+
+def relaxed(steps: int, *extents: int) -> Problem:
+    """Take the mean of each cell's neighbours, again and again; what lies outside counts as 0."""
+    rank = len(extents)
+    ways = [tuple([way * (d == axis) for d in range(rank)]) for axis in range(rank) for way in (-1, 1)]
+    weight = 1 / len(ways)
+    step = skeletons.stencil(lambda x: sum([x[way] for way in ways[1:]], x[ways[0]]) * np.float32(weight), "constant")
+
+    def once(torch: Any, cells: Any) -> Any:
+        padded = torch.nn.functional.pad(cells, (1, 1) * rank)
+        near = [padded[tuple([slice(1 + k, 1 + k + n) for k, n in zip(w, extents, strict=True)])] for w in ways]
+        return sum(near[1:], near[0]) * weight
+
+    def repeated(function: Callable[[Any], Any], cells: Any) -> Any:
+        for _ in range(steps):
+            cells = function(cells)
+        return cells
+
+    def compiled(torch: Any, cells: Any) -> Call:
+        torch._dynamo.reset()
+        return partial(repeated, torch.compile(partial(once, torch), dynamic=False), cells)
+
+    return Problem(
+        (random(*extents),),
+        skeletons.iterate(step, steps),
+        lambda torch, cells: repeated(partial(once, torch), cells),
+        {"torch.compile": Peer("torch", compiled)},
+        steps * len(ways) * prod(extents),
+        by_norm=True,
+    )
 
 
 def fused(fusion: Fusion) -> Problem:

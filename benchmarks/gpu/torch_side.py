@@ -92,13 +92,16 @@ class TorchSide:
         definition : tensor or tuple of them
             In float64.
         by_norm : bool
-            Whether to divide the norm of all differences by that of all elements.
+            Whether to divide the norm of all differences by that of all elements. Of whole numbers, those that differ
+            count.
         """
         if isinstance(definition, tuple):
             return max(self.error(each, exact, by_norm) for each, exact in zip(result, definition, strict=True))
         found = self.tensor(result).double()
         if found.shape != definition.shape:
             raise ValueError(f"a result of shape {tuple(found.shape)} instead of {tuple(definition.shape)}")
+        if not definition.is_floating_point():
+            return float((found != definition).double().mean())
         difference = found - definition
         if by_norm:
             return float(difference.norm() / definition.norm())
