@@ -230,6 +230,8 @@ NAMED: list[tuple[str, Any, Mapping[str, Any], str, Mapping[str, Any], tuple[tup
     ("product f2", np.multiply, _ADD, "A[i,k], B[k,j] -> C[i,j]", {}, ((300, 300, 300),), "f2"),
     ("turned", np.multiply, _ADD, "A[k,i], B[j,k] -> C[j,i]", {}, ((500, 600, 700), (9, 9, 9000)), "f4"),
     ("min-plus", np.add, {**_ADD, "k": pw("min")}, "A[i,k], B[k,j] -> C[i,j]", {}, ((600, 600, 600),), "i4"),
+    ("three operands", lambda a, b, c: np.exp(a + b - c), _ADD, "A[i,k], B[k,j], M[i,j] -> C[i,j]", {},
+     ((600, 600, 600),), "f4"),
     ("in order", lambda a: a, {"i": cc, "k": pw(lambda a, b: np.where(a != 0, a, b), commutative=False)},
      "A[i,k] -> y[i]", {}, ((100, 10_000), (1, 1_000_000), (10_000, 10)), "i4"),
     ("stack", np.multiply, {"b": cc, **_ADD}, "A[b,i,k], B[b,k,j] -> C[b,i,j]", {},

@@ -1,6 +1,7 @@
 """The table of kernels on a GPU: two lines a case, untuned and tuned. Takes rows of plain data as `run` gives them."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from statistics import geometric_mean
 
 from benchmarks.rows import Row, floor_of, seconds_text
@@ -70,5 +71,6 @@ def _floor(row: Row, seconds: float) -> str:
 
 
 def _registers(kernels: Sequence[Row]) -> str:
-    """Give each kernel's, with the bytes spilled where there are any."""
-    return " + ".join(f"{k['registers']}" + (f" ({k['spilled']} B spilled)" if k["spilled"] else "") for k in kernels)
+    """Give each kernel's, with the bytes spilled where there are any; of equal ones in a row how many they are."""
+    each = [f"{k['registers']}" + (f" ({k['spilled']} B spilled)" if k["spilled"] else "") for k in kernels]
+    return " + ".join(text if (n := len([*same])) == 1 else f"{n} × {text}" for text, same in groupby(each))
