@@ -17,7 +17,7 @@ import pyopencl as cl
 
 from mdhnp.runtime import discovery
 from mdhnp.runtime.forks import unforked
-from mdhnp.runtime.groups import Group, group, parted, parts_of
+from mdhnp.runtime.groups import Group, group, parts_of
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
 __all__ = [
@@ -274,8 +274,9 @@ def _listing_text(found: tuple[Device, ...]) -> str:
 def _after_fork_in_child() -> None:
     global _listing  # noqa: PLW0603
     _listing = threading.RLock()  # a thread that is not here may hold the old one
-    for each in [*parted, *[device for listed in _found for device in listed]]:
-        each.after_fork_in_child()
+    for listed in _found:
+        for each in listed:
+            each.after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):

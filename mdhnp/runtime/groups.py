@@ -3,8 +3,9 @@
 It knows which devices they are; what is done with them is `mdhnp/distributed/`.
 """
 
+import os
+import threading
 from collections.abc import Hashable, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyopencl as cl
 
 from mdhnp.runtime.handle import Device, NoDeviceError
 
-__all__ = ["Group", "group", "parted", "parts_of"]
+__all__ = ["Group", "group", "parts_of"]
 
 
 class Group:
@@ -79,33 +80,47 @@ def group(members: Sequence[Device]) -> Group:
     found = tuple(members)
     if not found or len(set(found)) < len(found):
         raise ValueError(f"devices: {list(found)} must be one or more, each named once")
-    return _group(found)
+    return _groups.get(found) or _groups.setdefault(found, Group(found))
 
 
-_group = cache(Group)
+_groups: dict[tuple[Device, ...], Group] = {}
+
+_parts: dict[tuple[Device, int], tuple[Device, ...]] = {}
+_parting = threading.RLock()  # reentrant, for finalizers that make a call
 
 
-#: All parts of devices that there are.
-parted: list[Device] = []
-
-
-@cache
 def parts_of(device: Device, count: int) -> tuple[Device, ...]:
-    """Give parts of a CPU device, with as many compute units each, as devices of their own.
+    """Give parts of a CPU device, with as many compute units each, as devices of their own; always the same ones.
 
     Raises
     ------
     NoDeviceError
-        If it cannot be parted so.
+        If it cannot be parted so, or this process is a forked child of the one that found it.
     """
+    with _parting:
+        found = _parts.get((device, count)) or _parted(device, count)
+        return _parts.setdefault((device, count), found)
+
+
+def _parted(device: Device, count: int) -> tuple[Device, ...]:
+    device.check()
     units = device.caps.compute_units // max(count, 1)
     try:
         if not count or not units:
             raise NoDeviceError(f"{device.name} has {device.caps.compute_units} compute units, too few for {count}")
         equally: Any = [cl.device_partition_property.EQUALLY, units]
-        found = device.cl.create_sub_devices(equally)
-        made = tuple([Device(each) for each in found[:count]])
-        parted.extend(made)
-        return made
+        return tuple([Device(each) for each in device.cl.create_sub_devices(equally)[:count]])
     except cl.Error as error:
         raise NoDeviceError(f"{device.name} ({device.platform}) cannot be parted in {count}: {error}") from None
+
+
+def _after_fork_in_child() -> None:
+    global _parting  # noqa: PLW0603
+    _parting = threading.RLock()  # a thread that is not here may hold the old one
+    for parts in _parts.values():
+        for each in parts:
+            each.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
