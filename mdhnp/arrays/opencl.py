@@ -37,6 +37,7 @@ class Arguments:
     @property
     def queue(self) -> "cl.CommandQueue":
         """The queue, in order, of all that its device does."""
+        self._on_one("queue")
         return self.device.queue
 
     @property
@@ -54,6 +55,7 @@ class Arguments:
         """Its elements, from the first on, as shared virtual memory; only where kernels work on the host's memory."""
         import pyopencl as cl
 
+        self._on_one("svm")
         if self.device.own_memory or not self.device.svm:
             instead = ".buffer and .offset" if self.device.own_memory else ".numpy()"
             raise AttributeError(f"svm: kernels on {self.device.name} do not work on the host's memory; use {instead}")
@@ -71,6 +73,7 @@ class Arguments:
         Without that a copy that the host has might be taken for what they are. Where kernels work on the host's memory
         this waits until all kernels in the queue are done.
         """
+        self._on_one("changed")
         if self.device.own_memory:
             from mdhnp.runtime import resident
 
@@ -80,7 +83,12 @@ class Arguments:
 
             pending.synchronize(self.device)
 
+    def _on_one(self, name: str) -> None:
+        if self.device.several:
+            raise AttributeError(f"{name}: elements are on several devices; each of .parts is on one")
+
     def _place(self, name: str) -> Any:
+        self._on_one(name)
         if not self.device.own_memory:
             instead = ".svm" if self.device.svm else ".numpy()"
             raise AttributeError(f"{name}: on {self.device.name} elements are in the host's memory; use {instead}")

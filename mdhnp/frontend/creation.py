@@ -68,13 +68,25 @@ def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = No
         obj, copy = obj.numpy(), True if copy is None and not where.own_memory else copy
     if where.own_memory and copy is False:
         raise ValueError("asarray: copy=False, but a device with memory of its own needs a copy")
-    elements = np.asarray(obj, dtype, copy=None if where.own_memory else copy)
-    if elements.dtype not in SUPPORTED or not elements.flags.aligned:
-        native = checked_type("asarray", elements.dtype)
-        if copy is False:
-            raise ValueError("asarray: copy=False, but another byte order or alignment needs a copy")
-        elements = np.require(elements.astype(native, copy=False), requirements="A")
+    elements = on_host("asarray", obj, dtype, None if where.own_memory else copy)
     return make(transfer.put(elements, where), where)
+
+
+def on_host(function: str, obj: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    """Give an array-like as an ndarray that kernels can address; new memory where that has to be, or as `copy` says.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If kernels do not compute with the type, or `copy` is false and a copy is needed; names the function.
+    """
+    elements = np.asarray(obj, dtype, copy=copy)
+    if elements.dtype in SUPPORTED and elements.flags.aligned:
+        return elements
+    native = checked_type(function, elements.dtype)
+    if copy is False:
+        raise ValueError(f"{function}: copy=False, but another byte order or alignment needs a copy")
+    return np.require(elements.astype(native, copy=False), requirements="A")
 
 
 def array(obj: Any, /, dtype: npt.DTypeLike | None = None, *, copy: bool | None = True, device: Any = None) -> Array:
