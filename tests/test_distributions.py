@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,10 @@ from several import KINDS, A, B, groups, same
 import mdhnp
 from mdhnp.distributed import exchange, plan
 from mdhnp.distributed.boxes import Box, split
+from mdhnp.distributed.choose import Operand, choose
+from mdhnp.distributed.distribution import Block
+from mdhnp.mdh import shares
+from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices, find_place
 from mdhnp.runtime.groups import Group
 
@@ -135,6 +141,44 @@ def test_copies_changed_apart_are_combined(several: Group, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_what_some_devices_have_nothing_of_is_distributed_anew(several: Group, cut_always: None, kind: str) -> None:
+    x = np.arange(10).reshape(2, 5)
+    a = mdhnp.distribute(x) + 0  # on two devices
+    assert a.distribution == Block(several.labels, 0, shares(2, [1] * len(several.members)))
+    for axis in (0, 1):
+        np.testing.assert_array_equal(mdhnp.distribute(a, kind, axis).numpy(), x)
+
+
+def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:
+    a, row = np.empty((1000, 1000)), 8000
+    negative = mdhnp.md_hom(np.negative, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j] -> b[i,j]").bind(a)
+    stretches = ((0, 300 * row), (0, 0), (300 * row, 1000 * row))
+    found = choose(negative, [Operand(Box(0, a.shape, a.strides, 8), stretches, stretches)], (1, 1, 1))
+    assert (found.devices, [part.outputs[0][0].stop for part in found.cut.parts]) == ((0, 2), [300, 1000])  # type: ignore[union-attr]
+
+
+def test_a_column_of_a_block_moves_without_what_is_beside() -> None:
+    where = groups()["apart"]()
+    x = np.arange(600 * 500).reshape(600, 500)
+    a = mdhnp.distribute(x, devices=where, weights=(1, 1))
+    with transfers.watched() as copies:
+        column = mdhnp.distribute(a[:, 3], "single")
+    assert sum(c.nbytes for c in copies if not c.to_device) == 300 * 8
+    np.testing.assert_array_equal(column.numpy(), x[:, 3])
+
+
+def test_rows_that_are_taken_one_by_one_share_kernels(
+    several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described: list[int] = []
+    monkeypatch.setattr(plan, "_describe", lambda *given, do=plan._describe: described.append(1) or do(*given))
+    a = mdhnp.distribute(np.arange(30 * 6).reshape(30, 6), weights=[1] * len(several.members))
+    for n in range(30):
+        np.testing.assert_array_equal((a[n] * 3).numpy(), np.arange(6 * n, 6 * n + 6) * 3)
+    assert len(described) <= 2 * len(several.members)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_fewer_elements_than_devices(several: Group, cut_always: None, kind: str) -> None:
     for shape in ((), (0,), (1,), (2,), (1, 5), (0, 3), (3, 0)):
         x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
@@ -143,6 +187,23 @@ def test_fewer_elements_than_devices(several: Group, cut_always: None, kind: str
         for compute in (lambda v: v + 1, lambda v: v.sum(), lambda v: v[..., None] * 2, lambda v: v.T.copy()):
             same(compute(a).numpy(), np.asarray(compute(x)))
         assert sum(p.size for p in a.parts) in (x.size, x.size * len(several.members))
+
+
+def test_ndarrays_are_distributed_where_there_is_no_cpu_device(pair: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mdhnp.runtime.devices.devices", tuple)
+    odd = np.frombuffer(b"x" + A.astype(">i8").tobytes(), np.uint8)[1:].view(">i8").reshape(A.shape)
+    np.testing.assert_array_equal(mdhnp.distribute(odd, devices=pair).numpy(), A)
+    with pytest.raises(TypeError, match="distribute: dtype <U1 is none"):
+        mdhnp.distribute(["a", "b"], devices=pair)
+
+
+def test_what_only_one_device_has_is_refused(several: Group) -> None:
+    a = mdhnp.asarray(A)
+    for name in ("queue", "buffer", "offset", "svm"):
+        with pytest.raises(AttributeError, match=f"{name}: elements are on several devices; each of .parts"):
+            getattr(a, name)
+    with pytest.raises(AttributeError, match="changed: "):
+        a.changed()
 
 
 def test_bad_arguments() -> None:
@@ -204,12 +265,29 @@ def test_a_device_that_fails_is_named(
     def full() -> None:
         raise MemoryError("no room")
 
-    for how, error in ((fail, RuntimeError), (full, MemoryError)):
+    def unable() -> None:
+        raise TypeError("no doubles")
+
+    for how, error in ((fail, RuntimeError), (full, MemoryError), (unable, TypeError)):
         with monkeypatch.context() as patch:
             _broken(device, patch, how)
-            with pytest.raises(error, match=rf"\({device.runtime}\).*no (power|room)"):
+            with pytest.raises(error, match=rf"\({device.runtime}\).*no (power|room|doubles)"):
                 np.sin(a) + a
     same((a + a).numpy(), A + A)  # nothing hangs
+
+
+def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = groups()["apart"]()
+    a, (first, _) = mdhnp.distribute(A, devices=where, weights=(1, 1)), where.members
+
+    def download(device: Device, view: Any, do: Any = resident.download) -> Any:
+        if device is first:
+            raise mdhnp.LaunchError("no power")
+        return do(device, view)
+
+    monkeypatch.setattr(resident, "download", download)
+    with pytest.raises(RuntimeError, match=rf"^{re.escape(first.name)} \({first.runtime}\): LaunchError: no power$"):
+        mdhnp.stencil(a, np.ones((3, 3)), "constant")
 
 
 def test_ctrl_c(pair: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,14 +316,31 @@ with mdhnp.device("cpu/2"):
     (a @ a).numpy()
 child = os.fork()
 if not child:
-    try:
-        a @ a
-    except (mdhnp.NoDeviceError, RuntimeError) as error:
-        os._exit(7 if "forked" in str(error) else 1)
-    os._exit(2)
+    def told(what):
+        try:
+            what()
+        except (mdhnp.NoDeviceError, RuntimeError) as error:
+            return "forked" in str(error)
+
+    # parts that there were, and others
+    os._exit(7 if told(lambda: a @ a) and told(lambda: mdhnp.device("cpu/1").__enter__()) else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+def test_threads_name_the_same_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_parts", "_groups"):
+        monkeypatch.setattr(f"mdhnp.runtime.groups.{name}", {})
+    together = threading.Barrier(8)
+
+    def find(_: int) -> Group:
+        together.wait(60)
+        found: Any = find_place("cpu/2")
+        return found
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(find, range(8)))) == 1
 
 
 def test_threads_share_distributed_arrays(pair: Group, cut_always: None) -> None:

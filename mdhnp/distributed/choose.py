@@ -9,6 +9,7 @@ and scans are cut along what is reduced where that lies apart.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from mdhnp.distributed.boxes import Box, split
@@ -154,12 +155,11 @@ def _sizes(h: MdHom, dim: int, operands: Sequence[Operand], weights: Sequence[fl
         if not steps or steps[0] <= 0 or any([s != steps[0] for s in steps]):
             continue
         centre = [
-            sum([(i.span(h.extents)[0] if dim not in i.dims() else i.constant) * s
-                 for i, s in zip(a, operand.box.strides, strict=True) if dim in i.dims()])
-            for a in view.accesses
-        ]  # fmt: skip
+            sum([i.constant * s for i, s in zip(a, strides, strict=True) if dim in i.dims()]) for a in view.accesses
+        ]
         first = operand.box.start + (min(centre) + max(centre)) // 2
         ends = [min(max(-((first - high) // steps[0]), 0), extent) for _, high in operand.owned]
+        ends = [*accumulate(ends, max)]  # of devices that have nothing, too
         sizes = tuple([end - begin for begin, end in zip([0, *ends[:-1]], ends, strict=True)])
         if min(sizes) >= 0 and sum(sizes) == extent:
             yield sizes

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.arrays.opencl import is_array, seen
 from mdhnp.distributed import memory, run
-from mdhnp.distributed.distribution import Block, Copy, Distribution, Overlap, Single
+from mdhnp.distributed.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.exchange import copied, fetch
 from mdhnp.distributed.plan import Kernel, routine_of
-from mdhnp.distributed.values import Hold, Value, flat, held_by, lent, view_on
+from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.mdh import Function, pw, shares
 from mdhnp.mdh.combine import CombineSpec
@@ -117,11 +118,13 @@ def distribute(
 
 def _source(a: Any) -> View:
     """Give an array as the view of a value."""
+    if is_array(a):
+        a = seen(a)
     if type(a) is Array:
         return view_of(a) if a.device.several else lent(a)
-    from mdhnp.frontend.creation import asarray
+    from mdhnp.frontend.creation import on_host
 
-    return held_by(None, view_of(asarray(a, device="cpu")))
+    return lent(on_host("distribute", a))
 
 
 def _where(devices: Any, a: Any) -> Group:
@@ -145,10 +148,9 @@ def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float
 def _is(now: Distribution, kind: str, axis: int, sizes: Sequence[int], halo: int, first: str) -> bool:
     """Whether an array is distributed so."""
     match now:
-        case Overlap():
-            return kind == "overlap" and (now.axis, now.sizes, now.halo) == (axis, tuple(sizes), halo)
         case Block():
-            return kind == "block" and (now.axis, now.sizes) == (axis, tuple(sizes))
+            wanted = halo if kind == "overlap" else 0
+            return kind in ("block", "overlap") and (now.axis, now.sizes, now.halo) == (axis, tuple(sizes), wanted)
         case Copy():
             return kind == "copy" and len(now.devices) > 1
     return isinstance(now, Single) and kind == "single" and now.devices[0] == first

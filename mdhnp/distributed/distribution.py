@@ -5,7 +5,7 @@ Source: Steuwer & Gorlatch, "SkelCL", Section 2.3: single, copy, block, overlap.
 
 from dataclasses import dataclass
 
-__all__ = ["Block", "Copy", "Distribution", "Overlap", "Single"]
+__all__ = ["Block", "Copy", "Distribution", "Single"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Copy(Distribution):
 
 @dataclass(frozen=True)
 class Block(Distribution):
-    """Each device has neighbouring elements along an axis.
+    """Each device has neighbouring elements along an axis; with a halo it is an overlap.
 
     Attributes
     ----------
@@ -47,36 +47,21 @@ class Block(Distribution):
         Which one.
     sizes : tuple of int
         How many along it each device has; may be 0.
+    halo : int
+        How many of its neighbours' a device has beside, at most, at each end.
 
     Examples
     --------
     >>> print(Block(("one", "two"), 0, (3, 2)))
     block along axis 0: 3 on one, 2 on two
+    >>> print(Block(("one", "two"), 0, (3, 2), 1))
+    overlap of 1 along axis 0: 3 on one, 2 on two
     """
 
     axis: int
     sizes: tuple[int, ...]
+    halo: int = 0
 
     def __str__(self) -> str:
-        return f"block along axis {self.axis}: {', '.join(map('{} on {}'.format, self.sizes, self.devices))}"
-
-
-@dataclass(frozen=True)
-class Overlap(Block):
-    """Each device has neighbouring elements along an axis, and some of its neighbours' beyond both ends.
-
-    Attributes
-    ----------
-    halo : int
-        How many of these at most, at each end.
-
-    Examples
-    --------
-    >>> print(Overlap(("one", "two"), 0, (3, 2), 1))
-    overlap of 1 along axis 0: 3 on one, 2 on two
-    """
-
-    halo: int
-
-    def __str__(self) -> str:
-        return f"overlap of {self.halo}" + super().__str__().removeprefix("block")
+        kind = f"overlap of {self.halo}" if self.halo else "block"
+        return f"{kind} along axis {self.axis}: {', '.join(map('{} on {}'.format, self.sizes, self.devices))}"

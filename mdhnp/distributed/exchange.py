@@ -11,15 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.array import make
+from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, Region, split
+from mdhnp.distributed.run import named
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, value_of
 from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.layout import Layout
 
-__all__ = ["Exchange", "copied", "fetch", "missing", "store", "watched"]
+__all__ = ["Exchange", "copied", "fetch", "gathered", "store", "watched"]
 
 View = npt.NDArray[Any]
+
+#: Bytes between elements that may be copied with them, which takes no longer than a launch.
+_BETWEEN = 1 << 16
 
 
 class Exchange(NamedTuple):
@@ -52,18 +57,6 @@ def watched() -> Iterator[list[Exchange]]:
         _watching.reset(token)
 
 
-def missing(view: View, device: Device) -> int:
-    """Say how many bytes of a view would have to be brought to a device."""
-    if not view.size:
-        return 0
-    value, box = value_of(view), box_of(view)
-    regions = [box.whole]
-    for hold in value.holds:
-        if hold.device is device:
-            _, regions = split(box, regions, *value.valid(hold))
-    return sum(map(box.nbytes, regions))
-
-
 def fetch(view: View, device: Device | None) -> View:
     """Give a view of the elements on a device, or on the host: of the memory where they are, or of a copy.
 
@@ -78,20 +71,13 @@ def fetch(view: View, device: Device | None) -> View:
     low, high = box.ends(box.whole)
     for hold in value.holds:
         if hold.start <= low and high <= hold.stop and _within_reach(hold, device):
+            begin, end = value.valid(hold)
             if hold.device is device:
                 _complete(value, hold, low, high)
-            begin, end = value.valid(hold) if hold.device is not device else (hold.start, hold.stop)
-            if begin <= low and high <= end:
-                return hold.see(box, box.whole, view.dtype)
-    return _gathered(value, view.dtype, box, device)
-
-
-def copied(view: View, device: Device) -> View:
-    """Give the view of a new copy of the elements, in C order, on a device."""
-    target = empty_view(view.shape, view.dtype, device)
-    if view.size:
-        _collect(value_of(view), view.dtype, box_of(view), device, target)
-    return target
+            elif low < begin or end < high:
+                continue
+            return hold.see(box, box.whole, view.dtype)
+    return gathered(view, device)
 
 
 def _within_reach(hold: Hold, device: Device | None) -> bool:
@@ -103,23 +89,28 @@ def _apart(device: Device | None) -> bool:
     return device is not None and device.own_memory
 
 
+def gathered(view: View, device: Device | None) -> View:
+    """Give the view of a new copy of the elements, in the order in which they lie, on a device or on the host."""
+    order = sorted(range(view.ndim), key=lambda a: -abs(view.strides[a]))
+    return copied(view.transpose(order), device).transpose(np.argsort(order).tolist())
+
+
+def copied(view: View, device: Device | None) -> View:
+    """Give the view of a new copy of the elements, in C order, on a device or on the host."""
+    target = empty_view(view.shape, view.dtype, device)
+    if view.size:
+        _collect(value_of(view), view.dtype, box_of(view), device, target)
+    return target
+
+
 def _complete(value: Value, hold: Hold, low: int, high: int) -> None:
-    """Bring what a hold has room for, and is not the value's yet."""
+    """Bring what a device has room for, but not, or not any more, what is the value's."""
     begin, end = value.valid(hold)
     for first, last in ((low, min(begin, high)), (max(end, low), high)):
         if first < last:
             stretch = Box(first, (last - first,), (1,), 1)
             room = hold.see(stretch, stretch.whole, np.dtype(np.uint8))
             _collect(value, np.dtype(np.uint8), stretch, hold.device, room, but=hold)
-    hold.valid = min(begin, low), max(end, high)
-
-
-def _gathered(value: Value, dtype: np.dtype[Any], box: Box, device: Device | None) -> View:
-    """Give a copy of the elements in the order in which they lie."""
-    order = sorted(range(len(box.shape)), key=lambda a: -abs(box.strides[a]))
-    new = empty_view(tuple([box.shape[a] for a in order]), dtype, device).transpose(np.argsort(order).tolist())
-    _collect(value, dtype, box, device, new)
-    return new
 
 
 def _collect(
@@ -146,26 +137,31 @@ def _put(hold: Hold, source: View, device: Device | None, target: View) -> None:
     if hold.device is not None and device is not None and hold.device is not device:
         for seen in _watching.get():
             seen.append(Exchange(hold.device, device, source.nbytes))
-    if hold.device is device and _apart(device):
-        assert device is not None
-        make(target, device)[...] = make(source, device)
-        return
-    plain = resident.download(hold.device, source) if hold.device is not None and hold.device.own_memory else source
-    if device is None or not device.own_memory:
-        target[...] = plain
+    if hold.device is not None and _apart(hold.device):
+        if hold.device is device:
+            make(target, device)[...] = make(source, device)
+            return
+        with named(hold.device):
+            source = _downloaded(hold.device, source)
+    if device is None or not _apart(device):
+        target[...] = source
     elif target.flags.c_contiguous:
-        resident.upload_into(device, np.ascontiguousarray(plain).reshape(plain.shape), target)
+        resident.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target)
     else:
-        make(target, device)[...] = plain
+        make(target, device)[...] = source
+
+
+def _downloaded(device: Device, view: View) -> View:
+    """Copy elements to the host; those that lie far apart are put together before, for what is between is not asked."""
+    if Layout.of(view).nbytes - view.nbytes > max(view.nbytes, _BETWEEN):
+        view = view_of(make(view, device).copy())
+    return resident.download(device, view)
 
 
 def store(target: View, source: View, hold: Hold) -> None:
-    """Put the elements of a view into another one of the same shape, as far as a hold has them."""
+    """Put the elements of a view into another one of the same shape, as far as a device has them."""
+    assert hold.device is not None
     value, box = value_of(target), box_of(target)
     for region in split(box, [box.whole], *value.valid(hold))[0]:
         here = fetch(source[_key(region)], hold.device)
-        there = hold.see(box, region, target.dtype)
-        if hold.device is None:
-            there[...] = here
-        else:
-            make(there, hold.device)[...] = make(here, hold.device)
+        make(hold.see(box, region, target.dtype), hold.device)[...] = make(here, hold.device)

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, make
-from mdhnp.distributed.boxes import split
-from mdhnp.distributed.distribution import Block, Copy, Distribution, Overlap, Single
-from mdhnp.distributed.exchange import copied, fetch
+from mdhnp.distributed.boxes import Box, split
+from mdhnp.distributed.distribution import Block, Copy, Distribution, Single
+from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, place_of, value_of, view_on
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group
@@ -53,17 +53,17 @@ def everywhere(group: Group, source: View) -> View:
 
 def laid(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int = 0) -> View:
     """Give blocks of the elements along an axis to the devices, each with a halo."""
-    order = [axis, *[a for a in range(source.ndim) if a != axis]] if source.ndim else []
+    if not source.ndim:
+        return laid(group, source.reshape(1), 0, sizes).reshape(())
+    order = [axis, *[a for a in range(source.ndim) if a != axis]]
     turned = source.transpose(order)
     row = source.itemsize * prod(turned.shape[1:])
     holds, begin = [], 0
     for device, size in zip(group.members, sizes, strict=True):
         end = begin + size
-        low, high = (max(begin - halo, 0), min(end + halo, turned.shape[0])) if size and source.ndim else (begin, end)
-        memory = flat(copied(turned[low:high] if source.ndim else turned, device), device)
-        hold = Hold(device, memory, low * row, (begin * row, end * row))
-        hold.valid = low * row, high * row
-        holds.append(hold)
+        low, high = (max(begin - halo, 0), min(end + halo, turned.shape[0])) if size else (begin, end)
+        memory = flat(copied(turned[low:high], device), device)
+        holds.append(Hold(device, memory, low * row, (begin * row, end * row)))
         begin = end
     if all(n == 1 for n in source.shape[:axis]):  # the axis is the outermost one, and strides are NumPy's
         return view_on(Value(holds), source.shape, source.dtype)
@@ -100,8 +100,7 @@ def weights(group: Group) -> tuple[float, ...]:
 
 def download(group: Group, view: View) -> View:
     """Copy the elements to the host."""
-    found = fetch(view, None)
-    return np.array(found, order="K")
+    return gathered(view, None)
 
 
 def version(view: View) -> int:
@@ -134,27 +133,26 @@ def is_fixed(view: View) -> bool:
 
 def distribution(group: Group, view: View) -> Distribution:
     """Say which devices have the elements of a view."""
-    value, box = value_of(view), box_of(view)
-    names = dict(zip(group.members, group.labels, strict=True))
-    holds = [h for h in value.holds if h.device in names]
+    box, holds = box_of(view), {h.device: h for h in value_of(view).holds}
+    members = [(label, holds.get(d)) for label, d in zip(group.labels, group.members, strict=True)]
     low, high = box.ends(box.whole)
-    found = [names[h.device] for h in holds if h.device is not None and h.own[0] <= low and high <= h.own[1]]
-    if len(found) > 1:
-        return Copy(tuple(found))
+    having = tuple([label for label, h in members if h is not None and h.own[0] <= low and high <= h.own[1]])
+    if len(having) > 1:
+        return Copy(having)
     axes = [a for a, n in enumerate(view.shape) if n > 1 and view.strides[a]]
-    if len(found) == 1 or not axes:
-        return Single(tuple(found[:1]) or group.labels[:1])
+    if having or not axes:
+        return Single(having or group.labels[:1])
     axis = max(axes, key=lambda a: abs(view.strides[a]))
-    one = tuple([(0, 1) if a != axis else (0, n) for a, n in enumerate(view.shape)])  # along it only
-    sizes, halos = [], [0]
-    for hold in holds:
-        own, more = (split(box, [one], *ends)[0] for ends in (hold.own, value.valid(hold)))
-        rows = [sum([region[axis][1] - region[axis][0] for region in regions]) for regions in (own, more)]
-        room = (hold.own[0] - hold.start, hold.stop - hold.own[1])
-        sizes.append(rows[0])
-        halos += [n // abs(view.strides[axis]) for n in room]
-    labels = tuple([names[h.device] for h in holds if h.device is not None])
-    return Overlap(labels, axis, tuple(sizes), max(halos)) if max(halos) else Block(labels, axis, tuple(sizes))
+    halos = [max(h.own[0] - h.start, h.stop - h.own[1]) // abs(view.strides[axis]) for h in holds.values()]
+    return Block(group.labels, axis, tuple([_count(box, axis, h) for _, h in members]), max(halos))
+
+
+def _count(box: Box, axis: int, hold: Hold | None) -> int:
+    """Say how many elements a device has along an axis."""
+    if hold is None:
+        return 0
+    along = tuple([(0, n if a == axis else 1) for a, n in enumerate(box.shape)])
+    return sum([region[axis][1] - region[axis][0] for region in split(box, [along], *hold.own)[0]])
 
 
 def parts(group: Group, view: View) -> tuple[Array, ...]:

@@ -1,6 +1,6 @@
 """The plan of a call on several devices: each step is cut, its parts run at once, and their results recombine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -84,37 +84,32 @@ def _lying(view: View, array: NDArray) -> View:
 
 
 class _Prepared:
-    """A step that is cut, with what calls its parts and what recombines them; equal ones are one."""
+    """A step that is cut, with what calls its parts and what recombines them."""
 
-    def __init__(self, h: MdHom, chosen: Chosen, devices: Sequence[Device], function: str) -> None:
+    def __init__(self, h: MdHom, chosen: Chosen, devices: Sequence[Device], kernel: Callable[[MdHom], Kernel]) -> None:
         self.mdhom, self.cut, self.devices = h, chosen.cut, tuple(devices)
-        self._routine = routine_of(function)
-        self._kernels: dict[MdHom, Kernel] = {}
         made, count = chosen.cut, len(devices)
         parts, totals = ((), ()) if made is None else (made.parts, made.totals)
-        self.parts = [self._kernel(p.mdhom) for p in parts]
-        self.totals = [self._kernel(p.mdhom) for p in totals]
+        self.parts = [kernel(p.mdhom) for p in parts]
+        self.totals = [kernel(p.mdhom) for p in totals]
         kind = None if made is None else h.combine[made.dim].kind
         self.pair = self.last = None
         if made is None:
-            self.last = self._kernel(h)
+            self.last = kernel(h)
         elif kind == "pw":
-            self.pair = self._kernel(made.joined(2)) if count > 2 else None
-            self.last = self._kernel(made.finished(2))
+            self.pair = kernel(made.joined(2)) if count > 2 else None
+            self.last = kernel(made.finished(2))
         elif kind == "ps":
-            self.last = self._kernel(made.prefixes(len(totals)))
-
-    def _kernel(self, h: MdHom) -> Kernel:
-        plain = replace(h, inputs=tuple([replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs]))
-        return self._kernels.setdefault(plain, Kernel(plain, self._routine))
+            self.last = kernel(made.prefixes(len(totals)))
 
 
 class _Step:
-    """A step, and how it was cut for inputs that were distributed as now."""
+    """A step, and how it was cut for inputs that were distributed as now; equal parts are one kernel."""
 
     def __init__(self, h: MdHom, function: str) -> None:
-        self.mdhom, self._function = h, function
+        self.mdhom, self._routine = h, routine_of(function)
         self._prepared: dict[Any, _Prepared] = {}
+        self._kernels: dict[MdHom, Kernel] = {}
 
     def prepared(self, group: Group, inputs: Sequence[NDArray]) -> _Prepared:
         """Choose the cut, or remember it."""
@@ -122,11 +117,16 @@ class _Step:
         found = self._prepared.get(operands)
         if found is None:
             chosen = choose(self.mdhom, operands, weights(group))
-            found = _Prepared(self.mdhom, chosen, [group.members[n] for n in chosen.devices], self._function)
             if len(self._prepared) >= _MOST:
                 self._prepared.clear()
+                self._kernels.clear()
+            found = _Prepared(self.mdhom, chosen, [group.members[n] for n in chosen.devices], self._kernel)
             self._prepared[operands] = found
         return found
+
+    def _kernel(self, h: MdHom) -> Kernel:
+        plain = replace(h, inputs=tuple([replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs]))
+        return self._kernels.setdefault(plain, Kernel(plain, self._routine))
 
 
 def _operand(group: Group, view: NDArray) -> Operand:
@@ -151,7 +151,7 @@ class OnSeveral:
 
     def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
         """Compute all steps; with `into`, put the only result into the last array."""
-        values = [a if _is_value(a) else lent(a) for a in arrays]
+        values = list(arrays)
         target = values.pop() if self._into else None
         with config(precision=self._mode.precision):
             for step, inputs in self._steps:
@@ -176,13 +176,6 @@ def _packed(h: MdHom) -> MdHom:
     return replace(h, outputs=outputs)
 
 
-def _is_value(a: NDArray) -> bool:
-    base: Any = a
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return hasattr(base, "value")
-
-
 class FromHost:
     """Computes on ndarrays, and gives such, by a plan on views of values."""
 
@@ -191,7 +184,7 @@ class FromHost:
 
     def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
         """Lend arrays to devices, and gather results."""
-        return tuple([fetch(found, None) for found in self._plan.run(arrays)])
+        return tuple([fetch(found, None) for found in self._plan.run([lent(a) for a in arrays])])
 
 
 class _Run:
@@ -227,7 +220,7 @@ class _Run:
 
     def _part(self, kernel: Kernel, part: Part, device: Device, carry: Sequence[NDArray]) -> tuple[Array, ...]:
         arrays = [_fetched(a, region, device) for a, region in zip(self._inputs, part.inputs, strict=True)]
-        arrays += [transfer.put(np.asarray(n, np.int64), device) for n in part.begin]
+        arrays += [transfer.constant(np.asarray(n, np.int64), device) for n in part.begin]
         return kernel(device, arrays + [fetch(c, device) for c in carry])
 
     def _joined(self, parts: Sequence[Part], n: int, found: Sequence[NDArray]) -> NDArray:

@@ -4,15 +4,16 @@ It must not know what is done.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.handle import Device
 
-__all__ = ["on_all"]
+__all__ = ["named", "on_all"]
 
 _threads: dict[Device, ThreadPoolExecutor] = {}
 
@@ -27,15 +28,16 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
 
     Raises
     ------
-    RuntimeError, MemoryError
-        If one fails; names the device. The others end what they have begun.
+    MemoryError, TypeError, RuntimeError
+        If one has too little memory, cannot compute in a type, or fails otherwise; names the device. The others end
+        what they have begun.
     """
     if len(jobs) == 1:
-        return [_named(devices[0], jobs[0])]
+        return [_done(devices[0], jobs[0])]
     futures: list[Future[Any]] = []
     try:
         for device, job in zip(devices, jobs, strict=True):
-            futures.append(_thread(device).submit(copy_context().run, _named, device, job))
+            futures.append(_thread(device).submit(copy_context().run, _done, device, job))
         _wait(futures, FIRST_EXCEPTION)
     finally:
         for future in futures:
@@ -54,14 +56,21 @@ def _wait(futures: Sequence[Future[Any]], until: str) -> None:
             return
 
 
-def _named(device: Device, job: Callable[[], Any]) -> Any:
+def _done(device: Device, job: Callable[[], Any]) -> Any:
+    with use(device), named(device):
+        return job()
+
+
+@contextmanager
+def named(device: Device) -> Iterator[None]:
+    """Have errors in a block name the device; one that is named already stays what it is."""
     try:
-        with use(device):
-            return job()
+        yield
     except _Failed:
         raise
-    except MemoryError as error:
-        raise MemoryError(f"{device.name} ({device.runtime}): {error}") from error
+    except (MemoryError, TypeError) as error:
+        kind = MemoryError if isinstance(error, MemoryError) else TypeError
+        raise kind(f"{device.name} ({device.runtime}): {error}") from error
     except Exception as error:
         raise _Failed(f"{device.name} ({device.runtime}): {type(error).__name__}: {error}") from error
 

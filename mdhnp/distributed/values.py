@@ -35,17 +35,14 @@ class Hold:
     start : int
         Bytes from the value's beginning to that of the stretch.
     own : tuple of int
-        From which byte on and up to which it is this device that others ask for them.
-    valid : tuple of int
-        From which byte on and up to which elements are the value's: a halo may be outdated.
+        From which byte on and up to which it is this device that others ask for them; the rest is a halo.
     """
 
-    __slots__ = ("device", "memory", "own", "start", "valid")
+    __slots__ = ("device", "memory", "own", "start")
 
     def __init__(self, device: Device | None, memory: View, start: int = 0, own: tuple[int, int] | None = None) -> None:
         self.device, self.memory, self.start = device, memory, start
         self.own = own or (start, start + memory.nbytes)
-        self.valid = self.own
 
     @property
     def stop(self) -> int:
@@ -77,14 +74,15 @@ class Value:
         self.shared = False
 
     def valid(self, hold: Hold) -> tuple[int, int]:
-        """Give the bytes of a hold that are the value's."""
-        return hold.own if self.shared else hold.valid
+        """Give the bytes of a hold that are known to be the value's."""
+        return hold.own if self.shared else (hold.start, hold.stop)
 
 
 class _Place(mmap.mmap):
-    """Addresses of a value that nobody can read."""
+    """Addresses of a value that nobody can read; `start` is the first one."""
 
     value: Value
+    start: int
 
 
 def view_on(value: Value, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None) -> View:
@@ -96,6 +94,7 @@ def view_on(value: Value, shape: tuple[int, ...], dtype: np.dtype[Any], strides:
     except OSError:
         raise MemoryError(f"no addresses for an array of shape {shape}, {nbytes} bytes") from None
     place.value = value
+    place.start = np.ndarray(1, np.uint8, place).__array_interface__["data"][0]
     return np.ndarray(shape, dtype, place, 0 if 0 in shape else -layout.low, layout.strides)
 
 
@@ -118,8 +117,7 @@ def value_of(view: View) -> Value:
 
 def box_of(view: View) -> Box:
     """Say where a view's elements are in its value."""
-    start = np.frombuffer(place_of(view), np.uint8).__array_interface__["data"][0]
-    return Box(view.__array_interface__["data"][0] - start, view.shape, view.strides, view.itemsize)
+    return Box(view.__array_interface__["data"][0] - place_of(view).start, view.shape, view.strides, view.itemsize)
 
 
 # Values of what there is.
