@@ -219,6 +219,17 @@ def test_what_cannot_be_computed_is_refused(name: str) -> None:
         function()
 
 
+def test_blocks_that_are_not_what_their_array_says_are_refused() -> None:
+    halves, rows = (da.ones((4, 4), dtype="i8", chunks=2).map_blocks(f, dtype="i8", meta=np.ones((0, 0), "i8"))
+                    for f in (lambda block: block / 2, lambda block: block[:1]))  # fmt: skip
+    for calls in (np.sum, lambda a: mdhnp.stencil(a, WEIGHTS)):
+        with pytest.raises(TypeError, match="a block has dtype float64, but its array int64"):
+            mdhnp.dask.apply(calls, halves).compute()
+    for calls in (np.sum, lambda a: mdhnp.stencil(a, WEIGHTS)):
+        with pytest.raises(ValueError, match=r"a block has \(\d, \d\) elements where its array's chunk"):
+            mdhnp.dask.apply(calls, rows).compute()
+
+
 def test_blocks_that_are_no_ndarrays_are_refused() -> None:
     lists = da.ones(4, chunks=2).map_blocks(lambda block: block.tolist(), meta=np.ones(0))
     with pytest.raises(TypeError, match="a block is a list, not an ndarray"):

@@ -125,6 +125,13 @@ def test_equal_calls_have_equal_names_and_others_other_ones() -> None:
     x = da.ones((4, 4), chunks=2)
     first, same, other = (mdhnp.dask.stencil(x, np.ones((3, 3)), m) for m in ("wrap", "wrap", "nearest"))
     assert first.name == same.name != other.name
+    a, b = da.ones((6, 9), chunks=(1, 9)), da.ones((6, 9), chunks=(6, 1))
+    names = set()
+    for size in ("1B", "1GiB"):  # of which the second allows larger chunks
+        with dask.config.set({"array.chunk-size": size}):
+            made = mdhnp.dask.apply(np.add, a, b)
+            names.add((made.name, made.chunks))
+    assert len({name for name, _ in names}) == len(names) == 2
 
 
 # ------------------------------------------------------------------------------------------------------------- workers

@@ -64,7 +64,7 @@ def layer(name: str, h: MdHom, arrays: Sequence[Any]) -> list[Any] | None:
         return None
     blocks = [_blocks(a) for a in arrays]
     largest = max([parse_bytes(dask.config.get("array.chunk-size")), *map(_largest, arrays)])
-    token = tokenize(repr(h), h.precision, [a.name for a in arrays])
+    token = tokenize(repr(h), h.precision, largest, [a.name for a in arrays])
     made = Layer(f"{name}-{token}")
     results = made.rows(h, blocks) if isinstance(h, Rows) else made.compute(h, blocks, largest)
     if results is None:

@@ -108,23 +108,45 @@ class Call:
 
 
 def assembled(read: Read, blocks: Sequence[Any], dtype: np.dtype[Any]) -> Array:
-    """Give a region of an array: a view where it lies in one block."""
+    """Give a region of an array: a view where it lies in one block.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a block is no ndarray, or has another type or shape than the array said.
+    """
     given = [_array(block) for block in blocks]
+    for a in given:
+        if a.dtype != dtype:
+            raise TypeError(
+                f"a block has dtype {a.dtype}, but its array {dtype}; say so where it is made, as by dtype="
+            )
     if read.pieces is None:
-        return given[0]
+        return _shaped(given[0], read.shape)
     pieces: Iterator[Any] = zip(given, read.pieces, strict=True)
     if len(given) == 1:
         (here, _) = read.pieces[0]
-        return given[0][_index(here)].reshape(read.shape)
+        return _taken(given[0], here).reshape(read.shape)
     found: Array = np.empty(read.shape, dtype)
     for block, (here, there) in pieces:
-        found[_index(there)] = block[_index(here)]
+        found[_index(there)] = _taken(block, here)
     return found
+
+
+def _taken(block: Array, here: tuple[Span, ...]) -> Array:
+    """Take part of a block, which must be there."""
+    return _shaped(block[_index(here)], tuple([s[1] - s[0] for s in here if isinstance(s, tuple)]))
+
+
+def _shaped(block: Array, shape: tuple[int, ...]) -> Array:
+    if block.shape != shape:
+        raise ValueError(f"a block has {block.shape} elements where its array's chunk has {shape}")
+    return block
 
 
 def sliced(block: Any, here: tuple[Span, ...]) -> Array:
     """Give a copy of part of a block, so that the block need not stay nor travel."""
-    return np.array(_array(block)[_index(here)], order="C")
+    return np.array(_taken(_array(block), here), order="C")
 
 
 def _array(block: Any) -> Array:
