@@ -13,8 +13,12 @@ from separate import separate
 import mdhnp
 from mdhnp.calls.store import forget
 from mdhnp.distributed import plan
+from mdhnp.distributed.choose import Speed
 from mdhnp.runtime.devices import devices
 from mdhnp.runtime.groups import Group, group, parts_of
+
+#: What a device takes for which only work counts.
+SLOW = Speed(operation=1e3, byte=1e3, asking=1e-3, moving=1e-6)
 
 KINDS = ("block", "copy", "overlap", "single")
 
@@ -38,10 +42,10 @@ def groups() -> dict[str, Callable[[], Group]]:
 
 @contextmanager
 def cut_always() -> Iterator[None]:
-    """Cut small calls, too: work costs so much that it is shared wherever that can be, among equals."""
+    """Cut small calls, too: work takes so long that it is shared wherever that can be, among equals."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdhnp.distributed.choose._OPERATION", 1e6)
         patch.setattr(plan, "weights", lambda group: (1.0,) * len(group.members))
+        patch.setattr(plan, "speeds", lambda group: (SLOW,) * len(group.members))
         forget()  # plans of the same calls that are not cut
         yield
         forget()

@@ -47,8 +47,8 @@ def computed(draw: Any, where: Group, points: int) -> tuple[Any, list[np.ndarray
 def _check_random(data: st.DataObject, where: Group, points: int) -> None:
     h, arrays, given_ = data.draw(computed(where, points))
 
-    def chosen(h: Any, operands: Any, weights: Any) -> Any:
-        found = list(ways(h, operands, weights))
+    def chosen(h: Any, *what: Any) -> Any:
+        found = list(ways(h, *what))
         one = found[data.draw(st.integers(0, len(found) - 1), label="way")]
         note(f"  cut {None if one.cut is None else (one.cut.dim, [p.mdhom.extents for p in one.cut.parts])}")
         return one

@@ -1,7 +1,7 @@
 """The cost model: which dimension of an MDH is cut for several devices, and where.
 
-Takes what devices have of the inputs, as boxes and stretches; gives a cut. Pure: it must not know devices, nor what
-moves the elements.
+Takes what devices have of the inputs, as boxes and stretches, and how fast they are; gives a cut. Pure: it must not
+know devices, nor what moves the elements.
 
 Defaults follow from the price, and are SkelCL's (Steuwer & Gorlatch, "SkelCL"): of maps and zips all inputs are cut, of
 all-pairs the one that is the larger, and the other one goes to all; stencils take their neighbours' rows; reductions
@@ -16,13 +16,26 @@ from mdhnp.distributed.boxes import Box, split
 from mdhnp.mdh import Chain, Cut, MdHom, Part, cut, shares
 from mdhnp.mdh.views import View
 
-__all__ = ["Chosen", "Operand", "choose", "ways"]
+__all__ = ["Chosen", "Operand", "Speed", "choose", "ways"]
+#: What no instruction is needed for.
+_FREE = ("param", "const", "index", "cast")
 
-#: An operation of the scalar function, and a byte that a device reads or writes, in bytes that are exchanged: what they
-#: take on a device beside what the way between devices takes.
-_OPERATION, _BYTE = 1 / 64, 1 / 8
-#: Bytes that could be exchanged in the time that it takes to ask for some.
-_ASKING = 2e3
+
+class Speed(NamedTuple):
+    """What a device takes, in seconds.
+
+    Attributes
+    ----------
+    operation, byte : float
+        For an operation of a scalar function, and a byte that is read or written.
+    asking, moving : float
+        To get something that others have, and for each of its bytes.
+    """
+
+    operation: float
+    byte: float
+    asking: float
+    moving: float
 
 
 class Operand(NamedTuple):
@@ -53,7 +66,7 @@ class Chosen(NamedTuple):
     devices : tuple of int
         For each part, which device computes it.
     price : float
-        In bytes exchanged.
+        Seconds, by estimate.
     """
 
     cut: Cut | None
@@ -61,8 +74,8 @@ class Chosen(NamedTuple):
     price: float
 
 
-def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float]) -> Chosen:
-    """Choose the cut of the least price: bytes exchanged, and what the slowest device takes.
+def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Chosen:
+    """Choose the cut of the least price: what is exchanged, and what the slowest device takes for its part.
 
     Parameters
     ----------
@@ -71,19 +84,22 @@ def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float]) -> C
     operands : sequence of Operand
         Its inputs.
     weights : sequence of float
-        The speeds of devices.
+        The devices' shares where inputs do not say where to cut.
+    speeds : sequence of Speed
+        What each device takes.
     """
-    return min(ways(h, operands, weights), key=lambda c: c.price)
+    return min(ways(h, operands, weights, speeds), key=lambda c: c.price)
 
 
-def ways(h: MdHom, operands: Sequence[Operand], weights: Sequence[float]) -> Iterator[Chosen]:
+def ways(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Iterator[Chosen]:
     """Give all ways to compute an MDH that `choose` compares: on one device, and cut."""
-    for n in range(len(weights)):
-        yield _alone(h, operands, weights, n)
+    for n, speed in enumerate(speeds):
+        moved = sum([_price(o.box, o.box.whole, o.stretches[n], speed) for o in operands])
+        yield Chosen(None, (n,), moved + _work(h, speed))
     if 0 not in h.extents and not isinstance(h, Chain):
         for dim in range(h.rank):
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
-                yield from _cut(h, dim, sizes, operands, weights)
+                yield from _cut(h, dim, sizes, operands, speeds)
 
 
 def _in_one_stretch(view: View, part: Part, n: int) -> bool:
@@ -93,13 +109,8 @@ def _in_one_stretch(view: View, part: Part, n: int) -> bool:
     return all(size == 1 for size in counts[: max(cuts, default=0)])
 
 
-def _alone(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], n: int) -> Chosen:
-    moved = sum([_price(o.box, o.box.whole, o.stretches[n]) for o in operands])
-    return Chosen(None, (n,), moved + _work(h) / weights[n] * min(weights))
-
-
 def _cut(
-    h: MdHom, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], weights: Sequence[float]
+    h: MdHom, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], speeds: Sequence[Speed]
 ) -> Iterator[Chosen]:
     devices = tuple([n for n, size in enumerate(sizes) if size])
     if len(devices) < 2:
@@ -114,10 +125,10 @@ def _cut(
     moved = 0.0
     for n, part in zip(devices, made.parts, strict=True):
         for operand, region in zip(operands, part.inputs, strict=False):
-            moved += _price(operand.box, _within(operand.box, region), operand.stretches[n])
-    results = made.parts if kind == "pw" else made.totals
-    moved += sum([_ASKING + _nbytes(v) for part in results[1:] for v in part.mdhom.outputs])
-    slowest = max([_work(p.mdhom) / weights[n] for n, p in zip(devices, made.parts, strict=True)]) * min(weights)
+            moved += _price(operand.box, _within(operand.box, region), operand.stretches[n], speeds[n])
+    results, first = made.parts if kind == "pw" else made.totals, speeds[devices[0]]
+    moved += sum([first.asking + first.moving * _nbytes(v) for part in results[1:] for v in part.mdhom.outputs])
+    slowest = max([_work(p.mdhom, speeds[n]) for n, p in zip(devices, made.parts, strict=True)])
     if kind == "ps":  # each element is read twice, and written once
         slowest *= 1.5
     yield Chosen(made, devices, moved + slowest)
@@ -130,19 +141,21 @@ def _within(box: Box, region: Sequence[slice]) -> tuple[tuple[int, int], ...]:
     ])  # fmt: skip
 
 
-def _price(box: Box, region: tuple[tuple[int, int], ...], stretch: tuple[int, int]) -> float:
+def _price(box: Box, region: tuple[tuple[int, int], ...], stretch: tuple[int, int], speed: Speed) -> float:
     """What it costs to bring a region to who has a stretch."""
     missing = sum(map(box.nbytes, split(box, [region], *stretch)[1]))
-    return _ASKING + missing if missing else 0.0
+    return speed.asking + speed.moving * missing if missing else 0.0
 
 
 def _nbytes(view: View) -> int:
     return view.elements() * view.dtype.itemsize
 
 
-def _work(h: MdHom) -> float:
-    """What a device takes for an MDH, in bytes that could be exchanged meanwhile."""
-    return h.points * len(h.scalar.body) * _OPERATION + sum(map(_nbytes, (*h.inputs, *h.outputs))) * _BYTE
+def _work(h: MdHom, speed: Speed) -> float:
+    """What a device takes for an MDH."""
+    operations = max(sum([step.op not in _FREE for step in h.scalar.body]), 1)
+    moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
+    return max(h.points * operations * speed.operation, moved * speed.byte)
 
 
 def _sizes(h: MdHom, dim: int, operands: Sequence[Operand], weights: Sequence[float]) -> Iterator[tuple[int, ...]]:

@@ -16,6 +16,7 @@ from mdhnp.distributed import memory, run
 from mdhnp.distributed.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.exchange import copied, fetch
 from mdhnp.distributed.plan import Kernel, routine_of
+from mdhnp.distributed.speeds import weights as default_weights
 from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.mdh import Function, pw, shares
@@ -142,7 +143,7 @@ def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float
         now = a.distribution
         if isinstance(now, Block) and now.axis == axis and sum(now.sizes) == extent:
             return now.sizes
-    return shares(extent, memory.weights(where) if weights is None else weights)
+    return shares(extent, default_weights(where) if weights is None else weights)
 
 
 def _is(now: Distribution, kind: str, axis: int, sizes: Sequence[int], halo: int, first: str) -> bool:

@@ -1,7 +1,7 @@
 """Arrays on several devices: what `runtime/resident.py` is for a device with memory of its own."""
 
 from collections.abc import Callable, Sequence
-from math import prod, sqrt
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ from mdhnp.arrays.array import Array, make
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.exchange import copied, gathered
+from mdhnp.distributed.speeds import weights
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, place_of, value_of, view_on
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group
 
 __all__ = [
     "changed", "distribution", "download", "everywhere", "fixed", "is_fixed", "laid", "lent", "maker", "parts",
-    "upload", "version", "weights",
+    "upload", "version",
 ]  # fmt: skip
 
 View = npt.NDArray[Any]
@@ -84,18 +85,6 @@ def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
         holds.append(Hold(device, flat(empty_view((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
         begin += size
     return view_on(Value(holds), shape, dtype)
-
-
-def weights(group: Group) -> tuple[float, ...]:
-    """Give the share of the work that each device gets: equal ones, or, of unlike devices, by their measured rates."""
-    if len({d.identity for d in group.members}) == 1:
-        return (1.0,) * len(group.members)
-    from mdhnp.placement.large import device_rates
-
-    rates = [device_rates(d) for d in group.members]
-    first = rates[0]
-    both = [(r.bandwidth / first.bandwidth, r.peak["float32"] / first.peak["float32"]) for r in rates]
-    return tuple([sqrt(moving * computing) for moving, computing in both])
 
 
 def download(group: Group, view: View) -> View:

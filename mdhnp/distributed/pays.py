@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, choose
-from mdhnp.distributed.memory import weights
+from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.mdh import Graph, MdHom
 from mdhnp.placement.choice import choose as candidates
 from mdhnp.placement.choice import nbytes
@@ -42,7 +42,7 @@ def _seconds(h: MdHom, group: Group) -> float:
         Operand(Box(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere)
         for v in h.inputs
     ]
-    found = choose(h, operands, weights(group))
+    found = choose(h, operands, weights(group), speeds(group))
     if found.cut is None:
         return float("inf")
     computing, copying = [], 0.0

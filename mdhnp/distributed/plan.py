@@ -15,7 +15,7 @@ from mdhnp.calls.request import Described, Routine, results
 from mdhnp.distributed import run
 from mdhnp.distributed.choose import Chosen, Operand, choose
 from mdhnp.distributed.exchange import fetch, store
-from mdhnp.distributed.memory import weights
+from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.distributed.values import Hold, Value, box_of, held_by, lent, value_of, view_on
 from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Step, View, finish_inputs, least_work
 from mdhnp.mdh.graph import expanded
@@ -116,7 +116,7 @@ class _Step:
         operands = tuple([_operand(group, view) for view in inputs])
         found = self._prepared.get(operands)
         if found is None:
-            chosen = choose(self.mdhom, operands, weights(group))
+            chosen = choose(self.mdhom, operands, weights(group), speeds(group))
             if len(self._prepared) >= _MOST:
                 self._prepared.clear()
                 self._kernels.clear()
