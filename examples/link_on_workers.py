@@ -1,48 +1,60 @@
 """Link the records of two large lists on several processes, which may be on several machines.
 
-``python link_on_workers.py 1000000`` links a million new records with as many existing ones: 10^12 pairs.
+``python link_on_workers.py --records 1000000`` links a million new records with as many existing ones: 10^12 pairs.
 """
 
-import sys
+import argparse
 from time import perf_counter
 
+import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
 import mdhnp.dask
 
-
-def records(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Make persons up."""
-    return {
-        "name": rng.integers(0, 20_000, count),
-        "forename": rng.integers(0, 2_000, count),
-        "born": rng.integers(0, 25_000, count),
-        "town": rng.integers(0, 500, count),
-    }
+#: How many values each field has.
+FIELDS = {"name": 20_000, "forename": 2_000, "born": 25_000, "town": 500}
 
 
-def main(count: int) -> None:
+def scattered(numbers):
+    """Give other numbers, the same for the same: none is near to those of its neighbours."""
+    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # of splitmix64
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def records(persons):
+    """Make up the records of persons by their numbers, wherever these are."""
+    seeds = persons.astype(np.uint64) * np.uint64(len(FIELDS)) + np.uint64(1)
+    values = {field: scattered(seeds + np.uint64(n)) for n, field in enumerate(FIELDS)}
+    return {field: (value % np.uint64(FIELDS[field])).astype(np.int64) for field, value in values.items()}
+
+
+def main(count):
     """Look for persons of whom some have moved, and some do not know their birthday."""
-    rng = np.random.default_rng(0)
-    existing = records(count, rng)
-    persons = rng.integers(0, count, count)
-    new = {field: column[persons] for field, column in existing.items()}
+    sizes = max(1, -(-count // 16)), max(1, -(-count // 4))
+    rng = da.random.default_rng(0)
+    # Blocks are made by the workers: no record is in what this process sends them.
+    existing = records(da.arange(count, chunks=sizes[0]))
+    persons = rng.integers(0, count, count, chunks=sizes[0])
+    new = records(persons)
     for field in ("town", "born"):
-        changed = rng.random(count) < 0.2
-        new[field] = np.where(changed, rng.permutation(new[field]), new[field])
+        changed = rng.random(count, chunks=sizes[0]) < 0.2
+        new[field] = da.where(changed, rng.integers(0, FIELDS[field], count, chunks=sizes[0]), new[field])
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         client.register_plugin(mdhnp.dask.Plugin())
         begin = perf_counter()
-        sizes = max(1, -(-count // 16)), max(1, -(-count // 4))
         links = mdhnp.dask.prl(new, existing, m=0.9, thresholds=(15, 25), chunks=sizes)
-        index, status = (found.result() for found in client.compute([links.index, links.status]))
+        asked = client.compute([links.index, links.status, persons])
+        index, status, right = (found.result() for found in asked)
         seconds = perf_counter() - begin
         mdhnp.dask.collect(client)  # what workers tuned serves later calls of this process, too
     print(f"{count} × {count} records, {links.index.npartitions} × 4 tasks: {seconds:.1f} s")
-    print(f"matches: {(status == 2).mean():.0%}, of which right: {(index == persons)[status == 2].mean():.1%}")
+    print(f"matches: {(status == 2).mean():.0%}, of which right: {(index == right)[status == 2].mean():.1%}")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdecimal() else 2000)
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--records", type=int, default=2000, metavar="N", help="of each list (default 2000)")
+    main(parser.parse_known_args()[0].records)

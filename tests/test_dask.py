@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -253,3 +254,27 @@ def test_records_are_linked_as_at_once() -> None:
     assert_same(tuple(mdhnp.dask.prl(given_in_blocks, existing, **what)), tuple(mdhnp.prl(new, existing, **what)))
     none = {f: column[:0] for f, column in existing.items()}
     assert_same(tuple(mdhnp.dask.prl(new, none, **what)), tuple(mdhnp.prl(new, none, **what)))
+
+
+def test_records_in_blocks_are_encoded_by_a_task() -> None:
+    rng = np.random.default_rng(1)
+    new, existing = (
+        {"name": rng.choice(["ada", "alan", "", "grace"], n), "born": rng.integers(0, 9, n), "no": np.arange(n)}
+        for n in (40, 70)
+    )
+    what: Any = {
+        "m": {"name": 0.9}, "u": {"name": {"ada": 0.3}}, "weights": {"born": (3, -1)}, "missing": {"alan"},
+        "similarity": {"born": lambda a, b: 1 - abs(a - b) / 9}, "thresholds": (1, 3),
+    }  # fmt: skip
+    expected = tuple(mdhnp.prl(new, existing, **what))
+    sides = [{f: da.from_array(c, chunks=11) for f, c in side.items()} for side in (new, existing)]
+    lists = {f: c.tolist() for f, c in existing.items()}
+    for left, right in ((sides[0], sides[1]), (sides[0], lists), (new, sides[1])):
+        assert_same(tuple(mdhnp.dask.prl(left, right, chunks=(13, 17), **what)), expected)
+    none = {f: c[:0] for f, c in sides[1].items()}
+    assert_same(tuple(mdhnp.dask.prl(sides[0], none, **what)), tuple(mdhnp.prl(new, none, **what)))
+    with pytest.raises(ValueError, match="existing: column 'born' has 69 records, 'name' has 70"):
+        mdhnp.dask.prl(new, sides[1] | {"born": sides[1]["born"][1:]}, **what)
+    many = {"name": da.arange(100_000, chunks=10_000)}
+    links = mdhnp.dask.prl(many, many, m=0.9)
+    assert len(pickle.dumps(dict(links.index.dask))) < 100_000  # bytes: no records

@@ -18,10 +18,8 @@ from mdhnp.calls.operands import unsupported
 from mdhnp.dask.graph import lowered
 from mdhnp.frontend.fuse import Fused, arrays_of
 from mdhnp.frontend.pairwise import stand_in
-from mdhnp.frontend.prl import Links, described
-from mdhnp.mdh import Graph
 
-__all__ = ["apply", "dot", "einsum", "fuse", "matmul", "md_hom", "prl", "stencil", "tensordot"]
+__all__ = ["apply", "dot", "einsum", "fuse", "matmul", "md_hom", "stencil", "tensordot"]
 
 
 def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -212,46 +210,3 @@ def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
     array([3., 3., 3., 3.])
     """
     return partial(apply, function)
-
-
-def prl(new: Any, existing: Any, *, chunks: tuple[int, int] = (1 << 16, 1 << 16), **options: Any) -> Links:
-    """Find for every new record the existing one that most probably describes the same person or thing.
-
-    Parameters
-    ----------
-    new, existing
-        Records as :func:`mdhnp.prl` takes them; columns that are arrays of dask's are computed at once, since values
-        are encoded by looking at all of them.
-    chunks : (int, int)
-        New and existing records that one task compares, at most.
-    **options
-        As for :func:`mdhnp.prl`, which has the errors and the source, too.
-
-    Returns
-    -------
-    Links
-        Three arrays of dask's, one element a new record: index, weight and status.
-
-    Raises
-    ------
-    ValueError
-        If `chunks` are not two positive numbers.
-
-    Examples
-    --------
-    >>> import mdhnp.dask
-    >>> new, existing = {"name": ["ada", "alan"]}, {"name": ["grace", "alan", "ada"]}
-    >>> links = mdhnp.dask.prl(new, existing, m=0.95, u={"name": 0.001}, thresholds=(0, 9), chunks=(1, 2))
-    >>> links.index.compute()
-    array([2, 1], dtype=int32)
-    """
-    if np.shape(chunks) != (2,) or min(chunks) < 1:
-        raise ValueError(f"chunks: {chunks!r} are not two numbers of records, of new and of existing ones")
-    arrays, pairs = described(new, existing, **options)
-    if pairs is None:
-        return Links(*[da.from_array(a) for a in arrays])
-    sizes = dict(zip("NEADTVW", (chunks[0], chunks[1], chunks[0], chunks[0], 2, chunks[0], chunks[1]), strict=True))
-    blocks = [
-        da.from_array(a, chunks=(*a.shape[:-1], sizes[v.name])) for v, a in zip(pairs.inputs, arrays, strict=True)
-    ]
-    return Links(*lowered("prl", Graph.of(pairs), blocks))

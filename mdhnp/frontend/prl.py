@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability
 from mdhnp.mdh import Affine, Function, MdHom, cc, index, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import inlined
 
-__all__ = ["Links", "described", "prl"]
+__all__ = ["Links", "described", "outlined", "prl"]
 
 #: Positions of the fields of every set that pairs must agree in, if there are sets.
 _Blocks = tuple[tuple[int, ...], ...] | None
@@ -156,6 +157,32 @@ def described(*args: Any, **options: Any) -> tuple[tuple[npt.NDArray[Any], ...],
     given.apply_defaults()
     arrays, what = _asked(**given.arguments)
     return arrays, None if what is None else _pairs(arrays, *what, _place(arrays[1].shape[1]))
+
+
+def outlined(
+    counts: tuple[int, int], *args: Any, **options: Any
+) -> tuple[tuple[str, ...], tuple[npt.NDArray[Any], ...], MdHom]:
+    """Give what :func:`described` gives for other numbers of records, of which those given show the types.
+
+    Returns
+    -------
+    tuple of str
+        The fields that are compared.
+    tuple of ndarray
+        Encoded records, which have a layout only.
+    MdHom
+        What links them.
+    """
+    given = signature(prl).bind(*args, **options)
+    given.apply_defaults()
+    asked = given.arguments
+    names = _field_names(asked["fields"], asked["m"], asked["weights"] or {}, asked["new"])
+    arrays, what = _asked(**asked)
+    assert what is not None
+    # Encoded records have the axis of records last: new ones, existing ones, both weights of new ones; values of both.
+    extents = (counts[0], counts[1], counts[0], counts[0], 2, *counts)
+    outlines = tuple([stand_in((*a.shape[:-1], n), a.dtype) for a, n in zip(arrays, extents, strict=False)])
+    return names, outlines, _pairs(outlines, *what, _place(counts[1]))
 
 
 def _asked(
