@@ -23,6 +23,10 @@ def main() -> None:
     steady = commands.add_parser("random", help="random einsums once their kernels are there, against NumPy")
     arrays = commands.add_parser("arrays", help="Arrays on a GPU beside CuPy's and PyTorch's, and NumPy's beside a GPU")
     several = commands.add_parser("several", help="parts of a CPU device, as several devices, beside the whole")
+    scaling = commands.add_parser("scaling", help="a model of calls on many devices, beside measurements on two")
+    scaling.add_argument("--device", nargs="+", metavar="SPEC", default=["pocl"], help="parts of these are measured")
+    scaling.add_argument("--rounds", type=int, default=0, help="times each is measured, by turns (default 0: none is)")
+    scaling.add_argument("--chart", type=Path, help="draw the predictions into this picture (.svg, .png)")
     tuning = commands.add_parser("tuning", help="seconds of tuning on a CPU device against minutes of it")
     blocks = commands.add_parser("blocks", help="dask arrays: beside dask.array's functions; two processes beside one")
     blocks.add_argument("--rounds", type=int, default=7, help="times each is measured, by turns (default 7)")
@@ -44,7 +48,7 @@ def main() -> None:
     several.add_argument("--rounds", type=int, default=30, help="calls of each, by turns (default 30)")
     arrays.add_argument("--device", metavar="SPEC", default="gpu")
     arrays.add_argument("--seconds", type=float, default=8, help="budget of each search (default 8)")
-    for command in (shapes, cold, first, steady, takeover, others, incalls, arrays):
+    for command in (shapes, cold, first, steady, takeover, others, incalls, arrays, scaling):
         command.add_argument("--markdown", type=Path, help="write the table between its marks in this document")
     gpu.add_argument("--device", metavar="SPEC", default="gpu")
     gpu.add_argument("--seconds", type=float, default=5, help="budget of each search (default 5); 0: untuned only")
@@ -71,6 +75,9 @@ def main() -> None:
         return
     if given.command == "arrays":
         _arrays(given.device, given.seconds, given.markdown)
+        return
+    if given.command == "scaling":
+        _scaling(given.device, given.rounds, given.markdown, given.chart)
         return
     if given.command == "several":
         from benchmarks import several as parts
@@ -179,6 +186,21 @@ def _arrays(spec: str, seconds: float, markdown: Path | None) -> None:
     _show("beside", arrays.BESIDE, *arrays.beside(), markdown)
     _show("transfers", arrays.TRANSFERS, *arrays.transfers(spec), markdown)
     _show("arrays", arrays.CAPTION.format(seconds=seconds), *arrays.table(spec, seconds), markdown)
+
+
+def _scaling(specs: list[str], rounds: int, markdown: Path | None, chart: Path | None) -> None:
+    from benchmarks.scaling import table
+    from benchmarks.scaling.cases import H200S
+
+    _show("scaling", table.CAPTION.format(name=H200S.name), table.HEADER, table.lines(H200S), markdown)
+    _show("weak scaling", table.WEAK, table.WEAK_HEADER, table.weak_lines(H200S), markdown)
+    if chart:
+        table.draw(H200S, chart)
+    if rounds:
+        from benchmarks.scaling import measured
+
+        lines = [line for spec in specs for line in measured.parts_of_a_cpu(spec, rounds)] + measured.processes(rounds)
+        _show("scaling measured", measured.CAPTION.format(rounds=rounds), measured.HEADER, lines, markdown)
 
 
 def _show(mark: str, caption: str, header: list[str], lines: list[list[str]], markdown: Path | None) -> None:
