@@ -54,6 +54,11 @@ def softmax(x: Any) -> Any:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
+def windows(x: Any, rows: int, columns: int) -> Any:
+    """What lies in windows of so many elements, or as many as there are."""
+    return np.lib.stride_tricks.sliding_window_view(x, (min(rows, x.shape[0]), min(columns, x.shape[1])))
+
+
 def softmax_by_none(x: Any) -> Any:
     powers = np.exp(x - x.max(axis=1)[:, None])
     return powers * powers / powers.sum(axis=1).reshape(-1, 1)
@@ -163,6 +168,8 @@ PROGRAMS = {
     "sums of products": Program(
         lambda x: np.cumsum(np.cumprod(x, axis=1), axis=1), (SCANNED_SCAN,), (REDUCED_SCAN,), 1, np.int64
     ),
+    "sums of windows": Program(lambda x: windows(np.square(x), 2, 3)[::2, 1:].sum(axis=(2, 3)), (MAPS,)),
+    "windows turned": Program(lambda x: windows(x + 1, 1, 3).T.max(axis=0), (MAPS,)),
     "sums of products of floats": Program(lambda x: np.cumprod(x, axis=0).sum(axis=0), (), (REDUCED_SCAN,)),
     "largest prefix of integers": Program(
         lambda x: np.cumsum(x, axis=1).max(axis=1), (), (REDUCED_SCAN,), 1, np.int32

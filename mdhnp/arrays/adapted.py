@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from mdhnp.arrays.array import Array
+from mdhnp.arrays import transfer
+from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.operators import check_cast
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import fallback
@@ -64,6 +65,12 @@ def _average(a: Any, axis: Any = None, weights: Any = None, keepdims: Any = Fals
     if type(weights) is np.ndarray and not weights.sum(axis=axes).all():
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     return m.sum(a * weights, axis=axes, keepdims=keepdims) / m.sum(weights, axis=axes, keepdims=keepdims)
+
+
+def _windows(x: Any, window_shape: Any, axis: Any = None) -> Any:
+    """Give what lies in windows, whose elements are at several places: so it is read-only."""
+    view = np.lib.stride_tricks.sliding_window_view(view_of(x), window_shape, axis)
+    return make(transfer.fixed(view, x.device), x.device)
 
 
 def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -152,4 +159,5 @@ ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: Array.ravel, np.copy: Array.copy,
     np.cumsum: Array.cumsum, np.cumprod: Array.cumprod, np.linalg.norm: _norm, np.ptp: _ptp, np.average: _average,
     np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
+    np.lib.stride_tricks.sliding_window_view: _windows,
 }  # fmt: skip

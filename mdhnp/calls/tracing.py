@@ -125,7 +125,7 @@ class Tracer:
     def _known(self, array: Array) -> Array:
         """Give an array's view: a constant's, if it is none of a value."""
         base: Any = array
-        while isinstance(base, np.ndarray):
+        while hasattr(base, "base"):  # what is between views with strides of their own is no ndarray
             base = base.base
         return array if isinstance(base, mmap.mmap) and id(base) in self._by_memory else self.constant(array)
 

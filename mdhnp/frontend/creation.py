@@ -127,7 +127,7 @@ def assign(array: Array, value: Any) -> None:
     if not isinstance(value, Array):
         value = asarray(np.asarray(value, array.dtype), device=array.device)
     if transfer.is_fixed(array):
-        raise ValueError("assignment destination is read-only: it was broadcast")
+        raise ValueError("assignment destination is read-only: its elements are at several places")
     source = _broadcast(value._view, array.shape)
     if not array.size:
         return

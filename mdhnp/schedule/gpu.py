@@ -147,10 +147,8 @@ def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         s = replace(s, num_wg=tuple(parts if d == inner else n for d, n in enumerate(s.num_wg)))
         s = s if chain_is_short(h, s) else _short_chains(facts, s, inner, caps)
         order = (*(d for d in s.global_order if d != inner), inner)
-        copies = tuple([
-            _shared_tile(facts, n, x) if len(moved) > 1 and not moved.isdisjoint(facts.combined) else None
-            for n, moved in enumerate(facts.depends)
-        ])
+        added = [len(moved) > 1 and not moved.isdisjoint(facts.combined) for moved in facts.depends]
+        copies = tuple([_shared_tile(facts, n, x) if moves else None for n, moves in enumerate(added)])
         found.append(replace(s, global_order=order, local_order=order, local_copies=copies))
     best = next(gpu_matrices.matrix_schedules(facts, caps, found[0]), None) if found else None
     if best is not None and best.speed > gpu_estimate.plain_speed(facts, speed):
