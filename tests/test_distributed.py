@@ -71,9 +71,11 @@ def test_random_cuts_of_random_mdhs_on_devices(data: st.DataObject) -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
-    def by_definition(self: plan.Kernel, device: Device, arrays: Any) -> tuple[mdhnp.Array, ...]:
+    def by_definition(self: plan.Kernel, device: Device, arrays: Any, into: Any = None) -> tuple[mdhnp.Array, ...]:
         plain = [np.asarray(mdhnp.arrays.array.make(a, device).numpy()) for a in arrays]
         found = interpret(self.mdhom, *plain)
+        if into is not None:
+            mdhnp.arrays.array.make(into, device)[...] = found
         return tuple([mdhnp.asarray(f, device=device) for f in (found if type(found) is tuple else (found,))])
 
     with pytest.MonkeyPatch.context() as patch:

@@ -168,6 +168,33 @@ def test_a_column_of_a_block_moves_without_what_is_beside() -> None:
     np.testing.assert_array_equal(column.numpy(), x[:, 3])
 
 
+@pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap"])
+def test_steps_of_an_iteration_exchange_halos_only(
+    mode: Any, cut_always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, weights = groups()["apart"](), np.array([[0, 1], [2, 0], [0, 1], [1, 0]])
+    x = np.random.default_rng(1).integers(-3, 4, (19, 6))
+    joined: list[int] = []
+    monkeypatch.setattr(exchange, "gathered", lambda *a, do=exchange.gathered: joined.append(a[0].size) or do(*a))
+    a = mdhnp.distribute(x, devices=where, weights=(1, 1))
+    for n in range(5):
+        x = mdhnp.stencil(x, weights, mode).copy()
+        joined.clear()
+        with exchange.watched() as seen:
+            a = mdhnp.stencil(a, weights, mode)
+        assert sum(e.nbytes for e in seen) == (2 if mode == "wrap" else 1) * 3 * 6 * 8
+        assert bool(joined) == (mode == "wrap" or not n)  # results have room, but not for rows of the other end
+        np.testing.assert_array_equal(a.numpy(), x)
+        if n == 1:
+            assert mdhnp.distribute(a) is a
+            a[5:14, 1:] += 1  # also what others have as halos
+            x[5:14, 1:] += 1
+        if n == 2:
+            for part in a.parts:
+                part[...] = part * 2
+            x *= 2
+
+
 def test_rows_that_are_taken_one_by_one_share_kernels(
     several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,10 +272,10 @@ def _broken(device: Device, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], 
     """Kernels fail on a device."""
     compute = plan.Kernel.__call__
 
-    def call(self: plan.Kernel, where: Device, arrays: Any) -> Any:
+    def call(self: plan.Kernel, where: Device, *given: Any) -> Any:
         if where is device:
             fail()
-        return compute(self, where, arrays)
+        return compute(self, where, *given)
 
     monkeypatch.setattr(plan.Kernel, "__call__", call)
 

@@ -13,8 +13,10 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.arrays.array import Array
     from mdhnp.runtime.handle import Device
 
-__all__ = ["changed", "constant", "empty", "fixed", "is_fixed", "put", "read"]
+__all__ = ["FEW", "changed", "constant", "empty", "fixed", "is_fixed", "put", "read"]
 
+#: Bytes up to which an operand is kept on the device for the next call: weights, factors.
+FEW = 1024
 #: Small operands that are kept on each device, since they come again in most programs.
 _MOST = 256
 _constants: dict[tuple[Any, ...], npt.NDArray[Any]] = {}

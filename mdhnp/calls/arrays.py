@@ -16,9 +16,6 @@ from mdhnp.calls.operands import addressable, unsupported
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-#: Bytes up to which an operand is kept on the device for the next call: weights, factors.
-_FEW = 1024
-
 __all__ = ["brought", "device_of", "on_device", "wrapped"]
 
 
@@ -61,7 +58,7 @@ def on_device(
             continue
         (plain,) = convert((a.numpy() if type(a) is Array else a,))
         if unsupported((plain,)) is None:
-            few = plain.nbytes <= _FEW
+            few = plain.nbytes <= transfer.FEW
             plain = transfer.constant(plain, device) if few else transfer.put(plain, device)
         found.append(plain)
     return tuple(found)

@@ -15,7 +15,7 @@ from mdhnp.arrays.opencl import is_array, seen
 from mdhnp.distributed import memory, run
 from mdhnp.distributed.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.exchange import copied, fetch
-from mdhnp.distributed.plan import Kernel, routine_of
+from mdhnp.distributed.plan import Kernel
 from mdhnp.distributed.speeds import weights as default_weights
 from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
 from mdhnp.frontend.pointwise import pointwise
@@ -186,7 +186,7 @@ def _block(function: Function, device: Device, copies: Sequence[View]) -> Array:
     found = make(copied(copies[0], device), device)
     if not found.size:
         return found
-    kernel = Kernel(pointwise(function, [view_of(found)] * 2), routine_of("distribute"))
+    kernel = Kernel(pointwise(function, [view_of(found)] * 2), "distribute")
     for copy in copies[1:]:
         (found,) = kernel(device, [view_of(found), fetch(copy, device)])
     return found

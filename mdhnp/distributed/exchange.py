@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, Region, split
 from mdhnp.distributed.run import named
@@ -77,6 +78,9 @@ def fetch(view: View, device: Device | None) -> View:
             elif low < begin or end < high:
                 continue
             return hold.see(box, box.whole, view.dtype)
+    first = value.holds[0]
+    if first.device is None and device is not None and view.nbytes <= transfer.FEW:
+        return transfer.constant(first.see(box, box.whole, view.dtype), device)
     return gathered(view, device)
 
 
@@ -106,11 +110,12 @@ def copied(view: View, device: Device | None) -> View:
 def _complete(value: Value, hold: Hold, low: int, high: int) -> None:
     """Bring what a device has room for, but not, or not any more, what is the value's."""
     begin, end = value.valid(hold)
-    for first, last in ((low, min(begin, high)), (max(end, low), high)):
+    for first, last in ((low, begin), (end, high)):
         if first < last:
             stretch = Box(first, (last - first,), (1,), 1)
             room = hold.see(stretch, stretch.whole, np.dtype(np.uint8))
             _collect(value, np.dtype(np.uint8), stretch, hold.device, room, but=hold)
+    hold.valid = min(low, begin), max(high, end)
 
 
 def _collect(

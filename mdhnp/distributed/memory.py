@@ -122,7 +122,8 @@ def is_fixed(view: View) -> bool:
 
 def distribution(group: Group, view: View) -> Distribution:
     """Say which devices have the elements of a view."""
-    box, holds = box_of(view), {h.device: h for h in value_of(view).holds}
+    value, box = value_of(view), box_of(view)
+    holds = {h.device: h for h in value.holds}
     members = [(label, holds.get(d)) for label, d in zip(group.labels, group.members, strict=True)]
     low, high = box.ends(box.whole)
     having = tuple([label for label, h in members if h is not None and h.own[0] <= low and high <= h.own[1]])
@@ -132,8 +133,9 @@ def distribution(group: Group, view: View) -> Distribution:
     if having or not axes:
         return Single(having or group.labels[:1])
     axis = max(axes, key=lambda a: abs(view.strides[a]))
-    halos = [max(h.own[0] - h.start, h.stop - h.own[1]) // abs(view.strides[axis]) for h in holds.values()]
-    return Block(group.labels, axis, tuple([_count(box, axis, h) for _, h in members]), max(halos))
+    ends = [(value.valid(h), h.own) for h in holds.values()]
+    halo = max([max(own[0] - valid[0], valid[1] - own[1]) for valid, own in ends]) // abs(view.strides[axis])
+    return Block(group.labels, axis, tuple([_count(box, axis, h) for _, h in members]), halo)
 
 
 def _count(box: Box, axis: int, hold: Hold | None) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from mdhnp.calls.request import Described, Routine, results
 from mdhnp.distributed import run
 from mdhnp.distributed.choose import Chosen, Operand, choose
 from mdhnp.distributed.exchange import fetch, store
+from mdhnp.distributed.room import Room, rooms_of
 from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.distributed.values import Hold, Value, box_of, held_by, lent, value_of, view_on
 from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Step, View, finish_inputs, least_work
@@ -25,7 +26,7 @@ from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
 from mdhnp.settings import Mode, config
 
-__all__ = ["FromHost", "Kernel", "OnSeveral", "routine_of", "steps_of"]
+__all__ = ["FromHost", "Kernel", "OnSeveral", "steps_of"]
 
 NDArray = npt.NDArray[Any]
 
@@ -51,16 +52,20 @@ class Kernel:
     ----------
     mdhom : MdHom
         What is computed.
-    routine : Routine
-        Whose call it is part of; see :func:`routine_of`.
+    function : str
+        Of whose call it is part.
     """
 
     mdhom: MdHom
-    routine: Routine
+    function: str
 
-    def __call__(self, device: Device, arrays: Sequence[NDArray]) -> tuple[Array, ...]:
-        """Compute, on views of a device's memory."""
-        found = call((self.routine, self), tuple([make(a, device) for a in arrays]), owners=(self,))
+    def __call__(self, device: Device, arrays: Sequence[NDArray], into: NDArray | None = None) -> tuple[Array, ...]:
+        """Compute, on views of a device's memory; puts the only result into such a view, where there is one."""
+        given = tuple([make(a, device) for a in arrays])
+        if into is not None:
+            call((_routine(self.function, True), self), (*given, make(into, device)), owners=(self,))
+            return ()
+        found = call((_routine(self.function, False), self), given, owners=(self,))
         each = found if isinstance(found, tuple) else (found,)
         return tuple([f if type(f) is Array else make(transfer.put(np.asarray(f), device), device) for f in each])
 
@@ -71,9 +76,15 @@ def _describe(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
     return Described(replace(h, inputs=inputs), None, results)
 
 
-def routine_of(function: str) -> Routine:
-    """Give what makes calls of kernels, under the name of the function that they are part of."""
-    return Routine(function, _describe)
+def _describe_into(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
+    h = _describe(arrays[:-1], kernel).mdhom
+    assert isinstance(h, MdHom)
+    return Described(replace(h, outputs=(_lying(h.outputs[0], arrays[-1]),)), None, lambda _: (), into=True)
+
+
+@cache
+def _routine(function: str, into: bool) -> Routine:
+    return Routine(function, _describe_into if into else _describe)
 
 
 def _lying(view: View, array: NDArray) -> View:
@@ -93,6 +104,8 @@ class _Prepared:
         self.parts = [kernel(p.mdhom) for p in parts]
         self.totals = [kernel(p.mdhom) for p in totals]
         kind = None if made is None else h.combine[made.dim].kind
+        rooms = None if made is None else rooms_of(made)
+        self.rooms = [r if d.own_memory else None for r, d in zip(rooms or [None] * len(parts), devices, strict=False)]
         self.pair = self.last = None
         if made is None:
             self.last = kernel(h)
@@ -107,7 +120,7 @@ class _Step:
     """A step, and how it was cut for inputs that were distributed as now; equal parts are one kernel."""
 
     def __init__(self, h: MdHom, function: str) -> None:
-        self.mdhom, self._routine = h, routine_of(function)
+        self.mdhom, self._function = h, function
         self._prepared: dict[Any, _Prepared] = {}
         self._kernels: dict[MdHom, Kernel] = {}
 
@@ -126,7 +139,7 @@ class _Step:
 
     def _kernel(self, h: MdHom) -> Kernel:
         plain = replace(h, inputs=tuple([replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs]))
-        return self._kernels.setdefault(plain, Kernel(plain, self._routine))
+        return self._kernels.setdefault(plain, Kernel(plain, self._function))
 
 
 def _operand(group: Group, view: NDArray) -> Operand:
@@ -215,21 +228,34 @@ class _Run:
     ) -> list[tuple[Device, list[NDArray]]]:
         """Compute parts, each on its device; gives views of their results."""
         devices = self._devices[: len(parts)]
-        jobs = [partial(self._part, *each) for each in zip(kernels, parts, devices, carried, strict=False)]
+        each = zip(kernels, parts, devices, carried, self._prepared.rooms, strict=False)
+        jobs = [partial(self._part, *one) for one in each]
         return _held(devices, run.on_all(devices, jobs))
 
-    def _part(self, kernel: Kernel, part: Part, device: Device, carry: Sequence[NDArray]) -> tuple[Array, ...]:
+    def _part(
+        self, kernel: Kernel, part: Part, device: Device, carry: Sequence[NDArray], room: Room | None
+    ) -> tuple[Array, ...]:
         arrays = [_fetched(a, region, device) for a, region in zip(self._inputs, part.inputs, strict=True)]
         arrays += [transfer.constant(np.asarray(n, np.int64), device) for n in part.begin]
-        return kernel(device, arrays + [fetch(c, device) for c in carry])
+        arrays += [fetch(c, device) for c in carry]
+        if room is None:
+            return kernel(device, arrays)
+        view = kernel.mdhom.outputs[0]
+        memory = transfer.empty(room.around(view.shape), view.dtype, device)
+        kernel(device, arrays, memory[room.inside(view.shape)])
+        return (make(memory, device),)
 
     def _joined(self, parts: Sequence[Part], n: int, found: Sequence[NDArray]) -> NDArray:
         """Give the view of an output, of which each device has a stretch."""
-        view = self._prepared.mdhom.outputs[n]
-        steps, holds = row_major(view.shape), []
-        for part, device, array in zip(parts, self._devices, found, strict=True):
-            start = sum([s.start * step for s, step in zip(part.outputs[n], steps, strict=True)])
-            holds.append(Hold(device, value_of(array).holds[0].memory, start * view.dtype.itemsize))
+        view, rooms = self._prepared.mdhom.outputs[n], self._prepared.rooms
+        steps, holds = [view.dtype.itemsize * step for step in row_major(view.shape)], []
+        for part, device, array, room in zip(parts, self._devices, found, rooms, strict=True):
+            first = sum([s.start * step for s, step in zip(part.outputs[n], steps, strict=True)])
+            before, after = (0, 0) if room is None else (room.before * steps[room.axis], room.after * steps[room.axis])
+            memory = value_of(array).holds[0].memory
+            hold = Hold(device, memory, first - before, (first, first - before + memory.nbytes - after))
+            hold.valid = hold.own
+            holds.append(hold)
         return view_on(Value(holds), view.shape, view.dtype)
 
     def _on_one(

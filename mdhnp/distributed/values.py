@@ -35,14 +35,17 @@ class Hold:
     start : int
         Bytes from the value's beginning to that of the stretch.
     own : tuple of int
-        From which byte on and up to which it is this device that others ask for them; the rest is a halo.
+        From which byte on and up to which it is this device that others ask for them; the rest is room for a halo.
+    valid : tuple of int
+        From which byte on and up to which elements are there.
     """
 
-    __slots__ = ("device", "memory", "own", "start")
+    __slots__ = ("device", "memory", "own", "start", "valid")
 
     def __init__(self, device: Device | None, memory: View, start: int = 0, own: tuple[int, int] | None = None) -> None:
         self.device, self.memory, self.start = device, memory, start
         self.own = own or (start, start + memory.nbytes)
+        self.valid = start, start + memory.nbytes
 
     @property
     def stop(self) -> int:
@@ -75,7 +78,7 @@ class Value:
 
     def valid(self, hold: Hold) -> tuple[int, int]:
         """Give the bytes of a hold that are known to be the value's."""
-        return hold.own if self.shared else (hold.start, hold.stop)
+        return hold.own if self.shared else hold.valid
 
 
 class _Place(mmap.mmap):
