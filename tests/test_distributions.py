@@ -371,14 +371,19 @@ def test_threads_name_the_same_devices(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(set(threads.map(find, range(8)))) == 1
 
 
-def test_threads_share_distributed_arrays(pair: Group, cut_always: None) -> None:
+def test_threads_share_distributed_arrays(several: Group, cut_always: None) -> None:
     a, b = mdhnp.distribute(A), mdhnp.distribute(B, "overlap")
+    steps, weights = [A], np.ones((3, 3), A.dtype)
+    for _ in range(2):
+        steps.append(mdhnp.stencil(steps[-1], weights, "nearest"))
+    smoothed = [mdhnp.stencil(a, weights, "nearest") for _ in range(5)]  # whose halos come with the first who asks
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            for _ in range(5):
-                with mdhnp.device(pair):
+            for smooth in smoothed:
+                with mdhnp.device(several):
+                    np.testing.assert_array_equal(mdhnp.stencil(smooth, weights, "nearest").numpy(), steps[2])
                     np.testing.assert_array_equal((a @ b).numpy(), A @ B)
                     np.testing.assert_array_equal(b.sum(axis=0).numpy(), B.sum(axis=0))
         except BaseException as error:
