@@ -85,7 +85,8 @@ def test_numpy_is_not_timed_beside_kernels_that_are_much_faster(
         timed.clear()
         found = build.Build(seen[0][0].mdhom, layouts, (device.identity,), usual).run()
         assert isinstance(found, build.Built)
-        assert (found.ratio, len(timed)) == (pytest.approx(1 / 2.1 if samples == 3 else 1.0), samples)
+        alone = samples == 3 or device.caps.kind == "gpu"
+        assert (found.ratio, len(timed)) == (pytest.approx(1 / usual if alone else 1.0), 3 if alone else 9)
 
 
 def softmax(a: Any) -> Any:

@@ -41,7 +41,7 @@ A = np.ones((33, 34), np.float32)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
     forget()
-    with config(specialise="always"):
+    with mdhnp.device(default_device()), config(specialise="always"):  # and no other one, if there are several
         yield from own_helper(monkeypatch)
     forget()
 
