@@ -221,12 +221,17 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
     return FromBytes(register, view.dtype, place.lanes) if view.dtype.kind == "b" else register
 
 
-def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lanes: int, kept: bool) -> LoadRow:
+def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lanes: int, kept: bool) -> Load | LoadRow:
     """A vector of neighbours along one axis; where the other indices lie outside of the array, of constants."""
     assert view.boundary is not None
     inside, tests = folded(view, indices, row)
-    inside[row] = ZERO
     guard = open_tests(tests)
+    low, high = indices[row].range()
+    if guard is not None and low >= 0 and high <= view.shape[row] - lanes:
+        outside = outside_value(view) if guard else None
+        found = read(c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], lanes, kept=kept)
+        return replace(found, guard=guard, outside=outside)
+    inside[row] = ZERO
     return LoadRow(
         c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], indices[row],
         0 if guard is None else view.shape[row], guard or (), view.boundary, outside_value(view), view.dtype, lanes,

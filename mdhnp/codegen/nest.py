@@ -245,7 +245,7 @@ class Nest:
                 "n": tile,
                 # Combined dimensions have loops over single points, too.
                 "p": (points - 1) // self.s.step(d) * self.s.step(d) if d in self.kept else points - 1,
-                "q": points - 1,
+                "q": max(points - self.s.step(d), 0),
                 "g": inf if many else self.s.num_wg[d] - 1,
                 "w": self.s.num_wi[d] - 1,
                 "b": self.s.private_tile[d] // self.width(d) - 1,

@@ -39,7 +39,7 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
               if (m0i + m0i_b - 1 >= 0 && m0i + m0i_b - 1 <= 6 && m0j - 1 >= 0 && m0j - 1 <= 30) {
                 *(__local float8_u *)(t0_l + -m0i_s * 18 - m0j_s + m0i * 18 + m0i_b * 18 + m0j) = ((((*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j - 40)) + (*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j - 1))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j + 1))) + (*(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j + 40))) * 0.25f;
               } else {
-                *(__local float8_u *)(t0_l + -m0i_s * 18 - m0j_s + m0i * 18 + m0i_b * 18 + m0j) = (((bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40 - 40, 1, m0j, m0i + m0i_b - 1 >= 0 ? 40 : 0, (float)0.0f) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40, 1, m0j - 1, 40, (float)0.0f)) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40, 1, m0j + 1, 40, (float)0.0f)) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40 + 40, 1, m0j, m0i + m0i_b + 1 <= 8 ? 40 : 0, (float)0.0f)) * 0.25f;
+                *(__local float8_u *)(t0_l + -m0i_s * 18 - m0j_s + m0i * 18 + m0i_b * 18 + m0j) = ((((m0i + m0i_b - 1 >= 0 ? *(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j - 40) : (float8)((float)0.0f)) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40, 1, m0j - 1, 40, (float)0.0f)) + bounded_constant_float8(I0 + m0i * 40 + m0i_b * 40, 1, m0j + 1, 40, (float)0.0f)) + (m0i + m0i_b + 1 <= 8 ? *(__global const float8_u *)(I0 + m0i * 40 + m0i_b * 40 + m0j + 40) : (float8)((float)0.0f))) * 0.25f;
               }
             }
           }

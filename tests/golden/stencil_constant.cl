@@ -51,11 +51,11 @@ void mdh_0(__global const float *restrict I0, __global float *restrict O0) {
                   const float4 I0_12 = *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + j + 9);
                   *(__global float4_u *)(O0 + i * 9 + i_b * 9 + j) = (((I0_8 + I0_9) + I0_12) + I0_11) - (4.0f * I0_10);
                 } else {
-                  const float4 I0_13 = bounded_constant_float4(I0 + i * 9 + i_b * 9 - 9, 1, first0, i + i_b - 1 >= 0 && i + i_b - 1 <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_13 = (i + i_b - 1 >= 0 && i + i_b - 1 <= 5 ? *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + first0 - 9) : (float4)((float)0.0f));
                   const float4 I0_14 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0 - 1, i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_15 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0, i + i_b <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_15 = (i + i_b <= 5 ? *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + first0) : (float4)((float)0.0f));
                   const float4 I0_16 = bounded_constant_float4(I0 + i * 9 + i_b * 9, 1, first0 + 1, i + i_b <= 5 ? 9 : 0, (float)0.0f);
-                  const float4 I0_17 = bounded_constant_float4(I0 + i * 9 + i_b * 9 + 9, 1, first0, i + i_b + 1 <= 5 ? 9 : 0, (float)0.0f);
+                  const float4 I0_17 = (i + i_b + 1 <= 5 ? *(__global const float4_u *)(I0 + i * 9 + i_b * 9 + first0 + 9) : (float4)((float)0.0f));
                   scatter_rest__global_float4(O0 + i * 9 + i_b * 9 + first0, 1, j - first0, (((I0_13 + I0_14) + I0_17) + I0_16) - (4.0f * I0_15));
                 }
               }

@@ -105,7 +105,11 @@ class Values:
             return Text(self.element(v), v.dtype, v.lanes)
         if v.lanes == 1:
             return _as_value(v.dtype, self.element(v), 1)
-        return _as_value(v.dtype, self._vector(v), v.lanes)
+        text = self._vector(v)
+        if v.outside is not None:
+            other = f"({vector_name(local_type(v.dtype), v.lanes)})({self.element(v.outside)})"
+            text = f"({self._indices.tests(v.guard)} ? {text} : {other})"
+        return _as_value(v.dtype, text, v.lanes)
 
     def _vector(self, v: ir.Load) -> str:
         buffer, lanes, space = v.buffer, v.lanes, SPACES[v.buffer.space]
