@@ -11,7 +11,7 @@ import pytest
 from ir_walk import TooLong, walk_all
 from random_functions import Picker
 from running import execute, expected, lowered
-from schedules import CAPS
+from schedules import CAPS, streamed
 from strategies import Array
 
 from mdhnp.codegen import Program, generate
@@ -26,7 +26,15 @@ from mdhnp.schedule.schedule import Schedule
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
 
-__all__ = ["assert_is_exact", "assert_stays_inside", "blurred", "program", "random_chain"]
+__all__ = [
+    "assert_is_exact",
+    "assert_stays_inside",
+    "blurred",
+    "program",
+    "random_chain",
+    "random_stream",
+    "streamed_program",
+]
 
 #: Statements that a kernel is walked through at most.
 STEPS = 400_000
@@ -34,10 +42,19 @@ STEPS = 400_000
 MODES = (None, "constant", "nearest", "reflect", "mirror")
 
 
-def random_chain(p: Picker, longest: int = 24) -> tuple[Chain, list[Array]]:
+def random_stream(p: Picker, longest: int = 24) -> tuple[Chain, list[Array], Schedule]:
+    """Such a chain, arrays of which may have a single row, and a schedule whose tiles follow each other."""
+    while True:
+        made, arrays = random_chain(p, longest, 1)
+        s = streamed(p, made)
+        if s is not None:
+            return made, arrays, s
+
+
+def random_chain(p: Picker, longest: int = 24, least: int = 2) -> tuple[Chain, list[Array]]:
     """A chain of two to five maps of one to three dimensions, which give one or two values and may read several."""
     rank = p.integer(1, 3)
-    shapes = [tuple([p.integer(2, max(longest // rank, 6)) for _ in range(rank)])] * p.integer(1, 2)
+    shapes = [tuple([p.integer(least, max(longest // rank, 6)) for _ in range(rank)])] * p.integer(1, 2)
     given, steps, kept = len(shapes), list[Step](), p.choice(("f4", "i4", "f8", "u1", "i8"))
     for n in range(p.integer(2, 5)):
         needed = len(shapes) - 1 if n else given - 1  # what was made last
@@ -102,13 +119,15 @@ def assert_is_exact(device: Device, made: Chain, arrays: list[Array], s: Schedul
         np.testing.assert_array_equal(found, want)
 
 
-def blurred(rows: int, columns: int, mode: str = "constant") -> Chain:
+def blurred(*extents: int, mode: str = "constant") -> Chain:
     """Means of neighbours, of means of neighbours."""
-    place = contiguous("y", np.dtype("f4"), (rows, columns), (0, 1))
-    accesses = tuple([(Affine.of(0, 2, a), Affine.of(1, 2, b)) for a, b in ((-1, 0), (0, -1), (0, 1), (1, 0))])
-    view = View("x", np.dtype("f4"), (rows, columns), (columns, 1), 0, accesses, mode)
-    mean = trace(lambda a, b, c, d: (a + b + c + d) * np.float32(0.25), [np.dtype("f4")] * 4)
-    step = MdHom((rows, columns), (CC, CC), mean, (view,), (place,))
+    rank, f4 = len(extents), np.dtype("f4")
+    place = contiguous("y", f4, extents, tuple(range(rank)))
+    distances = [tuple([k * (a == d) for a in range(rank)]) for k in (-1, 1) for d in range(rank)]
+    accesses = tuple([tuple([Affine.of(a, rank, k) for a, k in enumerate(far)]) for far in sorted(distances)])
+    view = View("x", f4, extents, row_major(extents), 0, accesses, mode)
+    mean = trace(lambda *x: reduce(lambda a, b: a + b, x) * np.float32(1 / len(x)), [f4] * len(accesses))
+    step = MdHom(extents, (CC,) * rank, mean, (view,), (place,))
     made = chain(Graph(1, (Step(step, (0,)), Step(step, (1,))), (2,)))
     assert made is not None
     return made
@@ -116,9 +135,16 @@ def blurred(rows: int, columns: int, mode: str = "constant") -> Chain:
 
 def program() -> Program:
     """A kernel that shows how chains are computed."""
+    return _program(local_tile=(4, 16), num_wg=(3, 1))
+
+
+def streamed_program() -> Program:
+    """The same of tiles that follow each other."""
+    return _program(local_tile=(2, 16), num_wg=(1, 3), streamed=0)
+
+
+def _program(**others: Any) -> Program:
     made = blurred(9, 40)
-    s = replace(
-        Schedule.plain((9, 40), 1), local_tile=(4, 16), private_tile=(2, 8), vector_dim=1, vector_width=8, num_wg=(3, 1)
-    )
+    s = replace(Schedule.plain((9, 40), 1), private_tile=(2, 8), vector_dim=1, vector_width=8, **others)
     check(made, s, CAPS)
     return generate(stages(made), [s], CAPS, default)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
-from chains import random_chain
+from chains import random_chain, random_stream
 from kernels import KERNELS
 from random_functions import Seeded
 from rows import random_rows
@@ -97,12 +97,12 @@ def main(count: int, chains: int) -> None:
         used = [schedule(picker, s.mdhom) for s in steps]
         program = generate(steps, used, CAPS, lambda h, caps, picker=picker: schedule(picker, h, caps))  # type: ignore[misc]
         report[f"random {number}"] = compare(drawn.mdhom, drawn.arrays, program)
-    for kind, drawn_chain in (("chain", random_chain), ("rows", random_rows)):
+    for kind, drawn_chain in (("chain", random_chain), ("rows", random_rows), ("stream", random_stream)):
         for number in range(chains):
             picker = Seeded(number)
-            made, arrays = drawn_chain(picker, 12)
-            program = generate(stages(made), [schedule(picker, made)], CAPS, default)
-            report[f"{kind} {number}"] = compare(made, arrays, program)
+            made, arrays, *drawn = drawn_chain(picker, 12)
+            s = drawn[0] if drawn else schedule(picker, made)
+            report[f"{kind} {number}"] = compare(made, arrays, generate(stages(made), [s], CAPS, default))
     print(json.dumps(report))
 
 

@@ -52,6 +52,23 @@ def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -
     return simple
 
 
+def streamed(p: Picker, h: Chain, caps: DeviceCaps = CAPS) -> Schedule | None:
+    """A random legal schedule whose tiles follow each other along a dimension; None where few draws give none."""
+    for _ in range(5):
+        s = schedule(p, h, caps)
+        may = [d for d, n in enumerate(h.extents) if s.step(d) < n and d != s.vector_dim]
+        if may:
+            d = p.choice(may)
+            tile = s.step(d) * p.integer(1, min((h.extents[d] - 1) // s.step(d), 3))
+            tiles = -(-h.extents[d] // tile)
+            groups = -(-tiles // p.integer(2, tiles))
+            local, num_wg = ((*old[:d], new, *old[d + 1 :]) for old, new in ((s.local_tile, tile), (s.num_wg, groups)))
+            drawn = replace(s, streamed=d, local_tile=local, num_wg=num_wg)
+            if is_legal(h, drawn, caps):
+                return drawn
+    return None
+
+
 def _of_rows(p: Picker, h: Rows, caps: DeviceCaps) -> Schedule:
     """A random number of rows at a time, and a random schedule for each MDH of so many."""
     points = tuple([p.integer(1, min(h.extents[d], 6)) for d in h.along[-1]])

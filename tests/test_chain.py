@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from chains import assert_is_exact, assert_stays_inside, blurred, random_chain
+from chains import assert_is_exact, assert_stays_inside, blurred, random_chain, random_stream
 from random_functions import Seeded
 from running import expected
 from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
 from mdhnp.calls import kernels
-from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, regions
+from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, regions, rings
 from mdhnp.mdh.canonical import fingerprint
+from mdhnp.mdh.mdhom import contiguous
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.chains import chain_memory, chain_schedules
+from mdhnp.schedule.chains import chain_memory, chain_schedules, pays
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.illegal import IllegalSchedule
@@ -79,12 +80,51 @@ def _folded(read: Any, extent: int, boundary: str | None) -> Any:
     return read if mode is None else np.pad(np.arange(extent), 99, mode=mode)[read + 99]
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_rings_hold_all_that_is_read_of_them(seed: int) -> None:
+    """As the kernel does: each map advances by a tile in each round, within what is needed of it at all."""
+    p = Seeded(seed)
+    made, _ = random_chain(p, 24, 1)
+    d, last = p.integer(0, made.rank - 1), len(made.links) - 1
+    extents = [h.extents[d] for h in made.links]
+    tile = p.integer(1, min(extents))
+    found, begin = rings(made.graph, d, tile), p.integer(0, extents[last] - 1)
+    end = min(begin + tile * p.integer(1, 4), extents[last])
+    first = [max(begin + ring.before, 0) for ring in found]
+    ends = [min(end + ring.ahead, extent) for ring, extent in zip(found, extents, strict=True)]
+    assert (first[last], ends[last]) == (begin, end)
+    held: list[dict[int, int]] = [{} for _ in found]
+    early = -(-max([ring.ahead - ring.before for ring in found]) // tile) * tile
+    for now in range(begin - early, end, tile):
+        for n, (step, ring) in enumerate(zip(made.graph.steps, found, strict=True)):
+            points = [x for x in range(now + ring.ahead, now + ring.ahead + tile) if first[n] <= x < ends[n]]
+            for value, view in zip(step.inputs, step.mdhom.inputs, strict=True):
+                if points and value >= made.graph.given:
+                    m = made.graph.made_by[value][0]
+                    read = np.array([x + a[d].constant for x in points for a in view.accesses])
+                    read = _folded(read, extents[m], view.boundary)
+                    assert all(held[m].get(x % found[m].points) == x for x in read), (n, m)
+            held[n] |= {x % ring.points: x for x in points}
+
+
 @pytest.mark.parametrize("seed", [*range(50), 420, 441])
 def test_random_kernels(seed: int) -> None:
     """No access out of bounds, no race: also of local memory."""
     p = Seeded(seed)
     made, _ = random_chain(p, 16)
     assert_stays_inside(made, schedule(p, made))
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_random_streams(seed: int) -> None:
+    made, _, s = random_stream(Seeded(seed), 16)
+    assert_stays_inside(made, s)
+
+
+@pytest.mark.turns
+@pytest.mark.parametrize("seed", range(40))
+def test_random_streams_give_what_their_maps_do(device: Device, seed: int) -> None:
+    assert_is_exact(device, *random_stream(Seeded(2000 + seed), 60))
 
 
 @pytest.mark.turns
@@ -98,22 +138,29 @@ def test_random_chains(device: Device, seed: int) -> None:
 
 @pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=["cpu", "gpu"])
 def test_schedules(caps: Any) -> None:
-    for made in (blurred(300, 500), blurred(3, 2), *[random_chain(Seeded(n))[0] for n in range(10)]):
+    some = [random_chain(Seeded(n))[0] for n in range(10)]
+    for made in (blurred(300, 500), blurred(3, 2), blurred(30, 40, 50), *some):
         found = chain_schedules(made, caps, 3)
         assert len({*found}) == len(found)
         for s in found:
             check(made, s, caps)
+    assert any([s.streamed == 0 for s in chain_schedules(blurred(30, 40, 50), caps, 3)])
     assert chain_memory(made, s) <= caps.local_memory
 
 
 def test_what_a_schedule_of_a_chain_must_not() -> None:
     made = blurred(40, 30)
     s = replace(Schedule.plain((40, 30), 1), local_tile=(8, 15))
+    vectors = {"vector_dim": 1, "vector_width": 2, "private_tile": (1, 2), "local_tile": (8, 14)}
     for wrong, words in (
         ({"private_copies": (True,)}, "copies no inputs"),
         ({"vector_dim": 0, "vector_width": 4, "private_tile": (4, 1)}, "vector_dim: 0"),
         ({"vector_dim": 1, "vector_width": 16, "private_tile": (1, 16), "local_tile": (8, 30)}, None),
         ({"local_tile": (40, 30)}, "local memory"),
+        ({"streamed": 2}, "streamed: 2 is no dimension"),
+        ({"streamed": 0}, None),
+        ({"streamed": 0, "num_wg": (5, 1)}, "streamed: work-groups have one tile"),
+        ({"streamed": 1, **vectors}, "streamed: 1 is the dimension of vectors"),
     ):
         caps = replace(CAPS, local_memory=4000) if words == "local memory" else CAPS
         if words is None:
@@ -121,6 +168,42 @@ def test_what_a_schedule_of_a_chain_must_not() -> None:
             continue
         with pytest.raises(IllegalSchedule, match=words):
             check(made, replace(s, **wrong), caps)
+
+
+def test_only_chains_are_streamed() -> None:
+    one = blurred(40, 30).links[-1]
+    with pytest.raises(IllegalSchedule, match="streamed: only maps of a chain"):
+        check(one, replace(Schedule.plain((40, 30), 1), local_tile=(8, 15), streamed=0), CAPS)
+
+
+def test_a_streamed_tile_is_no_longer_than_a_map() -> None:
+    h = blurred(40, 30).links[-1]
+    few = contiguous("y", np.dtype("f4"), (10, 30), (0, 1))
+    first = replace(h, extents=(10, 30), outputs=(few,))
+    last = replace(h, inputs=(replace(h.inputs[0], shape=few.shape, strides=few.strides),))
+    made = chain(Graph(1, (Step(first, (0,)), Step(last, (1,))), (2,)))
+    assert made is not None
+    s = replace(Schedule.plain((40, 30), 1), local_tile=(10, 15), streamed=0)
+    check(made, s, CAPS)
+    with pytest.raises(IllegalSchedule, match="streamed: a tile is longer than a map's 10 points"):
+        check(made, replace(s, local_tile=(11, 15)), CAPS)
+
+
+@pytest.mark.parametrize(
+    ("extents", "dimension"), [((256, 256, 256), 0), ((512, 128, 512), 0), ((2048, 2048), -1), ((1 << 20,), -1)]
+)
+def test_chains_of_three_dimensions_are_streamed(extents: tuple[int, ...], dimension: int) -> None:
+    caps = replace(CAPS, local_memory=256 << 10, l2=1 << 20)
+    assert default(blurred(*extents), caps).streamed == dimension
+
+
+@pytest.mark.parametrize(
+    ("extents", "cpu", "gpu"), [((256, 256, 256), True, False), ((64, 64, 64), True, True), ((3000, 2000), True, True)]
+)
+def test_where_chains_pay(extents: tuple[int, ...], cpu: bool, gpu: bool) -> None:
+    made = blurred(*extents)
+    for caps, pay in ((replace(CAPS, local_memory=256 << 10, l2=1 << 20), cpu), (MATRICES, gpu)):
+        assert pays(made, default(made, caps), caps) == pay
 
 
 def _graph(function: Callable[[Any], Any], *shape: int, dtype: str = "f4") -> Graph:
@@ -154,7 +237,7 @@ def test_what_is_a_chain(function: Any, maps: int, dtype: str) -> None:
 
 
 def test_a_chain_is_told_from_its_last_map_and_from_others() -> None:
-    one, other = blurred(20, 30), blurred(20, 30, "nearest")
+    one, other = blurred(20, 30), blurred(20, 30, mode="nearest")
     kinds = {fingerprint(h) for h in (one, other, one.links[-1], other.links[-1])}
     assert len(kinds) == 4
     assert one == blurred(20, 30)
@@ -172,6 +255,20 @@ def test_fused_stencils_are_chains(on: None) -> None:
     (step,) = fused.rewriting(x).after.steps
     assert isinstance(step.mdhom, Chain)
     np.testing.assert_array_equal(fused(x), _eight(x))
+
+
+@pytest.mark.parametrize("extent", [128, 256])
+def test_steps_in_three_dimensions_are_chains_where_arrays_are_large(extent: int) -> None:
+    """Those that stay in a cache are as fast one by one."""
+    far = [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)]
+
+    def eight(x: Any) -> Any:
+        for _ in range(8):
+            x = mdhnp.stencil(x, lambda n: sum([n[d] for d in far[1:]], n[far[0]]) * np.float32(1 / 6), "constant")
+        return x
+
+    steps = mdhnp.fuse(eight).rewriting(np.empty((extent,) * 3, np.float32)).after.steps
+    assert {isinstance(s.mdhom, Chain) for s in steps} == {extent == 256}
 
 
 @pytest.mark.parametrize("rank", [7, 15])

@@ -41,7 +41,7 @@ NAMES = (
 
 
 #: Kernels of several MDHs.
-SEVERAL = {"chain": chains.program, "rows": rows.program}
+SEVERAL = {"chain": chains.program, "chain_streamed": chains.streamed_program, "rows": rows.program}
 
 
 @pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, *SEVERAL])

@@ -56,7 +56,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     [
         *KERNELS,
         *(f"random {n}" for n in range(RANDOM)),
-        *(f"{kind} {n}" for kind in ("chain", "rows") for n in range(CHAINS)),
+        *(f"{kind} {n}" for kind in ("chain", "rows", "stream") for n in range(CHAINS)),
     ],
 )
 def test_nothing_is_found(report: Report, name: str) -> None:

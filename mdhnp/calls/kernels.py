@@ -17,7 +17,7 @@ from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import Chain, MdHom, Part, Stage, bounded, canonical, stages
+from mdhnp.mdh import Chain, MdHom, Part, Rows, Stage, bounded, canonical, stages
 from mdhnp.placement.overlap import overlapping
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
@@ -27,6 +27,7 @@ from mdhnp.runtime.memory import largest_array
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
+from mdhnp.schedule.chains import pays
 from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Found, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
@@ -160,12 +161,12 @@ def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Ker
 
 
 def fits(h: Chain, device: Device) -> bool:
-    """Whether a device can compute a chain as one: with its arrays, and with what tiles keep in local memory."""
+    """Whether a device can compute a chain as one, with what tiles keep in local memory, and had better do."""
     try:
-        _default(h, device.caps)
+        s = _default(h, device.caps)
     except IllegalSchedule:
         return False
-    return not _is_too_large(h, device)
+    return not _is_too_large(h, device) and (isinstance(h, Rows) or pays(h, s, device.caps))
 
 
 def _is_too_large(h: MdHom, device: Device) -> bool:

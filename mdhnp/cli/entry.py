@@ -64,6 +64,7 @@ def _print_schedule(s: Schedule, extents: Sequence[int]) -> None:
     _print_facts({
         "local copies": "; ".join(f"input {n}: {_copy(c)}" for n, c in enumerate(s.local_copies) if c) or "none",
         "in flight": f"{s.stages} local tiles" if s.stages > 1 else "one local tile",
+        "tiles": f"stream along {names[s.streamed]}" if s.streamed >= 0 else "one by one",
         "products": _products(s, names),
         "in registers": ", ".join(f"input {n}" for n, c in enumerate(s.private_copies) if c) or "none",
         "results": f"in {s.results} memory between tiles of a reduction",

@@ -107,6 +107,7 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     steps, offset = c.address(view, access)
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
+    offset = offset + c.nest.turned(view, view.accesses[access], place.point)
     stride = steps[vector] if moves else ZERO
     return read(c.buffer(view), offset, stride, place.lanes, place.valid if moves else None, kept=kept)
 
@@ -142,6 +143,7 @@ def _output_offset(c: Context, view: View, place: Place) -> tuple[Index, Index]:
     offset = c.output_offset + start
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
+    offset = offset + c.nest.turned(view, view.accesses[0], place.point)
     return offset, steps[c.nest.s.vector_dim] if place.lanes > 1 else ZERO
 
 
@@ -194,8 +196,8 @@ def outside_value(view: View) -> Outside:
 def flat(c: Context, view: View, indices: Sequence[Index]) -> Index:
     """Offset of an element of an input."""
     offset = c.nest.offset(view)
-    for index, stride in zip(indices, c.nest.strides(view), strict=True):
-        offset = offset + index * stride
+    for axis, index in enumerate(indices):
+        offset = offset + c.nest.along(view, axis, index)
     return offset
 
 

@@ -16,7 +16,15 @@ from mdhnp.codegen.access import Context, Place, read
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
-from mdhnp.codegen.layers import bounded_checks, group_loops, ids, inside_checks, step_inside, step_loops
+from mdhnp.codegen.layers import (
+    bounded_checks,
+    group_loops,
+    ids,
+    inside_checks,
+    points_inside,
+    step_loops,
+    steps_inside,
+)
 from mdhnp.codegen.matrix import accumulate_products, declare_doubt, doubtful, watch
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
@@ -289,7 +297,7 @@ def _inside_checks(c: Context) -> list[Compare]:
     """Conditions under which no access of the private tile needs a check."""
     nest = c.nest
     direct = [v for v, copy in zip(nest.h.inputs, nest.copies, strict=True) if copy is None]
-    checks = [step_inside(c, d) for d in nest.kept if nest.partial(d) and any(v.depends_on(d) for v in direct)]
+    checks = steps_inside(c, [d for d in nest.kept if nest.partial(d) and any(v.depends_on(d) for v in direct)])
     for view in direct:
         if view.boundary is not None:
             checks += bounded_checks(c, view)
@@ -301,7 +309,7 @@ def map_tile(c: Context) -> None:
     nest = c.nest
     with ExitStack() as stack:
         step_loops(c, stack)
-        checks = [step_inside(c, d) for d in nest.kept if nest.partial(d)]
+        checks = steps_inside(c, [d for d in nest.kept if nest.partial(d)])
         for view, copy in zip(nest.h.inputs, nest.s.local_copies, strict=True):
             if copy is None and view.boundary is not None:
                 checks += bounded_checks(c, view)
@@ -334,8 +342,7 @@ def _map_border(c: Context) -> None:
                 stack.enter_context(c.build.up_to(nest.var(d, "b"), count))
                 shift = nest.at(d, "b") * distance
             point[d], local[d] = nest.base(d) + shift, nest.local(d) + shift
-        tests = [Compare(point[d], "<", nest.end(d)) for d in nest.kept if nest.partial(d)]
-        stack.enter_context(c.build.when(tests))
+        stack.enter_context(c.build.when(points_inside(c, point, [d for d in nest.kept if nest.partial(d)])))
         whole, vector = [], nest.s.vector_dim
         at = Place(point, local, width)
         border = replace(at, bounded=True)

@@ -11,8 +11,8 @@ from mdhnp.mdh import View
 from mdhnp.schedule.matrices import ACROSS, DOWN
 
 __all__ = [
-    "bounded_checks", "group_ids", "group_loops", "ids", "inside_checks", "item_ids", "step_inside", "step_loops",
-    "tile_count",
+    "bounded_checks", "group_ids", "group_loops", "ids", "inside_checks", "item_ids", "points_inside", "step_loops",
+    "steps_inside", "tile_count",
 ]  # fmt: skip
 
 
@@ -134,10 +134,18 @@ def _step_begin(nest: Nest, d: int) -> Index:
     return nest.begin(d) + nest.step_begin(d)
 
 
-def step_inside(c: Context, d: int) -> Compare:
-    """Whether the work-items' current step lies inside the extent."""
+def steps_inside(c: Context, dims: Sequence[int]) -> list[Compare]:
+    """Conditions for the work-items' current step to lie inside what is computed along some dimensions."""
     nest = c.nest
-    return Compare(_step_begin(nest, d), "<=", nest.end(d) - nest.s.step(d))
+    tests = [Compare(_step_begin(nest, d), ">=", nest.limits[d][0]) for d in dims if d in nest.limits]
+    return tests + [Compare(_step_begin(nest, d), "<=", nest.end(d) - nest.s.step(d)) for d in dims]
+
+
+def points_inside(c: Context, point: Mapping[int, Index], dims: Sequence[int]) -> list[Compare]:
+    """Conditions for a point to lie inside what is computed along some dimensions."""
+    limits = c.nest.limits
+    tests = [Compare(point[d], ">=", limits[d][0]) for d in dims if d in limits]
+    return tests + [Compare(point[d], "<", c.nest.end(d)) for d in dims]
 
 
 def bounded_checks(c: Context, view: View) -> list[Compare]:

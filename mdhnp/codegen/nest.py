@@ -69,6 +69,11 @@ class Nest:
     pulls: bool = False
     #: Of arrays of which memory holds a part only, by name: where its first element would lie.
     moved: Mapping[str, Index] = field(default_factory=dict)
+    #: Of dimensions of which only a part is computed: where that begins and ends.
+    limits: Mapping[int, tuple[Index, Index]] = field(default_factory=dict)
+    #: Of arrays of which memory holds some points along an axis only, by name: the axis, and how many. Index i lies
+    #: where i modulo that does.
+    rings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     #: Dimensions whose loops over local tiles stand around this nest's.
     opened: tuple[int, ...] = ()
     #: What the names of its work-items' local memory begin with.
@@ -120,6 +125,8 @@ class Nest:
 
     def end(self, d: int) -> Index:
         """Where the dimension's points end."""
+        if d in self.limits:
+            return self.limits[d][1]
         return self.first(d) + self.extent(d)
 
     def groups(self, d: int) -> Index:
@@ -143,13 +150,34 @@ class Nest:
         return self._size(f"{view.name}_o", view.offset, 0) + self.moved.get(view.name, ZERO)
 
     def address(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
-        """How far each dimension moves an access, and where it begins, in elements from the array's lowest address."""
+        """How far each dimension moves an access, and where it begins, in elements from the array's lowest address.
+
+        Along a ring it does not move here: see :meth:`turned`.
+        """
         steps, start = [ZERO] * self.h.rank, self.offset(view)
-        for stride, index in zip(self.strides(view), access, strict=True):
+        ring, _ = self.rings.get(view.name, (None, 0))
+        for axis, (stride, index) in enumerate(zip(self.strides(view), access, strict=True)):
+            if axis == ring:
+                continue
             start = start + stride * index.constant
             for d in index.dims():
                 steps[d] = steps[d] + stride * index.coefficients[d]
         return tuple(steps), start
+
+    def turned(self, view: View, access: Access, point: Mapping[int, Index]) -> Index:
+        """How far an access at a point lies from its address because of a ring."""
+        if view.name not in self.rings:
+            return ZERO
+        axis, _ = self.rings[view.name]
+        total = constant(access[axis].constant)
+        for d in access[axis].dims():
+            total = total + point[d] * access[axis].coefficients[d]
+        return self.along(view, axis, total)
+
+    def along(self, view: View, axis: int, index: Index) -> Index:
+        """How far an index along an axis moves, in elements."""
+        ring, count = self.rings.get(view.name, (None, 0))
+        return (index % count if axis == ring else index) * self.strides(view)[axis]
 
     def last(self, view: View, axis: int) -> Index:
         """The highest index along an axis of an array whose accesses move alike; a boundary allows more."""
@@ -187,7 +215,7 @@ class Nest:
 
     def partial(self, d: int) -> bool:
         """Whether a step of the work-items may reach beyond the extent."""
-        return not self.pulled(d) and self._uneven(d)
+        return d in self.limits or (not self.pulled(d) and self._uneven(d))
 
     def pulled(self, d: int) -> bool:
         """Whether the last step of the work-items begins earlier, so that it does not reach beyond the extent."""

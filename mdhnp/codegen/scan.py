@@ -16,7 +16,7 @@ from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, lea
 from mdhnp.codegen.ir.statements import AllocLocal, Assign, Declare
 from mdhnp.codegen.ir.values import Buffer, Load, Register
 from mdhnp.codegen.kernel import accumulate_coordinates
-from mdhnp.codegen.layers import group_loops, ids, step_inside, step_loops
+from mdhnp.codegen.layers import group_loops, ids, step_loops, steps_inside
 from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, splat, start
 from mdhnp.codegen.scan_rows import Places, across_subgroups
 from mdhnp.codegen.store import store_prefix
@@ -86,7 +86,7 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
     """Scan one local tile."""
     nest = c.nest
     place = accumulate_coordinates(c)
-    checks = [step_inside(c, k) for k in nest.kept if nest.partial(k) and nest.width(k) > 1]
+    checks = steps_inside(c, [k for k in nest.kept if nest.partial(k) and nest.width(k) > 1])
     unbounded = all(v.boundary is None for v in nest.h.inputs)
 
     def at(offset: dict[int, int], point: Index, local: Index) -> Place:

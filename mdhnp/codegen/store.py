@@ -7,7 +7,7 @@ from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Place, read_back, result_convert, store, store_pair
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import Register, Value
-from mdhnp.codegen.layers import step_inside
+from mdhnp.codegen.layers import steps_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values, splat
 from mdhnp.codegen.together import is_first_item
 
@@ -40,7 +40,7 @@ def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = 
     with c.build.when([] if by_all else is_first_item(nest)):
         partial = [d for d in nest.kept if nest.partial(d)]
         c.build.either(
-            [step_inside(c, d) for d in partial],
+            steps_inside(c, partial),
             lambda: _store_elements(c, acc, (), onto),
             lambda: _store_elements(c, acc, partial, onto),
         )

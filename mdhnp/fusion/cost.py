@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf, prod
 
-from mdhnp.mdh import Chain, Function, Graph, MdHom, Rows, reaches
+from mdhnp.mdh import Chain, Function, Graph, MdHom, Rows, reaches, rings
 
 __all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
 
@@ -16,6 +16,9 @@ __all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"
 _OPERATION, _CALL = 0.2, 1 << 16
 #: Bytes of a cache in which what a chain keeps of its maps lies.
 _CACHED = 1 << 18
+#: Planes that a chain advances by where its tiles follow each other, from how many bytes of arrays on it pays, and how
+#: much longer what it does in a cache takes then, while it waits for memory less.
+_PLANES, _FAR, _PASSING = 4, 1 << 25, 1.5
 #: Rows that are enough for all cores, and how many are computed at a time.
 ENOUGH, _AT_ONCE = 64, 8
 #: Elements of a row from which on vectors are full.
@@ -108,7 +111,9 @@ def _in_rows(h: Rows) -> float:
 def _chained(h: Chain) -> float:
     """Give what a chain costs by tiles that fit in a cache: each reads and computes what others do, too."""
     beyond, cells = reaches(h.graph), _CACHED // max([t.itemsize for t in h.dtypes])
-    return _APART * min([_by_tiles(h, beyond, tile) for tile in _tiles(h, beyond, cells)], default=inf)
+    whole = min([_by_tiles(h, beyond, tile, 1) for tile in _tiles(h, beyond, cells)], default=inf)
+    streamed = min([_by_tiles(h, beyond, tile, _PASSING) for tile in _streams(h, beyond, cells)], default=inf)
+    return min(_APART * whole, streamed)
 
 
 def _tiles(h: Chain, beyond: Sequence[Sequence[int]], cells: int) -> Iterator[tuple[int, ...]]:
@@ -120,11 +125,26 @@ def _tiles(h: Chain, beyond: Sequence[Sequence[int]], cells: int) -> Iterator[tu
                 yield tile
 
 
+def _streams(h: Chain, beyond: Sequence[Sequence[int]], cells: int) -> Iterator[tuple[int, ...]]:
+    """Give what work-groups go through along the first dimension, of whole rows, keeping as many cells at most.
+
+    None in two dimensions, where tiles have less border, nor of arrays that stay in a cache.
+    """
+    if len(h.extents) < 3 or bytes_of_step(h) < _FAR:
+        return
+    kept = rings(h.graph, 0, min(_PLANES, h.extents[0]))
+    for outer in (1 << n for n in range(1, 12)):
+        tile = (h.extents[0], *[min(outer, n) for n in h.extents[1:-1]], h.extents[-1])
+        across = [_cells(tile[1:], more[1:]) for more in beyond[:-1]]
+        if sum([ring.points * n for ring, n in zip(kept, across, strict=False)]) <= cells:
+            yield tile
+
+
 def _cells(tile: Sequence[int], beyond: Sequence[int]) -> int:
     return prod([t + more for t, more in zip(tile, beyond, strict=True)])
 
 
-def _by_tiles(h: Chain, beyond: Sequence[Sequence[int]], tile: Sequence[int]) -> float:
+def _by_tiles(h: Chain, beyond: Sequence[Sequence[int]], tile: Sequence[int], inside: float) -> float:
     total = float(sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs]))
     for one, more, step in zip(h.links, beyond, h.graph.steps, strict=True):
         again = _cells(tile, more) / prod(tile)
@@ -132,7 +152,7 @@ def _by_tiles(h: Chain, beyond: Sequence[Sequence[int]], tile: Sequence[int]) ->
         # What lies in a cache costs an operation for each load and store.
         moved = sum([min(prod(v.shape), one.points) * v.dtype.itemsize for v in given])
         near = one.points * (len(one.accesses) + len(one.outputs))
-        total += again * (moved + _OPERATION * (_operations(one) + near))
+        total += again * (moved + inside * _OPERATION * (_operations(one) + near))
     return total
 
 

@@ -22,7 +22,7 @@ from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import Part
 from mdhnp.mdh.recombine import combination, partial, prefixes
-from mdhnp.mdh.regions import Region, reaches, regions, slots
+from mdhnp.mdh.regions import Region, Ring, reaches, regions, rings, slots
 from mdhnp.mdh.rows import Rows, along, is_product, rows, sized
 from mdhnp.mdh.slices import bounded, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, stages
@@ -43,6 +43,7 @@ __all__ = [
     "Operator",
     "Part",
     "Region",
+    "Ring",
     "Pattern",
     "Stage",
     "Step",
@@ -71,6 +72,7 @@ __all__ = [
     "pw",
     "reaches",
     "regions",
+    "rings",
     "shares",
     "slots",
     "stages",

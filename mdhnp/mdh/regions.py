@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mdhnp.mdh.graph import Graph
 
-__all__ = ["Region", "reaches", "regions", "slots"]
+__all__ = ["Region", "Ring", "reaches", "regions", "rings", "slots"]
 
 Ends = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 #: By the step that reads something, and for each dimension: ranges of distances, with the boundary mode.
@@ -53,6 +53,54 @@ def regions(graph: Graph, tile: Sequence[int]) -> tuple[Region, ...]:
         )
         for n in range(len(graph.steps))
     ])  # fmt: skip
+
+
+class Ring(NamedTuple):
+    """What a work-group keeps of one map while its tiles follow each other along a dimension.
+
+    Attributes
+    ----------
+    ahead : int
+        How many points the map is ahead of the chain's last one.
+    before : int
+        How far before the first tile of the last map's results it is needed, a negative number.
+    points : int
+        Points along the dimension that are kept; later ones take the places of earlier ones.
+    """
+
+    ahead: int
+    before: int
+    points: int
+
+
+def rings(graph: Graph, d: int, tile: int) -> tuple[Ring, ...]:
+    """Give what is kept of each map where tiles of so many points follow each other along dimension `d`.
+
+    With each tile every map advances by as many points: those that the maps which read it need to advance by as many.
+    """
+    last = len(graph.steps) - 1
+    found = {last: Ring(0, 0, tile)}
+    for n in reversed(range(last)):
+        extent = graph.steps[n].mdhom.extents[d]
+        ahead, before, kept = [], [], []
+        for m, each in _readers(graph, n).items():
+            for low, high in [_around(reach, graph.steps[m].mdhom.extents[d] - extent) for reach in each[d]]:
+                ahead.append(found[m].ahead + high)
+                kept.append(found[m].ahead + low)
+                before.append(found[m].before + low)
+        found[n] = Ring(max(ahead), min(before), min(tile + max(ahead) - min(kept), extent))
+    return tuple([found[n] for n in range(last + 1)])
+
+
+def _around(reach: tuple[int, int, str | None], beyond: int) -> tuple[int, int]:
+    """How far from a point what it reads lies at most, if the map that reads has so many points beyond what it reads.
+
+    Elements outside stand for others that are as far from the border at most, so they may lie on the other side.
+    """
+    low, high, boundary = reach
+    if boundary in (None, "constant"):
+        return low, high
+    return min(low, -high) - 2 * max(beyond, 0), max(high, -low)
 
 
 def _readers(graph: Graph, n: int) -> Readers:

@@ -9,12 +9,15 @@ from itertools import chain, islice, product, zip_longest
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.mdh import Chain, MdHom, Region, reaches, regions, slots
+from mdhnp.mdh import Chain, MdHom, Region, Ring, reaches, regions, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "regions_of"]
+__all__ = [
+    "chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "pays", "places", "regions_of",
+    "rings_of",
+]  # fmt: skip
 
 #: Tiles that are looked at: along the innermost dimension, and along the others.
 _INNER, _OUTER = (32, 64, 128, 256, 512, 1024, 4096, 16384), (1, 2, 4, 8, 16, 24, 32, 48, 64, 128)
@@ -22,26 +25,53 @@ _INNER, _OUTER = (32, 64, 128, 256, 512, 1024, 4096, 16384), (1, 2, 4, 8, 16, 24
 _INSTRUCTION = 0.2
 #: Points that could be computed in the time that a row takes besides.
 _ROW = 32
+#: Bytes from memory that take as long as a launch.
+_LAUNCH = {"cpu": 1 << 16, "gpu": 1 << 25}
+#: What a byte from a cache costs.
+_AGAIN = 0.2
+#: How much longer it takes to go through rings whose rows begin anywhere, so that vectors lie across lines of a cache.
+_ACROSS = 1.5
+#: By what factor tiles that follow each other must cost less than others to be the default: costs are rough, and in two
+#: dimensions both take about as long.
+_SURE = 1.2
 #: Part of a CPU's second cache that local memory may take.
 _CACHED = 0.75
 
 
 def regions_of(h: Chain, s: Schedule) -> tuple[Region, ...]:
-    """What a work-group computes of each map."""
-    return regions(h.graph, s.local_tile)
+    """What a work-group keeps of each map: all that a tile needs, along a streamed dimension what rings hold."""
+    found = regions(h.graph, s.local_tile)
+    if s.streamed < 0:
+        return found
+    sizes = [list(region.sizes) for region in found]
+    for each, ring in zip(sizes, rings_of(h, s), strict=True):
+        each[s.streamed] = ring.points
+    return tuple([region._replace(sizes=tuple(each)) for region, each in zip(found, sizes, strict=True)])
 
 
-def link(s: Schedule, h: MdHom, tile: Sequence[int], groups: Sequence[int]) -> Schedule:
-    """The schedule of one map, given the chain's."""
+def rings_of(h: Chain, s: Schedule) -> tuple[Ring, ...]:
+    """What is kept of each map along the streamed dimension."""
+    return rings(h.graph, s.streamed, s.local_tile[s.streamed])
+
+
+def places(h: Chain, s: Schedule) -> dict[str, int]:
+    """Which place in local memory each value has; rings are needed all the time, so none is used again."""
+    found = slots(h.graph)
+    return found if s.streamed < 0 else {name: n for n, name in enumerate(found)}
+
+
+def link(s: Schedule, h: MdHom, tile: Sequence[int], groups: Sequence[int] | None = None) -> Schedule:
+    """The schedule of one map, given the chain's; it has one work-group, if not told how many."""
     count = len(h.inputs)
     return replace(
-        s, local_tile=tuple(tile), num_wg=tuple(groups), local_copies=(None,) * count, private_copies=(False,) * count
-    )
+        s, local_tile=tuple(tile), num_wg=(1,) * h.rank if groups is None else tuple(groups),
+        local_copies=(None,) * count, private_copies=(False,) * count, streamed=-1,
+    )  # fmt: skip
 
 
 def chain_memory(h: Chain, s: Schedule) -> int:
     """Bytes of local memory that a chain's kernel declares."""
-    where, sizes = slots(h.graph), dict[int, int]()
+    where, sizes = places(h, s), dict[int, int]()
     for one, region in zip(h.links[:-1], regions_of(h, s), strict=False):
         for view in one.outputs:
             size = prod(region.sizes) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
@@ -52,6 +82,13 @@ def chain_memory(h: Chain, s: Schedule) -> int:
 def check_chain(h: Chain, s: Schedule) -> None:
     """Raise IllegalSchedule unless a schedule that is legal for a map like the last one is so for a chain."""
     require(not any(s.local_copies) and not any(s.private_copies), "local_copies: a chain copies no inputs")
+    if s.streamed >= 0:
+        d = s.streamed
+        require(s.vector_width == 1 or d != s.vector_dim, f"streamed: {d} is the dimension of vectors")
+        tiles = -(-h.extents[d] // s.local_tile[d])
+        require(tiles > s.num_wg[d], f"streamed: work-groups have one tile each along {d}")
+        least = min([one.extents[d] for one in h.links])
+        require(s.local_tile[d] <= least, f"streamed: a tile is longer than a map's {least} points along {d}")
     if s.vector_width > 1:
         d = s.vector_dim
         require(d == h.rank - 1, f"vector_dim: {d}, while elements of regions are neighbours along {h.rank - 1}")
@@ -76,44 +113,65 @@ def _beyond(h: Chain) -> int:
 
 def chain_default(h: Chain, caps: DeviceCaps) -> Schedule:
     """The schedule that is expected to be the best; an IllegalSchedule, where no tile fits in local memory."""
-    found = next(chain.from_iterable(_ranked(h, caps, tile) for tile in _register_tiles(h, caps)), None)
-    if found is None:
+    whole = next(chain.from_iterable(_ranked(h, caps, tile) for tile in _register_tiles(h, caps)), None)
+    tiles = _streamed_tiles(h, caps) if caps.kind == "cpu" else ()  # on GPUs it was not measured
+    streams = [s for tile in tiles if (s := next(_ranked(h, caps, tile), None)) is not None]
+    streamed = min(streams, key=lambda s: _cost_of(h, s, caps), default=None)
+    if streamed is not None and (whole is None or _cost_of(h, whole, caps) > _SURE * _cost_of(h, streamed, caps)):
+        return streamed
+    if whole is None:
         raise IllegalSchedule(f"local memory: what a tile of a chain needs does not fit in {caps.local_memory} bytes")
-    return found
+    return whole
+
+
+def pays(h: Chain, s: Schedule, caps: DeviceCaps) -> bool:
+    """Whether a chain is expected to take less time than its maps one by one."""
+    apart = (len(h.links) - 1.0) * _LAUNCH[caps.kind]
+    for one in h.links:
+        moved = sum([min(v.elements(), one.points * len(v.accesses)) * v.dtype.itemsize for v in one.inputs])
+        moved += sum([one.points * v.dtype.itemsize for v in one.outputs])
+        apart += moved + _INSTRUCTION * _work(one, one.extents)
+    return _cost_of(h, s, caps) < apart
 
 
 def chain_schedules(h: Chain, caps: DeviceCaps, count: int) -> list[Schedule]:
     """Schedules by what tiles read, write and compute twice, at most so many of each register tile, best first."""
-    each = [islice(_ranked(h, caps, tile), count) for tile in _register_tiles(h, caps)]
+    tiles = (*_register_tiles(h, caps), *_streamed_tiles(h, caps))
+    each = [islice(_ranked(h, caps, tile), count) for tile in tiles]
     return [s for s in dict.fromkeys(chain.from_iterable(zip_longest(*each))) if s is not None]
 
 
 def _ranked(h: Chain, caps: DeviceCaps, register: "_RegisterTile") -> Iterator[Schedule]:
     """Schedules with a register tile and local tiles that fit, the cheapest first."""
-    private, items, width = register
+    private, items, width, streamed = register
     step = [p * w for p, w in zip(private, items, strict=True)]
     sizes = [
-        sorted({min(-(-t // k) * k, n) for t in (_INNER if d == h.rank - 1 else _OUTER)})
+        sorted({min(-(-t // k) * k, n) for t in (_INNER if d == h.rank - 1 else _OUTER)}) if d != streamed else [k]
         for d, (k, n) in enumerate(zip(step, h.extents, strict=True))
     ]
     memory = caps.local_memory if caps.kind == "gpu" else min(caps.local_memory, int(_CACHED * caps.l2))
-    cost = _Cost(h, caps)
+    cost = _Cost(h, caps, step[0], streamed)
     plain = Schedule.plain(h.extents, len(h.inputs))
     for tile in sorted([t for t in product(*sizes) if cost.memory(t) <= memory], key=cost):
         s = replace(
-            plain, local_tile=tile, private_tile=private, num_wi=items, num_wg=_groups(h, tile, caps),
-            vector_dim=h.rank - 1 if width > 1 else -1, vector_width=width,
+            plain, local_tile=tile, private_tile=private, num_wi=items, num_wg=_groups(h, tile, caps, streamed),
+            vector_dim=h.rank - 1 if width > 1 else -1, vector_width=width, streamed=streamed,
         )  # fmt: skip
         if chain_memory(h, s) <= memory and _has_rows(h, s):
             yield s
 
 
+def _cost_of(h: Chain, s: Schedule, caps: DeviceCaps) -> float:
+    return _Cost(h, caps, s.step(0), s.streamed)(s.local_tile)
+
+
 class _RegisterTile(NamedTuple):
-    """Private tile, work-items along each dimension, and lanes."""
+    """Private tile, work-items along each dimension, lanes, and the streamed dimension."""
 
     private: tuple[int, ...]
     items: tuple[int, ...]
     width: int
+    streamed: int = -1
 
 
 def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
@@ -137,24 +195,44 @@ def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
             yield _RegisterTile(tuple(private), ones, width)
 
 
-def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps) -> tuple[int, ...]:
-    """Work-groups along each dimension: a tile each, but for CPUs no more than keep all cores busy to the end."""
+def _streamed_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
+    """Some planes of a vector, or of the work-items; none where a work-group would not have two of them to go through.
+
+    Each plane that is read is read for all results beside it, so that several at a time take fewer loads.
+    """
+    _, items, width, _ = next(_register_tiles(h, caps))
+    least = min([one.extents[0] for one in h.links])
+    for planes in (4, 2) if h.rank > 1 else ():
+        if planes <= least and planes < h.extents[0]:
+            yield _RegisterTile((planes, *(1,) * (h.rank - 2), width), (1, *items[1:]), width, 0)
+
+
+def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps, streamed: int = -1) -> tuple[int, ...]:
+    """Work-groups along each dimension: a tile each, but for CPUs no more than keep all cores busy to the end.
+
+    Where tiles follow each other, the fewest do that are enough, since each has to begin.
+    """
     tiles = [-(-n // t) for n, t in zip(h.extents, tile, strict=True)]
-    left = 16 * caps.compute_units if caps.kind == "cpu" else prod(tiles)
-    found = []
-    for count in tiles:
-        each = -(-count // min(count, max(left, 1)))
-        found.append(-(-count // each))
-        left //= found[-1]
-    return tuple(found)
+    left = 16 * caps.compute_units if caps.kind == "cpu" or streamed >= 0 else prod(tiles)
+    found = dict.fromkeys(range(h.rank), 1)
+    for d in sorted(found, key=lambda d: d == streamed):
+        each = max(-(-tiles[d] // min(tiles[d], max(left, 1))), 2 if d == streamed else 1)
+        found[d] = -(-tiles[d] // each)
+        left //= found[d]
+    return tuple(found.values())
+
+
+def _work(h: MdHom, sizes: Sequence[int]) -> int:
+    """Instructions for so many points of a map along each dimension."""
+    return prod(sizes[:-1]) * (sizes[-1] + _ROW) * (len(h.scalar.live()) + len(h.outputs))
 
 
 class _Cost:
     """What a chain costs by its tile, in bytes to or from memory, roughly: regions at borders are no smaller here."""
 
-    def __init__(self, h: Chain, caps: DeviceCaps) -> None:
-        self._h, self._caps, self._beyond, self._slots = h, caps, reaches(h.graph), slots(h.graph)
-        self._work = [len(one.scalar.live()) + len(one.outputs) for one in h.links]
+    def __init__(self, h: Chain, caps: DeviceCaps, planes: int, streamed: int) -> None:
+        self._h, self._caps, self._planes, self._streamed = h, caps, planes, streamed
+        self._beyond, self._slots = reaches(h.graph), slots(h.graph)
         self._given = [
             [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p < h.graph.given]
             for step in h.graph.steps
@@ -169,6 +247,8 @@ class _Cost:
 
     def memory(self, tile: Sequence[int]) -> int:
         """Bytes of local memory."""
+        if self._streamed >= 0:
+            return self._rings(tile)
         found: dict[int, int] = {}
         for one, sizes in zip(self._h.links[:-1], self._sizes(tile), strict=False):
             for view in one.outputs:
@@ -176,12 +256,21 @@ class _Cost:
                 found[slot] = max(found.get(slot, 0), prod(sizes) * view.dtype.itemsize)
         return sum(found.values())
 
+    def _rings(self, tile: Sequence[int]) -> int:
+        """The same where tiles follow each other."""
+        d, total = self._streamed, 0
+        kept = rings(self._h.graph, d, tile[d])
+        for one, sizes, ring in zip(self._h.links[:-1], self._sizes(tile), kept, strict=False):
+            total += prod(sizes) // sizes[d] * ring.points * sum([view.dtype.itemsize for view in one.outputs])
+        return total
+
     def __call__(self, tile: Sequence[int]) -> float:
         """Bytes that all tiles move, and those that could be moved while they compute, on compute units that wait."""
-        h = self._h
-        moved, work = sum([prod(tile) * v.dtype.itemsize for v in h.outputs]), 0.0
-        for sizes, weight, given in zip(self._sizes(tile), self._work, self._given, strict=True):
-            work += prod(sizes[:-1]) * (sizes[-1] + _ROW) * weight
+        h, tile = self._h, self._stretch(tile) if self._streamed >= 0 else tile
+        moved, work = prod(tile) * (sum([v.dtype.itemsize for v in h.outputs]) + self._beside()), 0.0
+        for one, sizes, given in zip(h.links, self._sizes(tile), self._given, strict=True):
+            across = _ACROSS if self._streamed >= 0 and sizes[-1] < h.extents[-1] else 1
+            work += _work(one, sizes) * across
             for view in given:
                 box = prod([view.box(axis, sizes) for axis in range(len(view.shape))])
                 moved += min(box, prod(sizes) * len(view.accesses)) * view.dtype.itemsize
@@ -189,3 +278,18 @@ class _Cost:
         waiting = -(-groups // self._caps.compute_units) * self._caps.compute_units / groups
         tiles = prod([-(-n // t) for n, t in zip(h.extents, tile, strict=True)])
         return tiles * waiting * (moved + _INSTRUCTION * work)
+
+    def _stretch(self, tile: Sequence[int]) -> tuple[int, ...]:
+        """All that a work-group computes where its tiles follow each other, which costs as much as one such tile."""
+        d = self._streamed
+        groups = _groups(self._h, tile, self._caps, d)[d]
+        each = -(-self._h.extents[d] // (tile[d] * groups)) * tile[d]
+        return (*tile[:d], min(each, self._h.extents[d]), *tile[d + 1 :])
+
+    def _beside(self) -> float:
+        """Bytes of a point that come from a cache since some planes at a time read others beside them."""
+        total = 0
+        for view in [v for one in self._h.links for v in one.inputs if v.shape]:
+            distances = [a[0].constant for a in view.accesses]
+            total += (max(distances) - min(distances)) * view.dtype.itemsize
+        return _AGAIN * total / self._planes

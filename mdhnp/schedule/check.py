@@ -66,6 +66,8 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     check_atom(h, s, caps)
     if isinstance(h, Chain):
         check_chain(h, s)
+    else:
+        require(s.streamed < 0, "streamed: only maps of a chain keep results of the tile before")
     require(
         chain_is_short(h, s),
         f"local_tile: more than {longest_chain(h)} additions of floats in a row, "
@@ -139,7 +141,9 @@ def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
     require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
     require(s.combine_on in ("global", "local"), f"combine_on: {s.combine_on!r} is none of global, local")
     require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
-    require(-1 <= s.vector_dim < rank, f"vector_dim: {s.vector_dim} is no dimension")
+    for name in ("vector_dim", "streamed"):
+        number = getattr(s, name)
+        require(-1 <= number < rank, f"{name}: {number} is no dimension")
     for name in ("local_copies", "private_copies"):
         require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
     for name in ("stages", "combine_every"):

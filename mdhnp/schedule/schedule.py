@@ -61,6 +61,10 @@ class Schedule:
         Dimensions by how fast their work-group and work-item ids change, fastest first (7).
     stages : int
         Local tiles of the reduction at a time: with more than one the next are copied while the current one is used.
+    streamed : int
+        Of a chain the dimension along which a work-group's local tiles follow each other: each map computes only what
+        a tile adds to the one before, and of its results those are kept that are still needed. -1 for none: all that a
+        tile needs is computed for each.
     atom : str
         Matrix instruction that computes the private tile, of :data:`mdhnp.schedule.atoms.ATOMS`; "" for none.
     atom_dims : tuple of int
@@ -92,6 +96,7 @@ class Schedule:
     combine_on: Literal["global", "local"] = "global"
     combine_every: int = 1
     stages: int = 1
+    streamed: int = -1
     atom: str = ""
     atom_dims: tuple[int, ...] = ()
     second: "Schedule | None" = None
@@ -106,6 +111,8 @@ class Schedule:
         copied = [n for n, c in enumerate(self.local_copies) if c is not None]
         ahead = f", {self.stages} stages" if self.stages > 1 else ""
         parts.append(f"local copies of inputs {copied}{ahead}" if copied else "no local copies")
+        if self.streamed >= 0:
+            parts.append(f"streamed along {self.streamed}")
         parts.append(f"results in {self.results} memory")
         return ", ".join(parts)
 

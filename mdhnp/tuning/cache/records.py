@@ -153,6 +153,7 @@ def _check_fields(s: Schedule) -> None:
         _require(_is_order(getattr(s, name), rank), name, "is no order of the dimensions")
     _require(_all_of(int, (s.vector_dim, s.vector_width)), "vector_dim, vector_width", "are not integers")
     _require(-1 <= s.vector_dim < rank, "vector_dim", "is no dimension")
+    _require(type(s.streamed) is int and -1 <= s.streamed < rank, "streamed", "is no dimension")
     _require(1 <= s.vector_width < _LARGEST, "vector_width", "is not at least 1")
     _require(_all_of(bool, s.private_copies), "private_copies", "are not true or false")
     _require(len(s.local_copies) == len(s.private_copies), "local_copies", "are not as many as private_copies")
