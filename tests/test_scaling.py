@@ -63,7 +63,9 @@ def test_no_more_parts_than_points() -> None:
 
 
 @pytest.mark.parametrize("case", SMALL, ids=lambda c: c.title)
-def test_two_devices_exchange_as_many_bytes_as_the_model_says(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_devices_exchange_as_many_bytes_as_the_model_says(
+    case: Case, cut_always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen: list[Any] = []
 
     def choose(*args: Any) -> Any:
@@ -72,7 +74,6 @@ def test_two_devices_exchange_as_many_bytes_as_the_model_says(case: Case, monkey
 
     plan_choose = plan.choose
     monkeypatch.setattr(plan, "choose", choose)
-    monkeypatch.setattr("mdhnp.distributed.choose._OPERATION", 1e6)  # so that small calls are cut, too
     monkeypatch.setattr(plan, "weights", lambda group: (1.0, 1.0))
     two = [d for d in devices() if d.runtime != "oclgrind"][:2]
     both = group([separate(d) for d in (two if len(two) == 2 else parts_of(two[0], 2))])

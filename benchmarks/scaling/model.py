@@ -46,6 +46,8 @@ class Machine:
         Bytes a second that a device reads and writes, and those that all of a host do together.
     written : int
         How often a byte that is written counts: twice where what it replaces is read before.
+    room : bool
+        Whether results have room for the next step's halo, as they have on devices with memory of their own.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Machine:
     memory: float = inf
     memories: float = inf
     written: int = 1
+    room: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,9 +182,14 @@ def estimate(task: Task, machine: Machine, hosts: Grid, devices: Grid) -> Estima
         pairs = max(among[1] >> n + 1, 1)
         exchanging += machine.message + max(partial / machine.link, partial * pairs / machine.links)
     exchanging += ceil(log2(far)) * (machine.latency + partial / machine.network)
-    # What is brought to a device is joined with its share there, in new memory; of two partial results one is made.
+    # What is brought to a device is joined with its share there, in new memory, but for halos where there is room for
+    # them; of two partial results one is made.
     brought = zip(device.inputs, into_host, into_device, strict=False)
-    joined = sum([(1 + machine.written) * _nbytes(v) for v, *missing in brought if any(missing)])
+    fits = machine.room and task.steps > 1
+    joined = sum([
+        (1 + machine.written) * _nbytes(v)
+        for v, *missing in brought if any(missing) and not (fits and len(v.accesses) > 1)
+    ])  # fmt: skip
     joined += (2 + machine.written) * partial * (ceil(log2(near)) + ceil(log2(far)))
     moved = sum(map(_nbytes, device.inputs)) + machine.written * sum(map(_nbytes, device.outputs))
     computing = max(device.points / task.rate, moved * among[1] / machine.memories)
