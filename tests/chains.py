@@ -19,6 +19,7 @@ from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import Affine, Chain, Graph, MdHom, Step, View, chain, index, stages, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import contiguous, row_major
+from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import Schedule
@@ -102,12 +103,12 @@ def _map(p: Picker, values: list[int], shapes: list[tuple[int, ...]], dtype: np.
     return Step(MdHom(extents, (CC,) * rank, function, tuple(views), tuple(outputs)), tuple(values))
 
 
-def assert_stays_inside(made: Chain, s: Schedule) -> None:
+def assert_stays_inside(made: Chain, s: Schedule, caps: DeviceCaps = CAPS) -> None:
     """Walk through the kernel of a chain, or of rows: no access is out of bounds, and none races with another."""
     steps = lowered(made)
-    built = procedures(steps, [s], CAPS, default)
+    built = procedures(steps, [s], caps, default)
     try:
-        walk_all(generate(steps, [s], CAPS, default), built, steps, steps=STEPS)
+        walk_all(generate(steps, [s], caps, default), built, steps, steps=STEPS)
     except TooLong:
         pytest.skip(f"more than {STEPS} steps")
 

@@ -302,6 +302,8 @@ class _Item(Evaluator):
                 return self._load(v)
             case ir.Apply():
                 return self._applied(v.op, [self.value(a) for a in v.args], v.dtype)
+            case ir.IndexValue():
+                return _held(self.index(v.index) + np.arange(v.lanes) if v.lanes > 1 else self.index(v.index), v.dtype)
             case ir.Splat():
                 return np.full(v.lanes, self.value(v.value))
             case ir.Convert():

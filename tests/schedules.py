@@ -102,7 +102,8 @@ def _of_link(p: Picker, h: MdHom, along: Sequence[int], kept: Sequence[bool], it
         waits = prod(num_wi) == items or (not any(copies) and not shared_slots(h, s, 0))
         if divided and waits and is_legal(h, s, caps) and s.vector_dim not in along and s.results != "local":
             return s
-    return replace(fallback(h), local_tile=tuple([n if d in along else 1 for d, n in enumerate(h.extents)]))
+    tile = tuple([n if d in along else 1 for d, n in enumerate(h.extents)])
+    return replace(fallback(h), local_tile=tile, private_tile=tile)
 
 
 def for_any_sizes(p: Picker, h: MdHom, parts: bool = True) -> Schedule | None:

@@ -9,19 +9,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from chains import assert_is_exact, assert_stays_inside
+from guards import unwritten
+from ir_run import run
 from random_functions import Seeded
 from rows import random_rows
+from running import expected, lowered
 from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
+from mdhnp.codegen import generate
+from mdhnp.codegen.generate import procedures
 from mdhnp.fusion.rewrite import apart
 from mdhnp.fusion.rules import rows as rules
 from mdhnp.mdh import Graph, MdHom, Rows, rows
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.schedule.check import check, local_memory
+from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.default import default
 from mdhnp.schedule.illegal import IllegalSchedule
-from mdhnp.schedule.rows import places, rows_memory, steps
+from mdhnp.schedule.rows import links, places, rows_memory, rows_plain, steps
 from mdhnp.schedule.rows_default import rows_schedules
 from mdhnp.schedule.schedule import Schedule
 
@@ -30,12 +36,42 @@ if TYPE_CHECKING:
     from mdhnp.schedule.caps import DeviceCaps
 
 
+@pytest.mark.parametrize("caps", [CAPS, MATRICES], ids=lambda caps: caps.kind)
 @pytest.mark.parametrize("seed", range(50))
-def test_random_kernels(seed: int) -> None:
+def test_random_kernels(seed: int, caps: DeviceCaps) -> None:
     """No access out of bounds, no race: also of local memory."""
     p = Seeded(seed)
     made, _ = random_rows(p, 7)
-    assert_stays_inside(made, schedule(p, made))
+    assert_stays_inside(made, schedule(p, made, caps), caps)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_kernels_of_gpus(seed: int) -> None:
+    """Also of rows shorter than a subgroup, and of so many that no number of them divides: with values, too."""
+    made, arrays = random_rows(Seeded(seed), 12)
+    steps, want = lowered(made), expected(made, arrays)
+    for s in rows_schedules(made, MATRICES):
+        assert_stays_inside(made, s, MATRICES)
+        outputs = [unwritten(v.shape, v.dtype) for v in made.outputs]
+        built = procedures(steps, [s], MATRICES, default)
+        run(generate(steps, [s], MATRICES, default), built, arrays, outputs)
+        for got, wanted in zip(outputs, want, strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_vectors_that_stick_out_read_nothing_that_others_change_in_place() -> None:
+    """One that was moved inside would, though not in the lanes that it stores."""
+    made = _rows(_softmax, (4, 7))
+    each = [fallback(h) for h in links(made, (1,))]
+    found = None
+    for n, (h, s) in reversed([*enumerate(zip(links(made, (1,)), each, strict=True))]):
+        if n in {1, 2}:  # the differences, and their exponentials in place of them
+            s = replace(s, num_wi=(1, 2), private_tile=(1, 4), local_tile=h.extents, vector_dim=1, vector_width=4)
+        found = replace(s, second=found)
+    s = replace(rows_plain(made, (1,), (4,), 2), second=found)
+    check(made, s, MATRICES)
+    assert places(made)[made.graph.firsts[2]] == made.graph.firsts[1]
+    assert_stays_inside(made, s, MATRICES)
 
 
 @pytest.mark.turns

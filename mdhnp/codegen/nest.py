@@ -237,6 +237,9 @@ class Nest:
         d = self.s.vector_dim
         if self.general or d not in self.kept or self.h.extents[d] < self.s.vector_width:
             return False
+        # What lies before may be another work-item's, which changes it in place.
+        if self.opened and self.s.work_items > 1:
+            return False
         # What is computed directly goes where the same schedule's copies go.
         moved = zip(self.h.inputs, self.s.local_copies, strict=True)
         return {copy is None for view, copy in moved if view.depends_on(d)} == {True}
