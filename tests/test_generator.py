@@ -36,9 +36,12 @@ pytestmark = pytest.mark.usefixtures("garbage_in_temporaries")
 
 @st.composite
 def programs(draw: Any) -> tuple[Case, Program]:
-    """A random MDH, generated with random legal schedules, for work-items that exchange registers or do not."""
+    """A random MDH, generated with random legal schedules.
+
+    Work-items exchange registers, or do not; vectors are moved as any compiler does it, or as NVIDIA's wants them.
+    """
     picker = Drawn(draw)
-    on = replace(CAPS, subgroup=picker.choice((0, 2, 4)))
+    on = replace(CAPS, subgroup=picker.choice((0, 2, 4)), split_vectors=picker.choice((False, True)))
     drawn = case(picker)
     steps = lowered(drawn.mdhom)
     used = [schedule(picker, stage.mdhom) for stage in steps]
