@@ -42,6 +42,7 @@ F4, BOOL = np.dtype("f4"), np.dtype(bool)
 A, OUT = Buffer("A", F4, constant=True), Buffer("O", F4)
 TILE, OTHER = Buffer("A_l", F4, "local"), Buffer("B_l", F4, "local")
 HELD, OWN = Buffer("r_l", F4, "local", values=1), Buffer("o_l", F4, "local", values=1, own=True)
+FIRST, SECOND = replace(HELD, phase=1), replace(HELD, phase=2)
 W, K = Var("w", None, 0, 7), Var("k", None, 0, 9)
 HALF = Var("half", 0, 0, 1, agreed=True)
 X, Y, Z = (Register(stem, 0, F4) for stem in "xyz")
@@ -87,6 +88,12 @@ BARRIERS: dict[str, tuple[tuple[Stmt, ...], tuple[Stmt, ...]]] = {
     "reads only": ((get(HELD, w), get(HELD, w + 1)),) * 2,
     "different elements": ((store(HELD, w), store(HELD, w + 8), get(HELD, w + 16)),) * 2,
     "elements of its own": ((store(OWN, w), get(OWN, w)),) * 2,
+    "of one nest": ((store(FIRST, w), get(FIRST, k), store(FIRST, w)),) * 2,
+    "of another nest": ((store(FIRST, w), get(SECOND, w * 0)), (store(FIRST, w), R, get(SECOND, w * 0))),
+    "of none": ((store(HELD, w), get(FIRST, w * 0)), (store(HELD, w), R, get(FIRST, w * 0))),
+    "of two nests, by turns": (
+        (loop(store(FIRST, w), get(SECOND, w * 0)),), (loop(store(FIRST, w), R, get(SECOND, w * 0), R),),
+    ),
     "another buffer": ((store(HELD, w), copy(TILE)),) * 2,
     "global memory": ((store(OUT, w), get(OUT, w)),) * 2,
     "the other half": ((store(HELD, half * 8 + w), get(HELD, (ONE - half) * 8 + w)),) * 2,
