@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,19 +12,23 @@ from ir_run import run
 from ir_walk import TooLong, walk_all
 from kernels import ELSEWHERE, EXCHANGED, KERNELS, MULTIPLIED, plain
 from random_functions import Seeded
-from running import expected
-from schedules import CAPS, for_any_sizes, schedule
-from strategies import case
+from running import expected, lowered
+from schedules import CAPS, MATRICES, for_any_sizes, schedule
+from strategies import Array, case
 
 from mdhnp.codegen import Program, generate, generate_general, resized
 from mdhnp.codegen.generate import procedures, procedures_for_any_sizes
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import MdHom, Stage, canonical, stages
+from mdhnp.mdh import MdHom, Stage, canonical, cc, md_hom, stages
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.default import default
 from mdhnp.schedule.general import any_sizes, form
 from mdhnp.schedule.schedule import Schedule
 
 STEPS = 100_000
+
+#: A GPU for which maps of some thousand elements are large.
+SMALL = replace(MATRICES, compute_units=1)
 
 
 def _walk(program: Program, built: tuple[Procedure, ...], chain: list[Stage]) -> None:
@@ -51,6 +56,44 @@ def test_random_kernels(seed: int, asynchronous: bool) -> None:
     _walk(program, procedures(chain, used, device, lambda m, caps: next(again)), chain)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_default_kernels_of_gpus(seed: int) -> None:
+    """With their values, but for complex numbers, whose arrays have two names."""
+    one = case(Seeded(seed), 1500)
+    program, built, chain = _of_gpus(one.mdhom)
+    _walk(program, built, chain)
+    if not any(p.aliases for p in built):
+        _assert_right(one.mdhom, one.arrays, program, built)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "i1", "u1", "?"])
+@pytest.mark.parametrize("shape", [(8192,), (8195,), (33, 300), (9, 1031)])
+def test_large_maps_of_gpus(shape: tuple[int, ...], dtype: str) -> None:
+    """They are moved in vectors, of which the last one may stick out of its row."""
+    a, b = np.arange(np.prod(shape)).reshape(shape) % 7, np.arange(shape[-1]) % 5
+    names = "ij"[: len(shape)]
+    text = f"a[{','.join(names)}], b[{names[-1]}] -> y[{','.join(names)}]"
+    arrays = [x.astype(dtype) for x in (a, b)]
+    h = md_hom(np.maximum, dict.fromkeys(names, cc), text).bind(*arrays)
+    program, built, chain = _of_gpus(h)
+    assert default(chain[0].mdhom, SMALL).vector_width == (2 if dtype == "f8" else 4)
+    walk_all(program, built, chain, steps=10**6)
+    _assert_right(h, arrays, program, built)
+
+
+def _of_gpus(h: MdHom) -> tuple[Program, tuple[Procedure, ...], list[Stage]]:
+    chain = lowered(h)
+    used = [default(stage.mdhom, SMALL) for stage in chain]
+    return generate(chain, used, SMALL, default), procedures(chain, used, SMALL, default), chain
+
+
+def _assert_right(h: MdHom, arrays: Sequence[Array], program: Program, built: tuple[Procedure, ...]) -> None:
+    outputs = [unwritten(v.shape, v.dtype) for v in h.outputs]
+    run(program, built, arrays, outputs)
+    for got, want in zip(outputs, expected(h, arrays), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_random_kernels_for_all_sizes(seed: int) -> None:
     p = Seeded(seed)
@@ -74,7 +117,5 @@ RUN = (
 @pytest.mark.parametrize("name", RUN)
 def test_named_kernels_with_values(name: str) -> None:
     named, device = (KERNELS | EXCHANGED | MULTIPLIED)[name], ELSEWHERE.get(name, CAPS)
-    arrays, outputs = named.arrays(), [unwritten(v.shape, v.dtype) for v in named.mdhom().outputs]
-    run(named.program(device), procedures(*named.scheduled(device), device, plain), arrays, outputs)
-    for got, want in zip(outputs, expected(named.mdhom(), arrays), strict=True):
-        np.testing.assert_array_equal(got, want)
+    built = procedures(*named.scheduled(device), device, plain)
+    _assert_right(named.mdhom(), named.arrays(), named.program(device), built)
