@@ -1,15 +1,8 @@
 """`fuse`: what it gives, keeps and refuses."""
 
-import copy
-import gc
-import pickle
 import re
-import threading
 import warnings
-import weakref
 from collections import namedtuple
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +13,6 @@ from separate import separate
 from test_fusion import equal, operands
 
 import mdhnp
-from mdhnp.calls.store import store
 from mdhnp.runtime.handle import Device
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
@@ -69,14 +61,13 @@ def test_calls_in_tiers_agree() -> None:
         equal([fused(x)], [program.function(x)])
 
 
-Pair = namedtuple("Pair", "first second")
-
-
 VIEWS = {
     "whole": X, "steps": X[::-1, ::2], "backwards": X[::-1, ::-1],
     "turned": X.T, "Fortran": np.asfortranarray(X), "row": X[1:2],
     "repeated": np.broadcast_to(X[0], (3, 4)), "empty": X[:, :0], "no axes": X[0, 0, ...],
 }  # fmt: skip
+
+Pair = namedtuple("Pair", "first second")
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
@@ -127,36 +118,6 @@ def test_results_may_be_nested_and_hold_other_things() -> None:
     assert found["pair"].second is None
 
 
-def test_it_is_traced_once_for_each_form() -> None:
-    seen = []
-
-    @mdhnp.fuse
-    def scaled(x: Any, /, factor: Any = 1, *, axis: int | None = None) -> Any:
-        """Scale and add."""
-        seen.append((x.shape, x.dtype, factor if not isinstance(factor, mdhnp.Array) else "array", axis))
-        return (x * factor).sum(axis=axis)
-
-    assert (scaled.__name__, scaled.__doc__) == ("scaled", "Scale and add.")
-    forms = [
-        (X, 2),
-        (X, 2.0),
-        (X, 0.0),
-        (X, -0.0),
-        (X, float("nan")),
-        (X, True),
-        (X, 1),
-        (X[:2], 2),
-        (X.astype(float), 2),
-    ]
-    for _ in range(2):
-        for x, factor in forms:
-            np.testing.assert_array_equal(scaled(x, factor), np.sum(x * factor))
-        np.testing.assert_array_equal(scaled(X, axis=0), X.sum(axis=0))
-        np.testing.assert_array_equal(scaled(X, np.float32(3)), (X * 3).sum())
-        np.testing.assert_array_equal(scaled(X, np.float32(4)), (X * 4).sum())  # an array of no axes
-    assert len(seen) == len(forms) + 2
-
-
 def test_arrays_from_outside_are_constants() -> None:
     weights, few = np.arange(4, dtype=np.float32), mdhnp.asarray(np.ones(4, np.float32))
     fused = mdhnp.fuse(lambda x: (x * weights + few).sum(axis=1))
@@ -176,15 +137,6 @@ def test_fused_functions_call_each_other_and_md_homs() -> None:
     np.testing.assert_array_equal((double @ scaled)(X), (X + np.arange(3)[:, None]) * 2)
     both = mdhnp.fuse(lambda x: (x, x + 1))
     np.testing.assert_array_equal((np.subtract @ both)(X), X - (X + 1))
-
-
-@mdhnp.fuse
-def increased(x: Any) -> Any:
-    return x + 1
-
-
-def test_it_is_pickled_by_name() -> None:
-    assert pickle.loads(pickle.dumps(increased)) is increased
 
 
 def test_methods() -> None:
@@ -279,127 +231,6 @@ def test_arrays_that_are_not_computed() -> None:
     with pytest.raises(mdhnp.TracingError, match="gives no array that it computes, but None"):
         mdhnp.fuse(lambda x: None)(X)
     assert mdhnp.fuse(lambda: 5)() == 5
-
-
-def test_calls_keep_the_precision_that_they_say() -> None:
-    fused = mdhnp.fuse(lambda x: mdhnp.matmul(x, x, precision="default") + mdhnp.matmul(x + 1, x))
-    asked = [s.mdhom.precision for s in fused.rewriting(X[:, :3]).after.steps]
-    assert sorted(asked) == ["default", "highest"]
-
-
-def test_plans_die_with_the_function() -> None:
-    function = lambda x: x + 1  # noqa: E731
-    fused, alive = mdhnp.fuse(function), weakref.ref(function)
-    fused(X)
-    del fused, function
-    gc.collect()
-    assert alive() is None
-
-
-def a_model() -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
-    class Model:
-        def __init__(self) -> None:
-            self.bias = np.arange(4, dtype=np.float32)
-
-        @mdhnp.fuse
-        def predict(self, x: Any) -> Any:
-            return x + self.bias
-
-    return Model, lambda model, x: model.predict(x), lambda model, x: x + model.bias
-
-
-def a_callback() -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
-    fused = mdhnp.fuse(lambda x, *, f: f(x) + 1)
-    return lambda: lambda x: x * 2, lambda f, x: fused(x, f=f), lambda f, x: f(x) + 1
-
-
-def a_class() -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
-    fused = mdhnp.fuse(lambda x, kind: x + kind.bias)
-    return lambda: type("Kind", (), {"bias": 3.0}), lambda kind, x: fused(x, kind), lambda kind, x: x + kind.bias
-
-
-@pytest.mark.parametrize("given", [a_model, a_callback, a_class])
-def test_plans_die_with_objects_that_equal_only_themselves(given: Any) -> None:
-    make, call, plain = given()
-    kept = set(store.young)
-    for _ in range(2):
-        made = make()
-        alive = [weakref.ref(made), weakref.ref(make)]
-        for _ in range(2):
-            np.testing.assert_array_equal(call(made, X), plain(made, X))
-        del made
-        gc.collect()
-        assert alive[0]() is None
-        assert store.young.keys() <= kept
-    del make, call, plain
-    gc.collect()
-    assert alive[1]() is None
-
-
-def test_a_plan_is_not_found_for_what_has_the_place_of_a_dead_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Number:
-        def __init__(self, value: int) -> None:
-            self.value = value
-
-    monkeypatch.setattr(store.__class__, "drop", lambda *_: None)  # as if the garbage collector had not come by
-    fused, places = mdhnp.fuse(lambda x, number: x + number.value), set()
-    for n in range(50):
-        number = Number(n)
-        places.add(id(number))
-        np.testing.assert_array_equal(fused(X, number), X + n)
-        del number
-    assert len(places) < 50
-
-
-@dataclass(frozen=True)
-class Level:
-    value: int
-
-
-CONSTANTS = {
-    "strings": ("".join(["a", "b"]), "ab", "c"),
-    "numbers": (int("1000"), 1000, 1001),
-    "tuples": (tuple([1, Level(2)]), (1, Level(2)), (1, Level(3))),
-    "none": (None, None, Ellipsis),
-    "dtypes": (np.dtype("f4,f4"), np.dtype("f4,f4"), np.dtype("f4,f8")),
-    "functions": (several, several, operands),
-    "ufuncs": (np.add, np.add, np.multiply),
-    "classes": (Level, Level, Pair),
-    "dataclasses": (Level(1), Level(1), Level(2)),
-    "references": (weakref.ref(several), weakref.ref(several), weakref.ref(operands)),
-}
-
-
-@pytest.mark.parametrize("kind", CONSTANTS)
-def test_constants_that_are_equal_share_a_plan(kind: str) -> None:
-    first, equal, other = CONSTANTS[kind]
-    mdhnp.fuse(lambda x: x + 1)(X)  # loads OpenCL, after which a first call begins again
-    traced = []
-
-    @mdhnp.fuse
-    def fused(x: Any, constant: Any) -> Any:
-        traced.append(repr(constant))
-        return x + 1
-
-    for constant in (first, equal, other, first):
-        fused(X, copy.copy(constant))  # which nobody keeps
-    assert traced == [repr(first), repr(other)]
-
-
-def test_threads_may_trace_at_once() -> None:
-    fused, wrong = mdhnp.fuse(PROGRAMS["softmax"].function), []
-
-    def run(seed: int) -> None:
-        (x,) = operands(PROGRAMS["softmax"], (5 + seed % 3, 4), np.float32, seed)
-        if not np.allclose(fused(x), PROGRAMS["softmax"].function(x)):
-            wrong.append(seed)
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not wrong
 
 
 def branching(x: Any) -> Any:
