@@ -1,5 +1,6 @@
 """Stencils applied many times: ours by `iterate`, several steps at once, beside one step after the other."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,23 +8,29 @@ import numpy as np
 from benchmarks.problem import Array, Call, Problem, random, torch_peer
 from mdhnp import skeletons
 
-__all__ = ["relaxed"]
+__all__ = ["around", "mean_of", "relaxed"]
+
+Offset = tuple[int, ...]
+
+
+def around(rank: int) -> list[Offset]:
+    """Give where a cell's neighbours are: one on either side along each axis."""
+    return [tuple([way * (d == axis) for d in range(rank)]) for axis in range(rank) for way in (-1, 1)]
+
+
+def mean_of(offsets: Sequence[Offset]) -> skeletons.stencil:
+    """Give the step that takes the mean of these neighbours; what lies outside counts as 0."""
+    weight = np.float32(1 / len(offsets))
+    return skeletons.stencil(lambda n: sum([n[each] for each in offsets[1:]], n[offsets[0]]) * weight, "constant")
 
 
 def relaxed(steps: int, *extents: int) -> Problem:
     """Take the mean of each cell's neighbours, again and again; what lies outside counts as 0."""
     cells = random(*extents)
     rank = cells.ndim
-    offsets = [tuple([way * (d == axis) for d in range(rank)]) for axis in range(rank) for way in (-1, 1)]
+    offsets = around(rank)
     weight = np.float32(1 / len(offsets))
-
-    def mean(n: Any) -> Any:
-        total = n[offsets[0]]
-        for offset in offsets[1:]:
-            total = total + n[offset]
-        return total * weight
-
-    step = skeletons.stencil(mean, "constant")
+    step = mean_of(offsets)
     whole = skeletons.iterate(step, steps)
 
     def one_by_one() -> Array:

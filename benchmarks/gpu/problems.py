@@ -16,6 +16,7 @@ import numpy as np
 
 import mdhnp
 from benchmarks.fusions import Fusion
+from benchmarks.iterations import around, mean_of
 from benchmarks.problem import Array, Call, random
 from benchmarks.stencils import gaussian
 from mdhnp import skeletons
@@ -265,15 +266,12 @@ def log_sum_exp(n: int) -> Problem:
 
 def relaxed(steps: int, *extents: int) -> Problem:
     """Take the mean of each cell's neighbours, again and again; what lies outside counts as 0."""
-    rank = len(extents)
-    ways = [tuple([way * (d == axis) for d in range(rank)]) for axis in range(rank) for way in (-1, 1)]
-    weight = 1 / len(ways)
-    step = skeletons.stencil(lambda x: sum([x[way] for way in ways[1:]], x[ways[0]]) * np.float32(weight), "constant")
+    rank, ways = len(extents), around(len(extents))
 
     def once(torch: Any, cells: Any) -> Any:
         padded = torch.nn.functional.pad(cells, (1, 1) * rank)
         near = [padded[tuple([slice(1 + k, 1 + k + n) for k, n in zip(w, extents, strict=True)])] for w in ways]
-        return sum(near[1:], near[0]) * weight
+        return sum(near[1:], near[0]) * (1 / len(ways))
 
     def repeated(function: Callable[[Any], Any], cells: Any) -> Any:
         for _ in range(steps):
@@ -286,7 +284,7 @@ def relaxed(steps: int, *extents: int) -> Problem:
 
     return Problem(
         (random(*extents),),
-        skeletons.iterate(step, steps),
+        skeletons.iterate(mean_of(ways), steps),
         lambda torch, cells: repeated(partial(once, torch), cells),
         {"torch.compile": Peer("torch", compiled)},
         steps * len(ways) * prod(extents),

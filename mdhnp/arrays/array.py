@@ -10,7 +10,7 @@ What computes is the package's function of that name (`operators.py`).
 import sys
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,6 @@ from mdhnp.arrays.opencl import Arguments
 from mdhnp.arrays.operators import Operators, ours
 from mdhnp.arrays.transfer import read
 from mdhnp.distributed.distribution import Distribution, Single
-
-if TYPE_CHECKING:  # which loads OpenCL
-    pass
 
 __all__ = ["Array", "make", "view_of"]
 

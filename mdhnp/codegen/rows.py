@@ -75,9 +75,7 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
         )
         whole = replace(step.mdhom, inputs=inputs, outputs=outputs)
-        one = Nest(
-            whole, own, subgroup=c.nest.subgroup, moved=moved, opened=h.along[n], prefix=f"m{n}"
-        )  # fmt: skip
+        one = Nest(whole, own, subgroup=c.nest.subgroup, moved=moved, opened=h.along[n], prefix=f"m{n}")
         found.append(c.of(one))
     return found
 

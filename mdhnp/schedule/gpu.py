@@ -13,7 +13,7 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Choices, Facts, fallback
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["gpu_candidates", "gpu_complete", "gpu_default", "of_tiles"]
+__all__ = ["covering", "gpu_candidates", "gpu_complete", "gpu_default", "of_tiles"]
 
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
@@ -78,7 +78,7 @@ def _power_of_two(n: int) -> int:
     return 1 << (max(n, 1).bit_length() - 1)
 
 
-def _covering(n: int) -> int:
+def covering(n: int) -> int:
     """The smallest power of two from n."""
     return 1 << max(n - 1, 0).bit_length()
 
@@ -210,7 +210,7 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     inner = contiguous[0] if contiguous else max(facts.combined, key=lambda d: h.extents[d])
     if results >= busy and not (contiguous and h.extents[inner] >= 2 * _WARP):
         return []
-    beside = {side[0]: min(_WARP, _covering(h.extents[side[0]]))} if side and not contiguous else {}
+    beside = {side[0]: min(_WARP, covering(h.extents[side[0]]))} if side and not contiguous else {}
     found = []
     for count in (256, 128, 64, 32, 8, 2):
         shared = max(count // prod(beside.values()), 1)
@@ -218,7 +218,7 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
         if not beside and units and items[inner] < min(count, _FEWEST):
             # Several short lines a work-group: the device starts no more than one a nanosecond or so.
-            items[units[0]] = min(_FEWEST // items[inner], _covering(h.extents[units[0]]))
+            items[units[0]] = min(_FEWEST // items[inner], covering(h.extents[units[0]]))
         tiles = {d: h.extents[d] for d in facts.combined}
         s = of_tiles(facts, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
@@ -264,7 +264,7 @@ def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         window = shared if rounds >= prod(shared.values()) else {}
         for d in units:
             square = not items and len(units) > 1 and len(window) != 1
-            items[d] = min(left, _covering(h.extents[d]), 64 if square else left)
+            items[d] = min(left, covering(h.extents[d]), 64 if square else left)
             left //= items[d]
         if window:
             points = window
@@ -323,7 +323,7 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         or operator.identity is None
         or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != facts.output_step)
     ):
-        items = {k: min(64, _covering(h.extents[k])) for k in _units(facts)[:1]}
+        items = {k: min(64, covering(h.extents[k])) for k in _units(facts)[:1]}
         return [of_tiles(facts, items, {}, {d: h.extents[d]})]
     found = []
     for count, size in ((256, 4), (128, 2), (32, 1), (1, 1)):
@@ -348,13 +348,13 @@ def _exchanging_scan(facts: Facts, caps: DeviceCaps, d: int) -> list[Schedule]:
     extent, most = h.extents[d], _power_of_two(_UNDER_WAY // sum(max(t.itemsize, 4) for t in h.scalar.dtypes))
     side = units and h.extents[units[0]] >= row and abs(facts.output_strides[d]) != facts.output_step
     if side or extent < row:
-        items = {k: min(2 * row, _covering(h.extents[k])) for k in units[:1]}
+        items = {k: min(2 * row, covering(h.extents[k])) for k in units[:1]}
         return [_cut(of_tiles(facts, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]
     found = []
     for count, points in (*((8 * row, n) for n in _halves(most) if n > 1), *((row, n) for n in _halves(min(most, 8)))):
         if count * points <= extent:
             # Of short lines a work-group has several.
-            beside = {k: min(_FEWEST // row, _covering(h.extents[k])) for k in units[:1] if count == row}
+            beside = {k: min(_FEWEST // row, covering(h.extents[k])) for k in units[:1] if count == row}
             s = of_tiles(facts, {d: count, **beside}, {d: points}, {d: count * points})
             found.append(_cut(s, caps, d, extent))
     return found

@@ -8,7 +8,7 @@ from mdhnp.mdh import MdHom, Rows, is_product
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.gpu import of_tiles
+from mdhnp.schedule.gpu import covering, of_tiles
 from mdhnp.schedule.rows import links, rows_plain
 from mdhnp.schedule.schedule import Schedule
 
@@ -31,18 +31,13 @@ def rows_shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
     if any(map(is_product, one_row, h.along)):
         return
     longest = max([one.points for one in one_row])
-    each = min(max(_covering(longest // _LONG), min(_covering(longest // _SHORT), caps.subgroup or 1)), _MOST)
+    each = min(max(covering(longest // _LONG), min(covering(longest // _SHORT), caps.subgroup or 1)), _MOST)
     for items in dict.fromkeys([each, each // 2, each * 2, each // 4, each * 4]):
         for beside in dict.fromkeys([max(_ITEMS // max(items, 1), 1), 1]):
             if 0 < items * beside <= min(_MOST, caps.max_work_group):
-                s = _schedule(h, items, min(beside, _covering(h.extents[h.along[-1][-1]])), caps)
+                s = _schedule(h, items, min(beside, covering(h.extents[h.along[-1][-1]])), caps)
                 if s is not None:
                     yield s
-
-
-def _covering(n: int) -> int:
-    """The smallest power of two from n."""
-    return 1 << max(n - 1, 0).bit_length()
 
 
 def _schedule(h: Rows, items: int, beside: int, caps: DeviceCaps) -> Schedule | None:
@@ -66,16 +61,14 @@ def _of_link(h: MdHom, along: Sequence[int], items: int, beside: int) -> Schedul
     free = sorted([d for d in range(h.rank) if d not in along], key=lambda d: near[d])
     num_wi, left = {along[-1]: beside}, items
     for d in free:
-        num_wi[d] = min(left, _covering(h.extents[d]))
+        num_wi[d] = min(left, covering(h.extents[d]))
         left //= num_wi[d]
     if facts.combined:
         # What is left waits for the others.
         num_wi[facts.combined[-1]] *= left
     points = {d: min(_AHEAD, max(h.extents[d] // num_wi[d], 1)) for d in free[:1]}
-    whole = {d: n for d, n in enumerate(h.extents)}
-    s = of_tiles(facts, num_wi, points, whole)
+    s = of_tiles(facts, num_wi, points, dict(enumerate(h.extents)))
     kept = [d for d in free if d in facts.kept]
     if prod([-(-h.extents[d] // s.step(d)) for d in kept]) > 1 and facts.combined:
         s = replace(s, results="global", combine_on="local")
-    order = (*free, *reversed(along))
-    return replace(s, item_order=order)
+    return replace(s, item_order=(*free, *reversed(along)))
