@@ -16,15 +16,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def ids(c: Context) -> None:
+def ids(c: Context, backwards: int | None = None) -> None:
     """Declare work-group and work-item ids of each dimension, taken apart in the schedule's order."""
-    group_ids(c)
+    group_ids(c, backwards)
     item_ids(c)
 
 
-def group_ids(c: Context) -> None:
-    """Declare work-group ids of each dimension."""
-    _taken_apart(c, "g", Var("g"), "group_id", {d: c.nest.groups(d) for d in c.nest.s.group_order})
+def group_ids(c: Context, backwards: int | None = None) -> None:
+    """Declare work-group ids of each dimension; along one the last can come first."""
+    _taken_apart(c, "g", Var("g"), "group_id", {d: c.nest.groups(d) for d in c.nest.s.group_order}, backwards)
 
 
 def item_ids(c: Context) -> None:
@@ -37,7 +37,9 @@ def item_ids(c: Context) -> None:
         _taken_apart(c, "w", nest.item_id, "local_id", items)
 
 
-def _taken_apart(c: Context, letter: str, var: Var, function: str, counts: Mapping[int, Index]) -> None:
+def _taken_apart(
+    c: Context, letter: str, var: Var, function: str, counts: Mapping[int, Index], backwards: int | None = None
+) -> None:
     """Declare ids of each dimension, given how many there are, the fastest first."""
     several = [d for d, count in counts.items() if count != ONE]
     whole = c.build.let(var, call(function)) if several else ZERO
@@ -45,7 +47,8 @@ def _taken_apart(c: Context, letter: str, var: Var, function: str, counts: Mappi
     for d in several:
         part = whole // divisor
         divisor = divisor * counts[d]
-        c.build.let(c.nest.var(d, letter), part if d == several[-1] else part % counts[d])
+        number = part if d == several[-1] else part % counts[d]
+        c.build.let(c.nest.var(d, letter), counts[d] - 1 - number if d == backwards else number)
 
 
 def _lanes(c: Context) -> None:

@@ -34,7 +34,8 @@ def emit_scan(c: Context, carried: bool) -> None:
     if nest.shared_slots:
         for n in range(len(nest.result_dtypes)):
             c.build.add(AllocLocal(held(nest, n, nest.s.vector_width), len(elements(nest)) * nest.shared_slots))
-    ids(c)
+    # Where chunks' totals come first, what they read last is read again first: it is still in the cache.
+    ids(c, backwards=d if carried else None)
     outer = [k for k in nest.s.global_order if k in nest.kept]
     with group_loops(c, outer, all_dims=nest.s.global_order), ExitStack() as stack:
         step_loops(c, stack)

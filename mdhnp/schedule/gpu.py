@@ -30,7 +30,7 @@ _SERIAL = 64
 _FEWEST = 128
 #: Of a scan: bytes that a work-item has under way, work-groups a compute unit that are wanted, the most tiles of a line
 #: that one of them walks over all the same, and points of a tile of lines beside each other.
-_UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 16, 4, 64
+_UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
 
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:

@@ -70,7 +70,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __global const int *restrict S0, __global const int *restrict S1, __global int *restrict O0, __global int *restrict O1) {
   #pragma OPENCL FP_CONTRACT OFF
   const int g = get_group_id(0);
-  const int i_g = g;
+  const int i_g = 1 - g;
   const int w = get_local_id(0);
   const int i_w = w;
   int carry0 = 1;

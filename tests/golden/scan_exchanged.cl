@@ -83,7 +83,7 @@ void mdh_2(__global const float *restrict I0, __global const float *restrict S0,
   #pragma OPENCL FP_CONTRACT ON
   volatile __local float r0_l[8];
   const int g = get_group_id(0);
-  const int j_g = g;
+  const int j_g = 1 - g;
   const int w = get_local_id(0);
   const int j_w = w % 64;
   const int i_w = w / 64;

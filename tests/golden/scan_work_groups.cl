@@ -79,7 +79,7 @@ void mdh_2(__global const int *restrict I0, __global const int *restrict I1, __g
   volatile __local int r0_l[4];
   volatile __local int r1_l[4];
   const int g = get_group_id(0);
-  const int i_g = g;
+  const int i_g = 2 - g;
   const int w = get_local_id(0);
   const int i_w = w;
   int carry0 = 1;
