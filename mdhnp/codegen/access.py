@@ -9,6 +9,7 @@ from mdhnp.codegen.ir.statements import FillLanes, Store, StorePair
 from mdhnp.codegen.ir.values import Buffer, Convert, FromBytes, Load, LoadRow, Outside, Value
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh.views import View
+from mdhnp.schedule.copies import tile_strides
 from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
@@ -305,15 +306,15 @@ def _layout(nest: Nest, number: int) -> TileLayout:
         blocks[axis] = nest.s.private_tile[view.accesses[0][axis].dims()[0]]
         strides[axis] = step
         step *= blocks[axis]
-    for place, axis in enumerate(reversed(copy.order)):
+    for axis in reversed(copy.order):
         if blocks[axis]:
             block_strides[axis] = step
             step *= -(-extents[axis] // blocks[axis])
         else:
             strides[axis] = step
             step *= extents[axis]
-        if place == 0 and not copy.blocked:
-            step += copy.pad
+    if not copy.blocked:
+        strides[:], step = tile_strides(view, copy, footprints)
     steps = frozenset([nest.var(d, "p") for d in range(nest.h.rank)])
     return TileLayout(
         view, copy, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints, steps,

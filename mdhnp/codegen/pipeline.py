@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import gcd, inf, prod
+from typing import NamedTuple
 
 from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, open_tests, variable
@@ -12,7 +13,7 @@ from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import HALF
-from mdhnp.codegen.tiles import checks, corner_of
+from mdhnp.codegen.tiles import checks, corner_of, group_of, joined
 from mdhnp.schedule.matrices import axis_of, operands
 
 __all__ = ["pipeline"]
@@ -61,11 +62,11 @@ def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
 
 def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> None:
     """Copy an input's tile, so many elements at once; all work-items take part, neighbours beside each other."""
-    layout, items = tile_layout(c, number), c.nest.s.work_items
-    corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
+    items = c.nest.s.work_items
+    rows = _rows(c.nest, tile_layout(c, number), number)
+    layout, corner, last = rows.layout, rows.corner, rows.last_term
     before, beyond = checks(c.nest, layout, corner)
     outside = range(len(corner)) if before else beyond
-    last = _last_term(c.nest, number)
     total = prod(layout.extents) // lanes
     item = variable(c.nest.item_id) if items > 1 else ZERO
     c.build.comment(f"The next tile of {layout.view.name} to local memory")
@@ -97,11 +98,38 @@ def _places(c: Context, layout: TileLayout, e: Index, lanes: int) -> list[Index]
     return places
 
 
-def _last_term(nest: Nest, number: int) -> tuple[int, Index] | None:
-    """Give the axis of a factor along an atom's terms, and the last index that is one; None where all tiles are whole.
+class _Rows(NamedTuple):
+    """An input's tile with axes joined where several of them are one row in array and tile alike.
 
-    What lies behind it in a tile must be 0 in both factors, whatever the array has there.
+    The layout, where the tile begins along its axes, and the array's axes that each of them is made of; the axis along
+    an atom's terms, and the last index that is one, None where all tiles are whole: what lies behind it in a tile must
+    be 0 in both factors, whatever the array has there.
     """
+
+    layout: TileLayout
+    corner: list[Index]
+    groups: list[list[int]]
+    last_term: tuple[int, Index] | None
+
+
+def _rows(nest: Nest, layout: TileLayout, number: int) -> _Rows:
+    """Join axes of an input's tile."""
+    corner = [corner_of(nest, layout, axis) for axis in range(len(layout.extents))]
+    found, begin, groups = joined(nest, layout, corner)
+    last = _last_term(nest, number)
+    if last is None:
+        return _Rows(found, begin, groups, None)
+    row = group_of(groups, last[0])
+    return _Rows(found, begin, groups, (row, (last[1] + 1) * _inside(layout, groups[row]) - 1))
+
+
+def _inside(layout: TileLayout, group: Sequence[int]) -> int:
+    """How many elements lie inside of one index of the first of joined axes."""
+    return prod(layout.extents[axis] for axis in group[1:])
+
+
+def _last_term(nest: Nest, number: int) -> tuple[int, Index] | None:
+    """Give the array's axis along an atom's terms, and the last index that is one; None where all tiles are whole."""
     if not nest.s.atom or nest.even(nest.s.atom_dims[2]):
         return None
     terms = nest.s.atom_dims[2]
@@ -147,26 +175,29 @@ def _lanes(c: Context, number: int) -> int:
 
     That is so in array and tile; the address of the array itself is not known here. It is 0 where they are too few.
     """
-    layout, last_term = tile_layout(c, number), _last_term(c.nest, number)
+    layout = tile_layout(c, number)
     size = layout.view.dtype.itemsize
     if layout.view.dtype == HALF and not c.nest.packed:
         return 0  # it changes its type
-    wide = gcd(*_steps(c.nest, layout, last_term), _WIDE // size)
+    wide = gcd(*_steps(c.nest, layout, _rows(c.nest, layout, number)), _WIDE // size)
     return wide if wide * size >= _NARROW else 0
 
 
-def _steps(nest: Nest, layout: TileLayout, last_term: tuple[int, Index] | None) -> list[int]:
+def _steps(nest: Nest, layout: TileLayout, rows: _Rows) -> list[int]:
     """Numbers that say where rows begin and end: with those that all are multiples of, something can be copied."""
-    view, row = layout.view, layout.contiguous
-    if row is None or layout.strides[row] != 1:
+    view, tile, row = rows.layout.view, rows.layout, rows.layout.contiguous
+    if row is None or tile.strides[row] != 1:
         return [1]
-    numbers = [view.offset, view.shape[row], layout.extents[row], layout.low[row], layout.size]
-    if last_term is not None and last_term[0] == row:
-        numbers.append(nest.h.extents[nest.s.atom_dims[2]])
-    for axis, (stride, inner) in enumerate(zip(view.strides, layout.strides, strict=True)):
+    found = [view.offset, view.shape[row], tile.extents[row], tile.size]
+    for axis, (stride, inner) in enumerate(zip(view.strides, tile.strides, strict=True)):
         if axis != row:
-            numbers += [stride, inner]
-    for d, coefficient in enumerate(view.accesses[0][row].coefficients):
-        numbers.append(coefficient * nest.s.local_tile[d])
-        numbers.append(min(coefficient, 0) * (layout.footprints[d] - 1))
-    return numbers
+            found += [stride, inner]
+    # Inside of its first axis a row has all of the array's elements.
+    first, inside = rows.groups[row][0], _inside(layout, rows.groups[row])
+    found.append(layout.low[first] * inside)
+    if rows.last_term is not None and rows.last_term[0] == row:
+        found.append(nest.h.extents[nest.s.atom_dims[2]] * inside)
+    for d, coefficient in enumerate(layout.view.accesses[0][first].coefficients):
+        found.append(coefficient * inside * nest.s.local_tile[d])
+        found.append(min(coefficient, 0) * inside * (layout.footprints[d] - 1))
+    return found

@@ -24,7 +24,7 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import HALF
 from mdhnp.schedule.schedule import LocalCopy
 
-__all__ = ["checks", "copy_tiles", "corner_of", "declare_tiles"]
+__all__ = ["checks", "copy_tiles", "corner_of", "declare_tiles", "group_of", "joined"]
 
 
 def declare_tiles(c: Context) -> None:
@@ -45,9 +45,8 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
         layout = tile_layout(c, number)
         corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
         before, beyond = checks(c.nest, layout, corner)
-        if layout.view.boundary is None and not c.nest.general:
-            layout, corner, joined = _joined(layout, corner)
-            beyond = {joined[axis]: test for axis, test in beyond.items()}
+        layout, corner, groups = joined(c.nest, layout, corner)
+        beyond = {group_of(groups, axis): test for axis, test in beyond.items()}
         c.build.comment(f"The tile of {layout.view.name} to local memory")
         # C text might fail on values that are not in the array.
         if shared or layout.view.boundary is not None or before or c.nest.h.calls_text:
@@ -60,11 +59,19 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
             )
 
 
-def _joined(layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, list[Index], list[int]]:
-    """Join axes that lie one inside the other in array and tile alike, with all of the inner one; each axis's number.
+def group_of(groups: Sequence[Sequence[int]], axis: int) -> int:
+    """Which group an axis is in."""
+    return next(n for n, group in enumerate(groups) if axis in group)
 
-    Long axes are copied in whole blocks and with fewer loops. The layout is for these only: it has no accesses.
+
+def joined(nest: Nest, layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, list[Index], list[list[int]]]:
+    """Join axes that lie one inside the other in array and tile alike, with all of the inner ones.
+
+    Long axes are copied in whole blocks and with fewer loops. The layout is for these only: it has no accesses. Last
+    come the axes of each one, the outermost first.
     """
+    if layout.view.boundary is not None or nest.general:
+        return layout, [*corner], [[axis] for axis in range(len(corner))]
     view, copy, groups = layout.view, layout.copy, list[list[int]]()
     for axis in sorted(range(len(corner)), key=lambda a: -view.strides[a]):
         outer = groups[-1][-1] if groups else axis
@@ -75,7 +82,6 @@ def _joined(layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, li
             groups[-1].append(axis)
         else:
             groups.append([axis])
-    number = [next(n for n, group in enumerate(groups) if axis in group) for axis in range(len(corner))]
 
     def taken(values: Sequence[int]) -> tuple[int, ...]:
         return tuple(values[group[-1]] for group in groups)
@@ -83,8 +89,10 @@ def _joined(layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, li
     def multiplied(values: Sequence[int]) -> tuple[int, ...]:
         return tuple(prod(values[axis] for axis in group) for group in groups)
 
-    order, blocked = (tuple(dict.fromkeys(number[axis] for axis in axes)) for axes in (copy.order, copy.blocked))
-    joined = replace(
+    order, blocked = (
+        tuple(dict.fromkeys(group_of(groups, axis) for axis in axes)) for axes in (copy.order, copy.blocked)
+    )
+    found = replace(
         layout,
         view=replace(view, shape=multiplied(view.shape), strides=taken(view.strides), accesses=()),
         copy=LocalCopy(order, blocked),
@@ -95,7 +103,7 @@ def _joined(layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, li
         low=(),
         footprints=(),
     )
-    return joined, [corner[g[0]] * prod(layout.extents[axis] for axis in g[1:]) for g in groups], number
+    return found, [corner[g[0]] * prod(layout.extents[axis] for axis in g[1:]) for g in groups], groups
 
 
 def corner_of(nest: Nest, layout: TileLayout, axis: int) -> Index:

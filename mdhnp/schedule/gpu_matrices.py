@@ -18,6 +18,7 @@ from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import Facts
+from mdhnp.schedule.copies import tile_strides
 from mdhnp.schedule.gpu_estimate import SECTOR, Pair, Side, Sums, parts_of
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, one_sum, packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
@@ -28,12 +29,14 @@ T = TypeVar("T")
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
 _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
-#: As the last, where registers hold one sum of each, and two elements.
+#: As the last, where registers hold one sum of each, and two elements, or sums are exact enough to be added up rarely.
 _MORE_POINTS = (*_POINTS, 16)
 #: Points along another dimension of a side.
 _BESIDE = (1, 2, 4, 8)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 24
+#: Points of a contiguous dimension that is short.
+_SHORT = 96
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
 #: Schedules that wait for others which may be faster, at most.
@@ -69,7 +72,9 @@ def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterato
         One with the orders that suit the MDH.
     """
     made: list[tuple[float, int, Schedule]] = []
-    for number, shape in enumerate(sorted(_shapes(facts, caps), key=lambda shape: -shape.speed)):
+    # Of equals one with few rows: its instructions have the same rows for longer, and 4096³ of float64 took 0.91.
+    best_first = sorted(_shapes(facts, caps), key=lambda shape: (-shape.speed, shape.rows.each))
+    for number, shape in enumerate(best_first):
         while made and (-made[0][0] >= shape.speed or len(made) == _MADE):
             yield _fastest(made)
         s = _schedule(facts, caps, plain, shape)
@@ -145,7 +150,7 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
     (one, _), (other, _) = found
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
-        points, most = (_MORE_POINTS, 2 * _MOST_POINTS) if single else (_POINTS, _MOST_POINTS)
+        points, most = _POINTS if atom.rounds and not single else _MORE_POINTS, _MOST_POINTS * (2 if single else 1)
         sums = [*_sums(facts, atom, facts.depends[a] & facts.depends[b] & {*facts.combined})]
         rows = _ways(facts, facts.only(a, b), a, points, atom.shape[0] // DOWN)
         columns = _ways(facts, facts.only(b, a), b, points, 0)
@@ -193,12 +198,23 @@ def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: 
     near = next((d for d in side if facts.near(n, d) and extents[d] > 1), None)
     found = []
     for main in side:
-        beside = near if near is not None and near != main else None
+        beside = _beside(facts, n, side, main, near)
         ways = [*_laid(extents, main, beside, points, halves)]
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
         ways.sort(key=lambda way: -way.useful * _run(way, near) * way.each / (way.each + 2))
         found += ways[: max(_TRIED // len(side), _TRIED // 3)]
     return found
+
+
+def _beside(facts: Facts, n: int, side: list[int], main: int, near: int | None) -> int | None:
+    """Where points of a side are along another dimension, too: the contiguous one, or, if that is short, one beside it.
+
+    Tiles along a short one alone are small, or stick out of it.
+    """
+    if near != main:
+        return near
+    others = [d for d in side if d != main and facts.h.extents[d] > 1] if facts.h.extents[main] <= _SHORT else []
+    return min(others, key=lambda d: abs(facts.strides[n][d]), default=None)
 
 
 def _run(way: Side, near: int | None) -> float:
@@ -294,12 +310,10 @@ def _turns(facts: Facts, n: int, s: Schedule) -> int:
     copy = s.local_copies[n]
     assert copy is not None
     view, points = facts.h.inputs[n], [s.step(d) if d in facts.kept else t for d, t in enumerate(s.local_tile)]
-    strides, step = [0] * facts.h.rank, 1
-    for axis in reversed(copy.order):
-        for d, coefficient in enumerate(view.accesses[0][axis].coefficients):
-            strides[d] += coefficient * step
-        step *= view.box(axis, points)
-        step += copy.pad if axis == copy.order[-1] else 0
+    strides = [0] * facts.h.rank
+    for stride, index in zip(tile_strides(view, copy, points)[0], view.accesses[0], strict=True):
+        for d, coefficient in enumerate(index.coefficients):
+            strides[d] += coefficient * stride
     rows, columns, terms = s.atom_dims
     across, factor = (rows if rows in facts.depends[n] else columns), (n, 0)
     size = tile_itemsize(view, packed=packed(s))

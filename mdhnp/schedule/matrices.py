@@ -9,6 +9,7 @@ from mdhnp.mdh import MdHom
 from mdhnp.mdh.mdhom import Precision
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.copies import tile_strides
 from mdhnp.schedule.illegal import require
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import staged
@@ -176,15 +177,16 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     """
     (number, access), copy = factor, s.local_copies[factor[0]]
     view, terms = h.inputs[number], s.atom_dims[2]
-    size = 2 if packed(s) else max(view.dtype.itemsize, 4)
-    if copy is None or copy.blocked or size > 4:
+    itemsize = 2 if packed(s) else max(view.dtype.itemsize, 4)
+    if copy is None or copy.blocked or itemsize > 4:
         return None
     inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
-    index, wide = view.accesses[access][inner], _ROW // size
+    index, wide = view.accesses[access][inner], _ROW // itemsize
     begin = index.constant - min(a[inner].constant for a in view.accesses)
-    if begin % wide or (view.box(inner, footprint) + copy.pad) % wide:
+    strides, size = tile_strides(view, copy, footprint)
+    if any(n % wide for n in (begin, size, *(stride for axis, stride in enumerate(strides) if axis != inner))):
         return None
-    along = [d for d in ((terms,) if size == 4 else (terms, across)) if axis_of(h, factor, d) == inner]
+    along = [d for d in ((terms,) if itemsize == 4 else (terms, across)) if axis_of(h, factor, d) == inner]
     return along[0] != terms if along else None
 
 

@@ -24,8 +24,9 @@ class LocalCopy:
         Axes cut in blocks of their dimension's private tile; the blocks' insides are innermost, in this order. With
         the axis of a register tile blocked, the tile is read one after the other: packing.
     pad : int
-        Elements that stay empty behind each row along the innermost axis, so that work-items which read a column find
-        it in different banks of local memory.
+        Elements that stay empty behind each row, so that work-items which read a column find it in different banks of
+        local memory. A row lies along the innermost axis, and along those outside of it while the tile has all of the
+        array's elements inside of them, one behind the other.
     """
 
     order: tuple[int, ...]
