@@ -155,7 +155,8 @@ class _Tuning:
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
         entry = known.get(key)
-        self._used = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
+        usable = entry is not None and is_legal(h, entry.schedule, device.caps)
+        self._used = entry.schedule if entry is not None and usable else self._start
         self._made: list[Measurement] = []
         self._asked = 0
         self._end = math.inf
@@ -225,12 +226,12 @@ class _Tuning:
         """Time the finalists again, in turn, so that the machine's moods hit all of them alike.
 
         The schedule in use is among them, and gives way only to one that was faster in most rounds. Also whether it was
-        compared, or there is none.
+        compared.
         """
         told = {m.schedule: m.seconds for m in self._made if m.seconds is not None}
         times: dict[Schedule, list[float]] = {s: [] for s in self._search.finalists(_FINALISTS)}
         used = self._used
-        if used is not None and used not in told and time.monotonic() + self._least() < self._end:
+        if used not in told and time.monotonic() + self._least() < self._end:
             measured = self._again(team, used)
             if measured is not None:
                 told[used] = measured
@@ -250,7 +251,7 @@ class _Tuning:
         best = min(rounds, key=lambda s: median(rounds[s]))
         if used in rounds and median(b / u for b, u in zip(rounds[best], rounds[used], strict=True)) >= 1:
             best = used
-        return best, median(rounds[best]), used is None or used in rounds
+        return best, median(rounds[best]), used in rounds
 
     def _again(self, team: Team, s: Schedule) -> float | None:
         self._known.claim(self._key, self._owner)  # renews it
