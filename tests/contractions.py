@@ -74,12 +74,19 @@ def contraction(seed: int) -> Contraction:
 
 def _convolution(p: Picker, dtype: str) -> Contraction:
     n, w, c, k, r = p.choice((2, 5)), p.integer(3, 11), p.integer(9, 20), p.integer(3, 9), p.choice((2, 3, 16))
-    arrays = _array(p, (n, w + r - 1, c), dtype), _array(p, (k, r, c), dtype)
-    seen = np.lib.stride_tricks.sliding_window_view(arrays[0], r, axis=1)
-    views = "I[n,p+r,c], F[k,r,c] -> O[n,p,k]"
+    window = "p+r"
+    if p.integer(0, 1):  # channels first: a filter's last axes are one row, of whose terms there may be some in a tile
+        arrays = _array(p, (n, c, w + r - 1), dtype), _array(p, (k, c, r), dtype)
+        seen = np.lib.stride_tricks.sliding_window_view(arrays[0], r, axis=2)
+        image, kernel, terms = "n,c,{}", "k,c,r", ("ncpr", "kcr")
+    else:
+        arrays = _array(p, (n, w + r - 1, c), dtype), _array(p, (k, r, c), dtype)
+        seen = np.lib.stride_tricks.sliding_window_view(arrays[0], r, axis=1)
+        image, kernel, terms = "n,{},c", "k,r,c", ("npcr", "krc")
     if p.integer(0, 1):  # the filter backwards: a tile may begin before the array
-        views, seen = f"I[n,p-r+{r - 1},c], F[k,r,c] -> O[n,p,k]", seen[..., ::-1]
-    return _made(dtype, views, "npk", "rc", (seen, arrays[1]), "npcr,krc->npk", arrays)
+        window, seen = f"p-r+{r - 1}", seen[..., ::-1]
+    views = f"I[{image.format(window)}], F[{kernel}] -> O[n,p,k]"
+    return _made(dtype, views, "npk", "rc", (seen, arrays[1]), f"{','.join(terms)}->npk", arrays)
 
 
 def _labelled(p: Picker, dtype: str) -> Contraction:
