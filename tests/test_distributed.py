@@ -47,6 +47,8 @@ def computed(draw: Any, where: Group, points: int) -> tuple[Any, list[np.ndarray
 def _check_random(data: st.DataObject, where: Group, points: int) -> None:
     h, arrays, given_ = data.draw(computed(where, points))
 
+    pieces = data.draw(st.booleans(), label="in pieces")
+
     def chosen(h: Any, *what: Any) -> Any:
         found = list(ways(h, *what))
         one = found[data.draw(st.integers(0, len(found) - 1), label="way")]
@@ -55,6 +57,7 @@ def _check_random(data: st.DataObject, where: Group, points: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "choose", chosen)
+        patch.setattr(plan, "in_pieces", lambda *_: pieces)
         found = OnSeveral(where, Graph.of(h), "test", mdhnp.config.mode).run([a._view for a in given_])
     expected = interpret(h, *arrays)
     for n, (view, want) in enumerate(zip(found, expected if type(expected) is tuple else (expected,), strict=True)):

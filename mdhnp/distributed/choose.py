@@ -12,11 +12,14 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from mdhnp.distributed.boxes import Box, split
+from mdhnp.distributed.boxes import Box, Region, split
 from mdhnp.mdh import Chain, Cut, MdHom, Part, cut, shares
 from mdhnp.mdh.views import View
 
-__all__ = ["Chosen", "Operand", "Speed", "choose", "ways"]
+__all__ = ["Chosen", "Operand", "Speed", "choose", "in_pieces", "ways"]
+
+#: Seconds in which one more kernel is called for a part.
+_CALL = 1e-4
 #: What no instruction is needed for.
 _FREE = ("param", "const", "index", "cast")
 
@@ -94,12 +97,20 @@ def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], spee
 def ways(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Iterator[Chosen]:
     """Give all ways to compute an MDH that `choose` compares: on one device, and cut."""
     for n, speed in enumerate(speeds):
-        moved = sum([_price(o.box, o.box.whole, o.stretches[n], speed) for o in operands])
+        moved = sum([_price(o.box, [o.box.whole], o.stretches[n], speed) for o in operands])
         yield Chosen(None, (n,), moved + _work(h, speed))
     if 0 not in h.extents and not isinstance(h, Chain):
         for dim in range(h.rank):
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
                 yield from _cut(h, dim, sizes, operands, speeds)
+
+
+def in_pieces(part: Part, count: int, speed: Speed) -> bool:
+    """Say whether it pays to compute a part in so many pieces, for halos to come while its inside is computed.
+
+    Where halos are not put into room, it spares that the part is joined with them, too.
+    """
+    return _work(part.mdhom, speed) > (count - 1) * _CALL
 
 
 def _in_one_stretch(view: View, part: Part, n: int) -> bool:
@@ -125,7 +136,7 @@ def _cut(
     moved = 0.0
     for n, part in zip(devices, made.parts, strict=True):
         for operand, region in zip(operands, part.inputs, strict=False):
-            moved += _price(operand.box, _within(operand.box, region), operand.stretches[n], speeds[n])
+            moved += _price(operand.box, _regions(operand.box, region), operand.stretches[n], speeds[n])
     results, first = made.parts if kind == "pw" else made.totals, speeds[devices[0]]
     moved += sum([first.asking + first.moving * _nbytes(v) for part in results[1:] for v in part.mdhom.outputs])
     slowest = max([_work(p.mdhom, speeds[n]) for n, p in zip(devices, made.parts, strict=True)])
@@ -134,16 +145,18 @@ def _cut(
     yield Chosen(made, devices, moved + slowest)
 
 
-def _within(box: Box, region: Sequence[slice]) -> tuple[tuple[int, int], ...]:
-    """A region, of what goes on from an axis's beginning all along it."""
-    return tuple([
-        (s.start, s.stop) if s.stop <= n else (0, n) for s, n in zip(region, box.shape, strict=True)
-    ])  # fmt: skip
+def _regions(box: Box, region: Sequence[slice]) -> list[Region]:
+    """A region; one that goes on from an axis's beginning is two."""
+    found: list[Region] = [()]
+    for s, n in zip(region, box.shape, strict=True):
+        spans = [(s.start, s.stop)] if s.stop <= n else [(s.start, n), (0, s.stop - n)]
+        found = [(*one, span) for one in found for span in spans]
+    return found
 
 
-def _price(box: Box, region: tuple[tuple[int, int], ...], stretch: tuple[int, int], speed: Speed) -> float:
-    """What it costs to bring a region to who has a stretch."""
-    missing = sum(map(box.nbytes, split(box, [region], *stretch)[1]))
+def _price(box: Box, regions: Sequence[Region], stretch: tuple[int, int], speed: Speed) -> float:
+    """What it costs to bring regions to who has a stretch."""
+    missing = sum(map(box.nbytes, split(box, regions, *stretch)[1]))
     return speed.asking + speed.moving * missing if missing else 0.0
 
 

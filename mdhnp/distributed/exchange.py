@@ -3,9 +3,10 @@
 What a device holds already is not moved; of anything else only those elements that are asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +17,12 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, Region, split
 from mdhnp.distributed.run import named
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, value_of
-from mdhnp.runtime import resident
+from mdhnp.runtime import beside, resident
+from mdhnp.runtime.beside import Mark
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
-__all__ = ["Exchange", "copied", "fetch", "gathered", "store", "watched"]
+__all__ = ["Exchange", "copied", "fetch", "gathered", "store", "taken", "watched"]
 
 View = npt.NDArray[Any]
 
@@ -84,6 +86,24 @@ def fetch(view: View, device: Device | None) -> View:
     return gathered(view, device)
 
 
+def taken(view: View, region: Sequence[slice], device: Device | None) -> View:
+    """Give a region of a view as :func:`fetch` does; of one that goes on from an axis's beginning a copy."""
+    if all([s.stop <= n for s, n in zip(region, view.shape, strict=True)]):
+        key: Any = (*region, ...)
+        return fetch(view[key], device)
+    target = empty_view(tuple([s.stop - s.start for s in region]), view.dtype, device)
+    both = [
+        ((slice(s.start, n), slice(n - s.start)), (slice(s.stop - n), slice(n - s.start, None)))
+        if s.stop > n
+        else ((s, slice(None)),)
+        for s, n in zip(region, view.shape, strict=True)
+    ]
+    for each in product(*both):
+        source = view[tuple([here for here, _ in each])]
+        _collect(value_of(source), source.dtype, box_of(source), device, target[tuple([there for _, there in each])])
+    return target
+
+
 def _within_reach(hold: Hold, device: Device | None) -> bool:
     """Whether a device can read what is held: it does so itself, or both work on the host's memory."""
     return hold.device is device or not (_apart(hold.device) or _apart(device))
@@ -114,22 +134,27 @@ def _complete(value: Value, hold: Hold, low: int, high: int) -> None:
         if first < last:
             stretch = Box(first, (last - first,), (1,), 1)
             room = hold.see(stretch, stretch.whole, np.dtype(np.uint8))
-            _collect(value, np.dtype(np.uint8), stretch, hold.device, room, but=hold)
+            _collect(value, np.dtype(np.uint8), stretch, hold.device, room, hold)
     hold.valid = min(low, begin), max(high, end)
 
 
 def _collect(
-    value: Value, dtype: np.dtype[Any], box: Box, device: Device | None, target: View, but: Hold | None = None
+    value: Value, dtype: np.dtype[Any], box: Box, device: Device | None, target: View, into: Hold | None = None
 ) -> None:
-    """Put the elements into a view of a device's memory, from who has them: at first itself."""
+    """Put the elements into a view of a device's memory, from who has them: at first itself.
+
+    With `into` this is room beside what the device has, and comes from others.
+    """
     left = [box.whole]
+    early = None if into is None else value.early(into)
     for hold in sorted(value.holds, key=lambda h: h.device is not device):
-        if hold is but:
+        if hold is into:
             continue
         stretch = value.valid(hold) if hold.device is device else hold.own
         found, left = split(box, left, *stretch)
         for region in found:
-            _put(hold, hold.see(box, region, dtype), device, target[_key(region)])
+            source = hold.see(box, region, dtype), _mark(value, hold, box.ends(region))
+            _put(hold, *source, device, target[_key(region)], None if early is None else early.mark)
     assert not left, "a value has a hole"
 
 
@@ -137,8 +162,18 @@ def _key(region: Region) -> Any:
     return (*[slice(b, e) for b, e in region], ...)
 
 
-def _put(hold: Hold, source: View, device: Device | None, target: View) -> None:
-    """Copy from what is held to a view of a device's memory."""
+def _mark(value: Value, hold: Hold, ends: tuple[int, int]) -> Mark | None:
+    """Give after which mark a stretch of what is held is complete; None: after all that was enqueued."""
+    early = value.early(hold)
+    if early is None or not any([begin <= ends[0] and ends[1] <= end for begin, end in early.spans]):
+        return None
+    return early.mark
+
+
+def _put(
+    hold: Hold, source: View, complete: Mark | None, device: Device | None, target: View, free: Mark | None
+) -> None:
+    """Copy from what is held to a view of a device's memory, after marks of both devices where there are such."""
     if hold.device is not None and device is not None and hold.device is not device:
         for seen in _watching.get():
             seen.append(Exchange(hold.device, device, source.nbytes))
@@ -147,19 +182,25 @@ def _put(hold: Hold, source: View, device: Device | None, target: View) -> None:
             make(target, device)[...] = make(source, device)
             return
         with named(hold.device):
-            source = _downloaded(hold.device, source)
+            source = _downloaded(hold.device, source, complete)
     if device is None or not _apart(device):
         target[...] = source
     elif target.flags.c_contiguous:
-        resident.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target)
+        plain = np.ascontiguousarray(source).reshape(source.shape)
+        if free is None:
+            resident.upload_into(device, plain, target)
+        else:
+            beside.upload_into(device, plain, target, free)
     else:
         make(target, device)[...] = source
 
 
-def _downloaded(device: Device, view: View) -> View:
+def _downloaded(device: Device, view: View, complete: Mark | None) -> View:
     """Copy elements to the host; those that lie far apart are put together before, for what is between is not asked."""
     if Layout.of(view).nbytes - view.nbytes > max(view.nbytes, _BETWEEN):
         view = view_of(make(view, device).copy())
+    elif complete is not None:
+        return beside.download(device, view, complete)
     return resident.download(device, view)
 
 
@@ -168,5 +209,6 @@ def store(target: View, source: View, hold: Hold) -> None:
     assert hold.device is not None
     value, box = value_of(target), box_of(target)
     for region in split(box, [box.whole], *value.valid(hold))[0]:
+        hold.early = None
         here = fetch(source[_key(region)], hold.device)
         make(hold.see(box, region, target.dtype), hold.device)[...] = make(here, hold.device)

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +14,15 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.call import call
 from mdhnp.calls.request import Described, Routine, results
 from mdhnp.distributed import run
-from mdhnp.distributed.choose import Chosen, Operand, choose
-from mdhnp.distributed.exchange import fetch, store
-from mdhnp.distributed.room import Room, rooms_of
+from mdhnp.distributed.choose import Chosen, Operand, Speed, choose, in_pieces
+from mdhnp.distributed.exchange import fetch, store, taken
+from mdhnp.distributed.room import Room, pieces_of, rooms_of
 from mdhnp.distributed.speeds import speeds, weights
-from mdhnp.distributed.values import Hold, Value, box_of, held_by, lent, value_of, view_on
+from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, value_of, view_on
 from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Step, View, finish_inputs, least_work
 from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.mdhom import row_major
-from mdhnp.mdh.pieces import Region
+from mdhnp.runtime.beside import Mark, mark
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
 from mdhnp.settings import Mode, config
@@ -94,18 +95,48 @@ def _lying(view: View, array: NDArray) -> View:
     return replace(view, strides=steps, offset=low)
 
 
+class _Job(NamedTuple):
+    """A part on its device.
+
+    Attributes
+    ----------
+    device : Device
+        Which one.
+    part : Part
+        Of the step.
+    pieces : sequence of (Kernel, Part)
+        What computes it: itself, or its borders, then its inside.
+    room : Room or None
+        What is beside its result.
+    """
+
+    device: Device
+    part: Part
+    pieces: Sequence[tuple[Kernel, Part]]
+    room: Room | None = None
+
+
 class _Prepared:
     """A step that is cut, with what calls its parts and what recombines them."""
 
-    def __init__(self, h: MdHom, chosen: Chosen, devices: Sequence[Device], kernel: Callable[[MdHom], Kernel]) -> None:
-        self.mdhom, self.cut, self.devices = h, chosen.cut, tuple(devices)
-        made, count = chosen.cut, len(devices)
-        parts, totals = ((), ()) if made is None else (made.parts, made.totals)
-        self.parts = [kernel(p.mdhom) for p in parts]
-        self.totals = [kernel(p.mdhom) for p in totals]
+    def __init__(
+        self, h: MdHom, chosen: Chosen, group: Group, speeds: Sequence[Speed], kernel: Callable[[MdHom], Kernel]
+    ) -> None:
+        self.mdhom, self.cut = h, chosen.cut
+        self.devices = tuple([group.members[n] for n in chosen.devices])
+        made, count = chosen.cut, len(self.devices)
+        self.parts, self.totals = list[_Job](), list[_Job]()
+        if made is not None:
+            rooms = rooms_of(made)
+            several = [(p,) for p in made.parts] if rooms is None else pieces_of(made)
+            each = zip(self.devices, chosen.devices, made.parts, several, rooms or [None] * count, strict=True)
+            for device, n, part, pieces, room in each:
+                used = pieces if in_pieces(part, len(pieces), speeds[n]) else (part,)
+                called = [(kernel(p.mdhom), p) for p in used]
+                self.parts.append(_Job(device, part, called, room if device.own_memory else None))
+            totals = zip(self.devices, made.totals, strict=False)
+            self.totals = [_Job(device, part, [(kernel(part.mdhom), part)]) for device, part in totals]
         kind = None if made is None else h.combine[made.dim].kind
-        rooms = None if made is None else rooms_of(made)
-        self.rooms = [r if d.own_memory else None for r, d in zip(rooms or [None] * len(parts), devices, strict=False)]
         self.pair = self.last = None
         if made is None:
             self.last = kernel(h)
@@ -113,7 +144,7 @@ class _Prepared:
             self.pair = kernel(made.joined(2)) if count > 2 else None
             self.last = kernel(made.finished(2))
         elif kind == "ps":
-            self.last = kernel(made.prefixes(len(totals)))
+            self.last = kernel(made.prefixes(len(self.totals)))
 
 
 class _Step:
@@ -129,11 +160,12 @@ class _Step:
         operands = tuple([_operand(group, view) for view in inputs])
         found = self._prepared.get(operands)
         if found is None:
-            chosen = choose(self.mdhom, operands, weights(group), speeds(group))
+            taken = speeds(group)
+            chosen = choose(self.mdhom, operands, weights(group), taken)
             if len(self._prepared) >= _MOST:
                 self._prepared.clear()
                 self._kernels.clear()
-            found = _Prepared(self.mdhom, chosen, [group.members[n] for n in chosen.devices], self._kernel)
+            found = _Prepared(self.mdhom, chosen, group, taken, self._kernel)
             self._prepared[operands] = found
         return found
 
@@ -205,6 +237,7 @@ class _Run:
 
     def __init__(self, prepared: _Prepared, inputs: Sequence[NDArray]) -> None:
         self._prepared, self._inputs, self._devices = prepared, inputs, prepared.devices
+        self._marks: dict[Device, Mark] = {}  # after the borders of parts whose inside is computed later
 
     def results(self) -> list[NDArray]:
         """Compute; gives views of the results."""
@@ -217,44 +250,55 @@ class _Run:
         carried: list[Sequence[NDArray]] = [()] * len(self._devices)
         if made.totals:
             assert last is not None
-            totals = self._at_once(self._prepared.totals, made.totals, carried)
+            totals = self._at_once(self._prepared.totals, carried)
             scanned = self._on_one(self._devices[0], last, [each for _, each in totals], ())
             carried[1:] = [[view[n, ...] for view in scanned] for n in range(len(totals))]
-        found = self._at_once(self._prepared.parts, made.parts, carried)
-        return [self._joined(made.parts, n, [each[n] for _, each in found]) for n in range(len(h.outputs))]
+        found = self._at_once(self._prepared.parts, carried)
+        return [self._joined(n, [each[n] for _, each in found]) for n in range(len(h.outputs))]
 
     def _at_once(
-        self, kernels: Sequence[Kernel], parts: Sequence[Part], carried: Sequence[Sequence[NDArray]]
+        self, jobs: Sequence[_Job], carried: Sequence[Sequence[NDArray]]
     ) -> list[tuple[Device, list[NDArray]]]:
         """Compute parts, each on its device; gives views of their results."""
-        devices = self._devices[: len(parts)]
-        each = zip(kernels, parts, devices, carried, self._prepared.rooms, strict=False)
-        jobs = [partial(self._part, *one) for one in each]
-        return _held(devices, run.on_all(devices, jobs))
+        devices = [job.device for job in jobs]
+        work = [partial(self._part, *each) for each in zip(jobs, carried, strict=False)]
+        return _held(devices, run.on_all(devices, work))
 
-    def _part(
-        self, kernel: Kernel, part: Part, device: Device, carry: Sequence[NDArray], room: Room | None
-    ) -> tuple[Array, ...]:
-        arrays = [_fetched(a, region, device) for a, region in zip(self._inputs, part.inputs, strict=True)]
-        arrays += [transfer.constant(np.asarray(n, np.int64), device) for n in part.begin]
-        arrays += [fetch(c, device) for c in carry]
-        if room is None:
-            return kernel(device, arrays)
-        view = kernel.mdhom.outputs[0]
-        memory = transfer.empty(room.around(view.shape), view.dtype, device)
-        kernel(device, arrays, memory[room.inside(view.shape)])
+    def _part(self, job: _Job, carry: Sequence[NDArray]) -> tuple[Array, ...]:
+        device, whole, pieces, room = job
+        *borders, (inside, last) = pieces
+        if room is None and not borders:
+            return inside(device, [*self._operands(last, device), *[fetch(c, device) for c in carry]])
+        view = whole.mdhom.outputs[0]
+        memory = transfer.empty(view.shape if room is None else room.around(view.shape), view.dtype, device)
+        result = memory if room is None else memory[room.inside(view.shape)]
+        for kernel, piece in borders:
+            kernel(device, self._operands(piece, device), result[_within(piece, whole)])
+        if borders and device.own_memory:
+            self._marks[device] = mark(device)
+        inside(device, self._operands(last, device), result[_within(last, whole)])
         return (make(memory, device),)
 
-    def _joined(self, parts: Sequence[Part], n: int, found: Sequence[NDArray]) -> NDArray:
+    def _operands(self, part: Part, device: Device) -> list[NDArray]:
+        """Bring what a part reads to its device."""
+        arrays = [taken(a, region, device) for a, region in zip(self._inputs, part.inputs, strict=True)]
+        return arrays + [transfer.constant(np.asarray(n, np.int64), device) for n in part.begin]
+
+    def _joined(self, n: int, found: Sequence[NDArray]) -> NDArray:
         """Give the view of an output, of which each device has a stretch."""
-        view, rooms = self._prepared.mdhom.outputs[n], self._prepared.rooms
-        steps, holds = [view.dtype.itemsize * step for step in row_major(view.shape)], []
-        for part, device, array, room in zip(parts, self._devices, found, rooms, strict=True):
-            first = sum([s.start * step for s, step in zip(part.outputs[n], steps, strict=True)])
+        view, holds = self._prepared.mdhom.outputs[n], []
+        steps = [view.dtype.itemsize * step for step in row_major(view.shape)]
+        first = lambda part: sum([s.start * step for s, step in zip(part.outputs[n], steps, strict=True)])  # noqa: E731
+        for (device, part, pieces, room), array in zip(self._prepared.parts, found, strict=True):
+            begin = first(part)
             before, after = (0, 0) if room is None else (room.before * steps[room.axis], room.after * steps[room.axis])
             memory = value_of(array).holds[0].memory
-            hold = Hold(device, memory, first - before, (first, first - before + memory.nbytes - after))
+            hold = Hold(device, memory, begin - before, (begin, begin - before + memory.nbytes - after))
             hold.valid = hold.own
+            if device in self._marks:
+                borders = [p for _, p in pieces[:-1]]
+                spans = [(first(p), first(p) + view.dtype.itemsize * prod(p.mdhom.outputs[n].shape)) for p in borders]
+                hold.early = Early(self._marks[device], spans)
             holds.append(hold)
         return view_on(Value(holds), view.shape, view.dtype)
 
@@ -269,7 +313,7 @@ class _Run:
         """Combine partial results of neighbours, all pairs at once, until two are left, which give the results."""
         pair, last = self._prepared.pair, self._prepared.last
         assert last is not None
-        level = self._at_once(self._prepared.parts, made.parts, [()] * len(self._devices))
+        level = self._at_once(self._prepared.parts, [()] * len(self._devices))
         while len(level) > 2:
             assert pair is not None
             odd = level[len(level) // 2 * 2 :]
@@ -281,6 +325,12 @@ class _Run:
             level = _held(devices, run.on_all(devices, jobs)) + odd
         others = [self._inputs[n] for n in finish_inputs(made.mdhom)]
         return self._on_one(level[0][0], last, [each for _, each in level], others)
+
+
+def _within(piece: Part, part: Part) -> tuple[slice, ...]:
+    """Say where the result of a piece is in that of the part."""
+    both = zip(piece.outputs[0], part.outputs[0], strict=True)
+    return tuple([slice(one.start - all_.start, one.stop - all_.start) for one, all_ in both])
 
 
 def _held(devices: Sequence[Device], found: Sequence[Sequence[Array]]) -> list[tuple[Device, list[NDArray]]]:
@@ -303,21 +353,3 @@ def _stacked(device: Device, views: Sequence[NDArray]) -> NDArray:
 
     stacked: Array = stack([make(v, device) for v in views])
     return view_of(stacked)
-
-
-def _fetched(view: NDArray, region: Region, device: Device) -> NDArray:
-    """Bring a region of an input to a device; one that goes on from an axis's beginning is joined of two."""
-    key: Any = (*region, ...)
-    wraps = [a for a, (s, n) in enumerate(zip(region, view.shape, strict=True)) if s.stop > n]
-    if not wraps:
-        return fetch(view[key], device)
-    axis = wraps[0]
-    here, n = region[axis], view.shape[axis]
-    both = (slice(here.start, n), slice(0, here.stop - n))
-    pieces = [_fetched(view, tuple([s if a == axis else r for a, r in enumerate(region)]), device) for s in both]
-    if not device.own_memory:
-        return np.concatenate(pieces, axis)
-    from mdhnp.frontend.joining import concat
-
-    joined: Array = concat([make(p, device) for p in pieces], axis=axis)
-    return view_of(joined)

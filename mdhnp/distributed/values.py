@@ -8,7 +8,7 @@ an array that is distributed along an axis lies so in mind that this axis is its
 import mmap
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,29 @@ from mdhnp.distributed.boxes import Box, Region
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
-__all__ = ["Hold", "Value", "box_of", "empty_view", "flat", "held_by", "lent", "place_of", "value_of", "view_on"]
+if TYPE_CHECKING:
+    from mdhnp.runtime.beside import Mark
+
+__all__ = [
+    "Early", "Hold", "Value", "box_of", "empty_view", "flat", "held_by", "lent", "place_of", "value_of", "view_on",
+]  # fmt: skip
 
 View = npt.NDArray[Any]
+
+
+class Early(NamedTuple):
+    """Elements that are complete before others are.
+
+    Attributes
+    ----------
+    mark : Mark
+        When, in the device's queue of calls.
+    spans : sequence of (int, int)
+        From which byte of the value on, and up to which.
+    """
+
+    mark: "Mark"
+    spans: Sequence[tuple[int, int]]
 
 
 class Hold:
@@ -38,14 +58,17 @@ class Hold:
         From which byte on and up to which it is this device that others ask for them; the rest is room for a halo.
     valid : tuple of int
         From which byte on and up to which elements are there.
+    early : Early or None
+        What of the device's own elements is complete before others are.
     """
 
-    __slots__ = ("device", "memory", "own", "start", "valid")
+    __slots__ = ("device", "early", "memory", "own", "start", "valid")
 
     def __init__(self, device: Device | None, memory: View, start: int = 0, own: tuple[int, int] | None = None) -> None:
         self.device, self.memory, self.start = device, memory, start
         self.own = own or (start, start + memory.nbytes)
         self.valid = start, start + memory.nbytes
+        self.early: Early | None = None
 
     @property
     def stop(self) -> int:
@@ -79,6 +102,10 @@ class Value:
     def valid(self, hold: Hold) -> tuple[int, int]:
         """Give the bytes of a hold that are known to be the value's."""
         return hold.own if self.shared else hold.valid
+
+    def early(self, hold: Hold) -> Early | None:
+        """Give what of a hold is known to be complete before others are."""
+        return None if self.shared else hold.early
 
 
 class _Place(mmap.mmap):
