@@ -308,10 +308,10 @@ def test_a_device_that_fails_when_another_one_reads_is_named(cut_always: None, m
     where = groups()["apart"]()
     a, (first, _) = mdhnp.distribute(A, devices=where, weights=(1, 1)), where.members
 
-    def download(device: Device, view: Any, do: Any = resident.download) -> Any:
+    def download(device: Device, *given: Any, do: Any = resident.download) -> Any:
         if device is first:
             raise mdhnp.LaunchError("no power")
-        return do(device, view)
+        return do(device, *given)
 
     monkeypatch.setattr(resident, "download", download)
     with pytest.raises(RuntimeError, match=rf"^{re.escape(first.name)} \({first.runtime}\): LaunchError: no power$"):

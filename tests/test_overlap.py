@@ -36,7 +36,7 @@ def where(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     monkeypatch.setattr(overlap, "device_rates", lambda _: rates)
     monkeypatch.setattr(overlap, "_BYTES", 1000)
     monkeypatch.setattr(overlap, "_SHARE", 0.0)
-    monkeypatch.setattr(transfers, "_LARGE", 512)
+    monkeypatch.setattr(transfers, "LARGE", 512)
     forget()
     with mdhnp.device(separate(device)) as found, mdhnp.config(specialise="always"):
         yield found

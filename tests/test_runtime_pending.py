@@ -75,7 +75,7 @@ def test_a_failed_call_is_named_where_a_result_is_read(where: Device, monkeypatc
 def test_copies_of_any_size_arrive(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     where = separate(device)
     monkeypatch.setattr(transfers, "_BLOCK", 4096)
-    monkeypatch.setattr(transfers, "_LARGE", 1024)
+    monkeypatch.setattr(transfers, "LARGE", 1024)
     monkeypatch.setattr(transfers, "_rings", {})
     rng = np.random.default_rng(0)
     for size in (1, 1023, 1024, 4096, 4097, 8 * 4096, 8 * 4096 + 1, 50000, 10**6):
@@ -90,7 +90,7 @@ def test_copies_of_any_size_arrive(device: Device, monkeypatch: pytest.MonkeyPat
 def test_a_failing_copy_leaves_the_ring_usable(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     where = separate(device)
     monkeypatch.setattr(transfers, "_BLOCK", 4096)
-    monkeypatch.setattr(transfers, "_LARGE", 1024)
+    monkeypatch.setattr(transfers, "LARGE", 1024)
     monkeypatch.setattr(transfers, "_rings", {})
     x = np.arange(50000, dtype=np.int64)
     a = mdhnp.asarray(x, device=where)

@@ -17,7 +17,7 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, Region, split
 from mdhnp.distributed.run import named
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, value_of
-from mdhnp.runtime import beside, resident
+from mdhnp.runtime import beside, transfers
 from mdhnp.runtime.beside import Mark
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
@@ -181,27 +181,44 @@ def _put(
         if hold.device is device:
             make(target, device)[...] = make(source, device)
             return
+        if device is not None and _apart(device) and source.nbytes >= transfers.LARGE:
+            _passed_on(hold.device, source, complete, device, target, free)
+            return
         with named(hold.device):
             source = _downloaded(hold.device, source, complete)
     if device is None or not _apart(device):
         target[...] = source
     elif target.flags.c_contiguous:
-        plain = np.ascontiguousarray(source).reshape(source.shape)
-        if free is None:
-            resident.upload_into(device, plain, target)
-        else:
-            beside.upload_into(device, plain, target, free)
+        beside.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target, free)
     else:
         make(target, device)[...] = source
+
+
+def _passed_on(
+    giver: Device, source: View, complete: Mark | None, device: Device, target: View, free: Mark | None
+) -> None:
+    """Copy from one device's memory to another's in pieces, one being read while those before are written."""
+    dense = target if target.flags.c_contiguous else empty_view(target.shape, target.dtype, device)
+    with beside.filling(device, dense, free) as fill:
+
+        def put(some: View, at: int) -> Any:
+            with named(device):
+                return fill(some, at)
+
+        with named(giver):
+            if not source.flags.c_contiguous:
+                source, complete = view_of(make(source, giver).copy()), None
+            beside.pass_on(giver, source, put, complete)
+    if dense is not target:
+        make(target, device)[...] = make(dense, device)
 
 
 def _downloaded(device: Device, view: View, complete: Mark | None) -> View:
     """Copy elements to the host; those that lie far apart are put together before, for what is between is not asked."""
     if Layout.of(view).nbytes - view.nbytes > max(view.nbytes, _BETWEEN):
         view = view_of(make(view, device).copy())
-    elif complete is not None:
-        return beside.download(device, view, complete)
-    return resident.download(device, view)
+        complete = None
+    return beside.download(device, view, complete)
 
 
 def store(target: View, source: View, hold: Hold) -> None:

@@ -6,15 +6,17 @@ to know.
 
 import os
 import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy.typing as npt
 import pyopencl as cl
 
-from mdhnp.runtime import pending, resident
+from mdhnp.runtime import pending, resident, transfers
 from mdhnp.runtime.handle import Device
 
-__all__ = ["Mark", "download", "mark", "upload_into"]
+__all__ = ["Mark", "download", "filling", "mark", "pass_on", "upload_into"]
 
 Array = npt.NDArray[Any]
 
@@ -40,29 +42,74 @@ def mark(device: Device) -> Mark:
         return Mark(event)
 
 
-def download(device: Device, view: Array, after: Mark) -> Array:
+def download(device: Device, view: Array, after: Mark | None = None) -> Array:
     """Copy the elements of a view to the host, as soon as what was before the mark is done.
+
+    Without one, when all that was enqueued is done.
 
     Raises
     ------
     LaunchError
-        If a call before the mark failed; names it.
+        If a call before failed; names it.
     """
+    return resident.download(device, view, _reading(device, after))
+
+
+def pass_on(device: Device, view: Array, put: Callable[[Array, int], cl.Event], after: Mark | None = None) -> None:
+    """Copy the elements of a view, in C order, to elsewhere: errors and order as of :func:`download`.
+
+    Parameters
+    ----------
+    put : callable
+        As of :func:`mdhnp.runtime.transfers.pass_on`; what :func:`filling` gives.
+    """
+    block, offset = resident.place(view)
+    transfers.pass_on(device, block.buffer, offset, view.nbytes, put, _reading(device, after))
+
+
+def _reading(device: Device, after: Mark | None) -> cl.CommandQueue:
+    if after is None:
+        return device.queue
     _reach(device, after)
-    return resident.download(device, view, device.receiving_queue)
+    return device.receiving_queue
 
 
-def upload_into(device: Device, array: Array, view: Array, after: Mark) -> None:
+def upload_into(device: Device, array: Array, view: Array, after: Mark | None = None) -> None:
     """Copy an ndarray to where a view is, both in C order, as soon as what was before the mark is done.
 
-    What is enqueued from now on waits for the copy.
+    Without one, when all that was enqueued is done. What is enqueued from now on waits for the copy.
     """
+    with _writing(device, after) as queue:
+        resident.upload_into(device, array, view, queue)
+
+
+@contextmanager
+def filling(device: Device, view: Array, after: Mark | None = None) -> Iterator[Callable[[Array, int], cl.Event]]:
+    """Give what puts bytes so far from the beginning of a view in C order; order as of :func:`upload_into`."""
+    block, offset = resident.place(view)
+    with _writing(device, after) as queue, transfers.noted(True, view.nbytes):
+
+        def put(some: Array, at: int) -> cl.Event:
+            with pending.errors(device):
+                event = cl.enqueue_copy(queue, block.buffer, some, dst_offset=offset + at, is_blocking=False)
+                queue.flush()
+                return event
+
+        yield put
+        resident.changed(view)
+
+
+@contextmanager
+def _writing(device: Device, after: Mark | None) -> Iterator[cl.CommandQueue]:
+    if after is None:
+        yield device.queue
+        return
     _reach(device, after)
     queue = device.sending_queue
-    with pending.errors(device):
-        try:
-            resident.upload_into(device, array, view, queue)
-        finally:  # also after Ctrl-C: the memory may be another array's next
+    try:
+        yield queue
+    finally:  # also after Ctrl-C: the memory may be another array's next
+        with pending.errors(device):
             sent = cl.enqueue_marker(queue)
             queue.flush()
             cl.enqueue_barrier(device.queue, wait_for=[sent])

@@ -22,14 +22,14 @@ from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pinned import held, is_pinned
 
-__all__ = ["Copy", "pinned", "receive", "send", "watched"]
+__all__ = ["LARGE", "Copy", "noted", "pass_on", "pinned", "receive", "send", "watched"]
 
 Bytes = npt.NDArray[Any]
 
 #: Bytes of a block, and blocks of a ring: on an H200 others were slower. Threads that fill them, where there are cores.
 _BLOCK, _BLOCKS, _THREADS = 4 * 1024**2, 8, 8
 #: Bytes from which on a ring is faster than the driver.
-_LARGE = 1024**2
+LARGE = 1024**2
 #: Small copies to a device that may be on their way.
 _MOST = 64
 
@@ -102,10 +102,45 @@ class Ring:
 
         for busy in self._busy:
             if busy is not None:
-                busy.wait()  # of the copy before
+                with suppress(cl.Error):  # of the copy before
+                    busy.wait()
         for n in range(min(_BLOCKS, count)):
             ask(n)
         self._in_turn(count, empty, then)
+
+    def pass_on(
+        self, nbytes: int, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue, put: Callable[[Bytes, int], cl.Event]
+    ) -> None:
+        """Copy from the device to where `put` does, half of the blocks being read while others are put."""
+        size = min(_BLOCK, max(LARGE, -(-nbytes // _BLOCKS)))
+        count, ahead = -(-nbytes // size), _BLOCKS // 2
+
+        def block(n: int) -> Bytes:
+            return self._blocks[n % _BLOCKS][: min(size, nbytes - n * size)]
+
+        def ask(n: int) -> None:
+            if (busy := self._busy[n % _BLOCKS]) is not None:
+                with suppress(cl.Error):  # which is told where it was put
+                    busy.wait()
+            self._busy[n % _BLOCKS] = cl.enqueue_copy(
+                queue, block(n), buffer, src_offset=offset + n * size, is_blocking=False
+            )
+            queue.flush()
+
+        try:
+            for n in range(min(ahead, count)):
+                ask(n)
+            for n in range(count):
+                read = self._busy[n % _BLOCKS]
+                assert read is not None
+                read.wait()
+                self._busy[n % _BLOCKS] = put(block(n), n * size)
+                if n + ahead < count:
+                    ask(n + ahead)
+        except BaseException:
+            with suppress(cl.Error):  # the first error says more
+                queue.finish()
+            raise
 
     def _in_turn(self, count: int, work: Callable[[int], int], then: Callable[[int, int], None]) -> None:
         """Let the team do `work` for each number, at most a ring of them ahead, and do `then` after each, in order."""
@@ -132,15 +167,10 @@ _making = threading.Lock()
 @contextmanager
 def _ring(device: Device, way: str, memory: Bytes) -> Iterator[Ring | None]:
     """Give the ring for a copy "up" to a device or "down" from it; None if the driver is as fast, or it is in use."""
-    key = device, way
-    if memory.size < _LARGE or _pinned(device, memory):
+    if memory.size < LARGE or _pinned(device, memory):
         yield None
         return
-    if key not in _rings:
-        with _making:
-            if key not in _rings:
-                _rings[key] = Ring(device)
-    ring = _rings[key]
+    ring = _ring_of(device, way)
     if not ring.lock.acquire(blocking=False):
         yield None
         return
@@ -148,6 +178,15 @@ def _ring(device: Device, way: str, memory: Bytes) -> Iterator[Ring | None]:
         yield ring
     finally:
         ring.lock.release()
+
+
+def _ring_of(device: Device, way: str) -> Ring:
+    key = device, way
+    if key not in _rings:
+        with _making:
+            if key not in _rings:
+                _rings[key] = Ring(device)
+    return _rings[key]
 
 
 def pinned(device: Device) -> int:
@@ -182,7 +221,8 @@ def watched() -> Iterator[list[Copy]]:
 
 
 @contextmanager
-def _noted(to_device: bool, nbytes: int) -> Iterator[None]:
+def noted(to_device: bool, nbytes: int) -> Iterator[None]:
+    """Have a copy that is made in this block collected."""
     begin = time.perf_counter()
     yield
     for seen in _watching:
@@ -198,10 +238,10 @@ def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.
         If that, or a call before, failed.
     """
     plain, queue = np.frombuffer(source, np.uint8), queue or device.queue
-    with pending.errors(device), _noted(True, plain.size), _ring(device, "up", plain) as ring:
+    with pending.errors(device), noted(True, plain.size), _ring(device, "up", plain) as ring:
         if ring is not None:
             ring.send(plain, buffer, offset, queue)
-        elif plain.size >= _LARGE:
+        elif plain.size >= LARGE:
             cl.enqueue_copy(queue, buffer, plain, dst_offset=offset, is_blocking=True)
         else:  # from a copy, so that nobody waits for what is before it in the queue
             _keep(device, cl.enqueue_copy(queue, buffer, plain.copy(), dst_offset=offset, is_blocking=False))
@@ -230,11 +270,38 @@ def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: 
         If that, or a call before, failed.
     """
     plain, queue = target.reshape(-1).view(np.uint8), queue or device.queue
-    with pending.errors(device), _noted(False, plain.size), _ring(device, "down", plain) as ring:
+    with pending.errors(device), noted(False, plain.size), _ring(device, "down", plain) as ring:
         if ring is not None:
             ring.receive(plain, buffer, offset, queue)
         else:
             cl.enqueue_copy(queue, plain, buffer, src_offset=offset, is_blocking=True)
+    pending.settled(device)
+
+
+def pass_on(
+    device: Device,
+    buffer: cl.Buffer,
+    offset: int,
+    nbytes: int,
+    put: Callable[[Bytes, int], cl.Event],
+    queue: cl.CommandQueue | None = None,
+) -> None:
+    """Copy bytes of a buffer to elsewhere than the host, when all that was enqueued before is done.
+
+    Parameters
+    ----------
+    put : callable
+        Takes some of the bytes, in memory that is pinned, and how many are before them; gives the event after which
+        that memory may be used again.
+
+    Raises
+    ------
+    LaunchError
+        If that, or a call before, failed.
+    """
+    ring = _ring_of(device, "down")
+    with pending.errors(device), noted(False, nbytes), ring.lock:
+        ring.pass_on(nbytes, buffer, offset, queue or device.queue, put)
     pending.settled(device)
 
 
