@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -238,3 +239,21 @@ def test_ndarrays_are_cut_where_kernels_take_long() -> None:
     assert pays(Graph.of(_SHORTEST.bind(a, a)), where)
     sums = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j], b[i,j] -> c[i,j]").bind(a, a)
     assert not pays(Graph.of(sums), where)
+
+
+def test_what_handing_over_takes_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = group([separate(d) for d in find_place("cpu/2").members])
+    a = np.empty((2048, 2048), np.float32)
+    handed: list[int] = []
+
+    def slow(devices: Any, jobs: Any, do: Any = run.on_all) -> Any:
+        handed.append(len(jobs))
+        time.sleep(3)
+        return do(devices, jobs)
+
+    monkeypatch.setattr("mdhnp.distributed.pays._RUNS", 1)
+    monkeypatch.setattr("mdhnp.distributed.pays._handing", {})
+    monkeypatch.setattr(run, "on_all", slow)
+    for _ in range(2):
+        assert not pays(Graph.of(_SHORTEST.bind(a, a)), where)
+    assert handed == [2, 2]  # of which one is not counted
