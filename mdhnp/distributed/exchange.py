@@ -129,13 +129,13 @@ def copied(view: View, device: Device | None) -> View:
 
 def _complete(value: Value, hold: Hold, low: int, high: int) -> None:
     """Bring what a device has room for, but not, or not any more, what is the value's."""
-    begin, end = value.valid(hold)
+    stores, (begin, end) = value.stores, value.valid(hold)
     for first, last in ((low, begin), (end, high)):
         if first < last:
             stretch = Box(first, (last - first,), (1,), 1)
             room = hold.see(stretch, stretch.whole, np.dtype(np.uint8))
             _collect(value, np.dtype(np.uint8), stretch, hold.device, room, hold)
-    hold.valid = min(low, begin), max(high, end)
+    value.complete(hold, (min(low, begin), max(high, end)), stores)
 
 
 def _collect(

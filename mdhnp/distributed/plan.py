@@ -204,9 +204,9 @@ class OnSeveral:
                 values += _Run(step.prepared(self._group, read), read).results()
         if target is None:
             return tuple([values[r] for r in self._graph.results])
-        holds = value_of(target).holds
-        source = values[-1].reshape(target.shape)
-        run.on_all([_device(h) for h in holds], [partial(store, target, source, h) for h in holds])
+        value, source = value_of(target), values[-1].reshape(target.shape)
+        with value.storing():
+            run.on_all([_device(h) for h in value.holds], [partial(store, target, source, h) for h in value.holds])
         return ()
 
 

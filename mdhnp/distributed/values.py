@@ -6,7 +6,9 @@ an array that is distributed along an axis lies so in mind that this axis is its
 """
 
 import mmap
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,16 +94,38 @@ class Value:
         Another one when elements may have changed.
     shared : bool
         Whether others may change what devices hold, so that halos are never known to be valid.
+    stores : int
+        How often a store into it began, and how often one ended.
     """
 
     def __init__(self, holds: Sequence[Hold]) -> None:
         self.holds = tuple(holds)
-        self.version = 0
+        self.version = self.stores = 0
         self.shared = False
+        self._storing = threading.RLock()  # reentrant, for finalizers that make a call
 
     def valid(self, hold: Hold) -> tuple[int, int]:
         """Give the bytes of a hold that are known to be the value's."""
         return hold.own if self.shared else hold.valid
+
+    @contextmanager
+    def storing(self) -> Iterator[None]:
+        """Have a block be the only one in which devices store what they hold."""
+        with self._storing:
+            self.stores += 1
+            try:
+                yield
+            except BaseException:
+                self.shared = True  # some have stored halos that others have not stored as theirs
+                raise
+            finally:
+                self.stores += 1
+
+    def complete(self, hold: Hold, valid: tuple[int, int], stores: int) -> None:
+        """Note that bytes of a hold are the value's, unless there was a store since there had been so many."""
+        hold.valid = valid
+        if self.stores != stores or stores % 2:  # asked afterwards: a store that begins now finds them valid
+            hold.valid = hold.own
 
     def early(self, hold: Hold) -> Early | None:
         """Give what of a hold is known to be complete before others are."""

@@ -1,0 +1,117 @@
+"""Elements put into an Array on several devices while others read it, or put some in: what is read later is right."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from several import groups
+
+import mdhnp
+from mdhnp.distributed import exchange, plan, run
+from mdhnp.distributed.values import value_of
+
+if TYPE_CHECKING:
+    from mdhnp.runtime.groups import Group
+
+WEIGHTS = np.array([[0, 1], [2, 0], [0, 1], [1, 0]])
+#: Seconds after which a thread that must wait for another one, as it should, gives up what this test wants.
+WHILE = 1.0
+
+
+@pytest.fixture
+def apart(cut_always: None) -> Group:
+    """Two devices, each with memory of its own."""
+    return groups()["apart"]()
+
+
+def _smooth(a: Any) -> Any:
+    return mdhnp.stencil(a, WEIGHTS, "nearest")
+
+
+def _put(a: mdhnp.Array, new: Any) -> threading.Thread:
+    def work() -> None:
+        a[...] = new
+
+    found = threading.Thread(target=work, name="puts")
+    found.start()
+    return found
+
+
+def test_a_halo_read_amid_a_store_is_not_kept(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    x, y = rng.integers(-3, 4, (2, 19, 6))
+    a, new = (mdhnp.distribute(each, devices=apart, weights=(1, 1)) for each in (x, y))
+    a = _smooth(a)  # which has room for halos
+    stored, completed = threading.Event(), threading.Event()
+
+    def store(target: Any, source: Any, hold: Any, do: Any = plan.store) -> None:
+        if hold.device is apart.members[1]:
+            completed.wait(20)  # until the first device has read the old elements
+        do(target, source, hold)
+        stored.set()
+
+    def complete(value: Any, *given: Any, do: Any = exchange._complete) -> None:
+        do(value, *given)
+        if value is value_of(a._view):
+            completed.set()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "store", store)
+        patch.setattr(exchange, "_complete", complete)
+        thread = _put(a, new)
+        assert stored.wait(20)
+        _smooth(a)  # of old elements and new ones: nobody says which
+        thread.join(20)
+    np.testing.assert_array_equal(a.numpy(), y)
+    np.testing.assert_array_equal(_smooth(a).numpy(), _smooth(y))
+
+
+def test_copies_that_two_threads_store_into_stay_the_same(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = mdhnp.distribute(np.zeros((6, 5), int), "copy", devices=apart)
+    one, two = (mdhnp.distribute(np.full((6, 5), n), "copy", devices=apart) for n in (1, 2))
+    begun, done = threading.Event(), threading.Event()
+
+    def on_all(devices: Any, jobs: Any, do: Callable[..., Any] = run.on_all) -> Any:
+        if threading.current_thread().name != "puts" or getattr(jobs[0], "func", None) is not plan.store:
+            return do(devices, jobs)
+        do(devices[:1], jobs[:1])  # on one device before the other thread, on the other one after it
+        begun.set()
+        done.wait(WHILE)
+        return do(devices[1:], jobs[1:])
+
+    monkeypatch.setattr(run, "on_all", on_all)
+    thread = _put(a, one)
+    assert begun.wait(20)
+    a[...] = two
+    done.set()
+    thread.join(20)
+    first, second = (part.numpy() for part in a.parts)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_after_a_store_that_fails_halos_are_those_of_what_is_there(
+    apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(-3, 4, (2, 19, 6))
+    a, new = (mdhnp.distribute(each, devices=apart, weights=(1, 1)) for each in (x, y))
+    a = _smooth(a)
+    _smooth(a)  # so that halos are there
+    stored = threading.Event()
+
+    def store(target: Any, source: Any, hold: Any, do: Any = plan.store) -> None:
+        if hold.device is apart.members[1]:
+            stored.wait(20)
+            raise mdhnp.LaunchError("no power")
+        do(target, source, hold)
+        stored.set()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "store", store)
+        with pytest.raises(RuntimeError, match="no power"):
+            a[...] = new
+    np.testing.assert_array_equal(_smooth(a).numpy(), _smooth(a.numpy()))
