@@ -19,6 +19,7 @@ from mdhnp.distributed.room import pieces_of, rooms_of
 from mdhnp.mdh import cc, cut, interpret, md_hom
 from mdhnp.mdh.views import BOUNDARIES
 from mdhnp.runtime import beside
+from mdhnp.tuning import background
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,6 +130,20 @@ def test_elements_that_are_put_in_are_waited_for(apart: Group, held: _Held) -> N
     b = mdhnp.stencil(a, WEIGHTS, "nearest")
     held.let_go()
     np.testing.assert_array_equal(b.numpy(), mdhnp.stencil(x, WEIGHTS, "nearest"))
+
+
+def test_kernels_that_put_their_results_into_room_are_searched(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(background, "submit", lambda job, *_: searched.append(str(job.mdhom)) or True)
+    x = np.random.default_rng(5).integers(-3, 4, (19, 6))
+    with mdhnp.config(tuning="background", host="never"):
+        a = mdhnp.distribute(x, devices=apart, weights=(1, 1))
+        for _ in range(3):
+            a = mdhnp.stencil(a, WEIGHTS, "nearest")
+        assert len(searched) == 2 * 2  # the border and the inside of each device
+        b, c = (mdhnp.asarray(each, device=apart.members[0]) for each in (x, x[:4]))
+        b[3:7] = c  # which a kernel does, too
+    assert len(searched) == 2 * 2
 
 
 # ------------------------------------------------------------------------------------------------------------- failures

@@ -18,6 +18,8 @@ from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.search import Found, Search
 from mdhnp.calls.spending import Spending, Spent
+from mdhnp.mdh import MdHom
+from mdhnp.mdh.mdhom import row_major
 from mdhnp.placement.choice import choose
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
@@ -57,9 +59,20 @@ def tuner(request: Request, plan: Plan) -> Spending | None:
     """Give what sees to it that better schedules are searched than a plan has; None where nothing does."""
     mode = request.mode.tuning
     tuned = isinstance(plan, InParts) or (isinstance(plan, Kernels) and set(plan.origins) == {"tuned"})
-    if tuned or request.into or mode not in ("auto", "background"):
+    if tuned or mode not in ("auto", "background") or (request.into and not _worth(request.mdhom)):
         return None
     return Spending(_enqueued(request, config.budget) if mode == "auto" else 0.0, partial(_search, request))
+
+
+def _worth(h: MdHom) -> bool:
+    """Whether a search is for what is put into memory that was there: not where elements are only moved there.
+
+    Nor where they do not lie there as in new memory, in which a search would put them.
+    """
+    moved = all([c.kind == "cc" for c in h.combine]) and all([s.op in ("param", "cast") for s in h.scalar.body])
+    lies = [(n, s) for v in h.outputs for n, s in zip(v.shape, v.strides, strict=True) if n > 1]
+    packed = [(n, s) for v in h.outputs for n, s in zip(v.shape, row_major(v.shape), strict=True) if n > 1]
+    return not moved and lies == packed
 
 
 def _enqueued(request: Request, seconds: float) -> float:
