@@ -152,6 +152,7 @@ def _parts(spec: str, one: Any, both: Any, rounds: int) -> Machine:
     return Machine(
         f"parts of {spec}", 2, {}, start, max(median(nothing.ours) - start, 0.0) / 2,
         memory=3 * _MANY / median(through.peer), memories=3 * _MANY / median(through.ours), written=2,
+        room=True,
     )  # fmt: skip
 
 

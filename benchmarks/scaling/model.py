@@ -47,7 +47,8 @@ class Machine:
     written : int
         How often a byte that is written counts: twice where what it replaces is read before.
     room : bool
-        Whether results have room for the next step's halo, as they have on devices with memory of their own.
+        Whether blocks of an iteration are not joined with halos: results have room for these, or only their borders are
+        joined. On one host halos come while the inside is computed.
     """
 
     name: str
@@ -111,7 +112,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """All together: nothing of it is done at the same time."""
+        """All together: nothing of it is done at the same time; of halos only what takes longer than the inside counts."""
         return self.starting + self.exchanging + self.computing
 
 
@@ -173,8 +174,8 @@ def estimate(task: Task, machine: Machine, hosts: Grid, devices: Grid) -> Estima
     total = sum(into_device)
     starting = machine.call + machine.device * among[1] + machine.latency * ceil(log2(among[0]))
     exchanging = machine.latency * _asked(h, hosts, into_host) + sum(into_host) / machine.network
-    exchanging += machine.message * _asked(host, devices, into_device)
-    exchanging += max(total / machine.link, (total * among[1] + sum(into_host)) / machine.links)
+    bringing = machine.message * _asked(host, devices, into_device)
+    bringing += max(total / machine.link, (total * among[1] + sum(into_host)) / machine.links)
     # Results of pairs, then of pairs of pairs: half as many move in each round, until each host has one.
     partial = sum(map(_nbytes, device.outputs))
     near, far = _partials(h, devices), _partials(h, hosts)
@@ -194,6 +195,8 @@ def estimate(task: Task, machine: Machine, hosts: Grid, devices: Grid) -> Estima
     moved = sum(map(_nbytes, device.inputs)) + machine.written * sum(map(_nbytes, device.outputs))
     computing = max(device.points / task.rate, moved * among[1] / machine.memories)
     computing += joined / min(machine.memory, machine.memories / among[1])
+    halos = [len(v.accesses) > 1 for v, missing in zip(device.inputs, into_device, strict=False) if missing]
+    exchanging += max(bringing - computing * (fits and not any(into_host) and all(halos)), 0.0)
     nbytes = among[0] * (sum(into_host) + among[1] * total) + prod(among) // (near * far) * (near * far - 1) * partial
     times = [task.steps * seconds for seconds in (starting, exchanging, computing)]
     return Estimate(hosts, devices, times[0], times[1], times[2], nbytes)
