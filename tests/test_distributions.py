@@ -158,6 +158,14 @@ def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:
     assert (found.devices, [part.outputs[0][0].stop for part in found.cut.parts]) == ((0, 2), [300, 1000])  # type: ignore[union-attr]
 
 
+def test_a_boundary_that_wraps_costs_what_is_read_of_the_other_end() -> None:
+    step = mdhnp.md_hom(lambda x, y: x + y, {"i": mdhnp.cc}, "x[i-2], x[i+1] -> y[i]", boundary={"x": "wrap"})
+    h, ends = step.bind(np.zeros(20), i=20), ((0, 80), (80, 160))
+    found = choose(h, [Operand(Box(0, (20,), (8,), 8), ends, ends)], (1, 1), [Speed(1e3, 0.0, 0.0, 1.0)] * 2)
+    assert found.cut is not None
+    assert found.price == 2 * (2 + 1) * 8 + 10 * 1e3  # each reads two before its block, and one after it
+
+
 def test_a_column_of_a_block_moves_without_what_is_beside() -> None:
     where = groups()["apart"]()
     x = np.arange(600 * 500).reshape(600, 500)

@@ -112,7 +112,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """All together: nothing of it is done at the same time; of halos only what takes longer than the inside counts."""
+        """All together: nothing of it is done at the same time; of halos what takes longer than the inside."""
         return self.starting + self.exchanging + self.computing
 
 
