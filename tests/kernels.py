@@ -128,6 +128,17 @@ RANGE = md_hom(lambda x: (x, x), {"i": cc, "k": pw(("min", "max"))}, "x[k,i] -> 
 BOTH = md_hom(lambda x: x > 0, {"i": cc, "k": pw("and")}, "x[k,i] -> y[i]")
 
 
+#: Text that walks over rows and columns, and what it computes.
+WALKED = md_hom(
+    """float dot(const global float *row, int d, int across, const global float *column, int e, int down) {
+        float sum = 0.0f;
+        for (int k = 0; k < d; ++k)
+            sum += row[k * across] * column[k * down];
+        return sum;
+    }""", {"i": cc, "j": cc}, "A[i,:], B[:,j] -> C[i,j]",
+)  # fmt: skip
+
+
 def _star(north: Any, west: Any, here: Any, east: Any, south: Any) -> Any:
     return north + west + south + east - 4 * here
 
@@ -324,6 +335,14 @@ KERNELS: dict[str, Named] = {
             local_tile=(2, 4, 3, 2), private_tile=(2, 4, 1, 2), vector_dim=1, vector_width=4, results="private",
             local_copies=(LocalCopy((0, 1)), None),
         ),
+    ),
+}  # fmt: skip
+
+#: As text, and as an MDH that can be interpreted.
+TEXTS: dict[str, tuple[Named, Named]] = {
+    "slices": (Named(WALKED, _MM, dict(num_wg=(2, 2), num_wi=(2, 3), local_tile=(4, 6))), Named(GEMM, _MM, {})),
+    "general_slices": (
+        Named(WALKED, _MM, dict(num_wg=(2, 2), num_wi=(2, 3), local_tile=(4, 6)), general=True), Named(GEMM, _MM, {}),
     ),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyopencl as cl
 from chains import random_chain, random_stream
-from kernels import KERNELS
+from kernels import KERNELS, TEXTS
 from random_functions import Seeded
 from rows import random_rows
 from schedules import CAPS, schedule
@@ -90,6 +90,8 @@ def main(count: int, chains: int) -> None:
     report: dict[str, dict[str, object]] = {name: {"log": small(body)} for name, body in BROKEN.items()}
     for name, named in KERNELS.items():
         report[name] = compare(named.mdhom(), named.arrays(), named.program())
+    for name, (text, meant) in TEXTS.items():
+        report[name] = compare(meant.mdhom(), text.arrays(), text.program())
     for number in range(count):
         picker = Seeded(number)
         drawn = case(picker, points=200)

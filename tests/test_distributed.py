@@ -138,6 +138,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "one element": (lambda a: a[:1, :1] + a[0, 0], (A,)),
     "md_hom": (lambda a, b: _SHORTEST(a, b), (A, B)),  # noqa: PLW0108
     "allpairs": (lambda a: mdhnp.skeletons.allpairs("add", lambda x, y: abs(x - y))(a, a.T), (A,)),
+    "text of rows": (lambda a, b: _WALKED(a, b), (A, B)),  # noqa: PLW0108
     "fused": (lambda a: _SOFTMAX(a), (F,)),  # noqa: PLW0108
 }
 
@@ -155,6 +156,13 @@ def _assigned(a: Any) -> Any:
 
 
 _SHORTEST = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]")
+_WALKED = mdhnp.skeletons.allpairs("""
+    long f(const global long *row, int d, int across, const global long *column, int e, int down) {
+        long value = 0;
+        for (int k = 0; k < d; ++k)
+            value = 2 * value + row[k * across] * column[k * down];
+        return value;
+    }""")
 _SOFTMAX = mdhnp.fuse(lambda x: np.exp(x - x.max(axis=1, keepdims=True)) / np.exp(x).sum(axis=1, keepdims=True))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernels import KERNELS
+from kernels import KERNELS, TEXTS
 
 LIBRARY = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
 HERE = Path(__file__).parent
@@ -55,6 +55,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     "name",
     [
         *KERNELS,
+        *TEXTS,
         *(f"random {n}" for n in range(RANDOM)),
         *(f"{kind} {n}" for kind in ("chain", "rows", "stream") for n in range(CHAINS)),
     ],

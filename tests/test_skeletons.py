@@ -197,6 +197,33 @@ def test_allpairs_of_rows_may_be_stacked_and_several() -> None:
     )
 
 
+#: Listing 1.2, whose helper functions are the pointer and the distance of its elements.
+DOT = """
+float func(const global float *ar, int length, int to_next, const global float *bc, int same, int below) {
+    float c = 0.0f;
+    for (int i = 0; i < length; ++i) {
+        c += ar[i * to_next] * bc[i * below];
+    }
+    return c;
+}
+"""
+
+
+def test_allpairs_of_text_that_walks_over_rows(on: None, device: Device) -> None:
+    product = skeletons.allpairs(DOT)
+    for shapes in [((6, 4), (4, 5)), ((3, 1, 6, 4), (2, 4, 5)), ((6, 0), (0, 5)), ((1, 4), (4, 1))]:
+        a, b = numbers(shapes[0], "f4"), numbers(shapes[1], "f4", 1)
+        same(product(a, b), a @ b)
+        same(product(a, np.swapaxes(a, -1, -2)), a @ np.swapaxes(a, -1, -2))
+    a, b = numbers((6, 4), "f4"), numbers((4, 5), "f4", 1)
+    same(product(mdhnp.asarray(a, device=device), b).numpy(), a @ b)
+    assert str(product.bind(a, b)) == "md_hom(func, (++, ++)) ∘ (A[i,0:4], B[0:4,j]) -> O0[i,j]"
+    ends = "void f(const global float *r, int d, int s, const global float *c, int e, int t, float *x, int *n) {"
+    first, length = skeletons.allpairs(ends + "*x = r[0] - c[0], *n = d + e; }", results=("f4", "i4"))(a, b)
+    same(first, a[:, :1] - b[0])
+    same(length, np.full((6, 5), 8, "i4"))
+
+
 def test_allpairs_of_elements() -> None:
     x, y = numbers((3, 2), "i2"), numbers((4,), "f4", 1)
     same(interpreted(skeletons.allpairs(skeletons.zip(np.hypot)), x, y), np.hypot.outer(x, y))
@@ -315,6 +342,11 @@ X = np.ones((3, 4), np.float32)
         (ValueError, "scan: arrays of 2 axes", lambda: skeletons.scan("add")(X)),
         (ValueError, "pass it by identity", lambda: skeletons.scan(np.hypot, exclusive=True)(X[0])),
         (TypeError, "alone is no function", lambda: skeletons.allpairs("add")),
+        (TypeError, "results are those of", lambda: skeletons.allpairs("add", np.add, results="f4")),
+        (ValueError, "func takes 6 parameters", lambda: skeletons.allpairs(np.add, DOT)(X, X.T)),
+        (ValueError, "f takes 2 parameters, there are 2 .* slices", lambda: skeletons.allpairs(ADD)(X, X.T)),
+        (TypeError, "a slice is of const global int32", lambda: skeletons.allpairs(DOT)(X.astype("i4"), X.T)),
+        (ValueError, "rows of 4 elements", lambda: skeletons.allpairs(DOT)(X, X)),
         (TypeError, "not a zip", lambda: skeletons.allpairs(skeletons.zip(np.add), np.add)),
         (TypeError, "has a zip already", lambda: skeletons.allpairs(skeletons.reduce("add", np.abs), np.add)),
         (TypeError, "takes two arrays", lambda: skeletons.allpairs("add", np.add)(X)),

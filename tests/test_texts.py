@@ -246,6 +246,9 @@ NAMED: list[tuple[str, Any, Mapping[str, Any], str, Mapping[str, Any], tuple[tup
     ("range", lambda x: (x, x), {"k": pw(("min", "max"))}, "x[k] -> a[], b[]", {}, ((1 << 20,),), "i8"),
     ("C text", "float twice(float a) { return 2 * a; }", {"i": cc, "k": pw("add")}, "A[i,k] -> y[i]",
      {"results": np.float32}, ((1000, 1000), (50, 70_000)), "f4"),
+    ("C text of slices",
+     "float f(const global float *a, int n, int right, const global float *b, int m, int down) { return *a + *b; }",
+     {"i": cc, "j": cc}, "A[i,:], B[:,j] -> C[i,j]", {}, ((1000, 1000), (7, 100_000)), "f4"),
     # every operation that the models weigh
     ("functions",
      lambda x: (np.exp(x) / np.sqrt(x) + np.log(x) + np.log2(x)) ** np.tanh(x) % 7 // np.sin(x) - np.cos(x),
@@ -282,7 +285,7 @@ def _sized() -> Iterator[tuple[str, MdHom]]:
         for extents in sizes:
             given = dict(zip(combine, extents, strict=True))
             shapes = [
-                tuple(max(a[x].span(extents)[1] for a in b.accesses) + 1 for x in range(len(b.accesses[0])))
+                tuple(max(a[x].span(extents)[1] for a in b.accesses) + 1 or 64 for x in range(len(b.accesses[0])))
                 for b in pattern.inputs
             ]
             arrays = [np.lib.stride_tricks.as_strided(np.zeros(1, dtype), s, _dense(s, dtype)) for s in shapes]

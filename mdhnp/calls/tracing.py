@@ -230,9 +230,9 @@ class Tracer:
             return value.number, view
         if array.dtype != whole.dtype:
             return self._part(array, value, view, rank)
-        if whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
+        if not view.slices and whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
             return value.number, without_ones(view, rank, whole, array) or view  # in another shape
-        if not array.size or view.boundary is not None:  # whose bounds are the part's, not the whole's
+        if not array.size or view.slices or view.boundary is not None:  # whose bounds are the part's, not the whole's
             copied = self._copied(array)
             return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), rank)
         at = (_start(array) - value.start) // max(whole.itemsize, 1)

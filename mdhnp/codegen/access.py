@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import FillLanes, Store, StorePair
-from mdhnp.codegen.ir.values import Buffer, Convert, FromBytes, Load, LoadRow, Outside, Value
+from mdhnp.codegen.ir.values import Address, Buffer, Convert, FromBytes, Load, LoadRow, Outside, Value
 from mdhnp.codegen.nest import Nest
-from mdhnp.mdh.views import View
+from mdhnp.mdh.views import Slice, View
 from mdhnp.schedule.copies import tile_strides
 from mdhnp.schedule.schedule import LocalCopy
 
@@ -91,7 +91,7 @@ class Place:
 
 
 def load(c: Context, number: int, access: int, place: Place) -> Value:
-    """The value an access of an input gives at a place."""
+    """The value an access of an input gives at a place, or where its slice begins."""
     view = c.nest.h.inputs[number]
     copy = c.nest.copies[number]
     kept = bool(c.nest.s.private_copies[number])
@@ -109,6 +109,9 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
     offset = offset + c.nest.turned(view, view.accesses[access], place.point)
+    along = zip(view.accesses[access], c.nest.strides(view), strict=True)
+    if axes := tuple([(constant(i.length), step) for i, step in along if isinstance(i, Slice)]):
+        return Address(c.buffer(view), offset, axes, view.dtype)
     stride = steps[vector] if moves else ZERO
     return read(c.buffer(view), offset, stride, place.lanes, place.valid if moves else None, kept=kept)
 

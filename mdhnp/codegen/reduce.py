@@ -15,6 +15,7 @@ import numpy as np
 from mdhnp.codegen.access import Context, Place, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import (
+    Address,
     Apply,
     Const,
     FromMask,
@@ -189,7 +190,7 @@ def point_values(
         if p >= first:
             number, access = c.nest.h.accesses[p - first]
             value = load(c, number, access, place)
-            if c.nest.s.private_copies[number] and not isinstance(value, Outside):
+            if c.nest.s.private_copies[number] and not isinstance(value, Address | Outside):
                 value = c.build.name(f"{c.nest.h.inputs[number].name}_", value)
             parameters[p] = value
     indices = {d: _index_value(c, d, place) for d in function.used_indices()}

@@ -7,7 +7,7 @@ import numpy as np
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
-from mdhnp.codegen.ir.values import Apply, Const, CText, Register, Retyped, Value
+from mdhnp.codegen.ir.values import Address, Apply, Const, CText, Register, Retyped, Value
 from mdhnp.mdh.function import Function, Instruction
 
 __all__ = ["HALF", "applied", "emit", "floats_added"]
@@ -57,7 +57,7 @@ def emit(
             values[n] = Retyped(args[0], HALF, args[0].lanes)
         else:
             values[n] = _operation(step, args)
-        if uses[n] > 1 and step.op != "const" and not _is_register(values[n]):
+        if uses[n] > 1 and not isinstance(values[n], Address | Const) and not _is_register(values[n]):
             values[n] = builder.name("v", values[n])
     return [values[r] for r in function.results]
 

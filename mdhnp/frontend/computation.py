@@ -97,7 +97,8 @@ def md_hom(
     combine : mapping of str to combine operator
         The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.
     views : str
-        Accesses in the papers' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine.
+        Accesses in the papers' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine. OpenCL C text may read
+        all of an axis, as in ``"A[i,:]"``: it is given a pointer, then the length and the step of each such axis.
     finish : callable, optional
         Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
     boundary : mapping of str to str, optional

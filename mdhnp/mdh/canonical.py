@@ -12,7 +12,7 @@ from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.combine import Combine
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.mdhom import MdHom, dimension_names
-from mdhnp.mdh.views import Affine, View
+from mdhnp.mdh.views import Affine, Slice, View
 
 __all__ = ["canonical", "family", "fingerprint"]
 
@@ -79,7 +79,7 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
     """Keep the dimensions in `order`; those left out must have extent 1 or be used nowhere."""
 
     def pick(index: Affine) -> Affine:
-        return Affine(tuple([index.coefficients[d] for d in order]), index.constant)
+        return index.moved([index.coefficients[d] for d in order])
 
     def pick_view(v: View) -> View:
         accesses = tuple([tuple([pick(i) for i in access]) for access in v.accesses])
@@ -193,10 +193,7 @@ def _fuse(h: MdHom, outer: int, inner: int) -> MdHom:
         return replace(
             v,
             accesses=tuple(
-                tuple(
-                    Affine(tuple(0 if d == outer else c for d, c in enumerate(i.coefficients)), i.constant)
-                    for i in access
-                )
+                tuple(i.moved([0 if d == outer else c for d, c in enumerate(i.coefficients)]) for i in access)
                 for access in v.accesses
             ),
         )
@@ -229,7 +226,7 @@ def _merge_axes(v: View, h: MdHom) -> View:
     fixed = [
         n
         for n in range(len(v.shape))
-        if all(not a[n].dims() and a[n].constant == v.accesses[0][n].constant for a in v.accesses)
+        if all(a[n] == v.accesses[0][n] and not isinstance(a[n], Slice) and not a[n].dims() for a in v.accesses)
     ]
     offset = v.offset + sum(v.strides[n] * v.accesses[0][n].constant for n in fixed)
     kept = [n for n in range(len(v.shape)) if n not in fixed]

@@ -1,4 +1,4 @@
-"""OpenCL C text of scalar functions: which function it defines, and how many parameters that takes.
+"""OpenCL C text of scalar functions: which function it defines, and which parameters that takes.
 
 The text is read only as far as that needs: without comments, strings, characters and preprocessor lines, a definition
 is a name, parameters in parentheses and a body in braces, outside of all other braces. It must not know views.
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Definition", "last_definition", "returned_type"]
+__all__ = ["Definition", "last_definition", "pointer_type", "returned_type"]
 
 #: What may hold anything that looks like code: comments, strings and characters.
 _OPAQUE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
@@ -27,10 +27,10 @@ _TYPES = {
 
 
 class Definition(NamedTuple):
-    """A function that text defines: its name, how many parameters it takes, the type it returns (empty: nothing)."""
+    """A function that text defines: its name, the parameters as declared, the type it returns (empty: nothing)."""
 
     name: str
-    parameters: int
+    parameters: tuple[str, ...]
     returns: str
 
 
@@ -45,7 +45,7 @@ def last_definition(source: str) -> Definition:
     Examples
     --------
     >>> last_definition("float twice(float x) { return 2 * x; } float f(float a, float b) { return twice(a) * b; }")
-    Definition(name='f', parameters=2, returns='float')
+    Definition(name='f', parameters=('float a', 'float b'), returns='float')
     """
     text = _OPAQUE.sub(" ", source.replace("\r\n", "\n").replace("\\\n", ""))
     found = list(_DEFINITION.finditer(_ATTRIBUTE.sub(" ", _outside_of_bodies(_DIRECTIVE.sub("", text)))))
@@ -53,9 +53,9 @@ def last_definition(source: str) -> Definition:
         raise ValueError("scalar: OpenCL C text must define a function, as in 'float f(float x) { return 2 * x; }'")
     kind, name, parameters = found[-1].groups()
     listed = re.sub(r"\([^()]*\)", " ", parameters).strip()
-    count = 0 if listed in ("", "void") else listed.count(",") + 1
+    declared = () if listed in ("", "void") else tuple([" ".join(p.split()) for p in listed.split(",")])
     words = [word for word in kind.replace("*", " * ").split() if word not in _QUALIFIERS]
-    return Definition(name, count, "" if words == ["void"] else " ".join(words))
+    return Definition(name, declared, "" if words == ["void"] else " ".join(words))
 
 
 def returned_type(source: str) -> np.dtype[Any] | None:
@@ -66,8 +66,29 @@ def returned_type(source: str) -> np.dtype[Any] | None:
     >>> returned_type("unsigned int f(float x) { return x; }")
     dtype('uint32')
     """
-    words = last_definition(source).returns.replace("unsigned ", "u")
-    return np.dtype(_TYPES[words]) if words in _TYPES else None
+    return _named_type(last_definition(source).returns)
+
+
+def pointer_type(declared: str) -> np.dtype[Any] | None:
+    """Give the type of what a parameter points to that is declared as a pointer to constant global memory, else None.
+
+    Examples
+    --------
+    >>> pointer_type("const __global float *row")
+    dtype('float32')
+    """
+    words = re.findall(r"\w+|\S", declared.replace("__global", "global"))
+    if "const" not in words[: words.index("*") if "*" in words else 0]:
+        return None
+    match [w for w in words if w not in ("const", "restrict", "volatile")]:
+        case ["global", *kind, "*", name] if name.isidentifier():
+            return _named_type(" ".join(kind))
+    return None
+
+
+def _named_type(name: str) -> np.dtype[Any] | None:
+    name = name.replace("unsigned ", "u")
+    return np.dtype(_TYPES[name]) if name in _TYPES else None
 
 
 def _outside_of_bodies(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
-from mdhnp.mdh.views import Affine, View
+from mdhnp.mdh.views import Affine, Slice, View
 
 __all__ = ["MdHom", "Precision", "dimension_names"]
 
@@ -52,7 +52,7 @@ class MdHom:
     ------
     ValueError
         If ranks, counts or types disagree, an operator mix has no meaning without nesting, or outputs are not written
-        exactly once.
+        exactly once; if slices are given to anything but OpenCL C text, or lie beyond 31 bits.
     IndexError
         If an access leaves its array and no boundary mode says what that means, or is beyond 62 bits; if a function
         uses the index in a dimension that there is not.
@@ -73,6 +73,7 @@ class MdHom:
             object.__setattr__(self, "names", tuple(f"i{d}" for d in range(self.rank)))
         _check_counts(self)
         _check_operators(self)
+        _check_slices(self)
         for view in (*self.inputs, *self.outputs):
             _check_bounds(self, view)
         for view in self.outputs:
@@ -214,6 +215,22 @@ def _check_operators(h: MdHom) -> None:
             f"combine: {shown} are mixed, which is no homomorphism unless they distribute over each other; "
             "pass nested=True to fix the order of combination by nesting, last dimension first"
         )
+
+
+def _check_slices(h: MdHom) -> None:
+    """Check that text walks over all slices, by itself: an address and a step are all that it is given."""
+    asked = () if h.finish is None else [p - len(h.scalar.results) for p in h.finish.used_parameters()]
+    for number, (n, a) in enumerate(h.accesses):
+        view = h.inputs[n]
+        for stride, index in zip(view.strides, view.accesses[a], strict=True):
+            if not isinstance(index, Slice):
+                continue
+            if h.scalar.text is None or number in asked:
+                raise ValueError(f"{view.name}: only a scalar function of OpenCL C text takes slices; combine by pw")
+            if view.boundary is not None:
+                raise ValueError(f"{view.name}: slices have no boundary mode")
+            if max(index.length, abs(stride) * index.length) >= 2**31:
+                raise ValueError(f"{view.name}: a slice of {index.length} elements, {abs(stride)} apart, is too long")
 
 
 def _check_bounds(h: MdHom, view: View) -> None:

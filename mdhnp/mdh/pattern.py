@@ -6,7 +6,7 @@ The views are given in the papers' notation, ``"A[i,k], B[k,j] -> C[i,j]"``; ext
 import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from mdhnp.mdh.function import Function
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.mdhom import MdHom, row_major
 from mdhnp.mdh.trace import trace, trace_text
-from mdhnp.mdh.views import BOUNDARIES, Access, Affine, View
+from mdhnp.mdh.views import BOUNDARIES, Access, Affine, Slice, View
 
 __all__ = ["Pattern", "array_view", "md_hom", "whole_extents"]
 
@@ -77,11 +77,11 @@ class Pattern:
         names = tuple(n for n, _ in self.combine)
         views = []
         for buffer, array in zip(self.inputs, given, strict=True):
-            if array.ndim != len(buffer.accesses[0]):
-                raise ValueError(
-                    f"{buffer.name}: array of {array.ndim} axes, {len(buffer.accesses[0])} indices in the view"
-                )
-            views.append(array_view(buffer.name, array, buffer.accesses, dict(self.boundary).get(buffer.name)))
+            if (indices := {len(access) for access in buffer.accesses}) != {array.ndim}:
+                count = (indices - {array.ndim}).pop()
+                raise ValueError(f"{buffer.name}: array of {array.ndim} axes, {count} indices in the view")
+            accesses = tuple([_whole(access, array.shape) for access in buffer.accesses])
+            views.append(array_view(buffer.name, array, accesses, dict(self.boundary).get(buffer.name)))
         sizes = _extents(names, views, whole_extents(extents))
         scalar, combine, finish = self._traced(tuple(v.dtype for v in views for _ in v.accesses))
         dtypes = (finish or scalar).dtypes
@@ -97,7 +97,9 @@ class Pattern:
 
     def _traced(self, parameters: tuple[np.dtype[Any], ...]) -> _Traced:
         if parameters not in self._known:
-            scalar = self._function(self.scalar, parameters, "scalar")
+            accesses = [access for buffer in self.inputs for access in buffer.accesses]
+            slices = [sum([isinstance(index, Slice) for index in access]) for access in accesses]
+            scalar = self._function(self.scalar, parameters, "scalar", slices)
             combine = self._operators(scalar)
             finish = (
                 None if self.finish is None else self._function(self.finish, (*scalar.dtypes, *parameters), "finish")
@@ -120,13 +122,15 @@ class Pattern:
             found.append(combine)
         return tuple(reversed(found))
 
-    def _function(self, given: Any, parameters: Sequence[np.dtype[Any]], what: str) -> Function:
+    def _function(
+        self, given: Any, parameters: Sequence[np.dtype[Any]], what: str, slices: Sequence[int] = ()
+    ) -> Function:
         if isinstance(given, str):
             known = returned_type(given)
             results = self.results or (() if known is None else (known,))
             if not results:
                 raise ValueError(f"{what}: results, the types that OpenCL C text returns, must be given")
-            return trace_text(given, parameters, results)
+            return trace_text(given, parameters, results, slices=slices)
         return trace(given, parameters, None, what)
 
 
@@ -158,7 +162,9 @@ def md_hom(
     left, arrow, right = views.partition("->")
     if not arrow:
         raise ValueError("views: write 'inputs -> outputs', as in 'A[i,k], B[k,j] -> C[i,j]'")
-    inputs = _buffers(left, names)
+    inputs, outputs = _buffers(left, names), _buffers(right, names)
+    if any([isinstance(index, Slice) for buffer in outputs for access in buffer.accesses for index in access]):
+        raise ValueError(f"views: {right.strip()!r} has a slice; a point writes one element of an output")
     for name, mode in (boundary or {}).items():
         if name not in (known := [buffer.name for buffer in inputs]):
             raise ValueError(f"boundary: {name!r} is none of the inputs {', '.join(known)}")
@@ -168,7 +174,7 @@ def md_hom(
     if results is not None:
         types = tuple(np.dtype(t) for t in (results if isinstance(results, list | tuple) else (results,)))
     return Pattern(
-        scalar, tuple(combine.items()), inputs, _buffers(right, names), finish,
+        scalar, tuple(combine.items()), inputs, outputs, finish,
         tuple((boundary or {}).items()), types, nested,
     )  # fmt: skip
 
@@ -194,6 +200,11 @@ def whole_extents(given: Mapping[str, Any]) -> dict[str, int]:
         if abs(found[name]) >= 2**63:
             raise ValueError(f"extents: {name}={value!r} is beyond 64 bits")
     return found
+
+
+def _whole(access: Access, shape: tuple[int, ...]) -> Access:
+    """An access whose slices are as long as the array."""
+    return tuple([replace(i, length=n) if isinstance(i, Slice) else i for i, n in zip(access, shape, strict=True)])
 
 
 def _buffers(text: str, names: tuple[str, ...]) -> tuple[_Buffer, ...]:
@@ -222,6 +233,8 @@ def _affine(node: ast.expr, names: tuple[str, ...]) -> Affine:
             return Affine.of(names.index(name), rank)
         case ast.Name(id=name):
             raise ValueError(f"views: index {name!r} is none of the dimensions {', '.join(names)}")
+        case ast.Slice(lower=None, upper=None, step=None):
+            return Slice((0,) * rank)
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return Affine((0,) * rank, value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):

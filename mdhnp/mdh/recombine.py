@@ -12,7 +12,7 @@ from mdhnp.mdh.function import Function, Instruction, identity_function
 from mdhnp.mdh.mdhom import MdHom, contiguous, dimension_names
 from mdhnp.mdh.stages import finish_inputs, renumber_finish
 from mdhnp.mdh.trace import Recorder, inlined
-from mdhnp.mdh.views import Affine, View
+from mdhnp.mdh.views import View
 
 __all__ = ["carrying", "combination", "left_for_later", "partial", "prefixes"]
 
@@ -113,7 +113,7 @@ def _stacks(h: MdHom, dim: int, extents: tuple[int, ...]) -> tuple[View, ...]:
 def _still(v: View, dims: tuple[int, ...]) -> View:
     """A view of which only accesses are used that do not move with some dimensions, so that none has to."""
     accesses = tuple([
-        tuple([Affine(tuple([0 if d in dims else c for d, c in enumerate(i.coefficients)]), i.constant) for i in a])
+        tuple([i.moved([0 if d in dims else c for d, c in enumerate(i.coefficients)]) for i in a])
         for a in v.accesses
     ])  # fmt: skip
     return replace(v, accesses=accesses)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from mdhnp.mdh.ctext import last_definition
+from mdhnp.mdh.ctext import last_definition, pointer_type
 from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction
 
 __all__ = ["Recorder", "Symbol", "index", "inlined", "trace", "trace_text"]
@@ -284,6 +284,7 @@ def trace_text(
     results: Sequence[Any],
     what: str = "scalar",
     given: str = "accesses of inputs",
+    slices: Sequence[int] = (),
 ) -> Function:
     """Make a scalar function of OpenCL C text, as SkelCL does.
 
@@ -291,11 +292,14 @@ def trace_text(
     ----------
     source : str
         OpenCL C whose last function takes one value a parameter and returns the result, or, with several results, takes
-        one pointer to each of them after the values and returns nothing. Functions before it are its helpers.
+        one pointer to each of them after the values and returns nothing. Functions before it are its helpers. A slice
+        is a pointer to its first element, then its length and the distance of neighbours along each sliced axis.
     parameters, results : sequence of dtype
         Types of the parameters and results.
     what, given : str
         What the function is, and what it takes, for error messages.
+    slices : sequence of int, optional
+        How many axes of each parameter are sliced; where there are none, it is a value.
 
     Raises
     ------
@@ -303,7 +307,7 @@ def trace_text(
         If the text defines no function, or one with another number of parameters, or that should return something
         and does not.
     TypeError
-        If a type is complex or float16.
+        If a type is complex or float16, or a slice's is not the one that its pointer is declared with.
     """
     called = last_definition(source)
     dtypes = tuple(np.dtype(t) for t in parameters)
@@ -311,9 +315,16 @@ def trace_text(
         if t.kind == "c" or t == np.float16:
             raise TypeError(f"{what} function: OpenCL C text takes and gives integers, float and double, not {t}")
     pointers = len(results) if len(results) > 1 else 0
-    if called.parameters != len(dtypes) + pointers:
+    slices = slices or (0,) * len(dtypes)
+    if len(called.parameters) != len(dtypes) + 2 * sum(slices) + pointers:
         needed = f"{len(dtypes)} {given}" + (f" and {pointers} pointers to results" if pointers else "")
-        raise ValueError(f"{what}: {called.name} takes {called.parameters} parameters, there are {needed}")
+        needed += ", slices with the length and the step of each axis" if any(slices) else ""
+        raise ValueError(f"{what}: {called.name} takes {len(called.parameters)} parameters, there are {needed}")
+    first = 0
+    for t, axes in zip(dtypes, slices, strict=True):
+        if axes and (pointer_type(called.parameters[first]) != t or t.kind == "b"):
+            raise TypeError(f"{what}: {called.name} takes {called.parameters[first]!r}, a slice is of const global {t}")
+        first += 1 + 2 * axes
     if bool(called.returns) != (pointers == 0):
         raise ValueError(f"{what}: {called.name} must return {'nothing' if pointers else 'its result'}")
     body = [Instruction("param", (), t, n) for n, t in enumerate(dtypes)]

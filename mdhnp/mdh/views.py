@@ -3,7 +3,8 @@
 A :class:`View` names one array (dtype, shape, strides) and one or more accesses to it; an access gives an affine
 index for each axis of the array. Views only compute indices, they never copy (source: Rasch, Schulze & Gorlatch,
 "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", Section V-C a). Indices that may
-leave the array name a boundary mode, in scipy.ndimage's terms.
+leave the array name a boundary mode, in scipy.ndimage's terms. A point may read a whole stretch of an axis, a
+:class:`Slice`.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BOUNDARIES", "Access", "Affine", "View", "bound_index", "interleaved"]
+__all__ = ["BOUNDARIES", "Access", "Affine", "Slice", "View", "bound_index", "interleaved"]
 
 BOUNDARIES = ("constant", "nearest", "reflect", "mirror", "wrap")
 
@@ -29,6 +30,10 @@ class Affine:
     def of(dim: int, rank: int, constant: int = 0) -> "Affine":
         """The index of one dimension, shifted by `constant`."""
         return _of(dim, rank, constant)
+
+    def moved(self, coefficients: Sequence[int]) -> "Affine":
+        """The same with other coefficients."""
+        return Affine(tuple(coefficients), self.constant)
 
     def dims(self) -> tuple[int, ...]:
         """Dimensions it depends on."""
@@ -54,6 +59,30 @@ class Affine:
         if self.constant or not text:
             text += f"{self.constant:+d}" if text else str(self.constant)
         return text
+
+
+@dataclass(frozen=True)
+class Slice(Affine):
+    """Neighbours from an affine index on, all of which OpenCL C text is given at once: ``A[i,:]``."""
+
+    length: int = 0
+
+    def moved(self, coefficients: Sequence[int]) -> "Slice":
+        """The same with other coefficients."""
+        return Slice(tuple(coefficients), self.constant, self.length)
+
+    def dim(self) -> int | None:
+        """None: it is no single index."""
+        return None
+
+    def span(self, extents: Sequence[int]) -> tuple[int, int]:
+        """Smallest and largest value over the given extents."""
+        low, high = super().span(extents)
+        return low, high + self.length - 1
+
+    def show(self, names: Sequence[str]) -> str:
+        """Text such as ``0:64``."""
+        return f"{super().show(names)}:{Affine(self.coefficients, self.constant + self.length).show(names)}"
 
 
 @lru_cache(maxsize=1024)
@@ -126,9 +155,9 @@ class View:
 
         For arrays of points, one element each, an array.
         """
-        constants = [a[axis].constant for a in self.accesses]
-        steps = self.accesses[0][axis].coefficients
-        return max(constants) - min(constants) + 1 + sum(abs(c) * (points[d] - 1) for d, c in enumerate(steps))
+        spans = [a[axis].span((1,) * len(points)) for a in self.accesses]
+        several = max([high for _, high in spans]) - min([low for low, _ in spans])
+        return several + 1 + sum(abs(c) * (points[d] - 1) for d, c in enumerate(self.accesses[0][axis].coefficients))
 
     def short_strides(self) -> tuple[bool, ...]:
         """For each axis, whether its stride decides how elements are loaded: 0, 1, -1, or 2 where no axis has 1.
@@ -139,6 +168,17 @@ class View:
         nearest = min((s for s in steps if s in (1, 2)), default=-1)
         last = max((axis for axis, s in enumerate(steps) if s == nearest), default=-1)
         return tuple(s == 0 or axis == last for axis, s in enumerate(steps))
+
+    @property
+    def slices(self) -> bool:
+        """Whether some access is of several elements."""
+        return any([isinstance(index, Slice) for access in self.accesses for index in access])
+
+    @property
+    def one_box(self) -> bool:
+        """Whether all accesses move alike, an element each, so that what points read can be copied as one box."""
+        alike = all([len({i.coefficients for i in axis}) == 1 for axis in zip(*self.accesses, strict=True)])
+        return bool(self.shape) and alike and not self.slices
 
     def depends_on(self, dim: int) -> bool:
         """Whether any access moves with the dimension."""

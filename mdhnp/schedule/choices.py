@@ -204,8 +204,7 @@ def packed_layout(facts: Facts, n: int, private_tile: Sequence[int], vector_dim:
     inputs that cannot be copied as one box.
     """
     view = facts.h.inputs[n]
-    same = all(len({a[x].coefficients for a in view.accesses}) == 1 for x in range(len(view.shape)))
-    if not view.shape or not same:
+    if not view.one_box:
         return None
     blocked = []
     for x, index in enumerate(view.accesses[0]):

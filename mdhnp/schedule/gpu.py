@@ -176,8 +176,7 @@ def _short_chains(facts: Facts, s: Schedule, inner: int, caps: DeviceCaps) -> Sc
 def _shared_tile(facts: Facts, n: int, x: int) -> LocalCopy | None:
     """An input's tile with the reduction outermost, so that work-items read neighbouring addresses."""
     view = facts.h.inputs[n]
-    same = all(len({a[axis].coefficients for a in view.accesses}) == 1 for axis in range(len(view.shape)))
-    if not same or not view.shape:
+    if not view.one_box:
         return None
 
     def innermost(axis: int) -> tuple[bool, bool, int]:

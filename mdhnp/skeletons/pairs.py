@@ -1,9 +1,10 @@
 """`allpairs`: every row of one matrix with every column of another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.mdh import cc, pw, trace
@@ -19,10 +20,12 @@ __all__ = ["AllPairs"]
 class AllPairs(Skeleton):
     """Compute something of each pair: ``allpairs(f)(a, b)[i, j] = f(a[i, :], b[:, j], d)``, d the length of both.
 
-    Three things customise it:
+    Four things customise it:
 
     - ``allpairs(f)``: a Python function of a row, a column and their length. It may read elements by number, as in
       ``row[0]``, and compute with all of them, up to a reduction: ``np.sum(np.abs(row - column)) / d``.
+    - ``allpairs(text)``: OpenCL C text, whose last function gets both as a pointer to the first element, their
+      length, and how far apart elements are. Nothing else is known of what it computes.
     - ``allpairs(operator, zip)``: an operator that combines what `zip` gives for each of the d pairs of elements; each
       may be a name, a function, OpenCL C text, or the skeleton `reduce` or `zip`. The matrix product is
       ``allpairs("add", np.multiply)``.
@@ -35,6 +38,8 @@ class AllPairs(Skeleton):
         As above.
     zip : zip, callable or str, optional
         As above.
+    results : dtype or sequence of dtype, optional
+        What text of rows gives that returns none of NumPy's types, or several results through pointers.
 
     Raises
     ------
@@ -67,21 +72,30 @@ class AllPairs(Skeleton):
     """
 
     def __init__(
-        self, function: RowFunction | Operator | Reduce | Zip, zip: Zip | Callable[..., Any] | str | None = None
+        self,
+        function: RowFunction | Operator | Reduce | Zip,
+        zip: Zip | Callable[..., Any] | str | None = None,
+        *,
+        results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None,
     ) -> None:
         super().__init__()
+        text = isinstance(function, str) and "{" in function and zip is None
+        if results is not None and not text:
+            raise TypeError("allpairs: results are those of OpenCL C text of rows")
         if isinstance(function, Zip):
             if zip is not None:
                 raise TypeError("allpairs: the first of two is an operator or a reduce, not a zip")
-            self._kind: _Elements | _Combined | _Rows = _Elements(function)
+            self._kind: _Elements | _Combined | _Rows | _Text = _Elements(function)
         elif zip is not None:
             self._kind = _Combined(Reduce(function, zip) if not isinstance(function, Reduce) else function.of(zip))
+        elif isinstance(function, str) and text:
+            self._kind = _Text(function, results)
         elif callable(function) and not isinstance(function, Reduce | np.ufunc):
             self._kind = _Rows(function)
         else:
             raise TypeError(
                 f"allpairs: {function!r} alone is no function of a row, a column and their length; "
-                "OpenCL C text combines their elements: allpairs(op, zip)"
+                "an operator combines what a second function makes of elements: allpairs(op, zip)"
             )
 
     def _structure(self, shapes: tuple[Shape, ...]) -> Any:
@@ -150,6 +164,22 @@ class _Rows:
         return md_hom(
             reading.scalar, combine, f"{', '.join(accesses)} -> {outputs(len(values), matched.kept)}", finish=finish
         )
+
+
+class _Text:
+    """Pairs of rows and columns over which OpenCL C text walks."""
+
+    def __init__(self, text: str, results: Sequence[npt.DTypeLike] | npt.DTypeLike | None) -> None:
+        self.text = text
+        self.results = () if results is None else tuple(results) if isinstance(results, list | tuple) else (results,)
+
+    def structure(self, left: Shape, right: Shape) -> "_Matched":
+        return _matched(left, right)
+
+    def make(self, matched: "_Matched", dtypes: tuple[np.dtype[Any], ...]) -> Computation:
+        views = f"{matched.access(0, ':')}, {matched.access(1, ':')}"
+        views += f" -> {outputs(result_count(self.text, dtypes, self.results), matched.kept)}"
+        return md_hom(self.text, dict.fromkeys(matched.kept, cc), views, results=self.results or None)
 
 
 class _Matched(NamedTuple):

@@ -31,6 +31,7 @@ from mdhnp.codegen.ir.statements import (
     Wait,
 )
 from mdhnp.codegen.ir.values import (
+    Address,
     Apply,
     Bits,
     Buffer,
@@ -185,6 +186,8 @@ def value(v: Value) -> str:
         case Apply():
             op = f"cast to {v.dtype.name}" if v.op == "cast" else v.op
             return f"{op}({', '.join(map(value, v.args))})"
+        case Address():
+            return f"{v.buffer.name}[{v.offset}{''.join([f', {count} by {step}' for count, step in v.axes])}]"
         case CText():
             return f"{v.name}({', '.join(map(value, v.args))})"
         case Splat():

@@ -14,9 +14,8 @@ import numpy as np
 from mdhnp.codegen.ir.index import ZERO, Compare, Index
 
 __all__ = [
-    "Apply", "Bits", "Buffer", "CText", "Const", "Convert", "FromBytes", "FromMask", "Halves", "HighPart", "IndexValue",
-    "Load", "LoadRow",
-    "Lost", "Outside", "Register", "Retyped", "Shuffled", "Space", "Splat", "Value",
+    "Address", "Apply", "Bits", "Buffer", "CText", "Const", "Convert", "FromBytes", "FromMask", "Halves", "HighPart",
+    "IndexValue", "Load", "LoadRow", "Lost", "Outside", "Register", "Retyped", "Shuffled", "Space", "Splat", "Value",
 ]  # fmt: skip
 
 DType = np.dtype[Any]
@@ -296,7 +295,30 @@ class LoadRow:
     kept: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Elements of an argument that OpenCL C text reads by itself.
+
+    Attributes
+    ----------
+    buffer : Buffer
+        In global memory, and constant.
+    offset : Index
+        Number of the first element.
+    axes : tuple of (Index, Index)
+        Of each axis along which they lie, how many there are and how far apart.
+    dtype, lanes
+        Of an element.
+    """
+
+    buffer: Buffer
+    offset: Index
+    axes: tuple[tuple[Index, Index], ...]
+    dtype: DType
+    lanes: int = 1
+
+
 Value = (
     Register | Const | Apply | CText | Splat | Convert | Retyped | Halves | FromMask | FromBytes | Lost | IndexValue
-    | Outside | Load | LoadRow | HighPart | Bits | Shuffled
+    | Outside | Load | LoadRow | Address | HighPart | Bits | Shuffled
 )  # fmt: skip

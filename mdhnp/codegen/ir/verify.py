@@ -31,7 +31,7 @@ from mdhnp.codegen.ir.statements import (
     StorePair,
     Transpose,
 )
-from mdhnp.codegen.ir.values import Apply, Buffer, Load, LoadRow, Register, Shuffled
+from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Register, Shuffled
 
 __all__ = ["InvalidProcedure", "verify"]
 
@@ -158,7 +158,7 @@ class _Scope:
             case Call() | Choice() | Compare() | tuple():
                 for part in node:
                     self._uses(part)
-            case Load() | LoadRow():
+            case Load() | LoadRow() | Address():
                 _check(node.buffer in self.buffers, f"{node.buffer.name} is not declared")
             case Apply():
                 lanes = {a.lanes for a in node.args} - {1}

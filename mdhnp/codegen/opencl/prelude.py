@@ -409,11 +409,10 @@ class Helpers:
         return ptx.matrix_product(self._texts, atom)
 
     def user(self, name: str, source: str) -> str:
-        """A function given as OpenCL C; it gets another name where other text has one of this name."""
+        """A function given as OpenCL C, under a name that no variable has, nor a function of other text."""
         key = f"user {name} {source}"
         before = [other for other in self._texts if other.startswith(f"user {name} ")]
         place = before.index(key) if key in before else len(before)
-        called = f"{name}_{place}" if place else name
-        text = source.strip() + "\n"
-        self._texts[key] = f"#define {name} {called}\n{text}#undef {name}\n" if place else text
+        called = f"user{place}_{name}"
+        self._texts[key] = f"#define {name} {called}\n{source.strip()}\n#undef {name}\n"
         return called

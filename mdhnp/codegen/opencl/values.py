@@ -37,6 +37,7 @@ class Values:
             ir.Register: lambda v: Text(indices.name(v), v.dtype, v.lanes),
             ir.Const: lambda v: Text(constant(v.literal, v.dtype), v.dtype),
             ir.Apply: self._apply,
+            ir.Address: self._address,
             ir.CText: self._c_text,
             ir.Splat: lambda v: as_vector(self.value(v.value), v.lanes),
             ir.Convert: lambda v: convert(self.value(v.value), v.dtype),
@@ -71,6 +72,10 @@ class Values:
 
     def _apply(self, v: ir.Apply) -> Text:
         return operation(v.op, [self.value(a) for a in v.args], v.dtype, v.lanes, self._helpers)
+
+    def _address(self, v: ir.Address) -> Text:
+        sizes = [self._indices.index(size) for axis in v.axes for size in axis]
+        return Text(", ".join([f"{v.buffer.name} + {self._indices.index(v.offset)}", *sizes]), v.dtype)
 
     def _c_text(self, v: ir.CText) -> Text:
         name = self._helpers.user(v.name, v.source)
