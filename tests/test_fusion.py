@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from near_misses import FIRES, MISSES, Made
 from programs import PROGRAMS, ROWS, Program, power, twice
 
 import mdhnp
 from mdhnp.fusion import ALL, RULES, Rewriting, Rule, cost, rewriting, rewriting_of, rewritings
+from mdhnp.fusion.rule import Match
+from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
 from mdhnp.mdh import Graph, MdHom, Step
 
 SIZES = st.integers(1, 5)
@@ -76,6 +79,57 @@ def test_each_rule_has_programs(rule: Rule) -> None:
     assert rule.source
     page = (Path(__file__).parents[1] / "docs" / "fusion.md").read_text(encoding="utf-8")
     assert f"| `{rule.name}` |" in page
+
+
+def traced(made: Made) -> Graph:
+    arrays = np.zeros((made.operands, *made.shape), made.dtype)
+    return mdhnp.fuse(made.function).rewriting(*arrays).before
+
+
+def failing(rule: Rule, graph: Graph, match: Match) -> list[str]:
+    """Names of the conditions that do not hold, but of those that presuppose one of them."""
+    found = []
+    for holds in rule.conditions:
+        try:
+            found += [] if holds(graph, match) else [holds.__name__]
+        except AssertionError:
+            assert found
+    return found
+
+
+EACH = [(rule, c.__name__) for rule in RULES for c in rule.conditions]
+EACH += [(rule, "no_products") for rule in WITHOUT_PRODUCTS]
+
+
+@pytest.mark.parametrize(("rule", "condition"), EACH, ids=str)
+def test_each_condition_alone_keeps_a_rule_from_firing(rule: Rule, condition: str) -> None:
+    graph = traced(MISSES[rule.name, condition])
+    missed: list[Match] = []
+    while not missed:  # where there are too many steps, some are one before
+        missed = [m for m in rule.matches(graph) if failing(rule, graph, m) == [condition]]
+        fired = [*rule.found(graph)]
+        assert missed or fired
+        graph = graph if missed else rule.rewrite(graph, fired[0])
+    assert not any([{*some} <= {*match} for some in missed for match in fired])
+
+
+def test_near_misses_are_of_conditions_that_there_are() -> None:
+    assert {*MISSES} == {(rule.name, condition) for rule, condition in EACH}
+    assert {*FIRES} == {rule.name for rule in RULES}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@settings(max_examples=12)
+@given(shape=st.tuples(SIZES, SIZES), data=st.data())
+def test_each_rule_fires_and_keeps_what_is_computed(rule: Rule, shape: tuple[int, int], data: Any) -> None:
+    made = FIRES[rule.name]
+    assert [*rule.found(traced(made))]
+    made = made._replace(dtype=data.draw(st.sampled_from([made.dtype, np.float64, np.int64])))
+    for size in (made.shape, shape):
+        graph = traced(made._replace(shape=size))
+        x = np.random.default_rng(shape).integers(-3, 4, size).astype(made.dtype)
+        for match in rule.found(graph):
+            equal(rule.rewrite(graph, match).interpret(x), graph.interpret(x))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -7,7 +7,7 @@ from mdhnp.fusion.compose import Composer, is_map, loads, parameters
 from mdhnp.fusion.edit import edited, reaches
 from mdhnp.fusion.reads import Place, in_place, paste, unit
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, last_is_map, pairs, values, written_plainly
+from mdhnp.fusion.rules.conditions import known, last_is_map, pairs, values
 from mdhnp.mdh import Affine, Graph, MdHom, Step, View
 from mdhnp.mdh.trace import Recorder
 
@@ -35,7 +35,10 @@ def combines_or_stays(graph: Graph, match: Match) -> bool:
 
 
 def _place(graph: Graph, match: Match) -> Place | None:
-    """The place of the last step in the first one; None where points and results are not one to one."""
+    """The place of the last step in the first one; None where points and results are not one to one.
+
+    So each axis of what the first one gives is a dimension of it, or has one element.
+    """
     first, last = match
     h, f = graph.steps[last].mdhom, graph.steps[first].mdhom
     found: list[Affine] = [unit(f.rank)] * h.rank
@@ -151,7 +154,7 @@ RULES = (
         "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
         "what follows an md_hom",
         pairs,
-        (known, last_is_map, written_plainly, combines_or_stays, point_by_point, not_through_others),
+        (known, last_is_map, combines_or_stays, point_by_point, not_through_others),
         _finished,
     ),
 )

@@ -9,7 +9,7 @@ from mdhnp.fusion.cost import ENOUGH, near
 from mdhnp.fusion.edit import edited
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps, results
-from mdhnp.fusion.rules.conditions import known, values
+from mdhnp.fusion.rules.conditions import values
 from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, is_product, rows
 
 __all__ = ["RULES", "WITHOUT_PRODUCTS"]
@@ -21,7 +21,10 @@ _MOST, _LINKS = 32, 10
 
 
 def _groups(graph: Graph) -> Iterator[Match]:
-    """A step with those before it that it has rows with: with all of them, or from one on that reduces."""
+    """A step with those before it that it has rows with: with all of them, or from one on that reduces.
+
+    What those before it give nothing else needs, and all of them are known (:func:`along`).
+    """
     for last in reversed(range(len(graph.steps))):
         h = graph.steps[last].mdhom
         groups: dict[Match, int] = {}  # with how many rows
@@ -33,12 +36,6 @@ def _groups(graph: Graph) -> Iterator[Match]:
             for begin in dict.fromkeys([0, *reduced]) if reduced else ():
                 if len(group) - begin > 1:
                     yield group[begin:]
-
-
-def read_there_only(graph: Graph, match: Match) -> bool:
-    """What all but the last give is no result, and read by none but those of the match."""
-    made = [v for n in match[:-1] for v in values(graph, n)]
-    return not {*made} & {*graph.results} and all([{*graph.readers(v)} <= {*match} for v in made])
 
 
 def no_products(graph: Graph, match: Match) -> bool:
@@ -144,7 +141,7 @@ RULES = (
         "map(f) ∘ reduce(⊗) = map(f) ∘ reduce(⊗), some rows at a time",
         "Dao, Fu, Ermon, Rudra & Ré, “FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness”",
         _groups,
-        (known, read_there_only, has_rows, few_links, rows_lie_together, shared_lie_along_results),
+        (has_rows, few_links, rows_lie_together, shared_lie_along_results),
         _together,
     ),
 )
