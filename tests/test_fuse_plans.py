@@ -20,6 +20,7 @@ from mdhnp.calls.store import store
 
 
 def test_it_is_traced_once_for_each_form() -> None:
+    mdhnp.devices()  # before OpenCL is loaded other plans serve
     seen = []
 
     @mdhnp.fuse

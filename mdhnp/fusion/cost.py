@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf, prod
 
-from mdhnp.mdh import Chain, Function, Graph, MdHom, Rows, reaches, rings
+from mdhnp.mdh import Chain, Function, Graph, MdHom, Rows, Tiles
 
 __all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
 
@@ -110,50 +110,39 @@ def _in_rows(h: Rows) -> float:
 
 def _chained(h: Chain) -> float:
     """Give what a chain costs by tiles that fit in a cache: each reads and computes what others do, too."""
-    beyond, cells = reaches(h.graph), _CACHED // max([t.itemsize for t in h.dtypes])
-    whole = min([_by_tiles(h, beyond, tile, 1) for tile in _tiles(h, beyond, cells)], default=inf)
-    streamed = min([_by_tiles(h, beyond, tile, _PASSING) for tile in _streams(h, beyond, cells)], default=inf)
+    tiles, streams = Tiles(h), Tiles(h, 0)
+    # What lies in a cache costs an operation for each load and store.
+    points = [_operations(one) / one.points + len(one.accesses) + len(one.outputs) for one in h.links]
+
+    def cost(tiles: Tiles, tile: Sequence[int], inside: float) -> float:
+        work = sum([prod(sizes) * each for sizes, each in zip(tiles.sizes(tile), points, strict=True)])
+        return prod(h.extents) / prod(tile) * (tiles.moved(tile) + inside * _OPERATION * work)
+
+    whole = min([cost(tiles, tile, 1) for tile in _whole(h, tiles)], default=inf)
+    streamed = min([cost(streams, tile, _PASSING) for tile in _streams(h, streams)], default=inf)
     return min(_APART * whole, streamed)
 
 
-def _tiles(h: Chain, beyond: Sequence[Sequence[int]], cells: int) -> Iterator[tuple[int, ...]]:
-    """Give tiles of which two regions have as many cells as the cache, at most."""
+def _whole(h: Chain, tiles: Tiles) -> Iterator[tuple[int, ...]]:
+    """Give tiles that fit."""
     for inner in {min(n, h.extents[-1]) for n in (128, 512, 1 << 14)}:
         for outer in (1 << n for n in range(1, 12)):
             tile = (*[min(outer, n) for n in h.extents[:-1]], inner)
-            if 2 * max([_cells(tile, more) for more in beyond[:-1]]) <= cells:
+            if tiles.kept(tile) <= _CACHED:
                 yield tile
 
 
-def _streams(h: Chain, beyond: Sequence[Sequence[int]], cells: int) -> Iterator[tuple[int, ...]]:
-    """Give what work-groups go through along the first dimension, of whole rows, keeping as many cells at most.
+def _streams(h: Chain, tiles: Tiles) -> Iterator[tuple[int, ...]]:
+    """Give what work-groups go through along the first dimension, of whole rows, where what they keep fits.
 
     None in two dimensions, where tiles have less border, nor of arrays that stay in a cache.
     """
     if len(h.extents) < 3 or bytes_of_step(h) < _FAR:
         return
-    kept = rings(h.graph, 0, min(_PLANES, h.extents[0]))
     for outer in (1 << n for n in range(1, 12)):
-        tile = (h.extents[0], *[min(outer, n) for n in h.extents[1:-1]], h.extents[-1])
-        across = [_cells(tile[1:], more[1:]) for more in beyond[:-1]]
-        if sum([ring.points * n for ring, n in zip(kept, across, strict=False)]) <= cells:
-            yield tile
-
-
-def _cells(tile: Sequence[int], beyond: Sequence[int]) -> int:
-    return prod([t + more for t, more in zip(tile, beyond, strict=True)])
-
-
-def _by_tiles(h: Chain, beyond: Sequence[Sequence[int]], tile: Sequence[int], inside: float) -> float:
-    total = float(sum([prod(v.shape) * v.dtype.itemsize for v in h.outputs]))
-    for one, more, step in zip(h.links, beyond, h.graph.steps, strict=True):
-        again = _cells(tile, more) / prod(tile)
-        given = [v for p, v in zip(step.inputs, one.inputs, strict=True) if p < h.graph.given]
-        # What lies in a cache costs an operation for each load and store.
-        moved = sum([min(prod(v.shape), one.points) * v.dtype.itemsize for v in given])
-        near = one.points * (len(one.accesses) + len(one.outputs))
-        total += again * (moved + inside * _OPERATION * (_operations(one) + near))
-    return total
+        across = (*[min(outer, n) for n in h.extents[1:-1]], h.extents[-1])
+        if tiles.kept((min(_PLANES, h.extents[0]), *across)) <= _CACHED:
+            yield (h.extents[0], *across)
 
 
 def _across(h: MdHom) -> int:

@@ -22,10 +22,11 @@ from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import Part
 from mdhnp.mdh.recombine import combination, partial, prefixes
-from mdhnp.mdh.regions import Region, Ring, reaches, regions, rings, slots
+from mdhnp.mdh.regions import Region, Ring, regions, rings, slots
 from mdhnp.mdh.rows import Rows, along, is_product, rows, sized
 from mdhnp.mdh.slices import bounded, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, stages
+from mdhnp.mdh.tiles import Tiles
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
 
@@ -47,6 +48,7 @@ __all__ = [
     "Pattern",
     "Stage",
     "Step",
+    "Tiles",
     "View",
     "canonical",
     "chain",
@@ -70,7 +72,6 @@ __all__ = [
     "prefixes",
     "ps",
     "pw",
-    "reaches",
     "regions",
     "rings",
     "shares",

@@ -31,6 +31,11 @@ class Affine:
         """The index of one dimension, shifted by `constant`."""
         return _of(dim, rank, constant)
 
+    @property
+    def more(self) -> int:
+        """How many elements are read at once beside the one at the index."""
+        return 0
+
     def moved(self, coefficients: Sequence[int]) -> "Affine":
         """The same with other coefficients."""
         return Affine(tuple(coefficients), self.constant)
@@ -67,6 +72,11 @@ class Slice(Affine):
 
     length: int = 0
 
+    @property
+    def more(self) -> int:
+        """All but the first."""
+        return self.length - 1
+
     def moved(self, coefficients: Sequence[int]) -> "Slice":
         """The same with other coefficients."""
         return Slice(tuple(coefficients), self.constant, self.length)
@@ -78,7 +88,7 @@ class Slice(Affine):
     def span(self, extents: Sequence[int]) -> tuple[int, int]:
         """Smallest and largest value over the given extents."""
         low, high = super().span(extents)
-        return low, high + self.length - 1
+        return low, high + self.more
 
     def show(self, names: Sequence[str]) -> str:
         """Text such as ``0:64``."""
@@ -155,8 +165,8 @@ class View:
 
         For arrays of points, one element each, an array.
         """
-        spans = [a[axis].span((1,) * len(points)) for a in self.accesses]
-        several = max([high for _, high in spans]) - min([low for low, _ in spans])
+        constants = [a[axis].constant for a in self.accesses]
+        several = max([a[axis].constant + a[axis].more for a in self.accesses]) - min(constants)
         return several + 1 + sum(abs(c) * (points[d] - 1) for d, c in enumerate(self.accesses[0][axis].coefficients))
 
     def short_strides(self) -> tuple[bool, ...]:

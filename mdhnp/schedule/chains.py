@@ -9,7 +9,7 @@ from itertools import chain, islice, product, zip_longest
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.mdh import Chain, MdHom, Region, Ring, reaches, regions, rings, slots
+from mdhnp.mdh import Chain, MdHom, Region, Ring, Tiles, regions, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.schedule import Schedule
@@ -228,52 +228,20 @@ def _work(h: MdHom, sizes: Sequence[int]) -> int:
 
 
 class _Cost:
-    """What a chain costs by its tile, in bytes to or from memory, roughly: regions at borders are no smaller here."""
+    """What a chain costs by its tile on a device, in bytes to or from memory, roughly."""
 
     def __init__(self, h: Chain, caps: DeviceCaps, planes: int, streamed: int) -> None:
         self._h, self._caps, self._planes, self._streamed = h, caps, planes, streamed
-        self._beyond, self._slots = reaches(h.graph), slots(h.graph)
-        self._given = [
-            [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p < h.graph.given]
-            for step in h.graph.steps
-        ]
-
-    def _sizes(self, tile: Sequence[int]) -> list[list[int]]:
-        """Points of each map's region along each dimension."""
-        return [
-            [min(t + more, n) for t, more, n in zip(tile, beyond, one.extents, strict=True)]
-            for beyond, one in zip(self._beyond, self._h.links, strict=True)
-        ]
-
-    def memory(self, tile: Sequence[int]) -> int:
-        """Bytes of local memory."""
-        if self._streamed >= 0:
-            return self._rings(tile)
-        found: dict[int, int] = {}
-        for one, sizes in zip(self._h.links[:-1], self._sizes(tile), strict=False):
-            for view in one.outputs:
-                slot = self._slots[view.name]
-                found[slot] = max(found.get(slot, 0), prod(sizes) * view.dtype.itemsize)
-        return sum(found.values())
-
-    def _rings(self, tile: Sequence[int]) -> int:
-        """The same where tiles follow each other."""
-        d, total = self._streamed, 0
-        kept = rings(self._h.graph, d, tile[d])
-        for one, sizes, ring in zip(self._h.links[:-1], self._sizes(tile), kept, strict=False):
-            total += prod(sizes) // sizes[d] * ring.points * sum([view.dtype.itemsize for view in one.outputs])
-        return total
+        self._tiles = Tiles(h, streamed)
+        self.memory = self._tiles.kept
 
     def __call__(self, tile: Sequence[int]) -> float:
         """Bytes that all tiles move, and those that could be moved while they compute, on compute units that wait."""
         h, tile = self._h, self._stretch(tile) if self._streamed >= 0 else tile
-        moved, work = prod(tile) * (sum([v.dtype.itemsize for v in h.outputs]) + self._beside()), 0.0
-        for one, sizes, given in zip(h.links, self._sizes(tile), self._given, strict=True):
+        moved, work = self._tiles.moved(tile) + prod(tile) * self._beside(), 0.0
+        for one, sizes in zip(h.links, self._tiles.sizes(tile), strict=True):
             across = _ACROSS if self._streamed >= 0 and sizes[-1] < h.extents[-1] else 1
             work += _work(one, sizes) * across
-            for view in given:
-                box = prod([view.box(axis, sizes) for axis in range(len(view.shape))])
-                moved += min(box, prod(sizes) * len(view.accesses)) * view.dtype.itemsize
         groups = prod(_groups(h, tile, self._caps))
         waiting = -(-groups // self._caps.compute_units) * self._caps.compute_units / groups
         tiles = prod([-(-n // t) for n, t in zip(h.extents, tile, strict=True)])
