@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernels import TEXTS as WALKING
+from kernels import plain
 from running import run_plain
 from schedules import CAPS
 
 import mdhnp
 from mdhnp import cc, config, md_hom, pw
+from mdhnp.codegen.generate import procedures
+from mdhnp.codegen.ir.show import show
+from mdhnp.codegen.ir.verify import verify
 from mdhnp.mdh import cut, interpret
 from mdhnp.mdh.ctext import Definition, last_definition
 from mdhnp.runtime.devices import Device
@@ -233,6 +238,12 @@ Y = np.ones((3, 4), np.float32)
 def test_slices_that_are_refused(error: type[Exception], message: str, call: Any) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_slices_in_the_loop_level_ir() -> None:
+    (built,) = procedures(*WALKING["slices"][0].scheduled(), CAPS, plain)
+    verify(built)
+    assert "dot(I0[i * 9, 9 by 1], I1[j, 9 by 11])" in show(built)
 
 
 def test_slices_are_not_copied_to_local_memory() -> None:
