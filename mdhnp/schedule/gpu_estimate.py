@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.mdh import View
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.choices import Facts
@@ -32,9 +31,9 @@ _DEEP = {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}
 _PART, _RESIDENT = 64, 2
 #: What is reached without matrix instructions, and with how many terms in a tile.
 _PLAIN, _PLAIN_DEPTH = 0.45, 8
-#: Words of the smallest part of memory that is read at once, and neighbours that are written at its full speed;
-#: registers that are loaded at once where lanes point at rows.
-SECTOR, _WRITTEN, _AT_ONCE = 8, 32, 4
+#: Words of the smallest part of memory that is read at once; registers that are loaded at once where lanes point at
+#: rows.
+SECTOR, _AT_ONCE = 8, 4
 #: What is left of the memory's speed where lanes write far from each other.
 _SCATTERED = 0.125
 #: Bytes of a compute unit's local memory, and subgroups that keep it at work.
@@ -128,11 +127,10 @@ class Pair:
         busy = even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
         crowded = _CROWDED if self.warps > _FEW else _ALONE.get(self.warps, 1.0)
         self._part = rows.useful * columns.useful * busy * crowded
-        # Lanes write along rows and columns only.
+        # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
         lanes = {next(iter(side.points)) for side in (rows, columns)}
-        run = min(_run(h.outputs[0], [tiles.get(d, 1) for d in range(h.rank)]) / _WRITTEN, 1.0) ** 0.5
-        run = run if lanes & {*near[:1]} else _SCATTERED
+        run = min(tiles[near[0]] / SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
         self._computing = (1 + loads / products) / faster
         self._read, self._written = _moved(facts.bytes_read, h.points), _moved(facts.bytes_written, h.points) / run
 
@@ -147,9 +145,13 @@ class Pair:
         return self._part * sums.left * at_work / (self._computing + reading + moved)
 
 
-def _run(view: View, points: Sequence[int]) -> int:
-    """How many neighbouring elements of an array a tile of so many points has."""
-    run, boxes = 1, [view.box(axis, points) for axis in range(len(view.shape))]
+def read(facts: Facts, n: int, side: Side, sums: Sums) -> Read:
+    """Say how a factor's tile is read."""
+    view, points = facts.h.inputs[n], [1] * facts.h.rank
+    for d, tile in (side.tiles | sums.tile).items():
+        points[d] = tile
+    boxes = [view.box(axis, points) for axis in range(len(view.shape))]
+    run = 1
     for axis in sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis])):
         if not view.strides[axis]:
             continue
@@ -158,16 +160,7 @@ def _run(view: View, points: Sequence[int]) -> int:
         run *= min(boxes[axis], view.shape[axis])
         if boxes[axis] < view.shape[axis]:
             break
-    return run
-
-
-def read(facts: Facts, n: int, side: Side, sums: Sums) -> Read:
-    """Say how a factor's tile is read."""
-    view, points = facts.h.inputs[n], [1] * facts.h.rank
-    for d, tile in (side.tiles | sums.tile).items():
-        points[d] = tile
-    boxes = prod(view.box(axis, points) for axis in range(len(view.shape)))
-    return Read(boxes, min(_run(view, points) * view.dtype.itemsize / 4 / SECTOR, 1.0))
+    return Read(prod(boxes), min(run * view.dtype.itemsize / 4 / SECTOR, 1.0))
 
 
 def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:

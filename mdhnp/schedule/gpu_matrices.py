@@ -207,11 +207,11 @@ def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: 
 
 
 def _beside(facts: Facts, n: int, side: list[int], main: int, near: int | None) -> int | None:
-    """Where points of a side are along another dimension, too: the contiguous one, or one beside a short one.
+    """Where points of a side are along another dimension, too: the contiguous one, or, if that is short, one beside it.
 
     Tiles along a short one alone are small, or stick out of it.
     """
-    if near not in (None, main):
+    if near != main:
         return near
     others = [d for d in side if d != main and facts.h.extents[d] > 1] if facts.h.extents[main] <= _SHORT else []
     return min(others, key=lambda d: abs(facts.strides[n][d]), default=None)
