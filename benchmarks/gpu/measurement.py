@@ -133,11 +133,16 @@ def _our_row(ours: Ours, error: float, times: list[float]) -> Row:
 
 
 def _by_turns(contestants: Mapping[str, _Contestant], pairs: int) -> dict[str, list[float]]:
-    """Give each one's samples, one a round."""
+    """Give each one's samples, one a round; each comes first in turn.
+
+    Who came always after the peer had an advantage: of the same schedule twice one took 14.4 µs, the other 17.2.
+    """
     clocks = {name: one.clock for name, one in contestants.items()}
     launches = {name: min(max(round(_FILLED / max(clock(1), 1e-9)), _FEWEST), _MOST) for name, clock in clocks.items()}
     times: dict[str, list[float]] = {name: [] for name in clocks}
+    order = [*clocks]
     for _ in range(pairs):
-        for name, clock in clocks.items():
-            times[name].append(clock(launches[name]))
+        for name in order:
+            times[name].append(clocks[name](launches[name]))
+        order = [*order[1:], order[0]]
     return times

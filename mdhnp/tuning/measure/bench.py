@@ -36,8 +36,8 @@ Array = npt.NDArray[Any]
 _CUT_OFF = 1.5
 #: What candidates take turns with gives way to one that takes less than this part of its time.
 _MUCH_FASTER = 0.5
-#: Timed runs of a candidate: enough to fill this time, within these counts. A device with a clock of its own needs many
-#: of short kernels to wake up: of two H200 schedules of 4.8 and 6.3 µs the slower one won with 25.
+#: Timed runs of a candidate: enough to fill this time, within these counts. A device with a clock of its own runs short
+#: kernels more often, so that it is awake and the least time is not chance.
 _FILL, _FEWEST, _MOST, _MOST_ALONE = 0.03, 3, 25, 1000
 #: A run that takes longer, in seconds, is precise enough alone.
 _LONG = 0.2
