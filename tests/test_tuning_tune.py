@@ -137,7 +137,7 @@ class FakeWorker:
 
     def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
         seconds = self.rule(schedule)
-        self.all.now += (1 + bench_module.runs_after(seconds)) * seconds
+        self.all.now += (1 + bench_module.runs_after(seconds, by_turns=True)) * seconds
         self.measured.append((self.position, schedule))
         return Measurement(schedule, seconds, "ok")
 

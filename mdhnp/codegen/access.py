@@ -9,7 +9,7 @@ from mdhnp.codegen.ir.statements import FillLanes, Store, StorePair
 from mdhnp.codegen.ir.values import Address, Buffer, Convert, FromBytes, Load, LoadRow, Outside, Value
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh.views import Slice, View
-from mdhnp.schedule.copies import tile_strides
+from mdhnp.schedule.copies import tile_places
 from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
@@ -302,25 +302,11 @@ def _layout(nest: Nest, number: int) -> TileLayout:
     footprints = tuple(nest.s.footprint(d) for d in range(nest.h.rank))
     low = tuple(min(a[axis].constant for a in view.accesses) for axis in range(len(view.shape)))
     extents = [view.box(axis, footprints) for axis in range(len(view.shape))]
-    blocks = [0] * len(view.shape)
-    strides, block_strides = [0] * len(view.shape), [0] * len(view.shape)
-    step = 1
-    for axis in reversed(copy.blocked):
-        blocks[axis] = nest.s.private_tile[view.accesses[0][axis].dims()[0]]
-        strides[axis] = step
-        step *= blocks[axis]
-    for axis in reversed(copy.order):
-        if blocks[axis]:
-            block_strides[axis] = step
-            step *= -(-extents[axis] // blocks[axis])
-        else:
-            strides[axis] = step
-            step *= extents[axis]
-    if not copy.blocked:
-        strides[:], step = tile_strides(view, copy, footprints)
+    places = tile_places(view, copy, footprints, nest.s.private_tile)
     steps = frozenset([nest.var(d, "p") for d in range(nest.h.rank)])
     return TileLayout(
-        view, copy, tuple(extents), tuple(strides), tuple(blocks), tuple(block_strides), low, step, footprints, steps,
+        view, copy, tuple(extents), places.strides, places.blocks, places.block_strides, low, places.size, footprints,
+        steps,
     )  # fmt: skip
 
 

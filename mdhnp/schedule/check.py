@@ -10,7 +10,7 @@ from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.copies import tile_strides
+from mdhnp.schedule.copies import tile_places
 from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain, steps
@@ -306,17 +306,6 @@ def tile_itemsize(view: View, *, packed: bool = False) -> int:
     return 4 if view.dtype.char == "e" and not packed else view.dtype.itemsize
 
 
-def _blocked_size(h: MdHom, s: Schedule, n: int) -> int:
-    """Elements of an input's tile, of some of whose axes there are whole blocks."""
-    view, copy = h.inputs[n], s.local_copies[n]
-    assert copy is not None
-    footprint, size = [s.footprint(d) for d in range(h.rank)], 1
-    for axis in range(len(view.shape)):
-        block = s.private_tile[view.accesses[0][axis].dims()[0]] if axis in copy.blocked else 1
-        size *= -(-view.box(axis, footprint) // block) * block
-    return size
-
-
 def _rows_memory(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
     points = at_once(h, s)
     each = zip(links(h, points), steps(s), strict=True)
@@ -335,7 +324,7 @@ def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
         if copy is not None:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
-            size *= _blocked_size(h, s, n) if copy.blocked else tile_strides(view, copy, footprint)[1]
+            size *= tile_places(view, copy, footprint, s.private_tile).size
             total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
     total += _FLAG if s.atom else 0
     kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]

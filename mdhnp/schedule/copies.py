@@ -1,24 +1,38 @@
 """Where the elements of a local tile lie in local memory."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mdhnp.mdh import View
 from mdhnp.schedule.schedule import LocalCopy
 
-__all__ = ["tile_strides"]
+__all__ = ["Places", "tile_places"]
 
 
-def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Give the distances of neighbours along each axis of a tile without blocks, and the tile's size.
+class Places(NamedTuple):
+    """Of each axis of a tile how far neighbours are from each other, and the size of all of it.
+
+    A blocked axis has blocks of so many elements, of others it is 0, and they are as far from each other as
+    `block_strides` say.
+    """
+
+    strides: tuple[int, ...]
+    blocks: tuple[int, ...]
+    block_strides: tuple[int, ...]
+    size: int
+
+
+def tile_places(view: View, copy: LocalCopy, footprint: Sequence[int], private_tile: Sequence[int]) -> Places:
+    """Say where the elements of an input's tile lie.
 
     Parameters
     ----------
     view : View
         The input.
     copy : LocalCopy
-        How its tile lies in local memory; no axis is blocked.
-    footprint : sequence of int
-        Points of a tile in each dimension.
+        How its tile lies in local memory.
+    footprint, private_tile : sequence of int
+        Points of a tile in each dimension, and those of a work-item.
 
     Examples
     --------
@@ -26,15 +40,27 @@ def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int]) -> tuple
     >>> from mdhnp.mdh import Affine
     >>> axes = Affine((1, 0, 0)), Affine((0, 1, 0)), Affine((0, 0, 1))
     >>> view = View("x", np.dtype(np.float32), (9, 9, 3), (27, 3, 1), 0, (axes,))
-    >>> tile_strides(view, LocalCopy((0, 1, 2), pad=4), (2, 8, 3))  # rows are of the last two axes
+    >>> found = tile_places(view, LocalCopy((0, 1, 2), pad=4), (2, 8, 3), (1, 1, 1))
+    >>> found.strides, found.size  # rows are of the last two axes
     ((28, 3, 1), 56)
     """
-    strides, size, begin = [0] * len(view.shape), 1, _row(view, copy, footprint)
-    for place in reversed(range(len(copy.order))):
-        axis = copy.order[place]
+    axes, size = len(view.shape), 1
+    strides, blocks, block_strides = [0] * axes, [0] * axes, [0] * axes
+    for axis in reversed(copy.blocked):
+        blocks[axis] = private_tile[view.accesses[0][axis].dims()[0]]
         strides[axis] = size
-        size = size * view.box(axis, footprint) + (copy.pad if place == begin else 0)
-    return tuple(strides), size
+        size *= blocks[axis]
+    begin = _row(view, copy, footprint)
+    for place in reversed(range(axes)):
+        axis = copy.order[place]
+        extent = view.box(axis, footprint)
+        if blocks[axis]:
+            block_strides[axis] = size
+            size *= -(-extent // blocks[axis])
+        else:
+            strides[axis] = size
+            size = size * extent + (copy.pad if place == begin else 0)
+    return Places(tuple(strides), tuple(blocks), tuple(block_strides), size)
 
 
 def _row(view: View, copy: LocalCopy, footprint: Sequence[int]) -> int:

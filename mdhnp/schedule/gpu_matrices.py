@@ -18,7 +18,7 @@ from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal, tile_itemsize
 from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.copies import tile_strides
+from mdhnp.schedule.copies import tile_places
 from mdhnp.schedule.gpu_estimate import SECTOR, Pair, Side, Sums, parts_of
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, one_sum, packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
@@ -35,7 +35,7 @@ _MORE_POINTS = (*_POINTS, 16)
 _BESIDE = (1, 2, 4, 8)
 #: Ways of a side that are tried with those of the other.
 _TRIED = 24
-#: Points of a contiguous dimension that is short.
+#: Points of a short dimension.
 _SHORT = 96
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
@@ -311,7 +311,7 @@ def _turns(facts: Facts, n: int, s: Schedule) -> int:
     assert copy is not None
     view, points = facts.h.inputs[n], [s.step(d) if d in facts.kept else t for d, t in enumerate(s.local_tile)]
     strides = [0] * facts.h.rank
-    for stride, index in zip(tile_strides(view, copy, points)[0], view.accesses[0], strict=True):
+    for stride, index in zip(tile_places(view, copy, points, s.private_tile).strides, view.accesses[0], strict=True):
         for d, coefficient in enumerate(index.coefficients):
             strides[d] += coefficient * stride
     rows, columns, terms = s.atom_dims

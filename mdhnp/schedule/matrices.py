@@ -9,7 +9,7 @@ from mdhnp.mdh import MdHom
 from mdhnp.mdh.mdhom import Precision
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.copies import tile_strides
+from mdhnp.schedule.copies import tile_places
 from mdhnp.schedule.illegal import require
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import staged
@@ -183,8 +183,9 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
     index, wide = view.accesses[access][inner], _ROW // itemsize
     begin = index.constant - min(a[inner].constant for a in view.accesses)
-    strides, size = tile_strides(view, copy, footprint)
-    if any(n % wide for n in (begin, size, *(stride for axis, stride in enumerate(strides) if axis != inner))):
+    places = tile_places(view, copy, footprint, s.private_tile)
+    others = [stride for axis, stride in enumerate(places.strides) if axis != inner]
+    if any(n % wide for n in (begin, places.size, *others)):
         return None
     along = [d for d in ((terms,) if itemsize == 4 else (terms, across)) if axis_of(h, factor, d) == inner]
     return along[0] != terms if along else None

@@ -100,8 +100,9 @@ def serve(handle: int, kind: Callable[[Task], Any] | None = None) -> None:
         pipe.send(answer)
 
 
-def runs_after(first: float, most: int = _MOST) -> int:
-    """How often a candidate is run again whose first run took that many seconds."""
+def runs_after(first: float, *, by_turns: bool) -> int:
+    """How often a candidate is run again whose first run took that many seconds, by turns with another or alone."""
+    most = _MOST if by_turns else _MOST_ALONE
     return 0 if first > _LONG else min(max(round(_FILL / max(first, 1e-9)), _FEWEST), most)
 
 
@@ -156,7 +157,7 @@ class Bench:
                 first *= self._pace()
                 if first > _CUT_OFF * best:
                     return Measurement(schedule, first, "slow", "cut off after its first run")
-            runs = runs_after(first, _MOST if self.device.svm else _MOST_ALONE)
+            runs = runs_after(first, by_turns=self.device.svm)
             seconds = self._by_turns(plan, runs, searching=best is not None)
             return Measurement(schedule, seconds or first, "ok", "")
         except (LaunchError, MemoryError) as error:

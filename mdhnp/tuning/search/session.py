@@ -38,6 +38,8 @@ _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
 #: Most processes that compile: candidates of one batch do not profit from what the others tell. For a GPU they need
 #: much more time than measuring does, a second each; but each has some of its memory.
 _BUILDERS, _GPU_BUILDERS = 4, 8
+#: What a run takes besides its kernels where it is not timed by turns.
+_TRIP = 2e-5
 
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
@@ -155,8 +157,8 @@ class _Tuning:
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
         entry = known.get(key)
-        usable = entry is not None and is_legal(h, entry.schedule, device.caps)
-        self._used = entry.schedule if entry is not None and usable else self._start
+        tuned = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
+        self._used, self._is_tuned, self._by_turns = tuned or self._start, tuned is not None, device.svm
         self._made: list[Measurement] = []
         self._asked = 0
         self._end = math.inf
@@ -225,8 +227,8 @@ class _Tuning:
     def _final(self, team: Team) -> tuple[Schedule, float, bool]:
         """Time the finalists again, in turn, so that the machine's moods hit all of them alike.
 
-        The schedule in use is among them, and gives way only to one that was faster in most rounds. Also whether it was
-        compared.
+        The schedule in use is among them, and gives way only to one that was faster in most rounds. Also whether one
+        that was tuned before may give way: there is none, or it was compared.
         """
         told = {m.schedule: m.seconds for m in self._made if m.seconds is not None}
         times: dict[Schedule, list[float]] = {s: [] for s in self._search.finalists(_FINALISTS)}
@@ -241,7 +243,7 @@ class _Tuning:
         if used in told:
             times.setdefault(used, [])
         for _ in range(_ROUNDS if len(times) > 1 else 0):
-            if time.monotonic() + sum(_duration(told[s]) for s in times) > self._end:
+            if time.monotonic() + sum(self._duration(told[s]) for s in times) > self._end:
                 break
             for s, found in times.items():
                 measured = self._again(team, s)
@@ -251,7 +253,12 @@ class _Tuning:
         best = min(rounds, key=lambda s: median(rounds[s]))
         if used in rounds and median(b / u for b, u in zip(rounds[best], rounds[used], strict=True)) >= 1:
             best = used
-        return best, median(rounds[best]), used in rounds
+        return best, median(rounds[best]), used in rounds or not self._is_tuned
+
+    def _duration(self, seconds: float) -> float:
+        """How long it takes to measure a schedule of this time again."""
+        runs = runs_after(seconds, by_turns=self._by_turns)
+        return (1 + 2 * runs) * seconds if self._by_turns else seconds + runs * (seconds + _TRIP)
 
     def _again(self, team: Team, s: Schedule) -> float | None:
         self._known.claim(self._key, self._owner)  # renews it
@@ -259,11 +266,6 @@ class _Tuning:
             return next(team.measure([s], None)).seconds
         except WorkerError:
             return None
-
-
-def _duration(seconds: float) -> float:
-    """How long it takes to measure a schedule of this time again, by turns with another."""
-    return (1 + 2 * runs_after(seconds)) * seconds
 
 
 def _now() -> str:
