@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,25 +94,64 @@ def test_copies_that_two_threads_store_into_stay_the_same(apart: Group, monkeypa
     np.testing.assert_array_equal(first, second)
 
 
-def test_after_a_store_that_fails_halos_are_those_of_what_is_there(
-    apart: Group, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(7)
-    x, y = rng.integers(-3, 4, (2, 19, 6))
-    a, new = (mdhnp.distribute(each, devices=apart, weights=(1, 1)) for each in (x, y))
-    a = _smooth(a)
-    _smooth(a)  # so that halos are there
+@pytest.fixture(params=[0, 1])
+def failing(request: pytest.FixtureRequest, apart: Group, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Give a block in which a device fails to store, after the other one has stored."""
     stored = threading.Event()
 
     def store(target: Any, source: Any, hold: Any, do: Any = plan.store) -> None:
-        if hold.device is apart.members[1]:
+        if hold.device is apart.members[request.param]:
             stored.wait(20)
             raise mdhnp.LaunchError("no power")
         do(target, source, hold)
         stored.set()
 
-    with monkeypatch.context() as patch:
-        patch.setattr(plan, "store", store)
-        with pytest.raises(RuntimeError, match="no power"):
-            a[...] = new
+    @contextmanager
+    def block() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(plan, "store", store)
+            with pytest.raises(RuntimeError, match="no power"):
+                yield
+
+    return block
+
+
+def test_after_a_store_that_fails_halos_are_those_of_what_is_there(apart: Group, failing: Any) -> None:
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(-3, 4, (2, 19, 6))
+    a, new = (mdhnp.distribute(each, devices=apart, weights=(1, 1)) for each in (x, y))
+    a = _smooth(a)
+    _smooth(a)  # so that halos are there
+    with failing():
+        a[...] = new
     np.testing.assert_array_equal(_smooth(a).numpy(), _smooth(a.numpy()))
+
+
+def test_after_a_store_that_fails_halos_are_fetched_once(apart: Group, failing: Any) -> None:
+    x, y = np.random.default_rng(8).integers(-3, 4, (2, 19, 6))
+    a = mdhnp.distribute(x, "overlap", devices=apart, weights=(1, 1), halo=2)
+    with failing():
+        a[...] = mdhnp.distribute(y, devices=apart, weights=(1, 1))
+    expected = _smooth(a.numpy())
+    moved = []
+    for _ in range(2):
+        with exchange.watched() as seen:
+            np.testing.assert_array_equal(_smooth(a).numpy(), expected)
+        moved.append(sum(each.nbytes for each in seen))
+    assert moved[0] > moved[1] == 0
+
+
+def test_after_a_store_that_fails_all_read_the_same_of_a_copy(apart: Group, failing: Any) -> None:
+    a = mdhnp.distribute(np.zeros(8, int), "copy", devices=apart)
+    ones, twos = (mdhnp.distribute(np.full(8, n), devices=apart) for n in (1, 2))
+    with failing():
+        a[...] = ones
+    found = a.numpy().copy()
+    for _ in range(2):
+        np.testing.assert_array_equal((a + 0).numpy(), found)  # on each device half of them
+    a[2:6] = twos[2:6]
+    found[2:6] = 2
+    np.testing.assert_array_equal(a.numpy(), found)
+    np.testing.assert_array_equal((a + 0).numpy(), found)
+    for part in mdhnp.distribute(a, "copy").parts:
+        np.testing.assert_array_equal(part.numpy(), found)

@@ -116,10 +116,19 @@ class Value:
             try:
                 yield
             except BaseException:
-                self.shared = True  # some have stored halos that others have not stored as theirs
+                self._part()
                 raise
             finally:
                 self.stores += 1
+
+    def _part(self) -> None:
+        """Have one device alone be asked for each byte: some have stored what others have not."""
+        owned = set[tuple[int, int]]()
+        for hold in self.holds:
+            if hold.own in owned:  # of a copy; blocks have nothing in common
+                hold.own = hold.start, hold.start
+            owned.add(hold.own)
+            hold.valid, hold.early = hold.own, None
 
     def complete(self, hold: Hold, valid: tuple[int, int], stores: int) -> None:
         """Note that bytes of a hold are the value's, unless there was a store since there had been so many."""
