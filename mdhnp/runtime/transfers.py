@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,8 @@ class Ring:
     """
 
     def __init__(self, device: Device) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # reentrant, for finalizers that make a call amid a copy, which find it busy
+        self.busy = False
         self._device = device
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         self._buffer = cl.Buffer(device.context, flags, _BLOCK * _BLOCKS)
@@ -120,7 +121,7 @@ class Ring:
 
         def ask(n: int) -> None:
             if (busy := self._busy[n % _BLOCKS]) is not None:
-                with suppress(cl.Error):  # which is told where it was put
+                with suppress(cl.Error):  # who put it tells
                     busy.wait()
             self._busy[n % _BLOCKS] = cl.enqueue_copy(
                 queue, block(n), buffer, src_offset=offset + n * size, is_blocking=False
@@ -161,32 +162,45 @@ class Ring:
 
 
 _rings: dict[tuple[Device, str], Ring] = {}
-_making = threading.Lock()
+_making = threading.RLock()  # reentrant, for finalizers that make a call
+
+
+def _ring_for(device: Device, way: str, memory: Bytes) -> AbstractContextManager[Ring | None]:
+    """Give the ring for a copy of memory as :func:`_ring` does, at once; None also if the driver is as fast."""
+    plain = memory.size < LARGE or _pinned(device, memory)
+    return nullcontext() if plain else _ring(device, way, wait=False)
 
 
 @contextmanager
-def _ring(device: Device, way: str, memory: Bytes) -> Iterator[Ring | None]:
-    """Give the ring for a copy "up" to a device or "down" from it; None if the driver is as fast, or it is in use."""
-    if memory.size < LARGE or _pinned(device, memory):
-        yield None
-        return
+def _ring(device: Device, way: str, wait: bool) -> Iterator[Ring | None]:
+    """Give the ring for a copy "up" to a device or "down" from it; None if it is in use, or there is no memory for it.
+
+    With `wait`, until no other thread uses it.
+    """
     ring = _ring_of(device, way)
-    if not ring.lock.acquire(blocking=False):
+    if ring is None or not ring.lock.acquire(blocking=wait):
         yield None
         return
     try:
-        yield ring
+        if ring.busy:
+            yield None
+            return
+        ring.busy = True
+        try:
+            yield ring
+        finally:
+            ring.busy = False
     finally:
         ring.lock.release()
 
 
-def _ring_of(device: Device, way: str) -> Ring:
+def _ring_of(device: Device, way: str) -> Ring | None:
     key = device, way
     if key not in _rings:
-        with _making:
+        with _making, suppress(cl.Error):  # the system has no more memory that can be pinned
             if key not in _rings:
                 _rings[key] = Ring(device)
-    return _rings[key]
+    return _rings.get(key)
 
 
 def pinned(device: Device) -> int:
@@ -238,7 +252,7 @@ def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.
         If that, or a call before, failed.
     """
     plain, queue = np.frombuffer(source, np.uint8), queue or device.queue
-    with pending.errors(device), noted(True, plain.size), _ring(device, "up", plain) as ring:
+    with pending.errors(device), noted(True, plain.size), _ring_for(device, "up", plain) as ring:
         if ring is not None:
             ring.send(plain, buffer, offset, queue)
         elif plain.size >= LARGE:
@@ -270,7 +284,7 @@ def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: 
         If that, or a call before, failed.
     """
     plain, queue = target.reshape(-1).view(np.uint8), queue or device.queue
-    with pending.errors(device), noted(False, plain.size), _ring(device, "down", plain) as ring:
+    with pending.errors(device), noted(False, plain.size), _ring_for(device, "down", plain) as ring:
         if ring is not None:
             ring.receive(plain, buffer, offset, queue)
         else:
@@ -291,23 +305,39 @@ def pass_on(
     Parameters
     ----------
     put : callable
-        Takes some of the bytes, in memory that is pinned, and how many are before them; gives the event after which
-        that memory may be used again.
+        Takes some of the bytes, in memory that is pinned where there is such, and how many are before them; gives the
+        event after which that memory may be used again. That it fails is no error here.
 
     Raises
     ------
     LaunchError
         If that, or a call before, failed.
     """
-    ring = _ring_of(device, "down")
-    with pending.errors(device), noted(False, nbytes), ring.lock:
-        ring.pass_on(nbytes, buffer, offset, queue or device.queue, put)
+    queue = queue or device.queue
+    with pending.errors(device), noted(False, nbytes), _ring(device, "down", wait=True) as ring:
+        if ring is not None:
+            ring.pass_on(nbytes, buffer, offset, queue, put)
+        else:
+            _one_by_one(nbytes, buffer, offset, queue, put)
     pending.settled(device)
+
+
+def _one_by_one(
+    nbytes: int, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue, put: Callable[[Bytes, int], cl.Event]
+) -> None:
+    """Do what :meth:`Ring.pass_on` does in ordinary memory, each piece after the one before was put."""
+    memory = np.empty(min(nbytes, _BLOCK), np.uint8)
+    for at in range(0, nbytes, _BLOCK):
+        some = memory[: nbytes - at]
+        cl.enqueue_copy(queue, some, buffer, src_offset=offset + at, is_blocking=True)
+        event = put(some, at)
+        with suppress(cl.Error):  # as there
+            event.wait()
 
 
 def _after_fork_in_child() -> None:
     global _making  # noqa: PLW0603
-    _making = threading.Lock()
+    _making = threading.RLock()
     _kept.append((dict(_rings), dict(_sent)))  # what frees them calls into a runtime that may be dead
     _rings.clear()
     _sent.clear()
