@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from separate import separate
 
@@ -14,7 +15,7 @@ import mdhnp
 from mdhnp.calls.store import forget
 from mdhnp.distributed import plan
 from mdhnp.distributed.choose import Speed
-from mdhnp.runtime.devices import devices
+from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.groups import Group, group, parts_of
 
 #: What a device takes for which only work counts.
@@ -61,3 +62,19 @@ def same(found: Any, expected: Any) -> None:
             np.testing.assert_allclose(got, want, rtol=near, atol=near * max(np.abs(want).max(initial=0), 1))
         else:
             np.testing.assert_array_equal(got, want)
+
+
+def failed_event(device: Device) -> cl.Event:
+    """Give an event that has failed."""
+    event = cl.UserEvent(device.context)
+    event.set_status(cl.status_code.OUT_OF_RESOURCES)
+    return event
+
+
+def tells_of_failures(device: Device) -> bool:
+    """Whether waiting for an event that failed is an error."""
+    try:
+        failed_event(device).wait()
+    except cl.Error:
+        return True
+    return False

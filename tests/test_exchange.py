@@ -12,7 +12,7 @@ import pyopencl as cl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from several import groups
+from several import failed_event, groups, tells_of_failures
 
 import mdhnp
 from mdhnp.runtime import beside, transfers
@@ -121,10 +121,69 @@ def test_what_fails_later_where_it_was_put_is_no_error_of_the_next_copy(apart: G
     view = a.parts[0]._view
 
     def lost(some: Any, at: int) -> Any:
-        event = cl.UserEvent(second.context)
-        event.set_status(-5)
-        return event
+        return failed_event(second)
 
     beside.pass_on(first, view, lost)
     np.testing.assert_array_equal(a.numpy(), x)
+    np.testing.assert_array_equal(mdhnp.distribute(a, weights=(0, 1)).numpy(), x)
+
+
+@pytest.mark.parametrize("at", [0, 3, 29])
+@pytest.mark.parametrize("read", [lambda a: mdhnp.synchronize(a.parts[1].device), mdhnp.Array.numpy])
+def test_a_piece_that_fails_where_it_is_put_is_told_by_who_waits(
+    read: Any, at: int, apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, a = _on_first(apart, 30 * BLOCK)
+    device, count = apart.members[1], [0]
+    if not tells_of_failures(device):
+        pytest.skip("waiting for an event that failed is no error of this runtime (NVIDIA's)")
+
+    def failing(queue: Any, target: Any, *arguments: Any, do: Any = cl.enqueue_copy, **keywords: Any) -> Any:
+        event = do(queue, target, *arguments, **keywords)
+        if queue.device != device.cl or not isinstance(target, cl.Buffer):
+            return event
+        count[0] += 1
+        return failed_event(device) if count[0] == at + 1 else event
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cl, "enqueue_copy", failing)
+        moved = mdhnp.distribute(a, weights=(0, 1))
+    assert count == [30]
+    with pytest.raises(RuntimeError, match=re.escape(f"{device.name} ({device.runtime})")):
+        read(moved)
+    np.testing.assert_array_equal(moved.numpy(), x)  # what was told is not told again
+
+
+def test_an_array_moved_by_a_finalizer_amid_a_move_arrives(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    (x, a), (y, b) = _on_first(apart, 30 * BLOCK), _on_first(apart, 20 * BLOCK + 1)
+    moved: list[mdhnp.Array] = []
+    filling = beside.filling
+
+    @contextmanager
+    def amid(*given: Any) -> Iterator[Any]:
+        with filling(*given) as fill:
+
+            def put(some: Any, at: int) -> Any:
+                if not moved:
+                    moved.append(a)
+                    moved[0] = mdhnp.distribute(b, weights=(0, 1))
+                return fill(some, at)
+
+            yield put
+
+    monkeypatch.setattr(beside, "filling", amid)
+    found: list[mdhnp.Array] = []
+    thread = threading.Thread(target=lambda: found.append(mdhnp.distribute(a, weights=(0, 1))), daemon=True)
+    thread.start()
+    thread.join(20)
+    np.testing.assert_array_equal(found[0].numpy(), x)
+    np.testing.assert_array_equal(moved[0].numpy(), y)
+
+
+def test_without_memory_that_can_be_pinned_arrays_arrive(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(device: Any) -> Any:
+        raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=cl.status_code.OUT_OF_HOST_MEMORY, routine="create"))
+
+    monkeypatch.setattr(transfers, "Ring", full)
+    x, a = _on_first(apart, 20 * BLOCK + 1)
     np.testing.assert_array_equal(mdhnp.distribute(a, weights=(0, 1)).numpy(), x)

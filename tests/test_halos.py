@@ -11,7 +11,7 @@ import pyopencl as cl
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
-from several import groups
+from several import failed_event, groups, tells_of_failures
 
 import mdhnp
 from mdhnp.distributed import plan
@@ -181,31 +181,17 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
     np.testing.assert_array_equal(mdhnp.stencil(a, WEIGHTS, "nearest").numpy(), mdhnp.stencil(x, WEIGHTS, "nearest"))
 
 
-def _failed(device: Device) -> cl.Event:
-    event = cl.UserEvent(device.context)
-    event.set_status(cl.status_code.OUT_OF_RESOURCES)
-    return event
-
-
-def _tells_of_failures(device: Device) -> bool:
-    try:
-        _failed(device).wait()
-    except cl.Error:
-        return True
-    return False
-
-
 @pytest.mark.parametrize("number", [0, 1])
 def test_borders_that_fail_on_the_device_are_an_error_of_who_reads_them(
     number: int, apart: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = np.random.default_rng(4).integers(-3, 4, (19, 6))
     device = apart.members[number]
-    if not _tells_of_failures(device):
+    if not tells_of_failures(device):
         pytest.skip("waiting for an event that failed is no error of this runtime (NVIDIA's)")
 
     def failed(where: Device) -> beside.Mark:
-        return beside.Mark(_failed(where)) if where is device else beside.mark(where)
+        return beside.Mark(failed_event(where)) if where is device else beside.mark(where)
 
     start = mdhnp.distribute(x, devices=apart, weights=(1, 1))
     with monkeypatch.context() as patch:

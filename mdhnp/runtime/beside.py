@@ -85,18 +85,29 @@ def upload_into(device: Device, array: Array, view: Array, after: Mark | None = 
 
 @contextmanager
 def filling(device: Device, view: Array, after: Mark | None = None) -> Iterator[Callable[[Array, int], cl.Event]]:
-    """Give what puts bytes so far from the beginning of a view in C order; order as of :func:`upload_into`."""
+    """Give what puts bytes so far from the beginning of a view in C order; order as of :func:`upload_into`.
+
+    That one of them fails is told by whoever next waits for the device.
+    """
     block, offset = resident.place(view)
+    sent: list[cl.Event] = []
     with _writing(device, after) as queue, transfers.noted(True, view.nbytes):
 
         def put(some: Array, at: int) -> cl.Event:
             with pending.errors(device):
                 event = cl.enqueue_copy(queue, block.buffer, some, dst_offset=offset + at, is_blocking=False)
                 queue.flush()
+                sent[:] = [*filter(_undone, sent), event]
                 return event
 
         yield put
+        for event in sent:
+            pending.watch(device, event)
         resident.changed(view)
+
+
+def _undone(event: cl.Event) -> bool:
+    return bool(event.command_execution_status != cl.command_execution_status.COMPLETE)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from mdhnp.runtime.handle import Device
 
 __all__ = [
     "EACH", "FULL", "PACKAGE", "LaunchError", "Waiting", "errors", "note", "settled", "synchronize", "waiting",
-    "wants_event",
+    "wants_event", "watch",
 ]  # fmt: skip
 
 #: Launches to an event, and events that may be waited for: with more, a call waits until half of them are done.
@@ -125,6 +125,12 @@ def note(device: Device, event: cl.Event | None, what: str) -> None:
         waiting(device).put(event)
 
 
+def watch(device: Device, event: cl.Event) -> None:
+    """Keep the event of something else than a launch, in whatever queue, until it is done."""
+    _forget_done(device)
+    waiting(device).few.append(_Few((), event))
+
+
 def _described(caller: Caller) -> str:
     what, code, instruction = caller
     line = next((n for a, b, n in code.co_lines() if a <= instruction < b), None)
@@ -132,7 +138,20 @@ def _described(caller: Caller) -> str:
 
 
 def settled(device: Device) -> None:
-    """Forget what is done."""
+    """Forget what is done.
+
+    Raises
+    ------
+    LaunchError
+        If the next one failed; names it.
+    """
+    _forget_done(device)
+    with suppress(IndexError), errors(device):
+        if (first := waiting(device).few[0]).status() < 0:
+            first.event.wait()  # which raises
+
+
+def _forget_done(device: Device) -> None:
     few = waiting(device).few
     with suppress(IndexError):  # other threads forget, too
         while few and few[0].status() == cl.command_execution_status.COMPLETE:
@@ -156,8 +175,9 @@ def errors(device: Device) -> Iterator[None]:
         if error.code in FULL:
             raise MemoryError(f"{device.name} ({device.runtime}) has no room: {error}") from error
         done = cl.command_execution_status.COMPLETE
-        left = [few for few in waiting(device).taken() if few.status() != done and few.callers]
-        failed = next((few for few in left if few.status() < 0), left[-1] if left else _Few((), None))
+        left = [few for few in waiting(device).taken() if few.status() != done]
+        likely = next((few for few in reversed(left) if few.callers), _Few((), None))
+        failed = next((few for few in left if few.status() < 0), likely)
         names = list(dict.fromkeys(map(_described, failed.callers)))
         if len(names) > 1:
             names = [f"one of these calls failed (MDHNP_SYNCHRONOUS=1 tells which): {'; '.join(names)}"]
