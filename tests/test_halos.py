@@ -16,9 +16,10 @@ from several import failed_event, groups, tells_of_failures
 import mdhnp
 from mdhnp.distributed import plan
 from mdhnp.distributed.room import pieces_of, rooms_of
-from mdhnp.mdh import cc, cut, interpret, md_hom
+from mdhnp.mdh import cc, cut, interpret, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
 from mdhnp.runtime import beside
+from mdhnp.runtime.devices import devices
 from mdhnp.tuning import background
 
 if TYPE_CHECKING:
@@ -144,6 +145,31 @@ def test_kernels_that_put_their_results_into_room_are_searched(apart: Group, mon
         b, c = (mdhnp.asarray(each, device=apart.members[0]) for each in (x, x[:4]))
         b[3:7] = c  # which a kernel does, too
     assert len(searched) == 2 * 2
+
+
+@pytest.mark.parametrize("finish", [None, lambda total, value: 3 * total])
+def test_a_kernel_that_computes_at_the_end_only_is_searched(
+    finish: Any, apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(background, "submit", lambda job, *_: searched.append(str(job.mdhom)) or True)
+    x, device = np.random.default_rng(9).integers(-3, 4, (19, 6)), apart.members[0]
+    h = md_hom(lambda v: v, {"i": cc, "j": cc}, "x[i,j] -> y[i,j]", finish=finish).bind(x)
+    a, b = (mdhnp.asarray(each, device=device) for each in (x, np.zeros_like(x)))
+    with mdhnp.config(tuning="background", host="never"):
+        plan.Kernel(h, "test")(device, [a._view], b._view)
+    np.testing.assert_array_equal(b.numpy(), x if finish is None else 3 * x)
+    assert len(searched) == (finish is not None)
+
+
+def test_what_goes_into_memory_that_is_there_is_computed_by_kernels() -> None:
+    a, b = np.random.default_rng(10).integers(-3, 4, (2, 5, 5))
+    product = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "a[i,k], b[j,k] -> c[i,j]").bind(a, b)
+    device = next(d for d in devices() if not d.own_memory)
+    found = np.zeros((9, 5), a.dtype)
+    with mdhnp.config(host="auto"):  # with which NumPy computes what is so small
+        plan.Kernel(product, "test")(device, [a, b], found[2:7])
+    np.testing.assert_array_equal(found, np.pad(a @ b.T, ((2, 2), (0, 0))))
 
 
 # ------------------------------------------------------------------------------------------------------------- failures

@@ -69,7 +69,8 @@ def _worth(h: MdHom) -> bool:
 
     Nor where they do not lie there as in new memory, in which a search would put them.
     """
-    moved = all([c.kind == "cc" for c in h.combine]) and all([s.op in ("param", "cast") for s in h.scalar.body])
+    plain = h.finish is None and all([s.op in ("param", "cast") for s in h.scalar.body])
+    moved = plain and all([c.kind == "cc" for c in h.combine])
     lies = [(n, s) for v in h.outputs for n, s in zip(v.shape, v.strides, strict=True) if n > 1]
     packed = [(n, s) for v in h.outputs for n, s in zip(v.shape, row_major(v.shape), strict=True) if n > 1]
     return not moved and lies == packed

@@ -51,7 +51,7 @@ def _make(request: Request) -> Made:
         return _by_kernels(request, "its operands are on the device")
     if mode.host == "never":
         return _by_kernels(_placed(request), "config.host is 'never'")
-    function = numpy_function(h)
+    function = None if request.into else numpy_function(h)  # which gives new memory
     if function is not None and all(device.lost for device in request.devices):
         return Made(ByNumpy.of(request, "the devices were lost when this process was forked", function))
     if function is None:
