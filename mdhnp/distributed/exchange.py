@@ -22,7 +22,7 @@ from mdhnp.runtime.beside import Mark
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
-__all__ = ["Exchange", "copied", "fetch", "gathered", "store", "taken", "watched"]
+__all__ = ["Exchange", "copied", "fetch", "fetch_region", "gathered", "store", "watched"]
 
 View = npt.NDArray[Any]
 
@@ -86,7 +86,7 @@ def fetch(view: View, device: Device | None) -> View:
     return gathered(view, device)
 
 
-def taken(view: View, region: Sequence[slice], device: Device | None) -> View:
+def fetch_region(view: View, region: Sequence[slice], device: Device | None) -> View:
     """Give a region of a view as :func:`fetch` does; of one that goes on from an axis's beginning a copy."""
     if all([s.stop <= n for s, n in zip(region, view.shape, strict=True)]):
         key: Any = (*region, ...)
@@ -199,7 +199,8 @@ def _passed_on(
 ) -> None:
     """Copy from one device's memory to another's in pieces, one being read while those before are written."""
     dense = target if target.flags.c_contiguous else empty_view(target.shape, target.dtype, device)
-    with beside.filling(device, dense, free) as fill:
+    # New memory may be in use by kernels after the mark, which is older.
+    with beside.filling(device, dense, free if dense is target else None) as fill:
 
         def put(some: View, at: int) -> Any:
             with named(device):

@@ -72,7 +72,9 @@ def _seconds(h: MdHom, group: Group) -> float:
 def handing(group: Group) -> float:
     """Give the seconds in which parts of an ndarray are handed to the devices' threads, and results joined.
 
-    Measured once in a process, in some milliseconds: all that a call does but to compute, on an element a device.
+    Measured once in a process, in some milliseconds: all that a call does but to compute, on an element a device. Where
+    devices have memory of their own, what it takes to begin each result's way back is in it, and :func:`_copies` counts
+    that again, so that one device is preferred by some microseconds more.
     """
     found = _handing.get(group)
     if found is None:

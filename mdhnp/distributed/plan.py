@@ -15,7 +15,7 @@ from mdhnp.calls.call import call
 from mdhnp.calls.request import Described, Routine, results
 from mdhnp.distributed import run
 from mdhnp.distributed.choose import Chosen, Operand, Speed, choose, in_pieces
-from mdhnp.distributed.exchange import fetch, store, taken
+from mdhnp.distributed.exchange import fetch, fetch_region, store
 from mdhnp.distributed.room import Room, pieces_of, rooms_of
 from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, value_of, view_on
@@ -120,7 +120,7 @@ class _Prepared:
     """A step that is cut, with what calls its parts and what recombines them."""
 
     def __init__(
-        self, h: MdHom, chosen: Chosen, group: Group, speeds: Sequence[Speed], kernel: Callable[[MdHom], Kernel]
+        self, h: MdHom, chosen: Chosen, group: Group, rates: Sequence[Speed], kernel: Callable[[MdHom], Kernel]
     ) -> None:
         self.mdhom, self.cut = h, chosen.cut
         self.devices = tuple([group.members[n] for n in chosen.devices])
@@ -131,7 +131,7 @@ class _Prepared:
             several = [(p,) for p in made.parts] if rooms is None else pieces_of(made)
             each = zip(self.devices, chosen.devices, made.parts, several, rooms or [None] * count, strict=True)
             for device, n, part, pieces, room in each:
-                used = pieces if in_pieces(part, len(pieces), speeds[n]) else (part,)
+                used = pieces if in_pieces(part, len(pieces), rates[n]) else (part,)
                 called = [(kernel(p.mdhom), p) for p in used]
                 self.parts.append(_Job(device, part, called, room if device.own_memory else None))
             totals = zip(self.devices, made.totals, strict=False)
@@ -160,12 +160,12 @@ class _Step:
         operands = tuple([_operand(group, view) for view in inputs])
         found = self._prepared.get(operands)
         if found is None:
-            taken = speeds(group)
-            chosen = choose(self.mdhom, operands, weights(group), taken)
+            rates = speeds(group)
+            chosen = choose(self.mdhom, operands, weights(group), rates)
             if len(self._prepared) >= _MOST:
                 self._prepared.clear()
                 self._kernels.clear()
-            found = _Prepared(self.mdhom, chosen, group, taken, self._kernel)
+            found = _Prepared(self.mdhom, chosen, group, rates, self._kernel)
             self._prepared[operands] = found
         return found
 
@@ -281,7 +281,7 @@ class _Run:
 
     def _operands(self, part: Part, device: Device) -> list[NDArray]:
         """Bring what a part reads to its device."""
-        arrays = [taken(a, region, device) for a, region in zip(self._inputs, part.inputs, strict=True)]
+        arrays = [fetch_region(a, region, device) for a, region in zip(self._inputs, part.inputs, strict=True)]
         return arrays + [transfer.constant(np.asarray(n, np.int64), device) for n in part.begin]
 
     def _joined(self, n: int, found: Sequence[NDArray]) -> NDArray:

@@ -66,7 +66,7 @@ def pieces_of(made: Cut) -> tuple[tuple[Part, ...], ...]:
     assert found is not None
     _, parts, reads = found
     if [stop for _, stop in parts] != [*accumulate([p.mdhom.extents[made.dim] for p in made.parts])]:
-        return tuple([(part,) for part in made.parts])  # results are not in the order of the points
+        return tuple([(part,) for part in made.parts])  # along 2*i+j, say, there are more elements than points
     between = [max(one[1] - end, end - two[0]) for (_, end), (one, two) in zip(parts, pairwise(reads), strict=False)]
     around = max(-reads[0][0], reads[-1][1] - parts[-1][1])  # of a boundary that wraps
     widths = [max(width, 0) for width in (around, *between, around)]

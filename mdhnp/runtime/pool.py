@@ -5,7 +5,8 @@ serves sizes of its own class only: those that agree in their leading bit and th
 sixteenth is wasted.
 
 A block may be returned while kernels that use it still wait in the device's queue of calls: whatever uses it next is
-behind them there. Who uses another queue takes all blocks first, and then waits for that one.
+behind them there. Who uses another queue waits for a mark in that one first, enqueued after its blocks were taken: what
+used them before is done then.
 """
 
 import gc
