@@ -267,7 +267,7 @@ def _keep(device: Device, event: Any) -> None:
     waiting.append(event)
     with suppress(IndexError):  # other threads forget, too
         if len(waiting) > _MOST:
-            waiting[0].wait()
+            waiting.popleft().wait()  # an error once
         while waiting and waiting[0].command_execution_status == cl.command_execution_status.COMPLETE:
             waiting.popleft()
 
