@@ -6,14 +6,20 @@ from typing import NamedTuple
 from mdhnp.mdh import View
 from mdhnp.schedule.schedule import LocalCopy
 
-__all__ = ["Places", "tile_places"]
+__all__ = ["TilePlaces", "tile_places"]
 
 
-class Places(NamedTuple):
-    """Of each axis of a tile how far neighbours are from each other, and the size of all of it.
+class TilePlaces(NamedTuple):
+    """Where the elements of a tile lie.
 
-    A blocked axis has blocks of so many elements, of others it is 0, and they are as far from each other as
-    `block_strides` say.
+    Attributes
+    ----------
+    strides : tuple of int
+        How far neighbours along each axis are from each other, along a blocked one inside of a block.
+    blocks, block_strides : tuple of int
+        Elements of a block along each axis, 0 along one without, and how far blocks are from each other.
+    size : int
+        Of the whole tile.
     """
 
     strides: tuple[int, ...]
@@ -22,7 +28,7 @@ class Places(NamedTuple):
     size: int
 
 
-def tile_places(view: View, copy: LocalCopy, footprint: Sequence[int], private_tile: Sequence[int]) -> Places:
+def tile_places(view: View, copy: LocalCopy, footprint: Sequence[int], private_tile: Sequence[int]) -> TilePlaces:
     """Say where the elements of an input's tile lie.
 
     Parameters
@@ -60,7 +66,7 @@ def tile_places(view: View, copy: LocalCopy, footprint: Sequence[int], private_t
         else:
             strides[axis] = size
             size = size * extent + (copy.pad if place == begin else 0)
-    return Places(tuple(strides), tuple(blocks), tuple(block_strides), size)
+    return TilePlaces(tuple(strides), tuple(blocks), tuple(block_strides), size)
 
 
 def _row(view: View, copy: LocalCopy, footprint: Sequence[int]) -> int:
