@@ -1,7 +1,7 @@
 """Which way of rewriting a fused function's graph is the fastest: tried in the call itself, and remembered."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mdhnp.calls.observe import observe
@@ -12,12 +12,10 @@ from mdhnp.mdh import Graph
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.pending import synchronize
 from mdhnp.settings import config
+from mdhnp.tuning.stages import Seen
 from mdhnp.tuning.times import remember_rewritings
 
-__all__ = ["Seen", "settle_rewritings"]
-
-#: Plans of a call, with their arrays.
-Seen = Sequence[tuple[Any, Sequence[Any]]]
+__all__ = ["settle_rewritings"]
 
 #: Ways that are tuned: so many of the fastest, if they take no more than so many times as long as the fastest.
 _TUNED, _NEAR = 2, 2.0

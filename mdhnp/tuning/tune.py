@@ -4,18 +4,15 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from mdhnp.calls.kernels import staged
 from mdhnp.calls.observe import observe
 from mdhnp.calls.rewritten import trying
 from mdhnp.calls.store import forget
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
 from mdhnp.settings import config
-from mdhnp.tuning.cache.records import Key
-from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.prepare import requested, settle
-from mdhnp.tuning.rewriting import Seen, settle_rewritings
-from mdhnp.tuning.search.session import Tuned, tune_stage
+from mdhnp.tuning.rewriting import settle_rewritings
+from mdhnp.tuning.search.session import Tuned
+from mdhnp.tuning.stages import Stages
 
 __all__ = ["Tuned", "tune"]
 
@@ -80,38 +77,22 @@ def tune(
     >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
     """
     team = _equal(devices) if devices is not None else ()
-    found: list[Tuned] = []
-    done: set[Key] = set()
+    stages = Stages(budget, evaluations, seed, progress, team[1:])
 
     def call() -> Any:
         return function(*args, **kwargs)
-
-    def tune_all(seen: Seen) -> bool:
-        """Tune the stages of what runs in a call that were not yet; whether the user wants no more."""
-        requests = dict.fromkeys(requested(seen))
-        for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r.mdhom)]:
-            if (key := key_of(h, device)) in done:
-                continue
-            done.add(key)
-            tuned, stopped = tune_stage(h, device, budget, evaluations, seed, progress, team[1:])
-            found.extend([tuned] if tuned is not None else [])
-            if stopped:
-                return True
-        for request in requests:
-            settle(request)
-        return False
 
     with use(team[0]) if team else nullcontext():
         forget()  # what was rewritten before is to be seen again
         with config(tuning="off", host="never"), observe(whole=True) as seen, trying({}) as graphs:
             call()
         try:
-            stopped = tune_all(seen)
+            stopped = stages.tune(seen)
             for graph, device in graphs.items():
-                stopped = stopped or settle_rewritings(call, graph, device, tune_all)
+                stopped = stopped or settle_rewritings(call, graph, device, stages.tune)
         finally:
             forget()
-    return tuple(found)
+    return tuple(stages.found)
 
 
 def _equal(specs: Sequence[str | int | Device]) -> tuple[Device, ...]:
