@@ -31,7 +31,7 @@ from mdhnp.spinning import spinning
 from mdhnp.tuning.lookup import Found
 from mdhnp.tuning.measure.bench import close, tolerance
 
-__all__ = ["Build", "Built", "Hopeless", "compare", "install", "pack"]
+__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "filled", "install", "pack"]
 
 Array = npt.NDArray[Any]
 
@@ -186,13 +186,11 @@ def compare(plan: Kernels | InParts, request: Request, usual: float | None = Non
     """
     function = numpy_function(request.mdhom)
     views = (*request.mdhom.inputs, *request.mdhom.outputs)
-    if function is None or 2 * sum(v.elements() * v.dtype.itemsize for v in views) > _MEMORY * _memory():
+    if function is None or not affordable(2 * sum(v.elements() * v.dtype.itemsize for v in views)):
         return None
     rng = np.random.default_rng(0)
     try:
-        arrays = [
-            _filled(layout, v.dtype, rng) for layout, v in zip(request.layouts, request.mdhom.inputs, strict=True)
-        ]
+        arrays = [filled(layout, v.dtype, rng) for layout, v in zip(request.layouts, request.mdhom.inputs, strict=True)]
         right = np.asarray(function.compute(*arrays))
         results = plan.make()
         for result in results:  # what is not written must not look right
@@ -223,6 +221,11 @@ def _least(work: Callable[[], Any], rest: float = 0.0) -> float:
     return min(times)
 
 
+def affordable(nbytes: int) -> bool:
+    """Whether the helper allocates so many bytes for operands and results of its own."""
+    return nbytes <= _MEMORY * _memory()
+
+
 def _memory() -> float:
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -230,7 +233,7 @@ def _memory() -> float:
         return float(1 << 32)
 
 
-def _filled(layout: Layout, dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
+def filled(layout: Layout, dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
     """Give random elements in an array of a layout; large ones repeat some, because drawing takes long."""
     count = layout.nbytes // dtype.itemsize
     drawn = rng.integers(0, 7, min(count, 1_000_003)) - 3 * (dtype.kind in "fci")

@@ -4,6 +4,7 @@ Takes what is called with which arguments, and the operands as the user gave the
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
+from mdhnp.calls.spending import Spending
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
 from mdhnp.mdh import Chain, Graph, MdHom, Step, least_work
 from mdhnp.mdh.graph import expanded
@@ -23,7 +25,8 @@ from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
 
-if TYPE_CHECKING:  # which loads OpenCL
+if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.calls.ways import Ways
     from mdhnp.runtime.devices import Device
 
 __all__ = ["call"]
@@ -172,36 +175,60 @@ def _made(
     given = arrays[:-1] if described.into else arrays
     take = _taking(described, device, routine)
     inputs = given if take is None else tuple(take(given))
-    whole = described.mdhom
-    graph = whole if isinstance(whole, Graph) else Graph.of(whole)
-    if described.written is not None:
-        if devices:
-            from mdhnp.calls.rewritten import chosen
-
-            graph = chosen(described.written, graph, devices[0].members if len(devices) == 1 else devices)
-        else:
-            graph = before.way(graph, described.written)
     if devices and devices[0].several:
         from mdhnp.distributed.made import made_for_several
 
-        plan = made_for_several(graph, routine.name, devices[0], mode, described.into)
+        plan = made_for_several(_way(described, devices), routine.name, devices[0], mode, described.into)
         if plan is not None:
             return Entry(Made(plan), take, described.give), True
         devices = devices[0].members
-    layouts = [Layout.of(a) for a in inputs]
+    made = _planned(routine, described, [(Layout.of(a), a.dtype) for a in inputs], devices, mode)
+    return None if made is None else (Entry(made, take, described.give), made.kept)
+
+
+def _way(described: Described, devices: "Sequence[Device]") -> Graph:
+    """Give the graph that is computed: of those by which rules may be applied, the one that was found to be fastest."""
+    whole, written = described.mdhom, described.written
+    graph = whole if isinstance(whole, Graph) else Graph.of(whole)
+    if written is None:
+        return graph
+    if not devices:
+        return before.way(graph, written)
+    from mdhnp.calls.rewritten import chosen
+
+    return chosen(written, graph, devices[0].members if len(devices) == 1 else devices)
+
+
+def _planned(
+    routine: Routine,
+    described: Described,
+    given: "Sequence[tuple[Layout, np.dtype[Any]]]",
+    devices: "tuple[Device, ...]",
+    mode: Mode,
+) -> Made | None:
+    """Plan what is computed; None where that takes OpenCL, which was loaded for it."""
+    graph, written, ways = _way(described, devices), described.written, None
+    if written is not None and devices:
+        from mdhnp.calls.ways import Ways
+
+        again = partial(_planned, routine, described, given, devices, mode)
+        ways = Ways.of(written, described.mdhom, tuple(given), devices, mode, again)
+        if ways is not None and mode.tuning == "full":
+            from mdhnp.tuning.policy import in_turn
+
+            in_turn(ways.search_now)
+            graph, ways = _way(described, devices), None
+    layouts = [layout for layout, _ in given]
     steps = _apart(least_work(graph), devices)
     requests = _requests(routine, steps, layouts, devices, mode, described.into)
     shapes = [layout.shape for layout in layouts]
-    planned = partial(_planned, steps, requests, shapes)
+    planned = partial(_of_steps, steps, requests, shapes, ways)
     made = None
-    if described.written is not None and devices:
+    if written is not None and devices:
         from mdhnp.calls.written import until_built
 
-        made = until_built(graph, described.written, requests, shapes, planned)
-    made = made or planned()
-    if made is None:
-        return None
-    return Entry(made, take, described.give), made.kept
+        made = until_built(graph, written, requests, shapes, planned)
+    return made or planned()
 
 
 def _taking(described: Described, device: "Device | None", routine: Routine) -> Callable[[Sequence[Any]], Any] | None:
@@ -230,8 +257,15 @@ def _requests(
     return found
 
 
-def _planned(graph: Graph, requests: Sequence[Request], given: Sequence[tuple[int, ...]]) -> Made | None:
+def _of_steps(
+    graph: Graph, requests: Sequence[Request], given: Sequence[tuple[int, ...]], ways: "Ways | None"
+) -> Made | None:
     """Make the plans of all steps; None where that takes OpenCL, which was loaded for it."""
+    shapes = [*given, *[v.shape for step in graph.steps for v in step.mdhom.outputs]]
+    first = graph.steps[0].mdhom
+    alone = graph == Graph.of(first) and [v.shape for v in first.inputs] == shapes[: graph.given]
+    if alone:
+        requests = [replace(requests[0], ways=ways)]
     found = []
     for request in requests:
         if request.devices:
@@ -243,12 +277,15 @@ def _planned(graph: Graph, requests: Sequence[Request], given: Sequence[tuple[in
         else:
             before.load()
             return None
-    shapes = [*given, *[v.shape for step in graph.steps for v in step.mdhom.outputs]]
-    first = graph.steps[0].mdhom
-    if graph == Graph.of(first) and [v.shape for v in first.inputs] == shapes[: graph.given]:
+    if alone:
         return found[0]
     entries = [Entry(made, None, tuple) for made in found]
-    return Made(InSteps(graph, entries, shapes), kept=all(made.kept for made in found))
+    watcher = None
+    if ways is not None:
+        from mdhnp.calls.improve import due
+
+        watcher = Spending(due(requests[0]), ways.search)
+    return Made(InSteps(graph, entries, shapes), watcher, all(made.kept for made in found))
 
 
 def _apart(graph: Graph, devices: "Sequence[Device]") -> Graph:

@@ -29,7 +29,7 @@ from mdhnp.tuning.cache.records import Entry as Tuned
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
-__all__ = ["builder", "failed", "paid", "price", "tuner"]
+__all__ = ["builder", "due", "failed", "paid", "price", "tuner"]
 
 #: Seconds that making kernels takes, where none have been made yet.
 _COMPILING = 0.3
@@ -57,11 +57,17 @@ def builder(request: Request, cost: float, spent: Spent | None = None) -> Spendi
 
 def tuner(request: Request, plan: Plan) -> Spending | None:
     """Give what sees to it that better schedules are searched than a plan has; None where nothing does."""
-    mode = request.mode.tuning
+    if request.ways is not None:
+        return Spending(due(request), request.ways.search)
     tuned = isinstance(plan, InParts) or (isinstance(plan, Kernels) and set(plan.origins) == {"tuned"})
-    if tuned or mode not in ("auto", "background") or (request.into and not _worth(request.mdhom)):
+    if tuned or request.mode.tuning not in ("auto", "background") or (request.into and not _worth(request.mdhom)):
         return None
-    return Spending(_enqueued(request, config.budget) if mode == "auto" else 0.0, partial(_search, request))
+    return Spending(due(request), partial(_search, request))
+
+
+def due(request: Request) -> float:
+    """Give the seconds that calls are to take before a search begins."""
+    return _enqueued(request, config.budget) if request.mode.tuning == "auto" else 0.0
 
 
 def _worth(h: MdHom) -> bool:

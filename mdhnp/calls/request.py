@@ -12,6 +12,7 @@ from mdhnp.mdh import Graph, MdHom
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.calls.ways import Ways
     from mdhnp.runtime.devices import Device
     from mdhnp.runtime.layout import Layout
 
@@ -103,6 +104,8 @@ class Request:
         The settings.
     into : bool
         Whether the only result goes where an array given after the inputs is.
+    ways : Ways, optional
+        In which the graph that this is all of may be rewritten.
     """
 
     function: str
@@ -111,6 +114,7 @@ class Request:
     devices: "tuple[Device, ...]"
     mode: Mode
     into: bool = False
+    ways: "Ways | None" = None
 
     @property
     def device(self) -> "Device":

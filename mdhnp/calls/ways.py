@@ -1,0 +1,179 @@
+"""The search for the fastest way of rewriting a fused function's graph, done by the helper process.
+
+Costs say which way is taken until then. What :func:`mdhnp.tune` does for a call is done here for calls that take long
+enough: each way is timed, the fastest are tuned, and the caller's entry gets the plan of the best.
+"""
+
+from collections.abc import Callable
+from contextvars import Context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mdhnp.calls.build import affordable, filled
+from mdhnp.calls.entry import Entry, Made
+from mdhnp.calls.plans import Kernels, Plan
+from mdhnp.calls.request import Described, Routine, results
+from mdhnp.calls.spending import Spent
+from mdhnp.mdh import Graph, MdHom
+from mdhnp.runtime.devices import Device, equal_devices
+from mdhnp.runtime.devices import device as use
+from mdhnp.runtime.layout import Layout
+from mdhnp.settings import Mode, config
+from mdhnp.tuning import background
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.records import Entry as Tuned
+from mdhnp.tuning.cache.records import Key, Times
+from mdhnp.tuning.times import measured_rewritings, remember_rewritings
+
+__all__ = ["FoundWays", "SearchWays", "Ways"]
+
+#: The layout and the type of an array.
+Given = tuple[Layout, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class FoundWays:
+    """What a search brought: seconds of calls by names of ways, and entries of the tuning cache."""
+
+    times: Times
+    entries: tuple[tuple[Key, Tuned], ...]
+
+
+@dataclass(frozen=True)
+class SearchWays:
+    """A job: time all ways of rewriting a graph, and tune the fastest.
+
+    Attributes
+    ----------
+    written : Graph
+        As the function is written.
+    given : tuple of (Layout, dtype)
+        The arrays that it takes.
+    device : str
+        Identity.
+    resident : bool
+        Whether these are in the device's own memory.
+    precision : str
+        As in :class:`mdhnp.settings.Config`.
+    budget, evaluations
+        Seconds and measurements for each stage.
+    """
+
+    written: Graph
+    given: tuple[Given, ...]
+    device: str
+    resident: bool
+    precision: Any
+    budget: float
+    evaluations: int | None
+
+    urgent = False
+
+    @property
+    def limit(self) -> float:
+        """Seconds; two ways are tuned, and each stage of them has its budget."""
+        return 600.0 + 20 * self.budget * len(self.written.steps)
+
+    def run(self) -> FoundWays:
+        """Search."""
+        from mdhnp.calls.call import call
+        from mdhnp.tuning.rewriting import settle_rewritings
+        from mdhnp.tuning.stages import Stages
+
+        device, rng = equal_devices(self.device)[0], np.random.default_rng(0)
+        arrays: list[Any] = [filled(layout, dtype, rng) for layout, dtype in self.given]
+        if self.resident:
+            from mdhnp.frontend.creation import asarray
+
+            arrays = [asarray(a, device=device) for a in arrays]
+        stages = Stages(self.budget, self.evaluations, progress=False)
+        with use(device), config(precision=self.precision):
+            settle_rewritings(partial(call, (_WAY, self.written), tuple(arrays)), self.written, device, stages.tune)
+        entries = ((key, cache().get(key)) for key in stages.keys)
+        known = tuple((key, entry) for key, entry in entries if entry is not None)
+        return FoundWays(dict(measured_rewritings(self.written, device)), known)
+
+
+def _describe(arrays: Any, written: Graph) -> Described:
+    from mdhnp.fusion import rewriting
+
+    return Described(rewriting(written).after, None, results, written=written)
+
+
+_WAY = Routine("fuse", _describe)
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """What a search takes, and what is done with what it brings.
+
+    Attributes
+    ----------
+    written : Graph
+        As in :class:`SearchWays`.
+    given : tuple of (Layout, dtype)
+        As there.
+    devices : tuple of Device
+        That may compute it.
+    mode : Mode
+        The settings.
+    plan : callable
+        Makes the plan anew, in another thread.
+    """
+
+    written: Graph
+    given: tuple[Given, ...]
+    devices: tuple[Device, ...]
+    mode: Mode
+    plan: Callable[[], Made | None]
+
+    @classmethod
+    def of(
+        cls,
+        written: Graph | None,
+        usual: MdHom | Graph,
+        given: tuple[Given, ...],
+        devices: tuple[Device, ...],
+        mode: Mode,
+        plan: Callable[[], Made | None],
+    ) -> "Ways | None":
+        """Give them where there is something to search: nobody has, the settings let it, and memory does."""
+        if written is None or written == usual or mode.tuning == "off":
+            return None
+        if any([measured_rewritings(written, device) for device in devices]):
+            return None
+        packed = all([layout == Layout.of(np.empty(layout.shape, dtype)) for layout, dtype in given])
+        nbytes = sum([layout.nbytes for layout, _ in given])
+        lies = packed or not mode.resident  # Arrays are made packed
+        return cls(written, given, devices, mode, plan) if lies and affordable(2 * nbytes) else None
+
+    def search(self, entry: Entry, plan: Plan, spent: Spent) -> None:
+        """Have the helper search, and then give the entry the plan of what is the fastest."""
+        device = plan.devices[0] if isinstance(plan, Kernels) else self.devices[0]
+        background.submit(self._job(device, config.evaluations), partial(self._found, entry, device), _failed)
+
+    def search_now(self) -> bool:
+        """Search in this process, in the way of a call."""
+        Context().run(self._job(self.devices[0], None).run)  # so that who looks on at the call does not see these
+        return True
+
+    def _job(self, device: Device, evaluations: int | None) -> SearchWays:
+        mode = self.mode
+        return SearchWays(
+            self.written, self.given, device.identity, mode.resident, mode.precision, config.budget, evaluations
+        )
+
+    def _found(self, entry: Entry, device: Device, found: FoundWays) -> None:
+        for key, tuned in found.entries:
+            cache().put(key, tuned)  # there already, unless the file cannot be written
+        remember_rewritings(self.written, device, found.times)
+        made = self.plan()
+        assert made is not None  # OpenCL is loaded
+        entry.put(made.plan, made.watcher)
+
+
+def _failed(reason: str) -> None:
+    background.complain(f"a fused function is computed as before, since no other way could be tried: {reason}")

@@ -1,0 +1,151 @@
+"""Calls of fused functions have the ways of rewriting them searched meanwhile, and take the fastest from then on."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Iterator
+from contextvars import Context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from separate import separate
+
+import mdhnp
+from mdhnp import config
+from mdhnp.calls import build, ways
+from mdhnp.calls.observe import observe
+from mdhnp.calls.store import forget
+from mdhnp.calls.ways import SearchWays
+from mdhnp.fusion import ALL, rewritings
+from mdhnp.runtime.devices import Device
+from mdhnp.tuning import background, policy, rewriting, stages
+from mdhnp.tuning.times import measured_rewritings, remember_rewritings
+
+X = np.random.default_rng(3).normal(size=(40, 50)).astype(np.float32)
+
+
+@mdhnp.fuse
+def longer(x: Any) -> Any:
+    return np.sqrt(x * x + np.float32(1))
+
+
+WRITTEN = longer.rewriting(X).before
+#: Steps by ways of rewriting them.
+WAYS = {name: len(found.after.steps) for name, found in rewritings(WRITTEN).items()}
+
+
+class Jobs:
+    """The helper's part, done at once; which way is the fastest is made up."""
+
+    def __init__(self) -> None:
+        self.seen: list[SearchWays] = []
+        self.fastest = ALL
+        self.error = ""
+
+    def submit(self, job: Any, then: Any, failed: Any) -> bool:
+        if not isinstance(job, SearchWays):  # of schedules
+            return True
+        self.seen.append(job)
+        if self.error:
+            failed(self.error)
+        else:
+            sent = pickle.loads(pickle.dumps(job))  # as it travels, and where no blocks are open
+            then(pickle.loads(pickle.dumps(Context().run(sent.run))))
+        return True
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
+    forget()
+    made, timed, equal = Jobs(), rewriting._timed, ways.equal_devices
+
+    def told(call: Any, graph: Any, name: str, device: Device) -> Any:
+        return 1e-6 if name == made.fastest else 1e-3, timed(call, graph, name, device)[1]
+
+    monkeypatch.setattr(rewriting, "_timed", told)
+    monkeypatch.setattr(rewriting, "_FEWEST", 1)
+    monkeypatch.setattr(rewriting, "_FILL", 0.0)
+    for each in (stages, policy):
+        monkeypatch.setattr(each, "tune_stage", lambda *_: (None, False))
+    apart = "|separate"  # which no other process could find
+    monkeypatch.setattr(
+        ways, "equal_devices",
+        lambda name: [separate(d) for d in equal(name[: -len(apart)])] if name.endswith(apart) else equal(name),
+    )  # fmt: skip
+    monkeypatch.setattr(background, "submit", made.submit)
+    with config(specialise="always", tuning="background"):
+        yield made
+    forget()
+
+
+def kernels(x: Any) -> int:
+    """Call it, check, and give how many kernels' plans that took."""
+    with observe() as seen:
+        np.testing.assert_allclose(np.asarray(longer(x)), np.sqrt(X * X + 1), rtol=1e-6)
+    return len(seen)
+
+
+@pytest.mark.parametrize("fastest", WAYS)
+@pytest.mark.parametrize("resident", [False, True])
+def test_calls_take_the_fastest_way_that_was_found(device: Device, jobs: Jobs, fastest: str, resident: bool) -> None:
+    jobs.fastest = fastest
+    where = separate(device) if resident else device
+    with mdhnp.device(where), config(host="never"):
+        x = mdhnp.asarray(X, device=where) if resident else X
+        numbers = [kernels(x) for _ in range(3)]
+        steps = WAYS[fastest]
+        assert numbers == [WAYS[ALL], steps, steps]
+        known = measured_rewritings(WRITTEN, where)
+        assert min(known, key=lambda name: known[name]) == fastest
+        forget()
+        assert kernels(x) == steps  # and of new plans
+    assert [job.resident for job in jobs.seen] == [resident]
+
+
+@pytest.mark.parametrize("fastest", WAYS)
+def test_a_call_that_is_tuned_before_it_runs_takes_it_at_once(device: Device, jobs: Jobs, fastest: str) -> None:
+    jobs.fastest = fastest
+    with mdhnp.device(device), config(tuning="full", host="never"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [kernels(X) for _ in range(2)] == [WAYS[fastest]] * 2
+    assert jobs.seen == []
+
+
+def test_a_search_that_fails_leaves_the_plan(device: Device, jobs: Jobs) -> None:
+    jobs.error = "no more processes"
+    with mdhnp.device(device), config(host="never"):
+        with pytest.warns(RuntimeWarning, match=r"no other way could be tried: no more processes"):
+            kernels(X)
+        assert [kernels(X) for _ in range(2)] == [1, 1]
+    assert len(jobs.seen) == 1
+
+
+def _searched_before(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    remember_rewritings(WRITTEN, device, {ALL: 1.0})
+    return {}
+
+
+def _little_memory(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(build, "_MEMORY", 1e-9)
+    return {}
+
+
+def _off(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    return {"tuning": "off"}
+
+
+@pytest.mark.parametrize("why", [_searched_before, _little_memory, _off], ids=lambda f: f.__name__)
+def test_what_is_not_searched(device: Device, jobs: Jobs, why: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with mdhnp.device(device), config(host="never", **why(device, monkeypatch)):
+        kernels(X)
+    assert jobs.seen == []
+
+
+def test_a_function_with_one_way_is_tuned_like_a_call(device: Device, jobs: Jobs) -> None:
+    with mdhnp.device(device), config(host="never"):
+        mdhnp.fuse(np.sqrt)(X * X)
+    assert jobs.seen == []
