@@ -57,7 +57,7 @@ def _check_random(data: st.DataObject, where: Group, points: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "choose", chosen)
-        patch.setattr(plan, "in_pieces", lambda *_: pieces)
+        patch.setattr(plan, "in_pieces", lambda *_, **__: pieces)
         found = OnSeveral(where, Graph.of(h), "test", mdhnp.config.mode).run([a._view for a in given_])
     expected = interpret(h, *arrays)
     for n, (view, want) in enumerate(zip(found, expected if type(expected) is tuple else (expected,), strict=True)):

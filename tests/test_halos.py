@@ -15,6 +15,7 @@ from several import failed_event, groups, tells_of_failures
 
 import mdhnp
 from mdhnp.distributed import plan
+from mdhnp.distributed.choose import Speed, in_pieces
 from mdhnp.distributed.room import pieces_of, rooms_of
 from mdhnp.mdh import cc, cut, interpret, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
@@ -66,6 +67,31 @@ def test_borders_are_what_neighbours_read_and_what_reads_of_them(data: st.DataOb
         assert others & mine <= early
         if min(sizes) >= max(map(abs, offsets)):
             assert _rows(inside.inputs, len(x)) <= mine
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "mode", "enqueued", "waited"),
+    [
+        (64, 3, "wrap", False, False),
+        (1024, 3, "wrap", True, False),
+        (1024, 9, "wrap", True, False),  # of long work, but little to join
+        (1024, 9, "nearest", True, False),
+        (4096, 3, "wrap", True, True),
+        (4096, 3, "nearest", True, True),
+    ],
+)
+def test_pieces_pay_where_halos_come_meanwhile_or_what_is_joined_is_large(
+    rows: int, width: int, mode: Any, enqueued: bool, waited: bool
+) -> None:
+    x = np.empty((rows, rows), np.float32)
+    views = ", ".join(f"x[i+({n}),j]" for n in range(-(width // 2), width // 2 + 1))
+    step = md_hom(lambda *a: sum(a[1:], a[0]), {"i": cc, "j": cc}, f"{views} -> y[i,j]", boundary={"x": mode})
+    made = cut(step.bind(x, i=rows, j=rows), 0, 2)
+    core = Speed(operation=1e-10, byte=5e-11, asking=4e-5, moving=1e-10)
+    for part, pieces in zip(made.parts, pieces_of(made), strict=True):
+        assert len(pieces) == (3 if mode == "wrap" else 2)
+        assert in_pieces(part, len(pieces), core, enqueued=True) == enqueued
+        assert in_pieces(part, len(pieces), core, enqueued=False) == waited
 
 
 # ------------------------------------------------------------------------------------------------- what waits for what

@@ -18,8 +18,9 @@ from mdhnp.mdh.views import View
 
 __all__ = ["Chosen", "Operand", "Speed", "choose", "in_pieces", "ways"]
 
-#: Seconds in which one more kernel is called for a part.
-_CALL = 1e-4
+#: Seconds in which one more kernel is enqueued for a part, and in which one is called that its thread waits for, while
+#: other devices' threads want the interpreter, too: measured on two halves of a CPU.
+_CALL, _WAITED = 1e-4, 3.5e-4
 #: What no instruction is needed for.
 _FREE = ("param", "const", "index", "cast")
 
@@ -105,12 +106,15 @@ def ways(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds
                 yield from _cut(h, dim, sizes, operands, speeds)
 
 
-def in_pieces(part: Part, count: int, speed: Speed) -> bool:
-    """Say whether it pays to compute a part in so many pieces, for halos to come while its inside is computed.
+def in_pieces(part: Part, count: int, speed: Speed, *, enqueued: bool) -> bool:
+    """Say whether it pays to compute a part in so many pieces.
 
-    Where halos are not put into room, it spares that the part is joined with them, too.
+    Where kernels are enqueued, halos come while its inside is computed. Elsewhere each is waited for, and all that
+    pieces spare is that the part is joined with its halos in new memory: each byte is read and written.
     """
-    return _work(part.mdhom, speed) > (count - 1) * _CALL
+    if enqueued:
+        return _work(part.mdhom, speed) > (count - 1) * _CALL
+    return 2 * sum(map(_nbytes, part.mdhom.inputs)) * speed.byte > (count - 1) * _WAITED
 
 
 def _in_one_stretch(view: View, part: Part, n: int) -> bool:

@@ -131,7 +131,7 @@ class _Prepared:
             several = [(p,) for p in made.parts] if rooms is None else pieces_of(made)
             each = zip(self.devices, chosen.devices, made.parts, several, rooms or [None] * count, strict=True)
             for device, n, part, pieces, room in each:
-                used = pieces if in_pieces(part, len(pieces), rates[n]) else (part,)
+                used = pieces if in_pieces(part, len(pieces), rates[n], enqueued=device.own_memory) else (part,)
                 called = [(kernel(p.mdhom), p) for p in used]
                 self.parts.append(_Job(device, part, called, room if device.own_memory else None))
             totals = zip(self.devices, made.totals, strict=False)
