@@ -19,7 +19,7 @@ from mdhnp.distributed.choose import Speed, in_pieces
 from mdhnp.distributed.room import pieces_of, rooms_of
 from mdhnp.mdh import cc, cut, interpret, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
-from mdhnp.runtime import beside
+from mdhnp.runtime import beside, transfers
 from mdhnp.runtime.devices import devices
 from mdhnp.tuning import background
 
@@ -254,3 +254,30 @@ def test_borders_that_fail_on_the_device_are_an_error_of_who_reads_them(
     np.testing.assert_array_equal(
         mdhnp.stencil(start, WEIGHTS, "nearest").numpy(), mdhnp.stencil(x, WEIGHTS, "nearest")
     )
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_halos_that_fail_on_their_way_are_an_error_and_nothing_waits_for_them(
+    large: bool, apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = next((d for d in apart.members if d.runtime == "pocl"), None)
+    if device is None:
+        pytest.skip("other runtimes than PoCL go on after an event that failed")
+    x = np.random.default_rng(11).integers(-3, 4, (19, 6))
+    a = mdhnp.stencil(mdhnp.distribute(x, devices=apart, weights=(1, 1)), WEIGHTS, "nearest")
+    x = mdhnp.stencil(x, WEIGHTS, "nearest")
+    lost: list[cl.UserEvent] = []
+
+    def losing(queue: Any, *given: Any, do: Any = cl.enqueue_copy, **keywords: Any) -> Any:
+        if queue != device.sending_queue or lost:
+            return do(queue, *given, **keywords)
+        lost.append(cl.UserEvent(device.context))
+        threading.Timer(0.2, lost[0].set_status, [cl.status_code.OUT_OF_RESOURCES]).start()
+        return do(queue, *given, **keywords, wait_for=lost)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transfers, "LARGE", 1 if large else transfers.LARGE)
+        patch.setattr(cl, "enqueue_copy", losing)
+        with pytest.raises(RuntimeError, match=rf"^{re.escape(device.name)} \({device.runtime}\): LaunchError: "):
+            mdhnp.stencil(a, WEIGHTS, "nearest")
+    np.testing.assert_array_equal(mdhnp.stencil(a, WEIGHTS, "nearest").numpy(), mdhnp.stencil(x, WEIGHTS, "nearest"))

@@ -7,7 +7,7 @@ to know.
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy.typing as npt
@@ -37,9 +37,7 @@ _marks: "weakref.WeakSet[Mark]" = weakref.WeakSet()
 def mark(device: Device) -> Mark:
     """Mark what was enqueued so far; the device begins with it at once."""
     with pending.errors(device):
-        event = cl.enqueue_marker(device.queue)
-        device.queue.flush()
-        return Mark(event)
+        return Mark(_mark(device.queue))
 
 
 def download(device: Device, view: Array, after: Mark | None = None) -> Array:
@@ -77,7 +75,13 @@ def _reading(device: Device, after: Mark | None) -> cl.CommandQueue:
 def upload_into(device: Device, array: Array, view: Array, after: Mark | None = None) -> None:
     """Copy an ndarray to where a view is, both in C order, as soon as what was before the mark is done.
 
-    Without one, when all that was enqueued is done. What is enqueued from now on waits for the copy.
+    Without one, when all that was enqueued is done. What is enqueued from now on comes after the copy; with a mark this
+    is waited for.
+
+    Raises
+    ------
+    LaunchError
+        If the copy, or one before, failed and that is known already; with a mark it is.
     """
     with _writing(device, after) as queue:
         resident.upload_into(device, array, view, queue)
@@ -87,7 +91,7 @@ def upload_into(device: Device, array: Array, view: Array, after: Mark | None = 
 def filling(device: Device, view: Array, after: Mark | None = None) -> Iterator[Callable[[Array, int], cl.Event]]:
     """Give what puts bytes so far from the beginning of a view in C order; order as of :func:`upload_into`.
 
-    That one of them fails is told by whoever next waits for the device.
+    That one of them fails is told by whoever next waits for the device; with a mark that is the end of this.
     """
     block, offset = resident.place(view)
     sent: list[cl.Event] = []
@@ -119,11 +123,18 @@ def _writing(device: Device, after: Mark | None) -> Iterator[cl.CommandQueue]:
     queue = device.sending_queue
     try:
         yield queue
-    finally:  # also after Ctrl-C: the memory may be another array's next
-        with pending.errors(device):
-            sent = cl.enqueue_marker(queue)
-            queue.flush()
-            cl.enqueue_barrier(device.queue, wait_for=[sent])
+    except BaseException:  # also Ctrl-C: the memory may be another array's next
+        with suppress(cl.Error):  # the first error says more
+            _mark(queue).wait()
+        raise
+    with pending.errors(device):
+        _mark(queue).wait()  # here: see `_reach`
+
+
+def _mark(queue: cl.CommandQueue) -> cl.Event:
+    event = cl.enqueue_marker(queue)
+    queue.flush()
+    return event
 
 
 def _reach(device: Device, after: Mark) -> None:
