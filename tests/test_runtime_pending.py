@@ -1,5 +1,8 @@
 """Calls that are enqueued: in order, bounded, and their errors told where a result is read."""
 
+import threading
+from typing import Any
+
 import numpy as np
 import pyopencl as cl
 import pytest
@@ -110,21 +113,39 @@ def test_a_failing_copy_leaves_the_ring_usable(device: Device, monkeypatch: pyte
     np.testing.assert_array_equal(a.numpy(), x)
 
 
-def test_a_small_copy_that_fails_is_told_once(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    where, told = separate(device), 0
+@pytest.mark.parametrize("before", [0, 3])
+@pytest.mark.parametrize("wait", [mdhnp.synchronize, lambda where: mdhnp.ones(3, device=where).numpy()])
+def test_a_small_copy_that_fails_is_told_once_by_who_waits_next(device: Device, wait: Any, before: int) -> None:
+    where = separate(device)
     if not tells_of_failures(where):
         pytest.skip("waiting for an event that failed is no error of this runtime (NVIDIA's)")
-    monkeypatch.setattr(transfers, "_sent", {})
-    x = np.arange(10)
-    with monkeypatch.context() as patch:
-        patch.setattr(cl, "enqueue_copy", lambda *_, **__: failed_event(where))
+    mdhnp.synchronize(where)
+    x, copy, number = np.arange(10), cl.enqueue_copy, iter(range(5))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            cl, "enqueue_copy", lambda *a, **k: failed_event(where) if next(number) == before else copy(*a, **k)
+        )
+        for _ in range(5):
+            mdhnp.asarray(x, device=where)
+    with pytest.raises(mdhnp.LaunchError):
+        wait(where)
+    wait(where)
+    np.testing.assert_array_equal(mdhnp.asarray(x, device=where).numpy(), x)
+
+
+def test_copies_of_which_too_many_wait_are_waited_for(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, x = separate(device), np.arange(10)
+    mdhnp.synchronize(where)
+    monkeypatch.setattr(pending, "_MOST", 4)
+    hold = cl.UserEvent(where.context)
+    timer = threading.Timer(0.3, hold.set_status, [cl.command_execution_status.COMPLETE])
+    timer.start()
+    cl.enqueue_barrier(where.queue, wait_for=[hold])
+    for n in range(12):
+        assert timer.is_alive() or n > 4
         mdhnp.asarray(x, device=where)
-    for _ in range(2 * transfers._MOST):
-        try:
-            np.testing.assert_array_equal(mdhnp.asarray(x, device=where).numpy(), x)
-        except mdhnp.LaunchError:
-            told += 1
-    assert told == 1
+        assert len(pending.waiting(where).few) <= 5
+    timer.join()
 
 
 def test_explain_says_what_was_copied(device: Device) -> None:

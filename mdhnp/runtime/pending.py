@@ -74,10 +74,14 @@ class Waiting:
         LaunchError
             Of a call that was waited for.
         """
-        self.few.append(_Few(self.popped(len(self.last)), event))
+        self.add(_Few(self.popped(len(self.last)), event))
         if EACH == 1:
             synchronize(self.device)
-        elif len(self.few) > _MOST:
+
+    def add(self, some: _Few) -> None:
+        """Keep what has an event until it is done; waits, and errors, as of :meth:`put`."""
+        self.few.append(some)
+        if len(self.few) > _MOST:
             with errors(self.device), suppress(IndexError):  # other threads wait, too
                 self.few[_MOST // 2].event.wait()
             settled(self.device)
@@ -126,9 +130,12 @@ def note(device: Device, event: cl.Event | None, what: str) -> None:
 
 
 def watch(device: Device, event: cl.Event) -> None:
-    """Keep the event of something else than a launch, in whatever queue, until it is done."""
+    """Keep the event of something else than a launch, in whatever queue, until it is done; errors of what was before.
+
+    Where too much would wait, as of :meth:`Waiting.put`.
+    """
     _forget_done(device)
-    waiting(device).few.append(_Few((), event))
+    waiting(device).add(_Few((), event))
 
 
 def _described(caller: Caller) -> str:

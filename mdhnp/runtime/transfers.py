@@ -8,7 +8,6 @@ a ring of pinned blocks here, which several threads fill while the blocks before
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -30,8 +29,6 @@ Bytes = npt.NDArray[Any]
 _BLOCK, _BLOCKS, _THREADS = 4 * 1024**2, 8, 8
 #: Bytes from which on a ring is faster than the driver.
 LARGE = 1024**2
-#: Small copies to a device that may be on their way.
-_MOST = 64
 
 
 class Ring:
@@ -246,6 +243,8 @@ def noted(to_device: bool, nbytes: int) -> Iterator[None]:
 def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
     """Copy bytes of the host into a buffer; they may be changed as soon as this returns.
 
+    That a small copy fails is told by whoever next waits for the device.
+
     Raises
     ------
     LaunchError
@@ -258,21 +257,8 @@ def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.
         elif plain.size >= LARGE:
             cl.enqueue_copy(queue, buffer, plain, dst_offset=offset, is_blocking=True)
         else:  # from a copy, so that nobody waits for what is before it in the queue
-            _keep(device, cl.enqueue_copy(queue, buffer, plain.copy(), dst_offset=offset, is_blocking=False))
-
-
-def _keep(device: Device, event: Any) -> None:
-    """Keep the event of a copy until that is done: it holds the copied memory, and waits for the copy when it goes."""
-    waiting = _sent.setdefault(device, deque())
-    waiting.append(event)
-    with suppress(IndexError):  # other threads forget, too
-        if len(waiting) > _MOST:
-            waiting.popleft().wait()  # an error once
-        while waiting and waiting[0].command_execution_status == cl.command_execution_status.COMPLETE:
-            waiting.popleft()
-
-
-_sent: dict[Device, deque[Any]] = {}
+            copy = cl.enqueue_copy(queue, buffer, plain.copy(), dst_offset=offset, is_blocking=False)
+            pending.watch(device, copy)  # which holds the copied memory
 
 
 def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
@@ -338,9 +324,8 @@ def _one_by_one(
 def _after_fork_in_child() -> None:
     global _making  # noqa: PLW0603
     _making = threading.RLock()
-    _kept.append((dict(_rings), dict(_sent)))  # what frees them calls into a runtime that may be dead
+    _kept.append(dict(_rings))  # what frees them calls into a runtime that may be dead
     _rings.clear()
-    _sent.clear()
 
 
 _kept: list[Any] = []
