@@ -2,9 +2,34 @@
 
 import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 
-__all__ = ["warn"]
+__all__ = ["collected", "warn"]
+
+_collecting: ContextVar[list[str] | None] = ContextVar("mdhnp_warnings", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """Have warnings in a block, and in threads that run in a copy of its context, collected and not issued.
+
+    The stack of such a thread does not have the user's line: who began it issues them.
+
+    Examples
+    --------
+    >>> with collected() as texts:
+    ...     warn("nothing was lost")
+    >>> texts
+    ['nothing was lost']
+    """
+    texts: list[str] = []
+    token = _collecting.set(texts)
+    try:
+        yield texts
+    finally:
+        _collecting.reset(token)
 
 
 def warn(text: str) -> None:
@@ -14,6 +39,10 @@ def warn(text: str) -> None:
     --------
     >>> warn("nothing was lost")
     """
+    texts = _collecting.get()
+    if texts is not None:
+        texts.append(text)
+        return
     level, frame = 1, sys._getframe(1)
     while frame.f_globals.get("__name__", "").split(".")[0] == "mdhnp" and frame.f_back is not None:
         level, frame = level + 1, frame.f_back

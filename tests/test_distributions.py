@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from hypothesis import strategies as st
 from several import KINDS, A, B, groups, same
 
 import mdhnp
-from mdhnp.distributed import exchange, plan
+from mdhnp.distributed import exchange, plan, run
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.choose import Operand, Speed, choose
 from mdhnp.distributed.distribution import Block
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices, find_place
 from mdhnp.runtime.groups import Group
+from mdhnp.warning import warn
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device
@@ -345,6 +347,13 @@ def test_ctrl_c(several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatc
         done.set()
     steps = mdhnp.stencil(mdhnp.stencil(A, weights, "nearest"), weights, "nearest")
     same(mdhnp.stencil(a, weights, "nearest").numpy(), steps)
+
+
+def test_warnings_of_what_devices_do_are_about_the_user_s_line(several: Group) -> None:
+    with pytest.warns(RuntimeWarning) as caught:
+        run.on_all(several.members, [partial(warn, f"{n} is slow") for n, _ in enumerate(several.members)])
+    assert sorted(str(w.message) for w in caught) == [f"{n} is slow" for n, _ in enumerate(several.members)]
+    assert {w.filename for w in caught} == {__file__}
 
 
 def test_a_forked_child_is_told() -> None:

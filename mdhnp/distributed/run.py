@@ -12,6 +12,7 @@ from typing import Any
 
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.handle import Device
+from mdhnp.warning import collected, warn
 
 __all__ = ["named", "on_all"]
 
@@ -24,7 +25,8 @@ _WAIT = 0.5
 def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list[Any]:
     """Do a job on each device, all at once, and give what they give.
 
-    Each sees the settings of the caller, and its device as the chosen one. A single one is done in the caller's thread.
+    Each sees the settings of the caller, and its device as the chosen one. What they warn of is issued at the
+    end, at the user's line. A single one is done in the caller's thread.
 
     Raises
     ------
@@ -36,14 +38,17 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
         return [_done(devices[0], jobs[0])]
     futures: list[Future[Any]] = []
     try:
-        for device, job in zip(devices, jobs, strict=True):
-            futures.append(_thread(device).submit(copy_context().run, _done, device, job))
+        with collected() as warnings:
+            for device, job in zip(devices, jobs, strict=True):
+                futures.append(_thread(device).submit(copy_context().run, _done, device, job))
         _wait(futures, FIRST_EXCEPTION)
     finally:
         for future in futures:
             future.cancel()  # nothing, unless an exception came, as of Ctrl-C
     begun = [future for future in futures if not future.cancelled()]
     _wait(begun, ALL_COMPLETED)
+    for text in warnings:
+        warn(text)
     failed = [future for future in begun if future.exception() is not None]
     return [future.result() for future in failed or begun]
 
