@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from several import groups
 
 import mdhnp
 from mdhnp.distributed import exchange, plan, run
-from mdhnp.distributed.values import value_of
+from mdhnp.distributed.values import Value, value_of
 
 if TYPE_CHECKING:
     from mdhnp.runtime.groups import Group
@@ -77,7 +78,7 @@ def test_copies_that_two_threads_store_into_stay_the_same(apart: Group, monkeypa
     begun, done = threading.Event(), threading.Event()
 
     def on_all(devices: Any, jobs: Any, do: Callable[..., Any] = run.on_all) -> Any:
-        if threading.current_thread().name != "puts" or getattr(jobs[0], "func", None) is not plan.store:
+        if threading.current_thread().name != "puts" or getattr(jobs[0], "func", None) is not plan._stored:
             return do(devices, jobs)
         do(devices[:1], jobs[:1])  # on one device before the other thread, on the other one after it
         begun.set()
@@ -155,3 +156,66 @@ def test_after_a_store_that_fails_all_read_the_same_of_a_copy(apart: Group, fail
     np.testing.assert_array_equal((a + 0).numpy(), found)
     for part in mdhnp.distribute(a, "copy").parts:
         np.testing.assert_array_equal(part.numpy(), found)
+
+
+def _interrupt() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def test_what_a_device_stores_after_ctrl_c_is_what_others_read_later(
+    apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = np.random.default_rng(11).integers(-3, 4, (2, 19, 6))
+    a, new = (mdhnp.distribute(each, devices=apart, weights=(1, 1)) for each in (x, y))
+    a, old = _smooth(a), _smooth(x)  # which have room for halos
+    go_on, first_done, stored = threading.Event(), threading.Event(), threading.Event()
+
+    def late(target: Any, source: Any, hold: Any, do: Any = plan.store) -> None:
+        if hold.device is apart.members[1]:
+            first_done.wait(20)
+            _interrupt()
+            go_on.wait(20)
+        do(target, source, hold)
+        first_done.set()
+
+    ended = Value._part
+
+    def parted(self: Value) -> None:
+        ended(self)
+        if threading.current_thread() is not threading.main_thread():
+            stored.set()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "store", late)
+        patch.setattr(Value, "_part", parted)
+        with pytest.raises(KeyboardInterrupt):
+            a[...] = new
+        half = a.numpy()
+        first = a.distribution.sizes[0]
+        np.testing.assert_array_equal(half, np.concatenate([y[:first], old[first:]]))
+        hold, value = value_of(a._view).holds[0], value_of(a._view)
+        value.complete(hold, (hold.start, hold.stop), value.stores)  # a halo that is read before the rest is stored
+        go_on.set()
+        assert stored.wait(WHILE * 5)
+        assert hold.valid == hold.own
+    np.testing.assert_array_equal(a.numpy(), y)
+    np.testing.assert_array_equal(_smooth(a).numpy(), _smooth(y))
+
+
+def test_ctrl_c_comes_once_more_while_copies_are_told_apart(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(12).integers(-3, 4, (19, 6))
+    value = value_of(mdhnp.distribute(x, "copy", devices=apart)._view)
+    part, times = Value._part, []
+
+    def interrupted(self: Value) -> None:
+        times.append(True)
+        if len(times) < 3:
+            raise KeyboardInterrupt
+        part(self)
+
+    monkeypatch.setattr(Value, "_part", interrupted)
+    with pytest.raises(KeyboardInterrupt), value.storing():
+        raise KeyboardInterrupt
+    first, second = value.holds
+    assert (second.own, second.valid) == ((second.start,) * 2,) * 2
+    assert first.valid == first.own == (first.start, first.stop)

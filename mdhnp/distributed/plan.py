@@ -205,9 +205,17 @@ class OnSeveral:
         if target is None:
             return tuple([values[r] for r in self._graph.results])
         value, source = value_of(target), values[-1].reshape(target.shape)
-        with value.storing():
-            run.on_all([_device(h) for h in value.holds], [partial(store, target, source, h) for h in value.holds])
+        with value.storing() as end:
+            jobs = [partial(_stored, target, source, hold, end) for hold in value.holds]
+            run.on_all([_device(h) for h in value.holds], jobs)
         return ()
+
+
+def _stored(target: NDArray, source: NDArray, hold: Hold, end: Callable[[], None]) -> None:
+    try:
+        store(target, source, hold)
+    finally:
+        end()
 
 
 def _device(hold: Hold) -> Device:

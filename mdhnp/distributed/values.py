@@ -7,7 +7,7 @@ an array that is distributed along an axis lies so in mind that this axis is its
 
 import mmap
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,13 +94,14 @@ class Value:
         Another one when elements may have changed.
     shared : bool
         Whether others may change what devices hold, so that halos are never known to be valid.
-    stores : int
-        How often a store into it began, and how often one ended.
+    stores : object
+        Another one when a store into it began, or ended.
     """
 
     def __init__(self, holds: Sequence[Hold]) -> None:
         self.holds = tuple(holds)
-        self.version = self.stores = 0
+        self.version = self._at_work = 0
+        self.stores = object()
         self.shared = False
         self._storing = threading.RLock()  # reentrant, for finalizers that make a call
 
@@ -109,20 +110,36 @@ class Value:
         return hold.own if self.shared else hold.valid
 
     @contextmanager
-    def storing(self) -> Iterator[None]:
-        """Have a block be the only one in which devices store what they hold."""
+    def storing(self) -> Iterator[Callable[[], None]]:
+        """Have a block be the only one in which devices store what they hold.
+
+        Gives what each device does at its end: after Ctrl-C nobody waits for those that store yet.
+        """
+        given_up: list[bool] = []
         with self._storing:
-            self.stores += 1
+            self._at_work += 1
+            self.stores = object()
             try:
-                yield
+                yield lambda: self._part() if given_up else None
             except BaseException:
-                self._part()
+                given_up.append(True)  # before: a device that ends now, or later, finds this
+                self._part_surely()
                 raise
             finally:
-                self.stores += 1
+                self._at_work -= 1
+                self.stores = object()
+
+    def _part_surely(self) -> None:
+        """Do so however often Ctrl-C comes: half of it would leave copies that differ."""
+        try:
+            self._part()
+        except KeyboardInterrupt:
+            self._part_surely()
 
     def _part(self) -> None:
         """Have one device alone be asked for each byte: some have stored what others have not."""
+        self.stores = object()  # at first: what was read before is not kept
+        self.version += 1
         owned = set[tuple[int, int]]()
         for hold in self.holds:
             if hold.own in owned:  # of a copy; blocks have nothing in common
@@ -130,10 +147,10 @@ class Value:
             owned.add(hold.own)
             hold.valid, hold.early = hold.own, None
 
-    def complete(self, hold: Hold, valid: tuple[int, int], stores: int) -> None:
-        """Note that bytes of a hold are the value's, unless there was a store since there had been so many."""
+    def complete(self, hold: Hold, valid: tuple[int, int], stores: object) -> None:
+        """Note that bytes of a hold are the value's, unless a store began or ended since `stores` was that."""
         hold.valid = valid
-        if self.stores != stores or stores % 2:  # asked afterwards: a store that begins now finds them valid
+        if self.stores is not stores or self._at_work:  # asked afterwards: a store that begins now finds them valid
             hold.valid = hold.own
 
     def early(self, hold: Hold) -> Early | None:
