@@ -52,7 +52,8 @@ LARGE: dict[str, Callable[[int], da.Array]] = {
 @pytest.mark.parametrize("name", LARGE)
 def test_graphs_of_ten_thousand_chunks_are_made_in_linear_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Layer] = []
-    monkeypatch.setattr("mdhnp.dask.graph.Layer", lambda name: made.append(Layer(name)) or made[-1])
+    monkeypatch.setattr("mdhnp.dask.graph.Layer", lambda: made.append(Layer()) or made[-1])
+    monkeypatch.setattr("mdhnp.dask.graph._plans", {})
 
     def count(n: int) -> tuple[int, int, int]:
         made.clear()
@@ -63,6 +64,29 @@ def test_graphs_of_ten_thousand_chunks_are_made_in_linear_time(name: str, monkey
     assert 9_999 <= more <= 30_010
     assert 24 < more / tasks < 26  # as many as there are more chunks
     assert more_cuts <= cuts + 10 and more_works <= works + 2  # what parts have in common is made once
+
+
+def test_tasks_are_found_once_and_named_for_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Layer] = []
+    monkeypatch.setattr("mdhnp.dask.graph.Layer", lambda: made.append(Layer()) or made[-1])
+    monkeypatch.setattr("mdhnp.dask.graph._plans", {})
+    monkeypatch.setattr("mdhnp.dask.graph._KEPT", 50)
+    a, b = (da.from_array(numbers((40, 60), seed=n), chunks=20) for n in (0, 1))
+    first, second = (np.array(x) for x in (a, b))
+    for x, y, chunks, want, plans in (
+        (a, b, 20, first @ second.T, 1),
+        (b, a, 20, second @ first.T, 1),
+        (a, a, 20, first @ first.T, 2),  # where one array is both, blocks and slices are read once
+        (a, b, 30, first @ second.T, 3),
+        (a, b, 20, first @ second.T, 3),
+    ):
+        found = mdhnp.dask.einsum("ij,kj->ik", x.rechunk(chunks), y.rechunk(chunks))
+        np.testing.assert_array_equal(found.compute(), want)
+        assert len(made) == plans
+    x = da.from_array(numbers((90, 4)), chunks=(1, 4))
+    mdhnp.dask.apply(np.negative, x)  # more tasks than are kept
+    mdhnp.dask.einsum("ij,kj->ik", a, b)
+    assert len(made) == 5
 
 
 def test_tasks_are_small() -> None:

@@ -1,20 +1,24 @@
-"""Graphs of MDHs on arrays of dask's: a layer of tasks for each step, whose results are arrays of dask's, too."""
+"""Graphs of MDHs on arrays of dask's: a layer of tasks for each step, whose results are arrays of dask's, too.
+
+Which tasks these are is found once for all calls that differ in nothing but the arrays; each call names them anew.
+"""
 
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
 import numpy as np
-from dask._task_spec import Alias, GraphNode
+from dask._task_spec import Alias, GraphNode, Task, TaskRef
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.utils import parse_bytes
 
 from mdhnp.dask.blocks import Blocks
-from mdhnp.dask.layer import Layer
+from mdhnp.dask.layer import Layer, Made
 from mdhnp.fusion.rewrite import apart
 from mdhnp.mdh import Chain, Graph, MdHom, Rows, least_work
 
@@ -62,28 +66,79 @@ def layer(name: str, h: MdHom, arrays: Sequence[Any]) -> list[Any] | None:
     """Give the results of one MDH; None for a chain that has to be taken apart before."""
     if isinstance(h, Chain) and not isinstance(h, Rows):
         return None
-    blocks = [_blocks(a) for a in arrays]
+    places = {a.name: n for n, a in enumerate({a.name: a for a in arrays}.values())}
+    blocks = tuple([(places[a.name], tuple([tuple(accumulate(each, initial=0)) for each in a.chunks])) for a in arrays])
     largest = max([parse_bytes(dask.config.get("array.chunk-size")), *map(_largest, arrays)])
-    token = tokenize(repr(h), h.precision, largest, [a.name for a in arrays])
-    made = Layer(f"{name}-{token}")
-    results = made.rows(h, blocks) if isinstance(h, Rows) else made.compute(h, blocks, largest)
-    if results is None:
+    text = repr(h)
+    found = _planned((text, h.precision, blocks, largest), h)
+    if found is None:
         return None
+    token = tokenize(text, h.precision, largest, [a.name for a in arrays])
+    own = f"{name}-{token}"
     merged = HighLevelGraph.merge(*[a.dask for a in arrays])
-    layers = {**merged.layers, made.name: MaterializedLayer(made.tasks)}
-    needed = {**merged.dependencies, made.name: {n for a in arrays for n in a.__dask_layers__()}}
-    names = [f"{name}-{n}-{token}" for n in range(len(results))]
-    for each, found in zip(names, results, strict=True):
+    keys = [(f"{name}{task.kind}-{token}", n) for n, task in enumerate(found.tasks)]
+    layers = {**merged.layers, own: MaterializedLayer(_named(found.tasks, keys, [*places]))}
+    needed = {**merged.dependencies, own: {n for a in arrays for n in a.__dask_layers__()}}
+    names = [f"{name}-{n}-{token}" for n in range(len(found.results))]
+    for each, result in zip(names, found.results, strict=True):
         aliases: dict[Any, GraphNode] = {}
-        for index in np.ndindex(found.keys.shape):
+        for index in np.ndindex(result.keys.shape):
             key = (each, *index)
-            aliases[key] = Alias(key, found.keys.item(*index))
-        layers[each], needed[each] = MaterializedLayer(aliases), {made.name}
+            aliases[key] = Alias(key, keys[result.keys.item(*index)])
+        layers[each], needed[each] = MaterializedLayer(aliases), {own}
     graph = HighLevelGraph(layers, needed)
     return [
-        da.Array(graph, each, _chunks(found), dtype=view.dtype)
-        for each, found, view in zip(names, results, h.outputs, strict=True)
+        da.Array(graph, each, _chunks(result), dtype=view.dtype)
+        for each, result, view in zip(names, found.results, h.outputs, strict=True)
     ]
+
+
+class _Plan(NamedTuple):
+    """The tasks of an MDH on blocks of whatever arrays, and its results."""
+
+    tasks: Sequence[Made]
+    results: tuple[Blocks, ...]
+
+
+#: By what decides them, in the order of their last use: equal calls on other arrays have equal tasks.
+_plans: dict[Any, _Plan | None] = {}
+_planning = Lock()
+#: Tasks that are kept for later calls, of all plans together; of 10,000 tasks they take some 10 MB.
+_KEPT = 1 << 16
+
+
+def _planned(key: tuple[Any, ...], h: MdHom) -> _Plan | None:
+    """Give the tasks that compute an MDH; None for rows that have to be taken apart before."""
+    with _planning:
+        known = key in _plans
+        found = _plans.pop(key, None)
+    if not known:
+        found = _plan(h, *key[2:])
+    with _planning:
+        _plans[key] = found
+        while sum([len(p.tasks) if p else 1 for p in _plans.values()]) > _KEPT:
+            del _plans[next(iter(_plans))]
+    return found
+
+
+def _plan(h: MdHom, inputs: Sequence[tuple[int, tuple[tuple[int, ...], ...]]], largest: int) -> _Plan | None:
+    made = Layer()
+    blocks = [_blocks(place, ends) for place, ends in inputs]
+    results = made.rows(h, blocks) if isinstance(h, Rows) else made.compute(h, blocks, largest)
+    return None if results is None else _Plan(made.tasks, results)
+
+
+def _named(tasks: Sequence[Made], keys: Sequence[Any], arrays: Sequence[str]) -> dict[Any, GraphNode]:
+    """Give tasks their keys, and those of the blocks that they read."""
+
+    def named(x: Any) -> Any:
+        if type(x) is not TaskRef:
+            return x
+        key: Any = x.key
+        return TaskRef(keys[key] if isinstance(key, int) else (arrays[key[0]], *key[1:]))
+
+    pairs = zip(keys, tasks, strict=True)
+    return {key: Task(key, task.function, *map(named, task.args)) for key, task in pairs}
 
 
 def _largest(array: Any) -> int:
@@ -91,11 +146,11 @@ def _largest(array: Any) -> int:
     return int(array.dtype.itemsize * prod([max(sizes) for sizes in array.chunks]))
 
 
-def _blocks(array: Any) -> Blocks:
-    keys = np.empty(array.numblocks, object)
-    for index in np.ndindex(array.numblocks):
-        keys[index] = (array.name, *index)
-    return Blocks(keys, tuple([tuple(accumulate(each, initial=0)) for each in array.chunks]))
+def _blocks(place: int, ends: tuple[tuple[int, ...], ...]) -> Blocks:
+    keys = np.empty([len(each) - 1 for each in ends], object)
+    for index in np.ndindex(keys.shape):
+        keys[index] = (place, *index)
+    return Blocks(keys, ends)
 
 
 def _chunks(blocks: Blocks) -> tuple[tuple[int, ...], ...]:

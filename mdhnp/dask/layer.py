@@ -2,16 +2,17 @@
 
 All of it is `mdh.cut`, again and again: along concatenated dimensions first, then scanned, then reduced ones. Results
 of reduced ones are combined in a tree, neighbours in order. What parts have in common is made once: the number of cuts
-does not grow with that of the blocks of a grid but with those along its axes. It must not know arrays of dask's.
+does not grow with that of the blocks of a grid but with those along its axes. Tasks are numbered; it must not know
+arrays of dask's, nor how keys are named.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from dask._task_spec import GraphNode, Task, TaskRef
+from dask._task_spec import TaskRef
 
 from mdhnp.dask.blocks import Blocks, Piece, Window, concatenated, stacked
 from mdhnp.dask.rows import cut_rows, plain, shared_ends
@@ -20,7 +21,7 @@ from mdhnp.dask.task import Call, Read, Work, assembled, sliced
 from mdhnp.mdh import Cut, MdHom, Part, Rows, cut, finish_inputs
 from mdhnp.mdh.pieces import piece
 
-__all__ = ["Layer"]
+__all__ = ["Layer", "Made"]
 
 #: Partial results of how many neighbours one task combines.
 _RUN = 4
@@ -33,22 +34,37 @@ _ORDER = {"cc": 0, "ps": 1, "pw": 2}
 Source = Window | int
 
 
+class Made(NamedTuple):
+    """A task without a name.
+
+    Attributes
+    ----------
+    kind : str
+        What its name says of it.
+    function : callable
+        What it calls.
+    args : tuple
+        With what; references to the numbers of other tasks, or to keys of inputs' blocks.
+    """
+
+    kind: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
 class Layer:
     """The tasks that compute one MDH.
 
     Attributes
     ----------
-    name : str
-        What their keys begin with.
-    tasks : dict
-        By key.
+    tasks : list of Made
+        Each is known by its number.
     cuts : int
         How often an MDH was cut.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.tasks: dict[Any, GraphNode] = {}
+    def __init__(self) -> None:
+        self.tasks: list[Made] = []
         self.cuts = 0
         self._same: dict[MdHom, MdHom] = {}
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Cut | None] = {}
@@ -222,21 +238,20 @@ class Layer:
             key, here = found.key, found.here
             numbered = any([isinstance(s, int) for s in here])
             if numbered or (2 * taken < size and size - taken >= _LEFT):
-                key = self._slices.get((key, here)) or self._slice(key, here)
+                key = self._slice(key, here)
                 here = tuple([(0, s[1] - s[0]) for s in here if isinstance(s, tuple)])
             keys.append(key)
             spans.append((here, found.there))
         return Read(shape, tuple(spans)), keys
 
     def _slice(self, key: Any, here: Any) -> Any:
-        self._slices[key, here] = found = self._add("-slice", sliced, TaskRef(key), here)
-        return found
+        if (key, here) not in self._slices:
+            self._slices[key, here] = self._add("-slice", sliced, TaskRef(key), here)
+        return self._slices[key, here]
 
-    def _add(self, suffix: str, function: Callable[..., Any], *args: Any) -> Any:
-        kind, _, token = self.name.rpartition("-")
-        key = (f"{kind}{suffix}-{token}", len(self.tasks))
-        self.tasks[key] = Task(key, function, *args)
-        return key
+    def _add(self, kind: str, function: Callable[..., Any], *args: Any) -> int:
+        self.tasks.append(Made(kind, function, args))
+        return len(self.tasks) - 1
 
 
 def _result(results: Sequence[Any], n: int) -> Any:
