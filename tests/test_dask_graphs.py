@@ -89,6 +89,28 @@ def test_tasks_are_found_once_and_named_for_each_call(monkeypatch: pytest.Monkey
     assert len(made) == 5
 
 
+@pytest.mark.parametrize(
+    ("subscripts", "chunks", "parts", "others"),
+    [
+        ("ij,ij->i", (5, 5), 64, 8),  # eight small partial results of each row of blocks, combined at once
+        ("ij,ij->", (5, 5), 64, 2 + 1),  # along both dimensions, 32 at a time
+        ("ij,jk->ik", (40, 5), 8, 1),
+    ],
+)
+def test_small_partial_results_are_combined_by_few_tasks(subscripts: str, chunks: Any, parts: int, others: int) -> None:
+    a, b = numbers((40, 40)), numbers((40, 40), seed=1)
+    x, y = da.from_array(a, chunks=chunks), da.from_array(b, chunks=chunks if "k" not in subscripts else chunks[::-1])
+    found = mdhnp.dask.einsum(subscripts, x, y)
+    assert len([t for t in tasks_of(found) if isinstance(t.func, Call)]) == parts + others
+    np.testing.assert_array_equal(found.compute(), np.einsum(subscripts, a, b))
+
+
+def test_large_partial_results_are_combined_four_at_a_time() -> None:
+    x = da.ones((1024, 16), chunks=(1024, 1))
+    found = mdhnp.dask.matmul(x, x.T)  # 16 of 8 MB
+    assert len([t for t in tasks_of(found) if isinstance(t.func, Call)]) == 16 + 4 + 1
+
+
 def test_tasks_are_small() -> None:
     found = mdhnp.dask.stencil(da.ones((5000, 5000), chunks=500), WEIGHTS, "nearest")
     calls = [t.func for t in tasks_of(found) if isinstance(t.func, Call)]

@@ -16,15 +16,17 @@ from dask._task_spec import TaskRef
 
 from mdhnp.dask.blocks import Blocks, Piece, Window, concatenated, stacked
 from mdhnp.dask.rows import cut_rows, plain, shared_ends
-from mdhnp.dask.sizes import Ends, chosen
+from mdhnp.dask.sizes import TASK, Ends, chosen
 from mdhnp.dask.task import Call, Read, Work, assembled, sliced
 from mdhnp.mdh import Cut, MdHom, Part, Rows, cut, finish_inputs
 from mdhnp.mdh.pieces import piece
+from mdhnp.mdh.recombine import left_for_later
 
 __all__ = ["Layer", "Made"]
 
-#: Partial results of how many neighbours one task combines.
-_RUN = 4
+#: Partial results of how many neighbours one task combines: the least, and the most where they are small, for then a
+#: task costs more than what it combines.
+_RUN, _LONGEST = 4, 32
 #: Elements that a slice must leave of its block to be taken by a task of its own, which others may read, and which
 #: travels in place of the block.
 _LEFT = 1 << 14
@@ -131,16 +133,30 @@ class Layer:
             return self._parts(part.mdhom, [*_read(sources, part), *carry], sizes)
 
         if made.mdhom.combine[made.dim].kind == "pw":
-            return self._reduced(made, [compute(part) for part in made.parts], sources)
+            level = [found for part in made.parts for found in self._partials(part, sources, sizes)]
+            return self._reduced(made, level, sources)
         carries = self._carried(made, [compute(part) for part in made.totals])
         results = [compute(part, carry) for part, carry in zip(made.parts, carries, strict=True)]
         return _beside(made.mdhom, made.dim, made.parts, results)
 
+    def _partials(
+        self, part: Part, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]
+    ) -> list[tuple[Blocks, ...]]:
+        """Compute a part's partial results: several, in order, where it is to be cut along more reduced dimensions."""
+        h, read = part.mdhom, _read(sources, part)
+        for dim in h.dims("pw"):
+            made = self._cut(h, dim, sizes[dim]) if len(sizes[dim]) > 1 and not left_for_later(h, dim) else None
+            if made is not None:
+                rest = [() if d == dim else each for d, each in enumerate(sizes)]
+                return [found for inner in made.parts for found in self._partials(inner, read, rest)]
+        return [self._parts(h, read, sizes)]
+
     def _reduced(self, made: Cut, level: list[tuple[Blocks, ...]], sources: Sequence[Source]) -> tuple[Blocks, ...]:
         """Combine partial results, neighbours first."""
-        while len(level) > _RUN:
-            runs = [level[n : n + _RUN] for n in range(0, len(level), _RUN)]
-            level = [self._combined(made.joined(len(run)), run) if len(run) > 1 else run[0] for run in runs]
+        run = _run(made)
+        while len(level) > run:
+            runs = [level[n : n + run] for n in range(0, len(level), run)]
+            level = [self._combined(made.joined(len(each)), each) if len(each) > 1 else each[0] for each in runs]
         return self._combined(made.finished(len(level)), level, [sources[n] for n in finish_inputs(made.mdhom)])
 
     def _carried(self, made: Cut, totals: Sequence[tuple[Blocks, ...]]) -> list[list[Window]]:
@@ -252,6 +268,12 @@ class Layer:
     def _add(self, kind: str, function: Callable[..., Any], *args: Any) -> int:
         self.tasks.append(Made(kind, function, args))
         return len(self.tasks) - 1
+
+
+def _run(made: Cut) -> int:
+    """Partial results that one task combines."""
+    size = sum([prod(v.shape) * v.dtype.itemsize for v in made.parts[0].mdhom.outputs])
+    return min(max(TASK // size, _RUN), _LONGEST)
 
 
 def _result(results: Sequence[Any], n: int) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from mdhnp.mdh import MdHom, View
 
-__all__ = ["Ends", "chosen"]
+__all__ = ["TASK", "Ends", "chosen"]
 
 #: Where parts end along a dimension, without its ends.
 Ends = tuple[int, ...]
