@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 import mdhnp
+from mdhnp.calls.operands import addressable
 from mdhnp.codegen.program import Argument, Kernel, Program
+from mdhnp.dask.task import Read, assembled
 from mdhnp.runtime import results
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
@@ -232,6 +234,23 @@ def test_calls_recycle_large_results(device: Device, blocks: Blocks) -> None:
         assert not blocks.free
         del first
         assert len(blocks.free) == 1
+
+
+@pytest.mark.parametrize("kind", ["not aligned", "of another byte order", "in pieces"])
+def test_copies_of_large_operands_recycle_memory(blocks: Blocks, kind: str) -> None:
+    whole = np.arange(N, dtype=F32).reshape(2, -1)
+    if kind == "not aligned":
+        given = np.empty(whole.nbytes + 4, np.uint8)[3:-1].view(F32).reshape(whole.shape)
+        given[...] = whole
+    else:
+        given = whole.astype(">f4") if kind == "of another byte order" else whole
+    halves = Read(whole.shape, tuple([(((0, 1), (0, N // 2)), ((n, n + 1), (0, N // 2))) for n in range(2)]))
+    (found,) = (assembled(halves, [given[:1], given[1:]], F32),) if kind == "in pieces" else addressable([given])
+    np.testing.assert_array_equal(found, whole)
+    assert found.dtype == F32
+    assert found.flags.aligned
+    del found
+    assert len(blocks.free) == 1
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals between threads")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
 from mdhnp.calls.counts import Counts
+from mdhnp.runtime.results import maker
 from mdhnp.settings import config
 
 __all__ = [
@@ -124,8 +125,12 @@ def _converted(a: NDArray) -> NDArray:
     native = a.dtype.newbyteorder("=")
     if native not in SUPPORTED or type(a) not in (np.ndarray, np.memmap):
         return a
-    plain = np.asarray(a).astype(native, copy=False)
-    return plain if fits(plain) else plain.copy()
+    plain = np.asarray(a)
+    if fits(plain):
+        return plain
+    (copy,) = maker([(plain.shape, native)])()  # as arrays are that came through a pipe: memory used again is there
+    copy[...] = plain
+    return copy
 
 
 def unsupported(arrays: Sequence[NDArray], *dtypes: np.dtype[Any] | None) -> str | None:

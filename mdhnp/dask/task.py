@@ -21,6 +21,7 @@ from mdhnp.calls.request import results
 from mdhnp.dask.blocks import Span
 from mdhnp.mdh import Chain, MdHom
 from mdhnp.mdh.pattern import array_view
+from mdhnp.runtime.results import maker
 
 __all__ = ["Call", "Read", "Work", "assembled", "place", "sliced"]
 
@@ -127,7 +128,7 @@ def assembled(read: Read, blocks: Sequence[Any], dtype: np.dtype[Any]) -> Array:
     if len(given) == 1:
         (here, _) = read.pieces[0]
         return _taken(given[0], here).reshape(read.shape)
-    found: Array = np.empty(read.shape, dtype)
+    (found,) = maker([(read.shape, dtype)])()
     for block, (here, there) in pieces:
         found[_index(there)] = _taken(block, here)
     return found
