@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Iterator
 from contextvars import Context
 from pathlib import Path
@@ -20,8 +19,9 @@ from mdhnp.calls.observe import observe
 from mdhnp.calls.store import forget
 from mdhnp.calls.ways import SearchWays
 from mdhnp.fusion import ALL, rewritings
+from mdhnp.fusion.rewrite import NONE
 from mdhnp.runtime.devices import Device
-from mdhnp.tuning import background, policy, rewriting, stages
+from mdhnp.tuning import background, rewriting, stages
 from mdhnp.tuning.times import measured_rewritings, remember_rewritings
 
 X = np.random.default_rng(3).normal(size=(40, 50)).astype(np.float32)
@@ -43,7 +43,7 @@ class Jobs:
     def __init__(self) -> None:
         self.seen: list[SearchWays] = []
         self.fastest = ALL
-        self.error = ""
+        self.error = self.fails = ""
 
     def submit(self, job: Any, then: Any, failed: Any) -> bool:
         if not isinstance(job, SearchWays):  # of schedules
@@ -63,14 +63,15 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     forget()
     made, timed, equal = Jobs(), rewriting._timed, ways.equal_devices
 
-    def told(call: Any, graph: Any, name: str, device: Device) -> Any:
+    def told(call: Any, graph: Any, name: str, device: Device, enough: float = 0.0) -> Any:
+        if name == made.fails:
+            raise MemoryError
         return 1e-6 if name == made.fastest else 1e-3, timed(call, graph, name, device)[1]
 
     monkeypatch.setattr(rewriting, "_timed", told)
     monkeypatch.setattr(rewriting, "_FEWEST", 1)
     monkeypatch.setattr(rewriting, "_FILL", 0.0)
-    for each in (stages, policy):
-        monkeypatch.setattr(each, "tune_stage", lambda *_: (None, False))
+    monkeypatch.setattr(stages, "tune_stage", lambda *_: (None, False))
     apart = "|separate"  # which no other process could find
     monkeypatch.setattr(
         ways, "equal_devices",
@@ -106,19 +107,19 @@ def test_calls_take_the_fastest_way_that_was_found(device: Device, jobs: Jobs, f
     assert [job.resident for job in jobs.seen] == [resident]
 
 
-@pytest.mark.parametrize("fastest", WAYS)
-def test_a_call_that_is_tuned_before_it_runs_takes_it_at_once(device: Device, jobs: Jobs, fastest: str) -> None:
-    jobs.fastest = fastest
-    with mdhnp.device(device), config(tuning="full", host="never"), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert [kernels(X) for _ in range(2)] == [WAYS[fastest]] * 2
-    assert jobs.seen == []
+def test_a_way_that_cannot_be_computed_is_none(device: Device, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.fastest, jobs.fails = NONE, NONE
+    with mdhnp.device(device), config(host="never"):
+        assert [kernels(X) for _ in range(2)] == [WAYS[ALL]] * 2
+        known = measured_rewritings(WRITTEN, device)
+    assert known
+    assert NONE not in known
 
 
 def test_a_search_that_fails_leaves_the_plan(device: Device, jobs: Jobs) -> None:
     jobs.error = "no more processes"
     with mdhnp.device(device), config(host="never"):
-        with pytest.warns(RuntimeWarning, match=r"no other way could be tried: no more processes"):
+        with pytest.warns(RuntimeWarning, match="fused function keeps the plan it has.*no more processes"):
             kernels(X)
         assert [kernels(X) for _ in range(2)] == [1, 1]
     assert len(jobs.seen) == 1
@@ -130,7 +131,9 @@ def _searched_before(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[st
 
 
 def _little_memory(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    monkeypatch.setattr(build, "_MEMORY", 1e-9)
+    """More than for the arrays given, less than for all that is written as the function stands."""
+    monkeypatch.setattr(build, "_MEMORY", 1.0)
+    monkeypatch.setattr(build, "_memory", lambda: 6 * X.nbytes)
     return {}
 
 
@@ -143,6 +146,24 @@ def test_what_is_not_searched(device: Device, jobs: Jobs, why: Any, monkeypatch:
     with mdhnp.device(device), config(host="never", **why(device, monkeypatch)):
         kernels(X)
     assert jobs.seen == []
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_empty_arrays_are_not_searched(device: Device, jobs: Jobs, resident: bool) -> None:
+    where = separate(device) if resident else device
+    with mdhnp.device(where), config(host="never"):
+        assert longer(mdhnp.asarray(X[:0], device=where) if resident else X[:0]).shape == (0, 50)
+    assert jobs.seen == []
+
+
+def test_arrays_that_lie_otherwise(device: Device, jobs: Jobs) -> None:
+    """The search has such, too; those that reach far beyond memory only by their strides."""
+    large = np.broadcast_to(X[:1], (1 << 33, 50))
+    part = mdhnp.fuse(lambda x, y: np.sqrt(x[:40] * y[::2] + np.float32(1)))
+    with mdhnp.device(device), config(host="never"):
+        found = part(large, np.repeat(X, 2, axis=0))
+    np.testing.assert_allclose(found, np.sqrt(X[:1] * X + 1), rtol=1e-6)
+    assert len(jobs.seen) == 1
 
 
 def test_a_function_with_one_way_is_tuned_like_a_call(device: Device, jobs: Jobs) -> None:

@@ -213,11 +213,6 @@ def _planned(
 
         again = partial(_planned, routine, described, given, devices, mode)
         ways = Ways.of(written, described.mdhom, tuple(given), devices, mode, again)
-        if ways is not None and mode.tuning == "full":
-            from mdhnp.tuning.policy import in_turn
-
-            in_turn(ways.search_now)
-            graph, ways = _way(described, devices), None
     layouts = [layout for layout, _ in given]
     steps = _apart(least_work(graph), devices)
     requests = _requests(routine, steps, layouts, devices, mode, described.into)
@@ -284,7 +279,7 @@ def _of_steps(
     if ways is not None:
         from mdhnp.calls.improve import due
 
-        watcher = Spending(due(requests[0]), ways.search)
+        watcher = Spending(due(*requests), ways.search)
     return Made(InSteps(graph, entries, shapes), watcher, all(made.kept for made in found))
 
 

@@ -52,7 +52,7 @@ def paid(made: Built) -> None:
 
 def builder(request: Request, cost: float, spent: Spent | None = None) -> Spending:
     """Give what sees to it that kernels are made for a request once its calls, those before too, have cost so much."""
-    return Spending(_enqueued(request, cost), partial(_build, request), spent)
+    return Spending(_enqueued(cost, request), partial(_build, request), spent)
 
 
 def tuner(request: Request, plan: Plan) -> Spending | None:
@@ -65,9 +65,9 @@ def tuner(request: Request, plan: Plan) -> Spending | None:
     return Spending(due(request), partial(_search, request))
 
 
-def due(request: Request) -> float:
-    """Give the seconds that calls are to take before a search begins."""
-    return _enqueued(request, config.budget) if request.mode.tuning == "auto" else 0.0
+def due(*requests: Request) -> float:
+    """Give the seconds that calls of some steps are to take before a search begins."""
+    return _enqueued(config.budget, *requests) if requests[0].mode.tuning == "auto" else 0.0
 
 
 def _worth(h: MdHom) -> bool:
@@ -82,12 +82,13 @@ def _worth(h: MdHom) -> bool:
     return not moved and lies == packed
 
 
-def _enqueued(request: Request, seconds: float) -> float:
+def _enqueued(seconds: float, *requests: Request) -> float:
     """Give the seconds that calls take until their kernels take so many: calls that only enqueue them are shorter."""
-    if not request.mode.resident:
+    if not requests[0].mode.resident:
         return seconds
-    best = choose(request.mdhom, request.devices).kernels
-    return seconds if best is None else seconds * min(_ENQUEUE / best.seconds, 1.0)
+    best = [choose(r.mdhom, r.devices).kernels for r in requests]
+    kernels = sum([b.seconds for b in best if b is not None])
+    return seconds * min(_ENQUEUE * len(requests) / kernels, 1.0) if kernels else seconds
 
 
 def _build(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:

@@ -1,7 +1,7 @@
 """What a public function is to the way of a call, what a call computes, and what it asks for: plain records."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -105,7 +105,7 @@ class Request:
     into : bool
         Whether the only result goes where an array given after the inputs is.
     ways : Ways, optional
-        In which the graph that this is all of may be rewritten.
+        Where this is all that a fused function computes: in which ways its graph may be rewritten.
     """
 
     function: str
@@ -114,7 +114,7 @@ class Request:
     devices: "tuple[Device, ...]"
     mode: Mode
     into: bool = False
-    ways: "Ways | None" = None
+    ways: "Ways | None" = field(default=None, compare=False, repr=False)
 
     @property
     def device(self) -> "Device":

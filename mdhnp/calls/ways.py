@@ -1,11 +1,10 @@
 """The search for the fastest way of rewriting a fused function's graph, done by the helper process.
 
 Costs say which way is taken until then. What :func:`mdhnp.tune` does for a call is done here for calls that take long
-enough: each way is timed, the fastest are tuned, and the caller's entry gets the plan of the best.
+enough: each way that can be computed is timed, the fastest are tuned, and the caller's entry gets the plan of the best.
 """
 
 from collections.abc import Callable
-from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,10 +17,11 @@ from mdhnp.calls.plans import Kernels, Plan
 from mdhnp.calls.request import Described, Routine, results
 from mdhnp.calls.spending import Spent
 from mdhnp.mdh import Graph, MdHom
+from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
-from mdhnp.settings import Mode, config
+from mdhnp.settings import Mode, Precision, config
 from mdhnp.tuning import background
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry as Tuned
@@ -29,6 +29,9 @@ from mdhnp.tuning.cache.records import Key, Times
 from mdhnp.tuning.times import measured_rewritings, remember_rewritings
 
 __all__ = ["FoundWays", "SearchWays", "Ways"]
+
+#: How often the values of a graph are in memory while its kernels are made, compared with NumPy and tuned.
+_COPIES = 4
 
 #: The layout and the type of an array.
 Given = tuple[Layout, np.dtype[Any]]
@@ -56,7 +59,7 @@ class SearchWays:
         Identity.
     resident : bool
         Whether these are in the device's own memory.
-    precision : str
+    precision : Precision
         As in :class:`mdhnp.settings.Config`.
     budget, evaluations
         Seconds and measurements for each stage.
@@ -66,9 +69,9 @@ class SearchWays:
     given: tuple[Given, ...]
     device: str
     resident: bool
-    precision: Any
+    precision: Precision
     budget: float
-    evaluations: int | None
+    evaluations: int
 
     urgent = False
 
@@ -84,6 +87,8 @@ class SearchWays:
         from mdhnp.tuning.stages import Stages
 
         device, rng = equal_devices(self.device)[0], np.random.default_rng(0)
+        if known := measured_rewritings(self.written, device):  # for another entry
+            return FoundWays(dict(known), ())
         arrays: list[Any] = [filled(layout, dtype, rng) for layout, dtype in self.given]
         if self.resident:
             from mdhnp.frontend.creation import asarray
@@ -93,8 +98,8 @@ class SearchWays:
         with use(device), config(precision=self.precision):
             settle_rewritings(partial(call, (_WAY, self.written), tuple(arrays)), self.written, device, stages.tune)
         entries = ((key, cache().get(key)) for key in stages.keys)
-        known = tuple((key, entry) for key, entry in entries if entry is not None)
-        return FoundWays(dict(measured_rewritings(self.written, device)), known)
+        tuned = tuple((key, entry) for key, entry in entries if entry is not None)
+        return FoundWays(dict(measured_rewritings(self.written, device)), tuned)
 
 
 def _describe(arrays: Any, written: Graph) -> Described:
@@ -120,7 +125,7 @@ class Ways:
         That may compute it.
     mode : Mode
         The settings.
-    plan : callable
+    planned : callable
         Makes the plan anew, in another thread.
     """
 
@@ -128,52 +133,57 @@ class Ways:
     given: tuple[Given, ...]
     devices: tuple[Device, ...]
     mode: Mode
-    plan: Callable[[], Made | None]
+    planned: Callable[[], Made | None]
 
     @classmethod
     def of(
         cls,
-        written: Graph | None,
+        written: Graph,
         usual: MdHom | Graph,
         given: tuple[Given, ...],
         devices: tuple[Device, ...],
         mode: Mode,
-        plan: Callable[[], Made | None],
+        planned: Callable[[], Made | None],
     ) -> "Ways | None":
         """Give them where there is something to search: nobody has, the settings let it, and memory does."""
-        if written is None or written == usual or mode.tuning == "off":
+        empty = any([0 in step.mdhom.extents for step in written.steps])
+        if mode.tuning not in ("auto", "background") or empty or written == usual:
             return None
         if any([measured_rewritings(written, device) for device in devices]):
             return None
-        packed = all([layout == Layout.of(np.empty(layout.shape, dtype)) for layout, dtype in given])
-        nbytes = sum([layout.nbytes for layout, _ in given])
-        lies = packed or not mode.resident  # Arrays are made packed
-        return cls(written, given, devices, mode, plan) if lies and affordable(2 * nbytes) else None
+        if mode.resident and not all([_packed(layout) for layout, _ in given]):  # Arrays are made packed
+            return None
+        return cls(written, given, devices, mode, planned) if affordable(_COPIES * _nbytes(written, given)) else None
 
     def search(self, entry: Entry, plan: Plan, spent: Spent) -> None:
         """Have the helper search, and then give the entry the plan of what is the fastest."""
         device = plan.devices[0] if isinstance(plan, Kernels) else self.devices[0]
-        background.submit(self._job(device, config.evaluations), partial(self._found, entry, device), _failed)
-
-    def search_now(self) -> bool:
-        """Search in this process, in the way of a call."""
-        Context().run(self._job(self.devices[0], None).run)  # so that who looks on at the call does not see these
-        return True
-
-    def _job(self, device: Device, evaluations: int | None) -> SearchWays:
         mode = self.mode
-        return SearchWays(
-            self.written, self.given, device.identity, mode.resident, mode.precision, config.budget, evaluations
+        job = SearchWays(
+            self.written, self.given, device.identity, mode.resident, mode.precision, config.budget, config.evaluations
         )
+        background.submit(job, partial(self._found, entry, device), _failed)
 
     def _found(self, entry: Entry, device: Device, found: FoundWays) -> None:
         for key, tuned in found.entries:
             cache().put(key, tuned)  # there already, unless the file cannot be written
         remember_rewritings(self.written, device, found.times)
-        made = self.plan()
-        assert made is not None  # OpenCL is loaded
-        entry.put(made.plan, made.watcher)
+        made = self.planned()
+        if made is not None:  # OpenCL is loaded
+            entry.put(made.plan, made.watcher)
+
+
+def _packed(layout: Layout) -> bool:
+    """Whether an array lies as a new one in C order does."""
+    both = zip(layout.shape, layout.strides, row_major(layout.shape), strict=True)
+    return all([n <= 1 or stride == layout.itemsize * step for n, stride, step in both])
+
+
+def _nbytes(written: Graph, given: tuple[Given, ...]) -> int:
+    """Bytes of all values of a graph: in the way without rules each of them is an array."""
+    views = [v for step in written.steps for v in step.mdhom.outputs]
+    return sum([layout.nbytes for layout, _ in given]) + sum([v.elements() * v.dtype.itemsize for v in views])
 
 
 def _failed(reason: str) -> None:
-    background.complain(f"a fused function is computed as before, since no other way could be tried: {reason}")
+    background.complain(f"a fused function keeps the plan it has, since a better one could not be made: {reason}")

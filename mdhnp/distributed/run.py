@@ -47,9 +47,10 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
             future.cancel()  # nothing, unless an exception came, as of Ctrl-C
     begun = [future for future in futures if not future.cancelled()]
     _wait(begun, ALL_COMPLETED)
-    for text in warnings:
-        warn(text)
     failed = [future for future in begun if future.exception() is not None]
+    if not failed:  # an error says more
+        for text in dict.fromkeys(warnings):
+            warn(text)
     return [future.result() for future in failed or begun]
 
 

@@ -8,7 +8,7 @@ an array that is distributed along an axis lies so in mind that this axis is its
 import mmap
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,10 +131,11 @@ class Value:
 
     def _part_surely(self) -> None:
         """Do so however often Ctrl-C comes: half of it would leave copies that differ."""
-        try:
-            self._part()
-        except KeyboardInterrupt:
-            self._part_surely()
+        done = False
+        while not done:
+            with suppress(KeyboardInterrupt):
+                self._part()
+                done = True
 
     def _part(self) -> None:
         """Have one device alone be asked for each byte: some have stored what others have not."""

@@ -2,8 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from mdhnp.mdh import MdHom
 from mdhnp.runtime.devices import Device
@@ -12,7 +11,7 @@ from mdhnp.tuning.lookup import tuned_for
 from mdhnp.tuning.search.session import tune_stage
 from mdhnp.warning import warn
 
-__all__ = ["in_turn", "search"]
+__all__ = ["search"]
 
 # One search at a time in a process: two would disturb each other's measurements. A finalizer or signal handler amid a
 # search must not wait for its own thread.
@@ -35,17 +34,12 @@ def search(untuned: Sequence[MdHom], device: Device) -> bool:
     bool
         Whether to leave it at that: not where another process is searching, or this thread.
     """
-    return in_turn(partial(_search, untuned, device))
-
-
-def in_turn(work: Callable[[], bool]) -> bool:
-    """Do a search in the way of a call, after another thread's; gives what it gives, and False amid one of its own."""
     global _searcher  # noqa: PLW0603
     if not _searching.acquire(blocking=_searcher != threading.get_ident()):
         return False
     _searcher = threading.get_ident()
     try:
-        return work()
+        return _search(untuned, device)
     except Exception as error:  # whatever keeps a call from being tuned must not keep it from running
         warn(f"a call could not be tuned: {error}")
         return True

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from math import inf
 from typing import Any
 
 from mdhnp.calls.observe import observe
@@ -45,19 +47,28 @@ def settle_rewritings(call: Callable[[], Any], graph: Graph, device: Device, tun
     names = [*rewritings(graph)]
     if len(names) < 2:
         return False
-    times, seen, stopped = dict[str, float](), dict[str, Seen](), False
+    times, seen, stopped, tuned = dict[str, float](), dict[str, Seen](), False, set[str]()
     for name in names:
-        times[name], seen[name] = _timed(call, graph, name, device)
-    for name in sorted(names, key=lambda n: times[n])[:_TUNED]:
+        # The call itself can be computed; a way that cannot is none.
+        with suppress(MemoryError, RuntimeError) if times else nullcontext():
+            times[name], seen[name] = _timed(call, graph, name, device, _NEAR * min(times.values(), default=inf))
+    for name in sorted(times, key=lambda n: times[n])[:_TUNED]:
         if not stopped and times[name] <= _NEAR * min(times.values()):
             stopped = tune(seen[name])
             times[name], _ = _timed(call, graph, name, device)
+            tuned.add(name)
+    best = min(times, key=lambda n: times[n])
+    if not stopped and best not in tuned:  # the others were slower when they were timed again
+        stopped = tune(seen[best])
     remember_rewritings(graph, device, times)
     return stopped
 
 
-def _timed(call: Callable[[], Any], graph: Graph, name: str, device: Device) -> tuple[float, Seen]:
-    """Give the least time of a call with its graph rewritten in the way of a name, and what runs in it."""
+def _timed(call: Callable[[], Any], graph: Graph, name: str, device: Device, enough: float = inf) -> tuple[float, Seen]:
+    """Give the least time of a call with its graph rewritten in the way of a name, and what runs in it.
+
+    A call that takes longer than `enough` is timed once only.
+    """
     taken: list[float] = []
     with config(tuning="off", host="never", specialise="always"), trying({graph: name}):
         forget()
@@ -70,5 +81,7 @@ def _timed(call: Callable[[], Any], graph: Graph, name: str, device: Device) -> 
             call()
             synchronize(device)
             taken.append(time.perf_counter() - begin)
+            if taken[0] > enough:
+                break
     forget()
     return min(taken), seen
