@@ -4,6 +4,7 @@ Blocks are in memory before, where they are computed; results stay there. Both a
 """
 
 import time
+import timeit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from dask.core import flatten
 from distributed import Client, LocalCluster, wait
 from scipy import ndimage
 
@@ -24,6 +26,8 @@ __all__ = ["beside_one_process", "table"]
 
 #: Seconds of untimed calls, in which kernels are built and take over.
 _WARMING = 12.0
+#: Times that each is computed by one process and by two.
+_REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -88,14 +92,36 @@ def _by_kernels() -> None:
     mdhnp.config.host, mdhnp.config.specialise, mdhnp.config.tuning = "never", "always", "off"
 
 
+@dataclass(frozen=True)
+class _Scheduler:
+    """Who computes: `persist` gives an array that is computed; `forgotten` says whether a key is not known any more.
+
+    A call whose result of before is still there would find it.
+    """
+
+    persist: Callable[[Any], Any]
+    forgotten: Callable[[Any], bool] = lambda _: True
+
+    def seconds(self, call: Callable[[], Any]) -> float:
+        """Time a call, and wait until its result is gone."""
+        begin = time.perf_counter()
+        found = self.persist(call())
+        taken = time.perf_counter() - begin
+        key = next(iter(flatten(found.__dask_keys__())))
+        del found
+        while not self.forgotten(key):
+            time.sleep(0.01)
+        return taken
+
+
 @contextmanager
-def _threads() -> Iterator[Callable[[Any], Any]]:
+def _threads() -> Iterator[_Scheduler]:
     with dask.config.set(scheduler="threads", num_workers=2):
-        yield lambda x: x.persist()
+        yield _Scheduler(lambda x: x.persist())
 
 
 @contextmanager
-def _processes() -> Iterator[Callable[[Any], Any]]:
+def _processes() -> Iterator[_Scheduler]:
     with (
         dask.config.set({"distributed.worker.daemon": False}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
@@ -109,7 +135,10 @@ def _processes() -> Iterator[Callable[[Any], Any]]:
             wait(found)
             return found
 
-        yield persist
+        def forgotten(key: Any) -> bool:
+            return bool(client.run_on_scheduler(lambda dask_scheduler: key not in dask_scheduler.tasks))
+
+        yield _Scheduler(persist, forgotten)
 
 
 def table(rounds: int, cases: Sequence[Case] = CASES) -> str:
@@ -119,9 +148,9 @@ def table(rounds: int, cases: Sequence[Case] = CASES) -> str:
         "|---|---|---|--:|--:|--:|",
     ]
     for name, scheduler in (("threads", _threads), ("2 processes", _processes)):
-        with scheduler() as persist:
+        with scheduler() as used:
             for case in cases:
-                ours, theirs = _times(case, persist, rounds)
+                ours, theirs = _times(case, used, rounds)
                 lines.append(
                     f"| {case.title} | {case.chunks} | {name} | {1e3 * ours:.0f} ms | {1e3 * theirs:.0f} ms "
                     f"| {theirs / ours:.2f} |"
@@ -130,25 +159,24 @@ def table(rounds: int, cases: Sequence[Case] = CASES) -> str:
     return "\n".join(lines)
 
 
-def _times(case: Case, persist: Callable[[Any], Any], rounds: int) -> tuple[float, float]:
+def _times(case: Case, used: _Scheduler, rounds: int) -> tuple[float, float]:
     """Seconds of both, medians."""
     rng = np.random.default_rng(0)
     arrays = [
-        persist(da.from_array(rng.standard_normal(shape, np.float32), chunks=chunks)) for shape, chunks in case.arrays
+        used.persist(da.from_array(rng.standard_normal(shape, np.float32), chunks=chunks))
+        for shape, chunks in case.arrays
     ]
-    results = [persist(each(*arrays)) for each in (case.ours, case.theirs)]
-    error = float(persist(abs(results[0] - results[1]).max()).compute())
-    assert error < 1e-3 * float(persist(abs(results[1]).max()).compute()), f"{case.title}: they differ by {error}"
+    results = [used.persist(each(*arrays)) for each in (case.ours, case.theirs)]
+    error = float(used.persist(abs(results[0] - results[1]).max()).compute())
+    assert error < 1e-3 * float(used.persist(abs(results[1]).max()).compute()), f"{case.title}: they differ by {error}"
     del results
     until = time.perf_counter() + _WARMING
     while time.perf_counter() < until:
-        persist(case.ours(*arrays))
+        used.seconds(lambda: case.ours(*arrays))
     taken: list[list[float]] = [[], []]
     for _ in range(rounds):
         for each, times in zip((case.ours, case.theirs), taken, strict=True):
-            begin = time.perf_counter()
-            persist(each(*arrays))
-            times.append(time.perf_counter() - begin)
+            times.append(used.seconds(partial(each, *arrays)))
     return median(taken[0]), median(taken[1])
 
 
@@ -160,24 +188,17 @@ def beside_one_process(n: int, pairs: int) -> str:
     new, existing = ({f: rng.integers(0, 1000, pairs) for f in "abcd"} for _ in range(2))
     link: dict[str, Any] = {"m": 0.9, "thresholds": (0, 20)}
     with mdhnp.device("cpu"):
-        alone = [_least(lambda: mdhnp.matmul(a, b)), _least(lambda: mdhnp.prl(new, existing, **link))]
-    with _processes() as persist:
-        x, y = (persist(da.from_array(m, chunks=n // 4)) for m in (a, b))
+        calls = [lambda: mdhnp.matmul(a, b), lambda: mdhnp.prl(new, existing, **link)]
+        alone = [min(timeit.repeat(call, number=1, repeat=_REPEATS)) for call in calls]
+    with _processes() as used:
+        x, y = (used.persist(da.from_array(m, chunks=n // 4)) for m in (a, b))
         sizes = -(-pairs // 8), pairs
-        together = [
-            _least(lambda: persist(mdhnp.dask.matmul(x, y))),
-            _least(lambda: persist(mdhnp.dask.prl(new, existing, chunks=sizes, **link).status)),
+        calls = [
+            lambda: mdhnp.dask.matmul(x, y),
+            lambda: mdhnp.dask.prl(new, existing, chunks=sizes, **link).status,
         ]
+        together = [min([used.seconds(call) for _ in range(_REPEATS)]) for call in calls]
     lines = ["| call | one process | two of one thread | speed-up |", "|---|--:|--:|--:|"]
     for title, one, two in zip((f"matmul {n}³", f"prl {pairs}²"), alone, together, strict=True):
         lines.append(f"| {title} | {one:.2f} s | {two:.2f} s | {one / two:.2f} |")
     return "\n".join(lines)
-
-
-def _least(compute: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        compute()
-        times.append(time.perf_counter() - begin)
-    return min(times)
