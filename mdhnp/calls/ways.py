@@ -167,6 +167,8 @@ class Ways:
     def _found(self, entry: Entry, device: Device, found: FoundWays) -> None:
         for key, tuned in found.entries:
             cache().put(key, tuned)  # there already, unless the file cannot be written
+        if not found.times:
+            return
         remember_rewritings(self.written, device, found.times)
         made = self.planned()
         if made is not None:  # OpenCL is loaded
