@@ -28,8 +28,8 @@ from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
 from mdhnp.tuning.measure.bench import Task
 from mdhnp.tuning.measure.worker import Worker, WorkerError
-from mdhnp.tuning.rewriting import Seen
 from mdhnp.tuning.search import session as session_module
+from mdhnp.tuning.stages import Seen
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 
@@ -305,9 +305,11 @@ def test_the_fastest_rewriting_is_remembered(device: Device, monkeypatch: pytest
     fused = mdhnp.fuse(_standardised)
     tried: list[str] = []
 
-    def timed(call: Callable[[], object], graph: Graph, name: str, where: Device) -> tuple[float, Seen]:
+    def timed(
+        call: Callable[[], object], graph: Graph, name: str, where: Device, enough: float = 1.0
+    ) -> tuple[float, Seen]:
         tried.append(name)
-        _, seen = really(call, graph, name, where)
+        _, seen = really(call, graph, name, where, enough)
         return (1e-3 if name == fastest else 1.0), seen
 
     really = tuning_rewriting._timed
