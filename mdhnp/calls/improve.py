@@ -16,10 +16,10 @@ from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Entry, Watcher
 from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Plan
 from mdhnp.calls.request import Request
-from mdhnp.calls.search import Found, Search
+from mdhnp.calls.search import Found, Search, learn
 from mdhnp.calls.spending import Spending, Spent
 from mdhnp.mdh import MdHom
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.mdhom import is_row_major
 from mdhnp.placement.choice import choose
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
@@ -77,9 +77,7 @@ def _worth(h: MdHom) -> bool:
     """
     plain = h.finish is None and all([s.op in ("param", "cast") for s in h.scalar.body])
     moved = plain and all([c.kind == "cc" for c in h.combine])
-    lies = [(n, s) for v in h.outputs for n, s in zip(v.shape, v.strides, strict=True) if n > 1]
-    packed = [(n, s) for v in h.outputs for n, s in zip(v.shape, row_major(v.shape), strict=True) if n > 1]
-    return not moved and lies == packed
+    return not moved and all([is_row_major(v.shape, v.strides) for v in h.outputs])
 
 
 def _enqueued(seconds: float, *requests: Request) -> float:
@@ -119,8 +117,7 @@ def _search(request: Request, entry: Entry, plan: Plan, spent: Spent) -> None:
 
 
 def _searched(request: Request, entry: Entry, plan: Plan, spent: Spent, found: Found) -> None:
-    for key, tuned in found.entries:
-        cache().put(key, tuned)  # there already, unless the file cannot be written
+    learn(found.entries)
     used = plan.schedules if isinstance(plan, Kernels) else None
     new = [made for made in found.candidates if tuple(f.schedule for f in made.found) != used]
     candidates = [(install(request, made), made.ratio) for made in new]

@@ -1,6 +1,7 @@
 """The helper process's part in tuning: it searches schedules, and makes kernels of the best for the caller to try."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mdhnp.calls import kernels
@@ -17,7 +18,7 @@ from mdhnp.tuning.lookup import Found as Looked
 from mdhnp.tuning.lookup import key_of, tuned_for
 from mdhnp.tuning.search.session import Tuned, tune_stage
 
-__all__ = ["Found", "Search"]
+__all__ = ["Found", "Search", "entries_of", "learn"]
 
 #: Seconds after which it is asked again whether another process has tuned the same.
 _PAUSE = 1.0
@@ -72,8 +73,7 @@ class Search:
         candidates = tuple(
             self._built(request, [s for s in each if s is not None]) for each in tried if None not in each
         )
-        entries = ((key, cache().get(key)) for key in (key_of(h, device) for h in stages))
-        return Found(tuple((key, entry) for key, entry in entries if entry is not None), candidates)
+        return Found(entries_of([key_of(h, device) for h in stages]), candidates)
 
     def _tuned(self, h: MdHom, device: Device) -> Tuned | None:
         while tuned_for(h, device) is None:
@@ -85,6 +85,18 @@ class Search:
 
     def _built(self, request: Request, schedules: list[Schedule]) -> Built:
         return pack(kernels.fixed(request, [Looked(s, "tuned") for s in schedules], ""), request.device, 1.0)
+
+
+def entries_of(keys: Iterable[Key]) -> tuple[tuple[Key, Entry], ...]:
+    """Give the tuning cache's entries of some keys, of those that it has."""
+    found = ((key, cache().get(key)) for key in keys)
+    return tuple((key, entry) for key, entry in found if entry is not None)
+
+
+def learn(entries: Iterable[tuple[Key, Entry]]) -> None:
+    """Put what the helper has found into this process's tuning cache."""
+    for key, tuned in entries:
+        cache().put(key, tuned)  # there already, unless the file cannot be written
 
 
 def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:

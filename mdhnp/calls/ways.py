@@ -15,15 +15,15 @@ from mdhnp.calls.build import affordable, filled
 from mdhnp.calls.entry import Entry, Made
 from mdhnp.calls.plans import Kernels, Plan
 from mdhnp.calls.request import Described, Routine, results
+from mdhnp.calls.search import entries_of, learn
 from mdhnp.calls.spending import Spent
 from mdhnp.mdh import Graph, MdHom
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.mdhom import is_row_major
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, Precision, config
 from mdhnp.tuning import background
-from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry as Tuned
 from mdhnp.tuning.cache.records import Key, Times
 from mdhnp.tuning.times import measured_rewritings, remember_rewritings
@@ -97,9 +97,7 @@ class SearchWays:
         stages = Stages(self.budget, self.evaluations, progress=False)
         with use(device), config(precision=self.precision):
             settle_rewritings(partial(call, (_WAY, self.written), tuple(arrays)), self.written, device, stages.tune)
-        entries = ((key, cache().get(key)) for key in stages.keys)
-        tuned = tuple((key, entry) for key, entry in entries if entry is not None)
-        return FoundWays(dict(measured_rewritings(self.written, device)), tuned)
+        return FoundWays(dict(measured_rewritings(self.written, device)), entries_of(stages.keys))
 
 
 def _describe(arrays: Any, written: Graph) -> Described:
@@ -151,7 +149,8 @@ class Ways:
             return None
         if any([measured_rewritings(written, device) for device in devices]):
             return None
-        if mode.resident and not all([_packed(layout) for layout, _ in given]):  # Arrays are made packed
+        # Arrays are made C-contiguous.
+        if mode.resident and not all([is_row_major(one.shape, one.strides, one.itemsize) for one, _ in given]):
             return None
         return cls(written, given, devices, mode, planned) if affordable(_COPIES * _nbytes(written, given)) else None
 
@@ -165,20 +164,13 @@ class Ways:
         background.submit(job, partial(self._found, entry, device), _failed)
 
     def _found(self, entry: Entry, device: Device, found: FoundWays) -> None:
-        for key, tuned in found.entries:
-            cache().put(key, tuned)  # there already, unless the file cannot be written
+        learn(found.entries)
         if not found.times:
             return
         remember_rewritings(self.written, device, found.times)
         made = self.planned()
         if made is not None:  # OpenCL is loaded
             entry.put(made.plan, made.watcher)
-
-
-def _packed(layout: Layout) -> bool:
-    """Whether an array lies as a new one in C order does."""
-    both = zip(layout.shape, layout.strides, row_major(layout.shape), strict=True)
-    return all([n <= 1 or stride == layout.itemsize * step for n, stride, step in both])
 
 
 def _nbytes(written: Graph, given: tuple[Given, ...]) -> int:

@@ -298,6 +298,11 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def is_row_major(shape: tuple[int, ...], strides: tuple[int, ...], size: int = 1) -> bool:
+    """Whether an array with such strides, of which an element has `size`, is C-contiguous."""
+    return all([n <= 1 or s == size * c for n, s, c in zip(shape, strides, row_major(shape), strict=True)])
+
+
 def contiguous(name: str, dtype: npt.DTypeLike, extents: tuple[int, ...], dims: tuple[int, ...]) -> View:
     """A C-contiguous array indexed by the given dimensions in order."""
     shape = tuple(extents[d] for d in dims)
