@@ -156,7 +156,7 @@ class Bench:
                 self._checked.add(schedule)
             first = self._once(plan)
             if not self.device.svm and first < _SHORT:  # a device at rest takes longer for the first, whatever it is
-                first = sum(plan.profile(self.inputs, self.outputs, repeats=_AWAKE))
+                first = self._alone(plan, _AWAKE)
             if best is not None and first > _CUT_OFF * best:
                 first *= self._pace()
                 if first > _CUT_OFF * best:
@@ -172,12 +172,16 @@ class Bench:
         if not runs:
             return None
         if not self.device.svm:  # it has a clock of its own and nobody else's work; arrays are copied to it once
-            return sum(plan.profile(self.inputs, self.outputs, repeats=runs))
+            return self._alone(plan, runs)
         seconds = median(self._once(plan) * self._pace() for _ in range(runs))
         # Replaced each time that one seems faster, all would seem ever faster.
         if self._other is None or (searching and seconds < _MUCH_FASTER * self._other[1]):
             self._other = plan, seconds
         return seconds
+
+    def _alone(self, plan: Executable, runs: int) -> float:
+        """Seconds of the kernels by the device's own clock, each the least of so many runs in a row."""
+        return sum(plan.profile(self.inputs, self.outputs, repeats=runs))
 
     def _pace(self) -> float:
         """How much faster the machine was when what candidates take turns with was timed, than it is now."""
@@ -197,7 +201,7 @@ class Bench:
     def _once(self, plan: Executable) -> float:
         """Seconds of one run: the whole launch where kernels work on the host's memory, else the kernels alone."""
         if not self.device.svm:
-            return sum(plan.profile(self.inputs, self.outputs, repeats=1))
+            return self._alone(plan, 1)
         begin = time.perf_counter()
         plan(self.inputs, self.outputs)
         return time.perf_counter() - begin
