@@ -15,6 +15,8 @@ from mdhnp.runtime import binaries, programs
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import BuildError, build
 
+pytestmark = pytest.mark.usefixtures("binaries_on_disk")
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -27,6 +27,8 @@ from mdhnp.tuning import times
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.times import KERNELS, NUMPY, measured, remember
 
+pytestmark = pytest.mark.usefixtures("binaries_on_disk")
+
 A = np.arange(37 * 38, dtype=np.float32).reshape(37, 38) % 5
 SUM = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("add")}, "A[i,j] -> B[i]").bind(A)
 
