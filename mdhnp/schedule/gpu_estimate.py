@@ -5,7 +5,7 @@ everything from and to memory once. What is left of that is how much of the tile
 are for how many compute units, and how long all wait for the first tiles.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -15,7 +15,10 @@ from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.matrices import ACROSS, DOWN, operands
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["SECTOR", "Pair", "Read", "Side", "Sums", "expected", "parts_of", "plain_speed", "read", "split"]
+__all__ = [
+    "SECTOR", "Pair", "Read", "Side", "Sums", "expected", "groups_of", "loads", "parts_of", "plain_speed", "read",
+    "split",
+]  # fmt: skip
 
 #: Multiply-adds for each that a compute unit makes without instructions for matrices; how many it makes while it reads
 #: a word from the cache behind it, and while it writes one to memory.
@@ -28,7 +31,7 @@ _SPLIT, _CROWDED, _ALONE = 0.9, 0.85, {1: 0.6, 2: 0.85}
 #: The same with so many bytes of a row's terms in a tile, or more.
 _DEEP = {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}
 #: Points of a sum for each of its parts at least, and work-groups of a compute unit that always have something to do.
-_PART, _RESIDENT = 64, 2
+_PART, _RESIDENT = 32, 2
 #: What is reached without matrix instructions, and with how many terms in a tile.
 _PLAIN, _PLAIN_DEPTH = 0.45, 8
 #: Words of the smallest part of memory that is read at once; registers that are loaded at once where lanes point at
@@ -38,6 +41,10 @@ SECTOR, _AT_ONCE = 8, 4
 _SCATTERED = 0.125
 #: Bytes of a compute unit's local memory, and subgroups that keep it at work.
 _SHARED, _WORKING = 224 << 10, 10
+#: Multiply-adds that could be made while a second kernel begins and adds up the parts.
+_COMBINING = 2.5e7
+#: What part of the last cache holds an input beside all else.
+_HELD = 0.5
 #: Most subgroups that are not crowded.
 _FEW = 4
 
@@ -98,10 +105,12 @@ class Pair:
         Of a sum of products, and of a GPU.
     atom : Atom
         The instruction.
+    inputs : tuple of int
+        Which inputs the factors are.
     rows, columns : Side
         How work-items lie along the factors' dimensions.
-    parts : int or None
-        Into how many sums are split; by default as many as :func:`split` gives.
+    parts : int
+        Into how many sums are split.
 
     Attributes
     ----------
@@ -110,18 +119,22 @@ class Pair:
     """
 
     def __init__(
-        self, facts: Facts, caps: DeviceCaps, atom: Atom, rows: Side, columns: Side, parts: int | None = None
+        self,
+        facts: Facts,
+        caps: DeviceCaps,
+        atom: Atom,
+        inputs: tuple[int, int],
+        rows: Side,
+        columns: Side,
+        parts: int,
     ) -> None:
         h, each = facts.h, rows.each * columns.each
         self._itemsize, self._results = atom.itemsize, rows.size * columns.size
         self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
         products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
-        loads = rows.each * DOWN / atom.shape[0] * atom.registers(atom.a) + columns.each / 2 * atom.registers(atom.b)
-        loads /= _AT_ONCE if atom.packed > 1 else 1
+        reads = sum(loads(atom, rows.each, columns.each)) / (_AT_ONCE if atom.packed > 1 else 1)
         faster = _ROUNDED[atom.name] if atom.rounded and h.precision == "default" else _FASTER[atom.name]
-        tiles = rows.tiles | columns.tiles
-        groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
-        parts = parts or split(facts, caps, groups)
+        tiles, groups = rows.tiles | columns.tiles, groups_of(facts, rows, columns)
         turns = -(-groups * parts // caps.compute_units)
         even = groups * parts / (turns * caps.compute_units)
         busy = even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
@@ -131,8 +144,12 @@ class Pair:
         near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
         lanes = {next(iter(side.points)) for side in (rows, columns)}
         run = min(tiles[near[0]] / SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
-        self._computing = (1 + loads / products) / faster
-        self._read, self._written = _moved(facts.bytes_read, h.points), _moved(facts.bytes_written, h.points) / run
+        self._computing = (1 + reads / products) / faster
+        sizes = [view.elements() * view.dtype.itemsize for view in h.inputs]
+        self._written = _moved(facts.bytes_written, h.points) / run
+        self._read = _moved(facts.bytes_read, h.points)
+        self._again = [_moved(_passes(facts, caps, n, sizes[n], tiles) * sizes[n], h.points) for n in inputs]
+        self._combining = _COMBINING / h.points if parts > 1 else 0.0
 
     def speed(self, sums: Sums, read: tuple[Read, Read], stages: int) -> float:
         """Give the part of the device's plain multiply-adds that are made; `read` is of both factors' tiles."""
@@ -141,8 +158,29 @@ class Pair:
         reading = _READ * itemsize / 4 * (a.elements / a.run + b.elements / b.run) / (self._results * sums.points)
         # Where few are at work all wait for all tiles.
         at_work = min(self.warps * (_SHARED // size) / _WORKING, 1.0)
-        moved = self._written + self._read / min(a.run, b.run)
-        return self._part * sums.left * at_work / (self._computing + reading + moved)
+        # Whole sectors are read while others compute; parts of them cost as much again each time.
+        moved = self._written + self._read + sum(n * (1 / x.run - 1) for n, x in zip(self._again, read, strict=True))
+        left = self._part * sums.left * at_work / (self._computing + reading + moved)
+        return left / (1 + left * self._combining)
+
+
+def loads(atom: Atom, rows: int, columns: int) -> tuple[float, float]:
+    """Count the registers that a lane loads for so many of its points along rows, and along columns."""
+    return rows * DOWN / atom.shape[0] * atom.registers(atom.a), columns / 2 * atom.registers(atom.b)
+
+
+def _passes(facts: Facts, caps: DeviceCaps, n: int, size: int, tiles: Mapping[int, int]) -> float:
+    """How often an input is read from memory: what the cache does not hold is read again for each turn of outer loops.
+
+    Work-groups walk the dimensions in the order of the results; those that are at work share what they read.
+    """
+    if size <= caps.l2 * _HELD:
+        return 1.0
+    order = sorted(facts.kept, key=lambda d: -abs(facts.output_strides[d]))
+    counts = [-(-facts.h.extents[d] // tiles.get(d, 1)) for d in order]
+    inner = next((k for k, d in enumerate(order) if d in facts.depends[n] and counts[k] > 1), len(order))
+    at_once = _RESIDENT * caps.compute_units / prod(counts[inner:])
+    return max(prod(counts[:inner]) / max(at_once, 1.0), 1.0)
 
 
 def read(facts: Facts, n: int, side: Side, sums: Sums) -> Read:
@@ -184,7 +222,7 @@ def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
     rows, columns = (_side_of(facts, s, *side) for side in ((row, a, b), (column, b, a)))
     atom = ATOMS[s.atom]
     sums = Sums.of(facts, atom, terms, {d: s.local_tile[d] for d in facts.combined})
-    pair = Pair(facts, caps, atom, rows, columns, parts_of(facts, s))
+    pair = Pair(facts, caps, atom, (a, b), rows, columns, parts_of(facts, s))
     return pair.speed(sums, (read(facts, a, rows, sums), read(facts, b, columns, sums)), s.stages)
 
 
@@ -210,13 +248,19 @@ def plain_speed(facts: Facts, speed: float) -> float:
     return rounds / (rounds + 0.5) / (1 / (_PLAIN * speed) + moved)
 
 
-def _moved(size: int, points: int) -> float:
+def _moved(size: float, points: int) -> float:
     """Give the time to move so many bytes from or to memory once, as multiply-adds for each of the points."""
     return _WRITE * size / 4 / points
 
 
+def groups_of(facts: Facts, rows: Side, columns: Side) -> int:
+    """Count the work-groups that the sides' tiles make along kept dimensions."""
+    tiles = rows.tiles | columns.tiles
+    return prod(-(-facts.h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
+
+
 def split(facts: Facts, caps: DeviceCaps, groups: int) -> int:
-    """Into how many parts to split the sums, where there are few work-groups."""
+    """Into how many parts the sums may be split, where there are few work-groups."""
     reduced = prod(facts.h.extents[d] for d in facts.combined)
     return min(max(_RESIDENT * caps.compute_units // groups, 1), max(reduced // (4 * _PART), 1))
 

@@ -47,7 +47,7 @@ _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
 _STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
 #: By how much each further turn of loads from the same bank adds to all time.
-_TURN = 0.15
+_TURN = 0.18
 #: Banks of local memory, and bytes that are copied at once.
 _BANKS, _WIDE = 32, 16
 
@@ -139,6 +139,7 @@ class _Shape(NamedTuple):
     rows: Side
     columns: Side
     sums: Sums
+    parts: int
 
 
 def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
@@ -160,16 +161,17 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
         for (x, above), (y, across) in product(*read):
             if x.each * y.each > most:
                 continue
-            pair = Pair(facts, caps, atom, x, y)
-            if pair.warps > _MOST_WARPS:
-                continue
             best: dict[int, _Shape] = {}
-            for s, left_tile, right_tile in zip(sums, above, across, strict=True):
-                stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
-                if stages >= _STAGES[-1]:
-                    speed = pair.speed(s, (left_tile, right_tile), stages)
-                    if s.terms not in best or speed > best[s.terms].speed:
-                        best[s.terms] = _Shape(speed, atom, x, y, s)
+            for parts in {1, estimate.split(facts, caps, estimate.groups_of(facts, x, y))}:
+                pair = Pair(facts, caps, atom, (a, b), x, y, parts)
+                if pair.warps > _MOST_WARPS:
+                    break
+                for s, left_tile, right_tile in zip(sums, above, across, strict=True):
+                    stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
+                    if stages >= _STAGES[-1]:
+                        speed = pair.speed(s, (left_tile, right_tile), stages)
+                        if s.terms not in best or speed > best[s.terms].speed:
+                            best[s.terms] = _Shape(speed, atom, x, y, s, parts)
             yield from best.values()
 
 
@@ -238,7 +240,7 @@ def _laid(
 
 def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
     """Make a legal schedule with as many tiles in flight as fit; None where there is none."""
-    h, (_, atom, rows, columns, sums) = facts.h, shape
+    h, (_, atom, rows, columns, sums, parts) = facts.h, shape
     (row, *_), (column, *_), terms = rows.points, columns.points, sums.terms
     items, points = rows.items | columns.items, rows.points | columns.points | {terms: atom.shape[2]}
     num_wi = tuple(items.get(d, 1) for d in range(h.rank))
@@ -250,8 +252,7 @@ def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) ->
         global_order=order, local_order=order, combine_on="local", atom=atom.name, atom_dims=(row, column, terms),
         private_order=(*(d for d in order if d in facts.combined), *kept), private_copies=(True,) * len(h.inputs),
     )  # fmt: skip
-    groups = prod(-(-h.extents[d] // min(s.step(d), h.extents[d])) for d in facts.kept)
-    s = _laid_out(facts, s, sums.tile, estimate.split(facts, caps, groups))
+    s = _laid_out(facts, s, sums.tile, parts)
     if atom.packed > 1 and one_sum(h):
         whole = replace(s, combine_on="global", combine_every=1)
         s = whole if chain_is_short(h, whole) or rows.each * columns.each > _MOST_POINTS else s
@@ -300,9 +301,14 @@ def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
 
 
 def _waiting(facts: Facts, s: Schedule) -> float:
-    """How much longer everything takes where loads of both factors need more than a turn each."""
-    turns = sum(_turns(facts, n, s) for n, copy in enumerate(s.local_copies) if copy)
-    return 1 + _TURN * (turns - 2)
+    """How much longer everything takes where loads need more than a turn each; those of rows are more."""
+    row, column, _ = s.atom_dims
+    above, across = estimate.loads(ATOMS[s.atom], s.private_tile[row], s.private_tile[column])
+    further = 0.0
+    for n, copy in enumerate(s.local_copies):
+        if copy is not None:
+            further += (above if row in facts.depends[n] else across) * (_turns(facts, n, s) - 1)
+    return 1 + 2 * _TURN * further / (above + across)
 
 
 def _turns(facts: Facts, n: int, s: Schedule) -> int:
