@@ -44,6 +44,12 @@ class TorchSide:
             self.torch.cuda.synchronize()
             self.torch.cuda.empty_cache()
 
+    def wake(self) -> None:
+        """Keep the device at work for a moment: after a rest, and be it short, kernels take up to a tenth longer."""
+        if self.device == "cuda":
+            self.torch.cuda._sleep(_AHEAD)
+            self.torch.cuda.synchronize()
+
     def seconds(self, call: Call, launches: int) -> float:
         """Give the time of one call, of several in a row; the first, outside, keeps the device from idling."""
         call()
