@@ -8,7 +8,7 @@ import numpy as np
 
 import mdhnp
 
-ROWS, COLUMNS, STEPS = 120, 90, 200
+ROWS, COLUMNS, STEPS = 2000, 1500, 40
 
 gpus = [device for device in mdhnp.devices() if device.kind == "gpu"]
 places = gpus[:2] if len(gpus) > 1 else "cpu/2"

@@ -19,7 +19,7 @@ from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.groups import Group, group, parts_of
 
 #: What a device takes for which only work counts.
-SLOW = Speed(operation=1e3, byte=1e3, asking=1e-3, moving=1e-6)
+SLOW = Speed(operation=1e3, byte=1e3, asking=1e-3, moving=1e-6, handing=1e-3)
 
 KINDS = ("block", "copy", "overlap", "single")
 

@@ -17,7 +17,7 @@ from several import KINDS, A, B, F, G, groups, same
 from strategies import case
 
 import mdhnp
-from mdhnp.distributed import plan, run
+from mdhnp.distributed import handing, plan, run
 from mdhnp.distributed.choose import ways
 from mdhnp.distributed.pays import pays
 from mdhnp.distributed.plan import OnSeveral
@@ -257,12 +257,9 @@ def test_what_handing_over_takes_is_measured_once(monkeypatch: pytest.MonkeyPatc
         handed.append(len(jobs))
         return do(devices, jobs)
 
-    def took(do: Callable[[], Any], runs: int) -> float:
-        do()
-        return 3.0
-
-    monkeypatch.setattr("mdhnp.distributed.pays.least", took)
-    monkeypatch.setattr("mdhnp.distributed.pays._handing", {})
+    monkeypatch.setattr(handing, "_handing", {})
+    monkeypatch.setattr(handing, "_RUNS", 1)
+    monkeypatch.setattr(handing, "median", lambda times: 3.0)
     monkeypatch.setattr(run, "on_all", watched)
     for _ in range(2):
         assert not pays(Graph.of(_SHORTEST.bind(a, a)), where)

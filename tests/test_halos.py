@@ -87,7 +87,7 @@ def test_pieces_pay_where_halos_come_meanwhile_or_what_is_joined_is_large(
     views = ", ".join(f"x[i+({n}),j]" for n in range(-(width // 2), width // 2 + 1))
     step = md_hom(lambda *a: sum(a[1:], a[0]), {"i": cc, "j": cc}, f"{views} -> y[i,j]", boundary={"x": mode})
     made = cut(step.bind(x, i=rows, j=rows), 0, 2)
-    core = Speed(operation=1e-10, byte=5e-11, asking=4e-5, moving=1e-10)
+    core = Speed(operation=1e-10, byte=5e-11, asking=4e-5, moving=1e-10, handing=3e-4)
     for part, pieces in zip(made.parts, pieces_of(made), strict=True):
         assert len(pieces) == (3 if mode == "wrap" else 2)
         assert in_pieces(part, len(pieces), core, enqueued=True) == enqueued

@@ -34,12 +34,15 @@ class Speed(NamedTuple):
         For an operation of a scalar function, and a byte that is read or written.
     asking, moving : float
         To get something that others have, and for each of its bytes.
+    handing : float
+        To be handed a part by the caller, whose own thread does what only one device does.
     """
 
     operation: float
     byte: float
     asking: float
     moving: float
+    handing: float
 
 
 class Operand(NamedTuple):
@@ -79,7 +82,10 @@ class Chosen(NamedTuple):
 
 
 def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Chosen:
-    """Choose the cut of the least price: what is exchanged, and what the slowest device takes for its part.
+    """Choose the cut of the least price: what is exchanged and handed over, and what the slowest takes for its part.
+
+    What is small moves to one device, and stays there: it leaves blocks where moving it and half of the work cost less
+    than handing parts over, and is cut again only where half of the work costs more than both.
 
     Parameters
     ----------
@@ -143,10 +149,11 @@ def _cut(
             moved += _price(operand.box, _regions(operand.box, region), operand.stretches[n], speeds[n])
     results, first = made.parts if kind == "pw" else made.totals, speeds[devices[0]]
     moved += sum([first.asking + first.moving * _nbytes(v) for part in results[1:] for v in part.mdhom.outputs])
+    handed = sum([speeds[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
     slowest = max([_work(p.mdhom, speeds[n]) for n, p in zip(devices, made.parts, strict=True)])
     if kind == "ps":  # each element is read twice, and written once
         slowest *= 1.5
-    yield Chosen(made, devices, moved + slowest)
+    yield Chosen(made, devices, handed + moved + slowest)
 
 
 def _regions(box: Box, region: Sequence[slice]) -> list[Region]:

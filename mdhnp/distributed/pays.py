@@ -2,32 +2,20 @@
 
 import os
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from mdhnp.distributed import run
 from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, choose
-from mdhnp.distributed.exchange import fetch
+from mdhnp.distributed.handing import handing
 from mdhnp.distributed.speeds import speeds, weights
-from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
 from mdhnp.mdh import Graph, MdHom
 from mdhnp.placement.choice import choose as candidates
 from mdhnp.placement.choice import nbytes
-from mdhnp.placement.costs import least
 from mdhnp.placement.large import device_rates, host_rates
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
 
-__all__ = ["handing", "pays"]
+__all__ = ["pays"]
 
-NDArray = npt.NDArray[Any]
-
-#: How often it is measured what handing parts over takes.
-_RUNS = 8
 #: How much sooner it must be, since estimates are rough.
 _SURE = 1.2
 
@@ -67,30 +55,6 @@ def _seconds(h: MdHom, group: Group) -> float:
         copying += moved
     joining = 2 * host_rates(group.members[0]).byte * sum(map(nbytes, h.outputs))  # each byte is read, and written
     return handing(group) + max(computing) + copying + joining
-
-
-def handing(group: Group) -> float:
-    """Give the seconds in which parts of an ndarray are handed to the devices' threads, and results joined.
-
-    Measured once in a process, in some milliseconds: all that a call does but to compute, on an element a device. Where
-    devices have memory of their own, what it takes to begin each result's way back is in it, and :func:`_copies` counts
-    that again, so that one device is preferred by some microseconds more.
-    """
-    found = _handing.get(group)
-    if found is None:
-        found = _handing[group] = least(partial(_handed, group, np.zeros(len(group.members), np.uint8)), _RUNS)
-    return found
-
-
-_handing: dict[Group, float] = {}
-
-
-def _handed(group: Group, elements: NDArray) -> None:
-    whole = lent(elements)
-    jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
-    each = enumerate(zip(group.members, run.on_all(group.members, jobs), strict=True))
-    holds = [Hold(device, flat(view, device), n) for n, (device, view) in each]
-    fetch(view_on(Value(holds), elements.shape, elements.dtype), None)
 
 
 def _copies(h: MdHom, device: Device) -> float:

@@ -6,6 +6,7 @@ Of unlike devices rates are measured, once for each; equal ones have equal share
 from math import sqrt
 
 from mdhnp.distributed.choose import Speed
+from mdhnp.distributed.handing import handing
 from mdhnp.placement.large import device_rates, usual_rates
 from mdhnp.runtime.groups import Group
 
@@ -27,13 +28,13 @@ def weights(group: Group) -> tuple[float, ...]:
 
 def speeds(group: Group) -> tuple[Speed, ...]:
     """Give what each device takes."""
-    equal, found = _equal(group), []
+    equal, each, found = _equal(group), handing(group) / len(group.members), []
     for device in group.members:
         rates = usual_rates(device.caps) if equal else device_rates(device)
         (sent, each_sent), (received, each_received) = rates.sending, rates.receiving
         byte = 1 / rates.bandwidth
         moving = max(each_sent + each_received, 2 * byte)  # by way of the host, or read and written there
-        found.append(Speed(0.5 / rates.peak["float32"], byte, _ASKING + sent + received, moving))
+        found.append(Speed(0.5 / rates.peak["float32"], byte, _ASKING + sent + received, moving, each))
     return tuple(found)
 
 
