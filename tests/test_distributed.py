@@ -11,17 +11,19 @@ import pytest
 from guards import assert_same_bits
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from random_functions import Drawn
+from random_functions import Drawn, Seeded
+from rows import random_rows
 from separate import separate
 from several import KINDS, A, B, F, G, groups, same
 from strategies import case
 
 import mdhnp
-from mdhnp.distributed import handing, plan, run
+from mdhnp.calls.observe import observe
+from mdhnp.distributed import exchange, handing, plan, run
 from mdhnp.distributed.choose import ways
 from mdhnp.distributed.pays import pays
 from mdhnp.distributed.plan import OnSeveral
-from mdhnp.mdh import Graph, interpret
+from mdhnp.mdh import Graph, Rows, interpret
 from mdhnp.runtime.devices import find_place
 from mdhnp.runtime.groups import Group, group
 
@@ -191,6 +193,71 @@ def test_calls_on_memory_apart(several: Group, cut_always: None) -> None:
             expected = function(*[mdhnp.asarray(a) for a in given_])
         for kind in ("block", "overlap"):
             same(function(*[mdhnp.distribute(a, kind) for a in given_]), expected)
+
+
+# ----------------------------------------------------------------------------------------------------------------- rows
+
+
+def _softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def _normed(x: Any, scale: Any, shift: Any) -> Any:
+    around = x - x.mean(axis=1, keepdims=True)
+    return around / np.sqrt((around * around).mean(axis=1, keepdims=True) + 1e-5) * scale + shift
+
+
+_WIDE = np.random.default_rng(6).standard_normal((96, 40)).astype("f4")
+ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "softmax": (_softmax, (_WIDE,)),
+    "softmax of columns": (lambda x: _softmax(x.T), (_WIDE.T.copy(),)),
+    "layer norm": (_normed, (_WIDE, _WIDE[0], _WIDE[1])),
+    "logarithms of sums": (lambda x: np.log(np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)), (_WIDE,)),
+    "a batch": (lambda x: _softmax(x.reshape(96, 2, 20)), (_WIDE,)),
+    "largest differences": (lambda x, y: np.abs(x - x.mean(axis=1, keepdims=True) - y).max(axis=1), (_WIDE, 2 * _WIDE)),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_device_computes_its_rows_by_one_kernel(name: str, several: Group, cut_always: None) -> None:
+    function, arrays = mdhnp.fuse(ROWS[name][0]), ROWS[name][1]
+    with mdhnp.device(several.members[0]):
+        expected = function(*[mdhnp.asarray(a) for a in arrays])
+    axis = int(name == "softmax of columns")
+    even = [1] * len(several.members)
+    given_ = [mdhnp.distribute(a, "block" if a.ndim > 1 else "copy", axis * (a.ndim > 1), weights=even) for a in arrays]
+    with observe() as seen, exchange.watched() as moved:
+        found = function(*given_)
+    same(found, expected)
+    assert found.distribution.axis == 0
+    plans = [plan for plan, _ in seen]
+    assert {plan.devices for plan in plans} == {(device,) for device in several.members}
+    assert [(type(plan.mdhom), len(plan.program.kernels)) for plan in plans] == [(Rows, 1)] * len(several.members)
+    assert not moved
+    assert mdhnp.explain(function, *given_).summary.count("kernels ") == len(several.members)
+
+
+def test_rows_that_lie_in_several_pieces_are_computed_mdh_by_mdh(several: Group, cut_always: None) -> None:
+    function = mdhnp.fuse(_softmax)
+    for x, axis in ((_WIDE, 1), (_WIDE[: len(several.members)], 0)):  # or only one on each device
+        with mdhnp.device(several.members[0]):
+            expected = function(mdhnp.asarray(x))
+        with observe() as seen:
+            same(function(mdhnp.distribute(x, axis=axis)), expected)
+        assert Rows not in {type(plan.mdhom) for plan, _ in seen}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_rows_on_devices(seed: int, cut_always: None) -> None:
+    p = Seeded(seed)
+    where = groups()[p.choice(sorted(groups()))]()
+    h, arrays = random_rows(p, 9)
+    given_ = [mdhnp.distribute(a, p.choice(KINDS), p.integer(0, a.ndim - 1), devices=where) for a in arrays]
+    found = OnSeveral(where, plan.steps_of(Graph.of(h)), "test", mdhnp.config.mode).run([a._view for a in given_])
+    expected = interpret(h, *arrays)
+    for n, (view, want) in enumerate(zip(found, expected if type(expected) is tuple else (expected,), strict=True)):
+        assert_same_bits(np.asarray(where.memory.download(where, view)), np.asarray(want), f"output {n}")
 
 
 def test_views_are_those_of_numpy(several: Group) -> None:

@@ -21,7 +21,7 @@ from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.fusion.rewrite import apart
 from mdhnp.fusion.rules import rows as rules
-from mdhnp.mdh import Graph, MdHom, Rows, rows
+from mdhnp.mdh import Graph, MdHom, Rows, cut, interpret, rows
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.choices import fallback
@@ -72,6 +72,34 @@ def test_vectors_that_stick_out_read_nothing_that_others_change_in_place() -> No
     check(made, s, MATRICES)
     assert places(made)[made.graph.firsts[2]] == made.graph.firsts[1]
     assert_stays_inside(made, s, MATRICES)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_parts_of_random_rows_are_rows(seed: int) -> None:
+    p = Seeded(2000 + seed)
+    made, arrays = random_rows(p, 7)
+    dim = p.choice(made.along[-1])
+    sizes = tuple([2] * (made.extents[dim] // 2 - 1) + [2 + made.extents[dim] % 2])
+    parts = cut(made, dim, p.choice((sizes, sizes[::-1])))
+    for part in parts.parts:
+        assert isinstance(part.mdhom, Rows)
+        read = zip(part.mdhom.inputs, part.reads(arrays), strict=True)
+        assert all(v.strides[a] * x.itemsize == x.strides[a] for v, x in read for a, n in enumerate(v.shape) if n > 1)
+    assert len({part.mdhom for part in parts.parts}) == len(dict.fromkeys(sizes))
+    for got, want in zip(_each(parts.run(interpret, *arrays)), expected(made, arrays), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def _each(found: Any) -> tuple[Any, ...]:
+    return found if type(found) is tuple else (found,)
+
+
+def test_what_is_no_dimension_of_all_rows_and_single_rows_are_not_cut() -> None:
+    made = _rows(_softmax, (4, 7))
+    with pytest.raises(ValueError, match="not all of the rows have"):
+        cut(made, 1, 2)
+    with pytest.raises(ValueError, match="0 to 1 of i are no rows"):
+        cut(made, 0, (1, 3))
 
 
 @pytest.mark.turns

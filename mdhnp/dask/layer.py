@@ -15,10 +15,11 @@ import numpy as np
 from dask._task_spec import TaskRef
 
 from mdhnp.dask.blocks import Blocks, Piece, Window, concatenated, stacked
-from mdhnp.dask.rows import cut_rows, plain, shared_ends
+from mdhnp.dask.rows import shared_ends
 from mdhnp.dask.sizes import TASK, Ends, chosen
 from mdhnp.dask.task import Call, Read, Work, assembled, sliced
-from mdhnp.mdh import Cut, MdHom, Part, Rows, cut, finish_inputs
+from mdhnp.mdh import Cut, MdHom, Part, Rows, cut, finish_inputs, relaid
+from mdhnp.mdh.mdhom import row_major
 from mdhnp.mdh.pieces import piece
 from mdhnp.mdh.recombine import left_for_later
 
@@ -92,7 +93,7 @@ class Layer:
         tuple of Blocks
             One an output.
         """
-        h = plain(h)
+        h = _plain(h)
         windows = [b.whole for b in inputs]
         if 0 in h.extents:
             return self._leaf(self._one(h), windows)
@@ -112,10 +113,10 @@ class Layer:
         cuts = [(d, sizes) for d, sizes in enumerate(_sizes(h, ends)) if len(sizes) > 1]
         if not cuts:
             return self._leaf(self._one(h), windows)
-        made = cut_rows(h, *cuts[0]) if len(cuts) == 1 else None
+        made = self._cut(self._one(h), *cuts[0]) if len(cuts) == 1 else None
         if made is None:
             return None
-        found = [self._leaf(self._one(p.mdhom), _read(windows, p)) for p in made.parts]
+        found = [self._leaf(p.mdhom, _read(windows, p)) for p in made.parts]
         return _beside(h, made.dim, made.parts, found)
 
     def _parts(self, h: MdHom, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
@@ -182,7 +183,7 @@ class Layer:
         if others:
             least = piece(h, 0, 0, h.extents[0])
             h, sources = least.mdhom, _read(sources, least)
-        return self._parts(self._one(plain(h)), sources, _sizes(h, [ends.get(d, ()) for d in range(h.rank)]))
+        return self._parts(self._one(_plain(h)), sources, _sizes(h, [ends.get(d, ()) for d in range(h.rank)]))
 
     # What parts have in common.
 
@@ -201,7 +202,7 @@ class Layer:
                 self._cuts[key] = None
             else:
                 parts, totals = (
-                    tuple([p._replace(mdhom=self._one(plain(p.mdhom))) for p in parts])
+                    tuple([p._replace(mdhom=self._one(_plain(p.mdhom))) for p in parts])
                     for parts in (made.parts, made.totals)
                 )
                 self._cuts[key] = replace(made, parts=parts, totals=totals)
@@ -282,6 +283,14 @@ def _result(results: Sequence[Any], n: int) -> Any:
 
 def _region(read: Read, dtype: np.dtype[Any], *blocks: Any) -> Any:
     return assembled(read, blocks, dtype)
+
+
+def _plain(h: MdHom) -> MdHom:
+    """Give an MDH on arrays that are C-contiguous, as blocks and what is put together of them are."""
+    inputs, outputs = (
+        tuple([replace(v, strides=row_major(v.shape), offset=0) for v in views]) for views in (h.inputs, h.outputs)
+    )
+    return replace(relaid(h, inputs), outputs=outputs)
 
 
 def _sizes(h: MdHom, ends: Sequence[Ends]) -> list[tuple[int, ...]]:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from mdhnp.distributed.boxes import Box, Region, split
-from mdhnp.mdh import Chain, Cut, MdHom, Part, cut, shares
+from mdhnp.mdh import Chain, Cut, MdHom, Part, Rows, cut, shares
 from mdhnp.mdh.views import View
 
 __all__ = ["Chosen", "Operand", "Speed", "choose", "in_pieces", "ways"]
@@ -106,8 +106,8 @@ def ways(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds
     for n, speed in enumerate(speeds):
         moved = sum([_price(o.box, [o.box.whole], o.stretches[n], speed) for o in operands])
         yield Chosen(None, (n,), moved + _work(h, speed))
-    if 0 not in h.extents and not isinstance(h, Chain):
-        for dim in range(h.rank):
+    if 0 not in h.extents and (isinstance(h, Rows) or not isinstance(h, Chain)):
+        for dim in h.along[-1] if isinstance(h, Rows) else range(h.rank):
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
                 yield from _cut(h, dim, sizes, operands, speeds)
 
@@ -177,22 +177,35 @@ def _nbytes(view: View) -> int:
 
 def _work(h: MdHom, speed: Speed) -> float:
     """What a device takes for an MDH."""
-    operations = max(sum([step.op not in _FREE for step in h.scalar.body]), 1)
+    operations = sum(map(_operations, h.links if isinstance(h, Chain) else (h,)))
     moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
-    return max(h.points * operations * speed.operation, moved * speed.byte)
+    return max(operations * speed.operation, moved * speed.byte)
+
+
+def _operations(h: MdHom) -> int:
+    return h.points * max(sum([step.op not in _FREE for step in h.scalar.body]), 1)
+
+
+def _seen(h: MdHom, dim: int) -> Iterator[tuple[View, int]]:
+    """Give each input with what a dimension is there: of rows an input is as the first MDH sees it that reads it."""
+    for n, view in enumerate(h.inputs):
+        if isinstance(h, Rows):
+            yield view, h.along[h.graph.readers(n)[0]][h.along[-1].index(dim)]
+        else:
+            yield view, dim
 
 
 def _sizes(h: MdHom, dim: int, operands: Sequence[Operand], weights: Sequence[float]) -> Iterator[tuple[int, ...]]:
     """Give ways to cut a dimension: by weights, and where inputs are cut."""
     extent = h.extents[dim]
     yield shares(extent, weights)
-    for view, operand in zip(h.inputs, operands, strict=True):
+    for (view, d), operand in zip(_seen(h, dim), operands, strict=True):
         strides = operand.box.strides
-        steps = [sum([i.coefficients[dim] * s for i, s in zip(a, strides, strict=True)]) for a in view.accesses]
+        steps = [sum([i.coefficients[d] * s for i, s in zip(a, strides, strict=True)]) for a in view.accesses]
         if not steps or steps[0] <= 0 or any([s != steps[0] for s in steps]):
             continue
         centre = [
-            sum([i.constant * s for i, s in zip(a, strides, strict=True) if dim in i.dims()]) for a in view.accesses
+            sum([i.constant * s for i, s in zip(a, strides, strict=True) if d in i.dims()]) for a in view.accesses
         ]
         first = operand.box.start + (min(centre) + max(centre)) // 2
         ends = [min(max(-((first - high) // steps[0]), 0), extent) for _, high in operand.owned]

@@ -18,8 +18,9 @@ from mdhnp.distributed.choose import Chosen, Operand, Speed, choose, in_pieces
 from mdhnp.distributed.exchange import fetch, fetch_region, store
 from mdhnp.distributed.room import Room, pieces_of, rooms_of
 from mdhnp.distributed.speeds import speeds, weights
+from mdhnp.distributed.together import price
 from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, value_of, view_on
-from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Step, View, finish_inputs, least_work
+from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Rows, Step, View, finish_inputs, least_work, relaid
 from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.beside import Mark, mark
@@ -36,13 +37,21 @@ _MOST = 64
 
 
 def steps_of(graph: Graph) -> Graph:
-    """Give a graph all of whose steps can be cut."""
+    """Give a graph all of whose steps can be cut; rows along those."""
+    return _cuttable(least_work(graph))
+
+
+def _cuttable(graph: Graph) -> Graph:
+    def steps(h: MdHom) -> Sequence[Step]:
+        return Graph.of(h).steps if isinstance(h, Rows) or not isinstance(h, Chain) else _apart(h).steps
+
+    return expanded(graph, steps)
+
+
+def _apart(h: Chain) -> Graph:
     from mdhnp.fusion.rewrite import apart
 
-    def steps(h: MdHom) -> Sequence[Step]:
-        return apart(h) if isinstance(h, Chain) else Graph.of(h).steps
-
-    return expanded(least_work(graph), steps)
+    return _cuttable(Graph.ending(len(h.inputs), apart(h)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +83,7 @@ class Kernel:
 def _describe(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
     h = kernel.mdhom
     inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays, strict=True)])
-    return Described(replace(h, inputs=inputs), None, results)
+    return Described(relaid(h, inputs), None, results)
 
 
 def _describe_into(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
@@ -127,7 +136,7 @@ class _Prepared:
         made, count = chosen.cut, len(self.devices)
         self.parts, self.totals = list[_Job](), list[_Job]()
         if made is not None:
-            rooms = rooms_of(made)
+            rooms = None if isinstance(h, Chain) else rooms_of(made)
             several = [(p,) for p in made.parts] if rooms is None else pieces_of(made)
             each = zip(self.devices, chosen.devices, made.parts, several, rooms or [None] * count, strict=True)
             for device, n, part, pieces, room in each:
@@ -148,30 +157,58 @@ class _Prepared:
 
 
 class _Step:
-    """A step, and how it was cut for inputs that were distributed as now; equal parts are one kernel."""
+    """A step, and how it was cut for inputs that were distributed as now; equal parts are one kernel.
+
+    Rows are computed as a whole, or MDH by MDH.
+    """
 
     def __init__(self, h: MdHom, function: str) -> None:
         self.mdhom, self._function = h, function
-        self._prepared: dict[Any, _Prepared] = {}
+        self._links = _Steps(_apart(h), function) if isinstance(h, Rows) else None
+        self._prepared: dict[Any, _Prepared | None] = {}  # None: of rows that are computed MDH by MDH
         self._kernels: dict[MdHom, Kernel] = {}
 
-    def prepared(self, group: Group, inputs: Sequence[NDArray]) -> _Prepared:
-        """Choose the cut, or remember it."""
+    def results(self, group: Group, inputs: Sequence[NDArray]) -> list[NDArray]:
+        """Compute; gives views of the results."""
         operands = tuple([_operand(group, view) for view in inputs])
-        found = self._prepared.get(operands)
-        if found is None:
-            rates = speeds(group)
-            chosen = choose(self.mdhom, operands, weights(group), rates)
+        try:
+            prepared = self._prepared[operands]
+        except KeyError:
             if len(self._prepared) >= _MOST:
                 self._prepared.clear()
                 self._kernels.clear()
-            found = _Prepared(self.mdhom, chosen, group, rates, self._kernel)
-            self._prepared[operands] = found
-        return found
+            prepared = self._prepared[operands] = self._prepare(group, operands)
+        if prepared is not None:
+            return _Run(prepared, inputs).results()
+        assert self._links is not None
+        return self._links.results(group, inputs)
+
+    def _prepare(self, group: Group, operands: Sequence[Operand]) -> _Prepared | None:
+        rates, shares = speeds(group), weights(group)
+        chosen = choose(self.mdhom, operands, shares, rates)
+        if self._links is not None and price(self._links.graph, operands, shares, rates) < chosen.price:
+            return None
+        return _Prepared(self.mdhom, chosen, group, rates, self._kernel)
 
     def _kernel(self, h: MdHom) -> Kernel:
-        plain = replace(h, inputs=tuple([replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs]))
+        plain = relaid(h, [replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs])
         return self._kernels.setdefault(plain, Kernel(plain, self._function))
+
+
+class _Steps:
+    """Steps one after the other."""
+
+    def __init__(self, graph: Graph, function: str) -> None:
+        self.graph = graph
+        self._steps = [(_Step(s.mdhom, function), s.inputs) for s in graph.steps]
+
+    def results(self, group: Group, inputs: Sequence[NDArray]) -> list[NDArray]:
+        """Compute all; gives views of what is wanted."""
+        values = list(inputs)
+        for step, places in self._steps:
+            read = [values[p].reshape(v.shape) for p, v in zip(places, step.mdhom.inputs, strict=True)]
+            values += step.results(group, read)
+        return [values[r] for r in self.graph.results]
 
 
 def _operand(group: Group, view: NDArray) -> Operand:
@@ -189,22 +226,20 @@ class OnSeveral:
     """Computes on views of values, and gives such."""
 
     def __init__(self, group: Group, graph: Graph, function: str, mode: Mode, into: bool = False) -> None:
-        self._group, self._graph, self._mode, self._into = group, graph, mode, into
+        self._group, self._mode, self._into = group, mode, into
         if into:  # what is computed is put there afterwards
             graph = Graph.of(_packed(graph.steps[0].mdhom))
-        self._steps = [(_Step(s.mdhom, function), s.inputs) for s in graph.steps]
+        self._steps = _Steps(graph, function)
 
     def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
         """Compute all steps; with `into`, put the only result into the last array."""
         values = list(arrays)
         target = values.pop() if self._into else None
         with config(precision=self._mode.precision):
-            for step, inputs in self._steps:
-                read = [values[p].reshape(v.shape) for p, v in zip(inputs, step.mdhom.inputs, strict=True)]
-                values += _Run(step.prepared(self._group, read), read).results()
+            found = self._steps.results(self._group, values)
         if target is None:
-            return tuple([values[r] for r in self._graph.results])
-        value, source = value_of(target), values[-1].reshape(target.shape)
+            return tuple(found)
+        value, source = value_of(target), found[-1].reshape(target.shape)
         with value.storing() as end:
             jobs = [partial(_stored, target, source, hold, end) for hold in value.holds]
             run.on_all([_device(h) for h in value.holds], jobs)

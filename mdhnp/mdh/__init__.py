@@ -5,13 +5,13 @@ scalar functions, `combine.py` the combine operators, `views.py` the index maps,
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
 tests), `graph.py` holds several of them, `least_work.py` combines what one factor has alone before a product,
 `logarithms.py` adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form,
-`cut.py` cuts one along any dimension (`pieces.py` its parts, `recombine.py` their results), `slices.py` one whose
-arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
+`cut.py` cuts one along any dimension (`pieces.py` its parts, `row_parts.py` those of rows, `recombine.py` their
+results), `slices.py` one whose arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
 `arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
-from mdhnp.mdh.chain import Chain, chain
+from mdhnp.mdh.chain import Chain, chain, relaid
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
 from mdhnp.mdh.cut import Cut, cut, shares
 from mdhnp.mdh.function import Function, Instruction
@@ -72,6 +72,7 @@ __all__ = [
     "prefixes",
     "ps",
     "pw",
+    "relaid",
     "regions",
     "rings",
     "shares",

@@ -8,6 +8,7 @@ Source: Hagedorn, Stoltzfus, Steuwer, Gorlatch & Dubach, "High Performance Stenc
 tiles overlap; Krishnamoorthy et al., "Effective Automatic Parallelization of Stencil Computations".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import MdHom, dimension_names
 from mdhnp.mdh.views import Affine, View
 
-__all__ = ["Chain", "chain", "given_view"]
+__all__ = ["Chain", "chain", "given_view", "relaid"]
 
 #: What lies outside of an array and is a constant, or an element near its border.
 _NEAR = (None, "constant", "nearest", "reflect", "mirror")
@@ -123,6 +124,21 @@ def given_view(graph: Graph, value: int) -> View | None:
     found = [v for s in readers for p, v in zip(s.inputs, s.mdhom.inputs, strict=True) if p == value]
     alike = {replace(v, name="", accesses=(), boundary=None, fill="0") for v in found}
     return found[0] if len(alike) == 1 else None
+
+
+def relaid(h: MdHom, inputs: Sequence[View]) -> MdHom:
+    """Put others in place of an MDH's inputs that differ in where they lie in memory; of a chain in all links."""
+    if not isinstance(h, Chain):
+        return replace(h, inputs=tuple(inputs))
+    graph = h.graph
+    steps = [Step(_relaid(s, dict(enumerate(inputs))), s.inputs) for s in graph.steps]
+    return replace(h, inputs=tuple(inputs), graph=replace(graph, steps=tuple(steps)))
+
+
+def _relaid(step: Step, given: dict[int, View]) -> MdHom:
+    views = zip(step.mdhom.inputs, [given.get(p) for p in step.inputs], strict=True)
+    seen = [v if new is None else replace(v, strides=new.strides, offset=new.offset) for v, new in views]
+    return replace(step.mdhom, inputs=tuple(seen))
 
 
 @interpret.register

@@ -22,6 +22,8 @@ from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pieces import Part, piece
 from mdhnp.mdh.recombine import carrying, combination, left_for_later, partial, prefixes
+from mdhnp.mdh.row_parts import row_part
+from mdhnp.mdh.rows import Rows
 from mdhnp.mdh.stages import finish_inputs
 
 __all__ = ["Cut", "cut", "shares"]
@@ -106,7 +108,8 @@ def cut(h: MdHom, dim: int, parts: int | Sequence[int]) -> Cut:
     dim : int
         Any concatenated or reduced dimension, of nested MDHs as well: where dimensions before it are combined later and
         by operators that do not change places with its own, they are left for the recombination, and partial results
-        are larger by their extents. Of scanned ones, those that no such dimension stands before.
+        are larger by their extents. Of scanned ones, those that no such dimension stands before. Of rows, those that
+        all of their MDHs have.
     parts : int or sequence of int
         How many, as equal as can be, and no more than there are points; or their sizes, those of 0 left out. For
         weights see :func:`shares`.
@@ -117,8 +120,9 @@ def cut(h: MdHom, dim: int, parts: int | Sequence[int]) -> Cut:
         If there is no such dimension.
     ValueError
         If there is an extent of 0, parts are not those of the extent, or the dimension cannot be cut: a chain's (cut
-        `h.maps`), one whose results are not a slice along an axis of each output, a scanned one before which others
-        are left, or one of an operator that is OpenCL C text with a `finish` to be applied after it.
+        its `links`), but for those of rows that all links have, and parts of which are rows; one whose results are not
+        a slice along an axis of each output, a scanned one before which others are left, or one of an operator that is
+        OpenCL C text with a `finish` to be applied after it.
 
     Examples
     --------
@@ -140,7 +144,8 @@ def cut(h: MdHom, dim: int, parts: int | Sequence[int]) -> Cut:
     if kind != "cc" and np.float16 in h.scalar.dtypes and not any([t.kind == "c" for t in h.dtypes]):
         h = lower(h).mdhom
     ends = [*accumulate(_sizes(h, dim, parts), initial=0)]
-    pieces = [piece(h, dim, begin, end) for begin, end in pairwise(ends)]
+    part = _row_part if isinstance(h, Rows) else piece
+    pieces = [part(h, dim, begin, end) for begin, end in pairwise(ends)]
     if kind == "cc":
         return Cut(h, dim, tuple(pieces))
     given = pieces if kind == "pw" else pieces[:-1]
@@ -166,13 +171,15 @@ def shares(extent: int, weights: Sequence[float]) -> tuple[int, ...]:
 
 
 def _require_cuttable(h: MdHom, dim: int) -> None:
-    if isinstance(h, Chain):
-        raise ValueError("h: a chain cannot be cut; cut what it is made of, `h.maps`")
+    if isinstance(h, Chain) and not isinstance(h, Rows):
+        raise ValueError("h: a chain cannot be cut; cut what it is made of, its `links`")
     if not 0 <= dim < h.rank:
         raise IndexError(f"dim: {dim} is none of {h.rank} dimensions, numbered from 0")
     if 0 in h.extents:
         raise ValueError(f"h: {h} has an extent of 0, and so no parts")
     combine, name = h.combine[dim], h.names[dim]
+    if isinstance(h, Rows) and dim not in h.along[-1]:
+        raise ValueError(f"dim: not all of the rows have {name}; cut their `links`")
     if combine.kind == "ps" and (left := left_for_later(h, dim)):
         shown = ", ".join([h.names[d] for d in left])
         raise ValueError(f"dim: {name} is scanned before {shown} may be combined; cut that, or one of its `stages`")
@@ -184,6 +191,13 @@ def _require_cuttable(h: MdHom, dim: int) -> None:
             if step and h.extents[dim] > 1 and step * h.extents[dim] != n:
                 shown = view.show(h.names)
                 raise ValueError(f"dim: results along {name} are no slice of {shown}; cut what is outermost in an axis")
+
+
+def _row_part(h: Any, dim: int, begin: int, end: int) -> Part:
+    found = row_part(h, dim, begin, end)
+    if found is None:
+        raise ValueError(f"dim: {begin} to {end} of {h.names[dim]} are no rows; cut their `links`")
+    return found
 
 
 def _sizes(h: MdHom, dim: int, parts: int | Sequence[int]) -> tuple[int, ...]:
