@@ -176,7 +176,7 @@ class Ways:
 def _nbytes(written: Graph, given: tuple[Given, ...]) -> int:
     """Bytes of all values of a graph: in the way without rules each of them is an array."""
     views = [v for step in written.steps for v in step.mdhom.outputs]
-    return sum([layout.nbytes for layout, _ in given]) + sum([v.elements() * v.dtype.itemsize for v in views])
+    return sum([layout.nbytes for layout, _ in given]) + sum([v.nbytes for v in views])
 
 
 def _failed(reason: str) -> None:

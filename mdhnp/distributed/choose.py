@@ -120,7 +120,7 @@ def in_pieces(part: Part, count: int, speed: Speed, *, enqueued: bool) -> bool:
     """
     if enqueued:
         return _work(part.mdhom, speed) > (count - 1) * _CALL
-    return 2 * sum(map(_nbytes, part.mdhom.inputs)) * speed.byte > (count - 1) * _WAITED
+    return 2 * sum([v.nbytes for v in part.mdhom.inputs]) * speed.byte > (count - 1) * _WAITED
 
 
 def _in_one_stretch(view: View, part: Part, n: int) -> bool:
@@ -148,7 +148,7 @@ def _cut(
         for operand, region in zip(operands, part.inputs, strict=False):
             moved += _price(operand.box, _regions(operand.box, region), operand.stretches[n], speeds[n])
     results, first = made.parts if kind == "pw" else made.totals, speeds[devices[0]]
-    moved += sum([first.asking + first.moving * _nbytes(v) for part in results[1:] for v in part.mdhom.outputs])
+    moved += sum([first.asking + first.moving * v.nbytes for part in results[1:] for v in part.mdhom.outputs])
     handed = sum([speeds[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
     slowest = max([_work(p.mdhom, speeds[n]) for n, p in zip(devices, made.parts, strict=True)])
     if kind == "ps":  # each element is read twice, and written once
@@ -171,14 +171,10 @@ def _price(box: Box, regions: Sequence[Region], stretch: tuple[int, int], speed:
     return speed.asking + speed.moving * missing if missing else 0.0
 
 
-def _nbytes(view: View) -> int:
-    return view.elements() * view.dtype.itemsize
-
-
 def _work(h: MdHom, speed: Speed) -> float:
     """What a device takes for an MDH."""
     operations = sum(map(_operations, h.links if isinstance(h, Chain) else (h,)))
-    moved = sum(map(_nbytes, (*h.inputs, *h.outputs)))
+    moved = sum([v.nbytes for v in (*h.inputs, *h.outputs)])
     return max(operations * speed.operation, moved * speed.byte)
 
 

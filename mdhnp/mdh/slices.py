@@ -119,7 +119,7 @@ def _dense(v: View) -> bool:
 
 
 def _fits(h: MdHom, largest: int) -> bool:
-    return all(v.elements() * v.dtype.itemsize <= largest for v in (*h.inputs, *h.outputs))
+    return all(v.nbytes <= largest for v in (*h.inputs, *h.outputs))
 
 
 def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:

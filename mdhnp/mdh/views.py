@@ -160,6 +160,11 @@ class View:
             return 0
         return 1 + sum(abs(s) * (n - 1) for s, n in zip(self.strides, self.shape, strict=True))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes from the lowest to the highest address, inclusive."""
+        return self.elements() * self.dtype.itemsize
+
     def box(self, axis: int, points: Sequence[Any]) -> Any:
         """Elements along an axis of the box that so many points of each dimension read; all accesses move alike.
 

@@ -53,7 +53,7 @@ def numpy_map(h: MdHom) -> Ufuncs | None:
     found = ufuncs(h.scalar, indices)
     shapes = [s.shape for s in known] + [indices[d].shape for d in h.scalar.used_indices()]
     compute, whole = found.compute, np.broadcast_shapes((), *shapes) == out.shape
-    if whole and not indices and out.elements() * out.dtype.itemsize >= LARGE:
+    if whole and not indices and out.nbytes >= LARGE:
         live = [h.scalar.body[n] for n in h.scalar.live()]
         several = sum([step.op not in ("param", "const") for step in live]) > 1
         most = _BLOCK // max([step.dtype.itemsize for step in live]) if several else out.elements()

@@ -116,12 +116,12 @@ class Facts:
     @cached_property
     def bytes_read(self) -> int:
         """Of all inputs."""
-        return sum(v.elements() * v.dtype.itemsize for v in self.h.inputs)
+        return sum(v.nbytes for v in self.h.inputs)
 
     @cached_property
     def bytes_written(self) -> int:
         """Of all outputs."""
-        return sum(v.elements() * v.dtype.itemsize for v in self.h.outputs)
+        return sum(v.nbytes for v in self.h.outputs)
 
     @cached_property
     def itemsize(self) -> int:

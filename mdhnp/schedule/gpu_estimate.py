@@ -145,7 +145,7 @@ class Pair:
         lanes = {next(iter(side.points)) for side in (rows, columns)}
         run = min(tiles[near[0]] / SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
         self._computing = (1 + reads / products) / faster
-        sizes = [view.elements() * view.dtype.itemsize for view in h.inputs]
+        sizes = [view.nbytes for view in h.inputs]
         self._written = _moved(facts.bytes_written, h.points) / run
         self._read = _moved(facts.bytes_read, h.points)
         self._again = [_moved(_passes(facts, caps, n, sizes[n], tiles) * sizes[n], h.points) for n in inputs]

@@ -35,7 +35,7 @@ def seconds_moving(c: Columns) -> Floats:
     facts, caps = c.facts, c.caps
     total = np.zeros(len(c.pt))
     for n, view in enumerate(facts.h.inputs):
-        size = view.elements() * view.dtype.itemsize
+        size = view.nbytes
         again, pending = np.ones(len(total)), np.ones(len(total))
         if size > caps.l2 // 2:
             # Loops around an inner loop that moves the input bring it in again, as do work-groups.
@@ -52,7 +52,7 @@ def seconds_moving(c: Columns) -> Floats:
         total += size * _rows_again(c, n) / _AGAIN
     passes = np.where(c.results == GLOBAL, product(c.tiles, facts.combined), 1.0)
     for view in facts.h.outputs:
-        size = view.elements() * view.dtype.itemsize
+        size = view.nbytes
         times = passes if size > caps.l2 // 2 else np.ones(len(total))
         run = _run(c, facts.output_strides, facts.kept, _RESULTS_END / view.dtype.itemsize)
         run = run * view.dtype.itemsize
