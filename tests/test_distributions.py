@@ -20,10 +20,8 @@ from hypothesis import strategies as st
 from several import KINDS, A, B, groups, same
 
 import mdhnp
-from mdhnp.calls.store import forget
 from mdhnp.distributed import exchange, plan, run
 from mdhnp.distributed.boxes import Box, split
-from mdhnp.distributed.choose import Operand, Speed, choose
 from mdhnp.distributed.distribution import Block
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices, find_place
@@ -152,96 +150,6 @@ def test_what_some_devices_have_nothing_of_is_distributed_anew(several: Group, c
         np.testing.assert_array_equal(mdhnp.distribute(a, kind, axis).numpy(), x)
 
 
-def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:
-    a, row = np.empty((1000, 1000)), 8000
-    negative = mdhnp.md_hom(np.negative, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j] -> b[i,j]").bind(a)
-    usual = Speed(operation=1e-12, byte=2e-11, asking=4e-5, moving=5e-11, handing=0.0)
-    stretches = ((0, 300 * row), (0, 0), (300 * row, 1000 * row))
-    found = choose(negative, [Operand(Box(0, a.shape, a.strides, 8), stretches, stretches)], (1, 1, 1), (usual,) * 3)
-    assert (found.devices, [part.outputs[0][0].stop for part in found.cut.parts]) == ((0, 2), [300, 1000])  # type: ignore[union-attr]
-
-
-def test_a_boundary_that_wraps_costs_what_is_read_of_the_other_end() -> None:
-    step = mdhnp.md_hom(lambda x, y: x + y, {"i": mdhnp.cc}, "x[i-2], x[i+1] -> y[i]", boundary={"x": "wrap"})
-    h, ends = step.bind(np.zeros(20), i=20), ((0, 80), (80, 160))
-    found = choose(h, [Operand(Box(0, (20,), (8,), 8), ends, ends)], (1, 1), [Speed(1e3, 0.0, 0.0, 1.0, 0.0)] * 2)
-    assert found.cut is not None
-    assert found.price == 2 * (2 + 1) * 8 + 10 * 1e3  # each reads two before its block, and one after it
-
-
-#: Half of a CPU's, as two threads of one process drive them.
-HALF = Speed(operation=1e-11, byte=5e-11, asking=4e-5, moving=1e-10, handing=2.5e-4)
-
-
-def _halves(view: Any, kind: str) -> Operand:
-    """Say what two devices have of an array in C order."""
-    n = view.elements() * view.dtype.itemsize
-    ends = {"block": ((0, n // 2), (n // 2, n)), "first": ((0, n), (0, 0)), "copy": ((0, n), (0, n))}[kind]
-    strides = tuple([s * view.dtype.itemsize for s in view.strides])
-    return Operand(Box(0, view.shape, strides, view.dtype.itemsize), ends, ends)
-
-
-_SQUARES = {
-    "map": (lambda x: 2 * x + 1, "ij", "x[i,j] -> y[i,j]", {}),
-    "stencil": (lambda x, y: x + y, "ij", "x[i-1,j], x[i+1,j] -> y[i,j]", {"x": "wrap"}),
-    "product": (lambda x, y: x * y, "ikj", "x[i,k], z[k,j] -> y[i,j]", {}),
-    "sum": (lambda x: x, "ij", "x[i,j] -> y[i]", {}),
-    "scan": (lambda x: x, "ij", "x[i,j] -> y[i,j]", {}),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "n", "kind", "cut"),
-    [
-        ("map", 1024, "block", False),
-        ("map", 1024, "copy", False),
-        ("map", 1024, "first", False),
-        ("map", 4096, "block", True),
-        ("map", 4096, "copy", True),
-        ("map", 4096, "first", False),  # to move half takes as long as to compute it
-        ("map", 1600, "block", True),  # what is in between stays where it is
-        ("map", 1600, "first", False),
-        ("stencil", 1024, "block", False),
-        ("stencil", 1600, "block", True),
-        ("stencil", 1600, "first", False),
-        ("product", 256, "block", False),
-        ("product", 1024, "block", True),
-        ("product", 1024, "first", True),
-        ("sum", 1024, "block", False),
-        ("sum", 4096, "block", True),
-        ("scan", 256, "block", False),
-        ("scan", 4096, "block", True),
-    ],
-)
-def test_what_takes_less_than_handing_it_over_is_left_to_one_device(name: str, n: int, kind: str, cut: bool) -> None:
-    function, dims, views, boundary = _SQUARES[name]
-    last = {"product": mdhnp.pw("add"), "sum": mdhnp.pw("add"), "scan": mdhnp.ps("add")}.get(name, mdhnp.cc)
-    combine = {d: last if d == ("k" if name == "product" else "j") else mdhnp.cc for d in dims}
-    x = np.empty((n, n), np.float32)
-    written = mdhnp.md_hom(function, combine, views, boundary=boundary)
-    h = written.bind(*[x] * (2 if name == "product" else 1), **({"i": n, "j": n} if boundary else {}))
-    operands = [_halves(v, kind) for v in h.inputs]
-    assert (choose(h, operands, (1, 1), (HALF,) * 2).cut is not None) == cut
-    cheap = HALF._replace(handing=0.0)
-    assert choose(h, operands, (1, 1), (cheap,) * 2).cut is not None or kind == "first"
-
-
-def test_each_device_is_handed_its_part_and_of_a_scan_a_total_too() -> None:
-    free = Speed(operation=1e3, byte=0.0, asking=0.0, moving=0.0, handing=0.0)
-    each = (free._replace(handing=1.0), free._replace(handing=2.0), free._replace(handing=4.0))
-    x = np.empty(30)
-    for kind, times in ((mdhnp.cc, 1), (mdhnp.pw("add"), 1), (mdhnp.ps("add"), 2)):
-        h = mdhnp.md_hom(np.negative, {"i": kind}, f"x[i] -> y[{'' if kind.kind == 'pw' else 'i'}]").bind(x)
-        operand = [_thirds(h.inputs[0].dtype.itemsize)]
-        found, plain = (choose(h, operand, (1, 1, 1), rates) for rates in (each, (free,) * 3))
-        assert (found.devices, found.price - plain.price) == ((0, 1, 2), 7.0 * times)
-
-
-def _thirds(itemsize: int) -> Operand:
-    ends = tuple([(10 * n * itemsize, 10 * (n + 1) * itemsize) for n in range(3)])
-    return Operand(Box(0, (30,), (itemsize,), itemsize), ends, ends)
-
-
 def test_a_column_of_a_block_moves_without_what_is_beside() -> None:
     where = groups()["apart"]()
     x = np.arange(600 * 500).reshape(600, 500)
@@ -250,23 +158,6 @@ def test_a_column_of_a_block_moves_without_what_is_beside() -> None:
         column = mdhnp.distribute(a[:, 3], "single")
     assert sum(c.nbytes for c in copies if not c.to_device) == 300 * 8
     np.testing.assert_array_equal(column.numpy(), x[:, 3])
-
-
-def test_what_is_small_moves_to_one_device_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    where, weights = groups()["apart"](), np.array([[0, 1], [2, 0], [0, 1], [1, 0]])
-    x = np.random.default_rng(1).integers(-3, 4, (20, 6))
-    a = mdhnp.distribute(x, devices=where, weights=(1, 1))
-    monkeypatch.setattr(plan, "speeds", lambda group: (HALF,) * 2)
-    forget()  # plans of the same calls that are cut
-    moved = []
-    for _ in range(4):
-        x = mdhnp.stencil(x, weights, "wrap").copy()
-        with exchange.watched() as seen:
-            a = mdhnp.stencil(a, weights, "wrap")
-        moved.append(sum(e.nbytes for e in seen))
-        np.testing.assert_array_equal(a.numpy(), x)
-    assert moved == [10 * 6 * 8, 0, 0, 0]
-    forget()
 
 
 @pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap"])
