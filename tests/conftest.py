@@ -167,7 +167,7 @@ def checked() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def quick_builds() -> Iterator[Any]:
-    """PoCL compiles a kernel once more for its binary, a third of all time: none are stored. Gives what would do so."""
+    """PoCL compiles a kernel once more for its binary, a third of all time: none is stored. Gives what would do so."""
     from mdhnp.runtime import programs
 
     store = programs._store

@@ -30,7 +30,9 @@ from mdhnp.mdh import MdHom, Stage, cc, md_hom, pw
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
+from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
+from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 if TYPE_CHECKING:
@@ -176,6 +178,20 @@ def test_whole_numbers_are_exact() -> None:
     got, doubtful = _run(h, arrays, _special_schedule(h), MATRICES)
     np.testing.assert_array_equal(got, arrays[0] @ arrays[1])
     assert doubtful == {False}
+
+
+def test_what_is_added_to_products_at_the_end_is_no_factor() -> None:
+    """It moves along rows and columns, as no factor does, and is read where it is."""
+    rng = np.random.default_rng(3)
+    a, b, d = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((40, 24), (24, 36), (40, 36)))
+    h = md_hom(
+        lambda a, b, d: a * b, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j], D[i,j] -> C[i,j]",
+        finish=lambda total, a, b, d: total + d,
+    ).bind(a, b, d)  # fmt: skip
+    facts = Facts(lowered(h)[0].mdhom)
+    found = next(matrix_schedules(facts, MATRICES, default(facts.h, CAPS)))
+    got, _ = _run(h, [a, b, d], found.schedule, MATRICES)
+    np.testing.assert_array_equal(got, a @ b + d)
 
 
 def test_c_text_is_given_elements_of_the_arrays_only() -> None:

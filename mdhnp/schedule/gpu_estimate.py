@@ -1,8 +1,9 @@
 """What matrix instructions are expected to compute, by a few lines of arithmetic on the sizes of tiles.
 
 The time of each multiply-add is that of products and loads from local memory, of reading the tiles, and of moving
-everything from and to memory once. What is left of that is how much of the tiles is useful, how many work-groups there
-are for how many compute units, and how long all wait for the first tiles.
+everything from and to memory once, parts of sectors as often as they are read again. What is left of that is how much
+of the tiles is useful, how many work-groups there are for how many compute units, how long all wait for the first
+tiles, and what a second kernel takes where sums are split.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from mdhnp.schedule.matrices import ACROSS, DOWN, operands
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = [
-    "SECTOR", "Pair", "Read", "Side", "Sums", "expected", "groups_of", "loads", "parts_of", "plain_speed", "read",
+    "SECTOR", "Pair", "Read", "Side", "Sums", "expected", "loads", "parts_of", "plain_speed", "read",
     "split",
 ]  # fmt: skip
 
@@ -41,8 +42,8 @@ SECTOR, _AT_ONCE = 8, 4
 _SCATTERED = 0.125
 #: Bytes of a compute unit's local memory, and subgroups that keep it at work.
 _SHARED, _WORKING = 224 << 10, 10
-#: Multiply-adds that could be made while a second kernel begins and adds up the parts.
-_COMBINING = 2.5e7
+#: Multiply-adds that a compute unit could make while a second kernel begins and adds up the parts.
+_COMBINING = 1.9e5
 #: What part of the last cache holds an input beside all else.
 _HELD = 0.5
 #: Most subgroups that are not crowded.
@@ -109,13 +110,13 @@ class Pair:
         Which inputs the factors are.
     rows, columns : Side
         How work-items lie along the factors' dimensions.
-    parts : int
-        Into how many sums are split.
 
     Attributes
     ----------
     warps : int
         Subgroups of a work-group.
+    groups : int
+        Work-groups along kept dimensions.
     """
 
     def __init__(
@@ -126,7 +127,6 @@ class Pair:
         inputs: tuple[int, int],
         rows: Side,
         columns: Side,
-        parts: int,
     ) -> None:
         h, each = facts.h, rows.each * columns.each
         self._itemsize, self._results = atom.itemsize, rows.size * columns.size
@@ -134,25 +134,38 @@ class Pair:
         products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
         reads = sum(loads(atom, rows.each, columns.each)) / (_AT_ONCE if atom.packed > 1 else 1)
         faster = _ROUNDED[atom.name] if atom.rounded and h.precision == "default" else _FASTER[atom.name]
-        tiles, groups = rows.tiles | columns.tiles, groups_of(facts, rows, columns)
-        turns = -(-groups * parts // caps.compute_units)
-        even = groups * parts / (turns * caps.compute_units)
-        busy = even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
+        tiles = rows.tiles | columns.tiles
+        self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
+        self._units = caps.compute_units
         crowded = _CROWDED if self.warps > _FEW else _ALONE.get(self.warps, 1.0)
-        self._part = rows.useful * columns.useful * busy * crowded
+        self._part = rows.useful * columns.useful * crowded
         # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
         near = [d for d in facts.kept if abs(facts.output_strides[d]) == facts.output_step]
         lanes = {next(iter(side.points)) for side in (rows, columns)}
         run = min(tiles[near[0]] / SECTOR, 1.0) if lanes & {*near[:1]} else _SCATTERED
         self._computing = (1 + reads / products) / faster
-        sizes = [view.nbytes for view in h.inputs]
+        sizes = [h.inputs[n].nbytes for n in inputs]
         self._written = _moved(facts.bytes_written, h.points) / run
         self._read = _moved(facts.bytes_read, h.points)
-        self._again = [_moved(_passes(facts, caps, n, sizes[n], tiles) * sizes[n], h.points) for n in inputs]
-        self._combining = _COMBINING / h.points if parts > 1 else 0.0
+        self._again = [
+            _moved(_passes(facts, caps, n, size, tiles) * size, h.points) for n, size in zip(inputs, sizes, strict=True)
+        ]
+        self._combining = _COMBINING * caps.compute_units / h.points
 
-    def speed(self, sums: Sums, read: tuple[Read, Read], stages: int) -> float:
-        """Give the part of the device's plain multiply-adds that are made; `read` is of both factors' tiles."""
+    def speed(self, sums: Sums, read: tuple[Read, Read], stages: int, parts: int) -> float:
+        """Give the part of the device's plain multiply-adds that are made.
+
+        Parameters
+        ----------
+        sums : Sums
+            The tiles of the sums.
+        read : tuple of Read
+            Of both factors' tiles.
+        stages : int
+            Tiles in flight.
+        parts : int
+            Into how many sums are split.
+        """
         (a, b), itemsize = read, self._itemsize
         size = stages * (a.elements + b.elements) * itemsize
         reading = _READ * itemsize / 4 * (a.elements / a.run + b.elements / b.run) / (self._results * sums.points)
@@ -160,8 +173,14 @@ class Pair:
         at_work = min(self.warps * (_SHARED // size) / _WORKING, 1.0)
         # Whole sectors are read while others compute; parts of them cost as much again each time.
         moved = self._written + self._read + sum(n * (1 / x.run - 1) for n, x in zip(self._again, read, strict=True))
-        left = self._part * sums.left * at_work / (self._computing + reading + moved)
-        return left / (1 + left * self._combining)
+        left = self._part * self._busy(parts) * sums.left * at_work / (self._computing + reading + moved)
+        return left / (1 + left * self._combining) if parts > 1 else left
+
+    def _busy(self, parts: int) -> float:
+        """Say how well so many parts of the sums keep compute units at work."""
+        turns = -(-self.groups * parts // self._units)
+        even = self.groups * parts / (turns * self._units)
+        return even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (_SPLIT if parts > 1 else 1.0)
 
 
 def loads(atom: Atom, rows: int, columns: int) -> tuple[float, float]:
@@ -222,8 +241,8 @@ def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
     rows, columns = (_side_of(facts, s, *side) for side in ((row, a, b), (column, b, a)))
     atom = ATOMS[s.atom]
     sums = Sums.of(facts, atom, terms, {d: s.local_tile[d] for d in facts.combined})
-    pair = Pair(facts, caps, atom, (a, b), rows, columns, parts_of(facts, s))
-    return pair.speed(sums, (read(facts, a, rows, sums), read(facts, b, columns, sums)), s.stages)
+    pair = Pair(facts, caps, atom, (a, b), rows, columns)
+    return pair.speed(sums, (read(facts, a, rows, sums), read(facts, b, columns, sums)), s.stages, parts_of(facts, s))
 
 
 def _side_of(facts: Facts, s: Schedule, main: int, n: int, other: int) -> Side:
@@ -251,12 +270,6 @@ def plain_speed(facts: Facts, speed: float) -> float:
 def _moved(size: float, points: int) -> float:
     """Give the time to move so many bytes from or to memory once, as multiply-adds for each of the points."""
     return _WRITE * size / 4 / points
-
-
-def groups_of(facts: Facts, rows: Side, columns: Side) -> int:
-    """Count the work-groups that the sides' tiles make along kept dimensions."""
-    tiles = rows.tiles | columns.tiles
-    return prod(-(-facts.h.extents[d] // tiles.get(d, 1)) for d in facts.kept)
 
 
 def split(facts: Facts, caps: DeviceCaps, groups: int) -> int:

@@ -161,17 +161,19 @@ def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
         for (x, above), (y, across) in product(*read):
             if x.each * y.each > most:
                 continue
-            best: dict[int, _Shape] = {}
-            for parts in {1, estimate.split(facts, caps, estimate.groups_of(facts, x, y))}:
-                pair = Pair(facts, caps, atom, (a, b), x, y, parts)
-                if pair.warps > _MOST_WARPS:
-                    break
-                for s, left_tile, right_tile in zip(sums, above, across, strict=True):
-                    stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
-                    if stages >= _STAGES[-1]:
-                        speed = pair.speed(s, (left_tile, right_tile), stages)
-                        if s.terms not in best or speed > best[s.terms].speed:
-                            best[s.terms] = _Shape(speed, atom, x, y, s, parts)
+            pair = Pair(facts, caps, atom, (a, b), x, y)
+            if pair.warps > _MOST_WARPS:
+                continue
+            most_parts, best = estimate.split(facts, caps, pair.groups), dict[int, _Shape]()
+            for s, left_tile, right_tile in zip(sums, above, across, strict=True):
+                stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
+                if stages < _STAGES[-1]:
+                    continue
+                for parts in dict.fromkeys((1, most_parts)):
+                    real = prod(_parted(facts, s.tile, s.terms, parts).values())
+                    speed = pair.speed(s, (left_tile, right_tile), stages, real)
+                    if s.terms not in best or speed > best[s.terms].speed:
+                        best[s.terms] = _Shape(speed, atom, x, y, s, parts)
             yield from best.values()
 
 
@@ -268,16 +270,23 @@ def _laid_out(facts: Facts, s: Schedule, sums: Mapping[int, int], parts: int) ->
     h, terms = facts.h, s.atom_dims[2]
     local = tuple(sums.get(d, min(s.step(d), n)) for d, n in enumerate(h.extents))
     tiles = [-(-n // t) for n, t in zip(h.extents, local, strict=True)]
-    groups = [tiles[d] if d in facts.kept else 1 for d in range(h.rank)]
-    for d in sorted(facts.combined, key=lambda d: d == terms):
-        wanted = min(parts, tiles[d])
-        groups[d] = -(-tiles[d] // -(-tiles[d] // wanted))
-        parts = -(-parts // groups[d])
+    parted = _parted(facts, sums, terms, parts)
+    groups = [parted[d] if d in parted else tiles[d] for d in range(h.rank)]
     # Sums that are exact enough are combined as rarely as a chain may be long.
     rarely = s.combine_on == "local" and not ATOMS[s.atom].rounds
     every = max(LONGEST // prod(sums.values()), 1) if rarely else 1
     s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
     return replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
+
+
+def _parted(facts: Facts, sums: Mapping[int, int], terms: int, parts: int) -> dict[int, int]:
+    """Split combined dimensions into about so many parts in all, each of whole tiles; that of the terms last."""
+    found = {}
+    for d in sorted(facts.combined, key=lambda d: d == terms):
+        tiles = -(-facts.h.extents[d] // sums.get(d, facts.h.extents[d]))
+        found[d] = -(-tiles // -(-tiles // min(parts, tiles)))
+        parts = -(-parts // found[d])
+    return found
 
 
 def _with(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
@@ -288,8 +297,9 @@ def _with(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
 def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
     """An input's tile in the array's order, with rows padded so that an instruction's lanes find different banks."""
     view, depends = facts.h.inputs[n], facts.depends[n]
-    if len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
-        return None
+    terms = s.atom_dims[2]
+    if terms not in depends or len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
+        return None  # no factor: what is read at the end moves along rows and columns
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
     found: list[tuple[int, LocalCopy]] = []
     for pad in range(0, _BANKS, _WIDE // tile_itemsize(view, packed=packed(s))):
