@@ -55,10 +55,10 @@ class Job(Protocol):
     """
 
     @property
-    def urgent(self) -> bool: ...  # noqa: D102
+    def urgent(self) -> bool: ...
 
     @property
-    def limit(self) -> float: ...  # noqa: D102
+    def limit(self) -> float: ...
 
     def run(self) -> Any:
         """Do it, and give a picklable answer."""
