@@ -4,8 +4,6 @@ While a block is open, in whatever thread, NumPy has switches in place of its fu
 threads and tasks that are inside of a block, and NumPy's own in all others.
 """
 
-import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import update_wrapper
@@ -18,6 +16,7 @@ from mdhnp import linalg
 from mdhnp.arrays import protocols  # noqa: F401 (which looks at NumPy's functions before others are in their place)
 from mdhnp.calls.operands import routing
 from mdhnp.frontend import einsum, gufuncs, products, tensordot
+from mdhnp.process import process
 
 __all__ = ["patch"]
 
@@ -51,7 +50,7 @@ class _Switches:
     """The switches, which NumPy has while blocks are open."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = process.lock()
         self.blocks = 0
         self.installed: list[tuple[ModuleType, str, _Switch]] = []
 
@@ -78,14 +77,8 @@ class _Switches:
                     setattr(module, name, switch._numpys)
             self.installed.clear()
 
-    def after_fork_in_child(self) -> None:
-        self.lock = threading.Lock()  # a thread that is not here may hold the old one
-
 
 _switches = _Switches()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_switches.after_fork_in_child)
 
 
 @contextmanager

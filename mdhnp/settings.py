@@ -1,11 +1,10 @@
 """Settings of all calls: when they may be tuned, and what NumPy may compute instead.
 
-Imports nothing of the package, so that all that know of calls may ask. A setting is looked up in every call:
-no more than two dictionaries are asked.
+Imports only `process` of the package, so that all that know of calls may ask. A setting is looked up in every call: no
+more than two dictionaries are asked.
 """
 
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +13,8 @@ from functools import lru_cache
 from itertools import product
 from math import isfinite
 from typing import Any, Literal, get_args
+
+from mdhnp.process import process
 
 __all__ = ["Config", "Fallback", "Host", "Mode", "Precision", "Specialise", "Tuning", "config"]
 
@@ -69,7 +70,7 @@ _MODE = ("host", "tuning", "specialise", "precision")
 for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get_args(Precision)):
     _ = _mode(*_each), _mode(*_each).of_views  # now, when no two threads can make one
 
-_changing = threading.RLock()  # reentrant, for finalizers and signal handlers that change settings
+_changing = process.lock()
 
 
 class _Block:
@@ -238,12 +239,3 @@ def _checked(name: str, value: Any, where: str) -> Any:
 
 
 config = Config(os.environ)
-
-
-def _after_fork_in_child() -> None:
-    global _changing  # noqa: PLW0603
-    _changing = threading.RLock()  # a thread that is not here may hold the old one
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

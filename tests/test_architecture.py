@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fusion": ("mdhnp.mdh",),
     "schedule": ("mdhnp.mdh",),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
-    "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native"),
+    "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native", "mdhnp.process"),
     # frontend.creation puts elements into Arrays, protocols.py knows what calls do with them.
     "arrays": (
         "mdhnp.runtime",

@@ -19,7 +19,7 @@ from mdhnp.calls.request import Request
 from mdhnp.calls.spending import Spent
 from mdhnp.mdh import Graph, MdHom, least_work
 from mdhnp.placement.numpys import numpy_function, roughly
-from mdhnp.runtime.forks import unforked
+from mdhnp.process import unforked
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

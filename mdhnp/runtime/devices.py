@@ -15,8 +15,8 @@ from typing import Any
 
 import pyopencl as cl
 
+from mdhnp.process import unforked
 from mdhnp.runtime import discovery
-from mdhnp.runtime.forks import unforked
 from mdhnp.runtime.groups import Group, group, parts_of
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 

@@ -1,4 +1,4 @@
-"""Forks: what they wait for, and what they do not."""
+"""What forks wait for, what they do not, and what a forked child finds."""
 
 import os
 import subprocess
@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mdhnp.runtime import forks
-from mdhnp.runtime.forks import unforked
+from mdhnp.process import process, unforked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 LONG = 30  # seconds after which a test has failed
@@ -36,14 +35,14 @@ class Gate(threading.Condition):
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     own = Gate()
-    monkeypatch.setattr(forks, "_gate", own)
+    monkeypatch.setattr(process, "_gate", own)
     return own
 
 
 def fork() -> None:
     """Do what a fork does in the parent."""
-    forks._before_fork()
-    forks._after_fork_in_parent()
+    process._before_fork()
+    process._after_fork_in_parent()
 
 
 def test_a_fork_waits_for_the_outermost_block_of_another_thread(gate: Gate) -> None:
@@ -58,7 +57,7 @@ def test_a_fork_waits_for_the_outermost_block_of_another_thread(gate: Gate) -> N
     forking.join(LONG)
     assert not forking.is_alive()
     assert gate.answers == [False, False, False, True]
-    assert not forks._busy
+    assert not process._busy
 
 
 def test_a_thread_does_not_wait_for_itself(gate: Gate) -> None:
@@ -68,7 +67,7 @@ def test_a_thread_does_not_wait_for_itself(gate: Gate) -> None:
 
 
 def test_a_fork_does_not_wait_for_ever(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "_PATIENCE", 0.01)
+    monkeypatch.setattr("mdhnp.process._PATIENCE", 0.01)
     forking = threading.Thread(target=fork)
     with unforked():
         forking.start()
@@ -84,10 +83,10 @@ def test_an_interrupted_entry_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
             monkeypatch.undo()
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(forks, "_gate", Interrupted())
+    monkeypatch.setattr(process, "_gate", Interrupted())
     with pytest.raises(KeyboardInterrupt), unforked():
         raise AssertionError("entered")
-    assert not forks._busy
+    assert not process._busy
 
 
 def test_a_child_waits_for_none_of_its_parents_threads() -> None:
@@ -100,7 +99,7 @@ def test_a_child_waits_for_none_of_its_parents_threads() -> None:
 
     other = threading.Thread(target=stay)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forks, "_PATIENCE", 0.01)
+        patch.setattr("mdhnp.process._PATIENCE", 0.01)
         other.start()
         assert inside.wait(LONG)
         read, write = os.pipe()
@@ -108,8 +107,8 @@ def test_a_child_waits_for_none_of_its_parents_threads() -> None:
             child = os.fork()
             if child == 0:
                 with unforked():
-                    held = sorted(forks._busy) == [threading.get_ident()]
-                os.write(write, str((held, not forks._busy)).encode())
+                    held = sorted(process._busy) == [threading.get_ident()]
+                os.write(write, str((held, not process._busy)).encode())
                 os._exit(0)
     os.waitpid(child, 0)
     go_on.set()
@@ -117,7 +116,40 @@ def test_a_child_waits_for_none_of_its_parents_threads() -> None:
     assert os.read(read, 100) == b"(True, True)"
     os.close(read)
     os.close(write)
-    assert not forks._busy
+    assert not process._busy
+
+
+def test_a_child_finds_free_locks_empty_tables_and_what_its_parent_had() -> None:
+    free, mine, table, calls = process.lock(), process.lock(), process.table(), []
+    table["key"] = value = Path()
+    process.at_fork(lambda: calls.append("child"), before=lambda: calls.append("before"))
+    holder, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with free:
+            holder.set()
+            go_on.wait(LONG)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    assert holder.wait(LONG)
+    read, write = os.pipe()
+    with mine:
+        child = os.fork()
+        if child == 0:
+            kept = any(value in each.values() for each in process._inherited if isinstance(each, dict))
+            os.write(write, str((free.acquire(timeout=1), mine._is_owned(), table, kept, calls)).encode())
+    if child == 0:  # the block has released its lock here, too
+        os.write(write, str(mine._is_owned()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    go_on.set()
+    other.join(LONG)
+    assert os.read(read, 200) == b"(True, True, {}, True, ['before', 'child'])False"
+    os.close(read)
+    os.close(write)
+    assert table == {"key": value}
+    assert calls == ["before"]
 
 
 def test_a_child_forked_amid_a_compilation_does_not_wait_for_it() -> None:
