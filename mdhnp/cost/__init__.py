@@ -1,0 +1,10 @@
+"""One cost model: what MDHs ask for, what machines give, and how many seconds follow from both.
+
+`operations.py` weighs scalar functions, `work.py` counts an MDH's operations and bytes, `machine.py` holds what was
+measured of a device and what was fitted beside it, `seconds.py` turns one and the other into time. Pure: what measures
+a machine is in `tuning/measure/machine.py`.
+"""
+
+from mdhnp.cost.machine import ComputeUnit, Core, Link, Machine, NumpyRates, usual, usual_numpy
+
+__all__ = ["ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "usual", "usual_numpy"]
