@@ -31,7 +31,9 @@ Array = np.ndarray[Any, Any]
 #: Work-items that run together.
 SUBGROUP = 32
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
-#: ir.Bits of a float32's significand that units for its first 11 leave out.
+#: Operations that are none of NumPy's.
+_IN_REGISTERS = {"splat", "convert", "retype", "lower", "upper", "high_bits", "bits", "rounding_error"}
+#: Bits of a float32's significand that units for its first 11 leave out.
 _LEFT_OUT = 13
 #: Bytes of a row that a work-item points at.
 _ROW = 16
@@ -301,26 +303,30 @@ class _Item(Evaluator):
             case ir.Load():
                 return self._load(v)
             case ir.Apply():
-                return self._applied(v.op, [self.value(a) for a in v.args], v.dtype)
+                args = [self.value(a) for a in v.args]
+                return self._in_registers(v, args) if v.op in _IN_REGISTERS else self._applied(v.op, args, v.dtype)
             case ir.IndexValue():
                 return _held(self.index(v.index) + np.arange(v.lanes) if v.lanes > 1 else self.index(v.index), v.dtype)
-            case ir.Splat():
-                return np.full(v.lanes, self.value(v.value))
-            case ir.Convert():
-                return _held(self._applied("cast", [self.value(v.value)], v.dtype), v.dtype)
-            case ir.Retyped():
-                return self.value(v.value)
-            case ir.Halves():
-                lower, upper = np.split(self.value(v.value), 2)
-                return (upper if v.upper else lower).reshape(v.lanes if v.lanes > 1 else ())[()]
-            case ir.HighPart():
-                left_out = np.finfo(v.dtype).nmant + 1 - v.bits
-                bits = np.asarray(self.value(v.value)).view(np.uint32) + np.uint32(1 << left_out - 1)
+        raise NotImplementedError(v)
+
+    def _in_registers(self, v: ir.Apply, args: Sequence[Any]) -> Any:
+        match v.op:
+            case "splat":
+                return np.full(v.lanes, args[0])
+            case "convert":
+                return _held(self._applied("cast", args, v.dtype), v.dtype)
+            case "retype":
+                return args[0]
+            case "lower" | "upper":
+                return np.split(args[0], 2)[v.op == "upper"].reshape(v.lanes if v.lanes > 1 else ())[()]
+            case "high_bits":
+                left_out = np.finfo(v.dtype).nmant + 1 - int(args[1])
+                bits = np.asarray(args[0]).view(np.uint32) + np.uint32(1 << left_out - 1)
                 return (bits >> left_out << left_out).view(v.dtype)[()]
-            case ir.Bits():
-                return np.asarray(self.value(v.value)).view(v.dtype)[()]
-            case ir.Lost():
-                total, before, added = map(self.value, (v.total, v.before, v.added))
+            case "bits":
+                return np.asarray(args[0]).view(v.dtype)[()]
+            case "rounding_error":
+                total, before, added = args
                 return np.where(total - total == 0, (total - before) - added, 0).astype(v.dtype)[()]
         raise NotImplementedError(v)
 

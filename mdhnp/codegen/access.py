@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import FillLanes, Store, StorePair
-from mdhnp.codegen.ir.values import Address, Buffer, Convert, FromBytes, Load, LoadRow, Outside, Value
+from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value, in_type
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh.views import Slice, View
 from mdhnp.schedule.copies import tile_places
@@ -224,7 +224,7 @@ def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool
     moved = [index + variable(lane) * step for index, step in zip(indices, steps, strict=True)]
     register = c.build.register("b", view.dtype, place.lanes)
     c.build.add(FillLanes(register, lane, bounded_element(c, view, moved)))
-    return FromBytes(register, view.dtype, place.lanes) if view.dtype.kind == "b" else register
+    return Apply("from_bytes", (register,), view.dtype, place.lanes) if view.dtype.kind == "b" else register
 
 
 def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lanes: int, kept: bool) -> Load | LoadRow:
@@ -313,4 +313,4 @@ def _layout(nest: Nest, number: int) -> TileLayout:
 def result_convert(c: Context, value: Value, number: int) -> Value:
     """A result in the type of its output."""
     dtype = c.nest.h.outputs[number].dtype
-    return value if value.dtype == dtype else Convert(value, dtype, value.lanes)
+    return value if value.dtype == dtype else in_type("convert", value, dtype)

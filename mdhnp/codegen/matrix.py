@@ -19,7 +19,7 @@ import numpy as np
 from mdhnp.codegen.access import Context, Place, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store, Truth
-from mdhnp.codegen.ir.values import Apply, Bits, Buffer, Const, Halves, HighPart, Load, Outside, Register, Value
+from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half
 from mdhnp.codegen.reduce import Accumulators, elements, start
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
@@ -180,7 +180,7 @@ class _Products:
             return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v)) for v in values]),)
         if not self._atom.split:
             return (values,)
-        high = [self._c.build.name(f"{stem}_high", HighPart(v, _HIGH, v.dtype)) for v in values]
+        high = [self._c.build.name(f"{stem}_high", _high(v)) for v in values]
         low = [self._c.build.name(f"{stem}_low", applied("subtract", v, h)) for v, h in zip(values, high, strict=True)]
         return tuple(high), tuple(low), values
 
@@ -191,14 +191,19 @@ class _Products:
         with self._c.build.when([Compare(who, "==", constant(step % count))]):
             for factor in factors:
                 for value in factor[2]:
-                    bits = Bits(value, _BITS)
+                    bits = Apply("bits", (value,), _BITS)
                     twice = Apply("subtract", (Apply("add", (bits, bits), _BITS), Const("1", _BITS)), _BITS)
                     self._c.build.assign(self._watched, Apply("minimum", (self._watched, twice), _BITS))
 
 
+def _high(value: Value) -> Value:
+    """As many of a float's bits as the unit takes."""
+    return Apply("high_bits", (value, Const(str(_HIGH), _BITS)), value.dtype)
+
+
 def _rounded(value: Value) -> Value:
     """Give a float with as many bits as the unit takes; NaN as it is, since a carry may make it a number."""
-    return applied("where", Apply("equal", (value, value), _BOOL), HighPart(value, _HIGH, value.dtype), value)
+    return applied("where", Apply("equal", (value, value), _BOOL), _high(value), value)
 
 
 def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
@@ -215,9 +220,9 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
         nothing = none if nothing is None else Apply("add", (nothing, none), result.dtype, result.lanes)
     assert nothing is not None
     pair = b.name("nothing", nothing)
-    halves = [Halves(pair, upper, pair.dtype, 1) for upper in (False, True)]
+    halves = [half(pair, 1, upper=upper) for upper in (False, True)]
     small = Apply("less", (watched, Const(str(_SMALLEST), _BITS)), _BOOL)
-    first, second = (Apply("not_equal", (half, Const("0.0", half.dtype)), _BOOL) for half in halves)
+    first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), _BOOL) for h in halves)
     strange = Apply("logical_or", (small, Apply("logical_or", (first, second), _BOOL)), _BOOL)
     with b.when([Truth(strange)]):
         b.add(Copy(flag, ZERO, Outside("1", flag.dtype)))

@@ -18,15 +18,13 @@ from mdhnp.codegen.ir.values import (
     Address,
     Apply,
     Const,
-    FromMask,
-    Halves,
     IndexValue,
     Load,
-    Lost,
     Outside,
     Register,
-    Splat,
     Value,
+    half,
+    splat,
 )
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import applied, emit, floats_added
@@ -34,7 +32,7 @@ from mdhnp.mdh import Function
 
 __all__ = [
     "Accumulators", "apply", "declare", "declare_lost", "elements", "flatten_lanes", "mark_seen", "point_values",
-    "reduce_loops", "restart", "splat", "start",
+    "reduce_loops", "restart", "start",
 ]  # fmt: skip
 
 _BOOL = np.dtype(bool)
@@ -57,11 +55,6 @@ class Accumulators:
     values: tuple[tuple[Register, ...], ...]
     tails: tuple[tuple[Register, ...], ...] = ()
     seen: Register | None = None
-
-
-def splat(value: Value, lanes: int) -> Value:
-    """The value with so many lanes."""
-    return value if value.lanes == lanes else Splat(value, value.dtype, lanes)
 
 
 def start(literal: str, dtype: np.dtype[Any], lanes: int) -> Value:
@@ -177,7 +170,7 @@ def _add_compensated(c: Context, total: Register | Load, value: Value, error: Re
     """
     added = c.build.name("add", applied("subtract", value, error))
     new = c.build.name("sum", applied("add", total, added))
-    c.build.assign(error, Lost(new, total, added, new.dtype, new.lanes))
+    c.build.assign(error, Apply("rounding_error", (new, total, added), new.dtype, new.lanes))
     c.build.assign(total, new)
 
 
@@ -288,8 +281,8 @@ def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Cal
 
 def _half(v: Register, upper: bool, lanes: int) -> Value:
     """Half of a vector's lanes; a single one of booleans is no mask any more, whose order is the other way round."""
-    half = Halves(v, upper, v.dtype, lanes)
-    return FromMask(half, _BOOL) if lanes == 1 and v.dtype == _BOOL else half
+    part = half(v, lanes, upper=upper)
+    return Apply("from_mask", (part,), _BOOL) if lanes == 1 and v.dtype == _BOOL else part
 
 
 def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:

@@ -7,7 +7,7 @@ import numpy as np
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
-from mdhnp.codegen.ir.values import Address, Apply, Const, CText, Register, Retyped, Value
+from mdhnp.codegen.ir.values import Address, Apply, Const, CText, Register, Value, in_type
 from mdhnp.mdh.function import Function, Instruction
 
 __all__ = ["HALF", "applied", "emit", "floats_added"]
@@ -54,7 +54,7 @@ def emit(
         elif step.op == "const":
             values[n] = Const(step.literal, step.dtype)
         elif uses[n] == 1 and _left_to_store(function, n):
-            values[n] = Retyped(args[0], HALF, args[0].lanes)
+            values[n] = in_type("retype", args[0], HALF)
         else:
             values[n] = _operation(step, args)
         if uses[n] > 1 and not isinstance(values[n], Address | Const) and not _is_register(values[n]):
@@ -73,7 +73,9 @@ def floats_added(value: Value) -> bool:
 
 
 def _is_register(value: Value) -> bool:
-    return isinstance(value, Register) or (isinstance(value, Retyped) and _is_register(value.value))
+    if isinstance(value, Apply) and value.op == "retype":
+        return _is_register(value.args[0])
+    return isinstance(value, Register)
 
 
 def _left_to_store(function: Function, n: int) -> bool:
@@ -95,7 +97,7 @@ def _operation(step: Instruction, args: Sequence[Value]) -> Value:
     if _changes_nothing(step, args[0]):
         return args[0]
     if step.op == "cast" and args[0].dtype == HALF and step.dtype == _SINGLE:
-        return Retyped(args[0], step.dtype, args[0].lanes)
+        return in_type("retype", args[0], step.dtype)
     lanes = max([a.lanes for a in args])
     return Apply(step.op, tuple(args), step.dtype, lanes)
 

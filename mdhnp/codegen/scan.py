@@ -14,10 +14,10 @@ from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Place
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Assign, Declare
-from mdhnp.codegen.ir.values import Buffer, Load, Register
+from mdhnp.codegen.ir.values import Buffer, Load, Register, splat
 from mdhnp.codegen.kernel import accumulate_coordinates
 from mdhnp.codegen.layers import group_loops, ids, step_loops, steps_inside
-from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, splat, start
+from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, start
 from mdhnp.codegen.scan_rows import Places, across_subgroups
 from mdhnp.codegen.store import store_prefix
 from mdhnp.codegen.tiles import declare_tiles

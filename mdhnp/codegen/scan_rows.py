@@ -11,8 +11,8 @@ from functools import partial
 
 from mdhnp.codegen.access import Context, Place
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
-from mdhnp.codegen.ir.values import Load, Register, Shuffled
-from mdhnp.codegen.reduce import Accumulators, apply, elements, point_values, splat, start
+from mdhnp.codegen.ir.values import Load, Register, Shuffled, splat
+from mdhnp.codegen.reduce import Accumulators, apply, elements, point_values, start
 from mdhnp.codegen.store import store_prefix
 from mdhnp.codegen.together import held, items_index
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Place, read_back, result_convert, store, store_pair
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
-from mdhnp.codegen.ir.values import Register, Value
+from mdhnp.codegen.ir.values import Register, Value, splat
 from mdhnp.codegen.layers import steps_inside
-from mdhnp.codegen.reduce import Accumulators, elements, point_values, splat
+from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.together import is_first_item
 
 __all__ = ["clipped", "shifted", "store_all", "store_prefix", "store_results"]

@@ -33,24 +33,15 @@ from mdhnp.codegen.ir.statements import (
 from mdhnp.codegen.ir.values import (
     Address,
     Apply,
-    Bits,
     Buffer,
     Const,
-    Convert,
     CText,
-    FromBytes,
-    FromMask,
-    Halves,
-    HighPart,
     IndexValue,
     Load,
     LoadRow,
-    Lost,
     Outside,
     Register,
-    Retyped,
     Shuffled,
-    Splat,
     Value,
 )
 
@@ -184,26 +175,11 @@ def value(v: Value) -> str:
         case Const() | Outside():
             return v.literal
         case Apply():
-            op = f"cast to {v.dtype.name}" if v.op == "cast" else v.op
-            return f"{op}({', '.join(map(value, v.args))})"
+            return _applied(v)
         case Address():
             return f"{v.buffer.name}[{v.offset}{''.join([f', {count} by {step}' for count, step in v.axes])}]"
         case CText():
             return f"{v.name}({', '.join(map(value, v.args))})"
-        case Splat():
-            return f"{value(v.value)} x {v.lanes}"
-        case Convert():
-            return f"convert to {v.dtype.name}({value(v.value)})"
-        case Retyped() | FromMask() | FromBytes():
-            return value(v.value)
-        case Halves():
-            return f"{'upper' if v.upper else 'lower'} half({value(v.value)})"
-        case HighPart():
-            return f"upper {v.bits} bits({value(v.value)})"
-        case Bits():
-            return f"bits({value(v.value)})"
-        case Lost():
-            return f"lost({value(v.total)}, {value(v.before)}, {value(v.added)})"
         case Shuffled():
             where = f"{v.distance * -1} before" if v.backwards else f"{v.distance} further on"
             return f"{value(v.value)} of the work-item {where}"
@@ -219,3 +195,15 @@ def value(v: Value) -> str:
             row = f"{v.buffer.name}[{v.start}, {v.length} by {v.stride}]"
             guard = f" if {' and '.join(map(str, v.guard))}" if v.guard else ""
             return f"row {row}[{v.first}, {v.lanes} lanes, {v.mode} {value(v.outside)}]{guard}"
+
+
+def _applied(v: Apply) -> str:
+    args = [value(a) for a in v.args]
+    match v.op:
+        case "cast" | "convert":
+            return f"{v.op} to {v.dtype.name}({args[0]})"
+        case "splat":
+            return f"{args[0]} x {v.lanes}"
+        case "retype" | "from_mask" | "from_bytes":
+            return args[0]
+    return f"{v.op}({', '.join(args)})"

@@ -14,8 +14,8 @@ import numpy as np
 from mdhnp.codegen.ir.index import ZERO, Compare, Index
 
 __all__ = [
-    "Address", "Apply", "Bits", "Buffer", "CText", "Const", "Convert", "FromBytes", "FromMask", "Halves", "HighPart",
-    "IndexValue", "Load", "LoadRow", "Lost", "Outside", "Register", "Retyped", "Shuffled", "Space", "Splat", "Value",
+    "Address", "Apply", "Buffer", "CText", "Const", "IndexValue", "Load", "LoadRow", "Outside", "Register", "Shuffled",
+    "Space", "Value", "half", "in_type", "splat",
 ]  # fmt: skip
 
 DType = np.dtype[Any]
@@ -82,7 +82,22 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A NumPy operation on values, of which scalars are broadcast to the lanes of the others."""
+    """An operation on values, of which scalars are broadcast to the lanes of the others.
+
+    Most are NumPy's, by its names. The others are about how values lie in registers and memory:
+
+    ================ ==========================================================================================
+    splat            a scalar in all lanes
+    convert          a value in another type, as ``ndarray.astype`` converts
+    retype           a value that is one of the type already, in the same register: float16's are kept as float32
+    lower, upper     half of the lanes
+    from_mask        a lane of booleans as a scalar
+    from_bytes       booleans of the bytes of a boolean array's elements
+    high_bits        a float rounded to so many bits of significand (the second operand); ties go away from 0
+    bits             the bits of a float as an unsigned integer
+    rounding_error   of a sum, its first summand and its second, what rounding lost; 0 where the sum is infinite
+    ================ ==========================================================================================
+    """
 
     op: str
     args: tuple["Value", ...]
@@ -97,91 +112,6 @@ class CText:
     name: str
     source: str
     args: tuple["Value", ...]
-    dtype: DType
-    lanes: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Splat:
-    """A scalar in all lanes."""
-
-    value: "Value"
-    dtype: DType
-    lanes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Convert:
-    """A value in another type, as ``ndarray.astype`` converts."""
-
-    value: "Value"
-    dtype: DType
-    lanes: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Retyped:
-    """A value that is one of another type already, in the same register: float16's are kept as float32."""
-
-    value: "Value"
-    dtype: DType
-    lanes: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Halves:
-    """The lower or the upper half of the lanes."""
-
-    value: "Value"
-    upper: bool
-    dtype: DType
-    lanes: int
-
-
-@dataclass(frozen=True, slots=True)
-class FromMask:
-    """A lane of booleans as a scalar."""
-
-    value: "Value"
-    dtype: DType
-    lanes: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class FromBytes:
-    """Booleans of a vector of a boolean array's elements."""
-
-    value: "Value"
-    dtype: DType
-    lanes: int
-
-
-@dataclass(frozen=True, slots=True)
-class HighPart:
-    """A float rounded to so many bits of significand; ties go away from 0."""
-
-    value: "Value"
-    bits: int
-    dtype: DType
-    lanes: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Bits:
-    """The bits of a float as an unsigned integer."""
-
-    value: "Value"
-    dtype: DType
-    lanes: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """What rounding lost when `added` was added to `before` and gave `total`; 0 where that is infinite."""
-
-    total: "Value"
-    before: "Value"
-    added: "Value"
     dtype: DType
     lanes: int = 1
 
@@ -319,6 +249,17 @@ class Address:
 
 
 Value = (
-    Register | Const | Apply | CText | Splat | Convert | Retyped | Halves | FromMask | FromBytes | Lost | IndexValue
-    | Outside | Load | LoadRow | Address | HighPart | Bits | Shuffled
+    Register | Const | Apply | CText | IndexValue | Outside | Load | LoadRow | Address | Shuffled
 )  # fmt: skip
+
+
+def splat(value: Value, lanes: int) -> Value:
+    return value if value.lanes == lanes else Apply("splat", (value,), value.dtype, lanes)
+
+
+def in_type(op: Literal["convert", "retype"], value: Value, dtype: DType) -> Value:
+    return Apply(op, (value,), dtype, value.lanes)
+
+
+def half(value: Value, lanes: int, *, upper: bool) -> Value:
+    return Apply("upper" if upper else "lower", (value,), value.dtype, lanes)

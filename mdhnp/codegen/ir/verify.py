@@ -160,7 +160,7 @@ class _Scope:
                     self._uses(part)
             case Load() | LoadRow() | Address():
                 _check(node.buffer in self.buffers, f"{node.buffer.name} is not declared")
-            case Apply():
+            case Apply() if node.op not in ("lower", "upper"):
                 lanes = {a.lanes for a in node.args} - {1}
                 _check(lanes <= {node.lanes}, f"{node.op} of {sorted(lanes)} lanes gives {node.lanes}")
         for name in FIELDS.get(type(node), ()):

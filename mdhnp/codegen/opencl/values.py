@@ -1,6 +1,6 @@
 """Values in OpenCL C: constants, operations, and loads from memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,15 +39,6 @@ class Values:
             ir.Apply: self._apply,
             ir.Address: self._address,
             ir.CText: self._c_text,
-            ir.Splat: lambda v: as_vector(self.value(v.value), v.lanes),
-            ir.Convert: lambda v: convert(self.value(v.value), v.dtype),
-            ir.Retyped: lambda v: Text(self.value(v.value).text, v.dtype, v.lanes),
-            ir.Halves: lambda v: Text(f"{self.value(v.value).text}.{'hi' if v.upper else 'lo'}", v.dtype, v.lanes),
-            ir.FromMask: lambda v: Text(f"-{self.value(v.value).text}", v.dtype),
-            ir.FromBytes: lambda v: _as_value(v.dtype, self.value(v.value).text, v.lanes),
-            ir.HighPart: self._high_part,
-            ir.Bits: lambda v: Text(f"as_uint({self.value(v.value).text})", v.dtype),
-            ir.Lost: self._lost,
             ir.Shuffled: self._shuffled,
             ir.IndexValue: self._index_value,
             ir.Outside: lambda v: _as_value(v.dtype, self.element(v), 1),
@@ -71,7 +62,10 @@ class Values:
         return f"({self._indices.tests(source.guard)} ? {text} : {self.element(source.outside)})"
 
     def _apply(self, v: ir.Apply) -> Text:
-        return operation(v.op, [self.value(a) for a in v.args], v.dtype, v.lanes, self._helpers)
+        args = [self.value(a) for a in v.args]
+        if v.op in _IN_REGISTERS:
+            return _IN_REGISTERS[v.op](args, v.dtype, v.lanes)
+        return operation(v.op, args, v.dtype, v.lanes, self._helpers)
 
     def _address(self, v: ir.Address) -> Text:
         sizes = [self._indices.index(size) for axis in v.axes for size in axis]
@@ -80,17 +74,6 @@ class Values:
     def _c_text(self, v: ir.CText) -> Text:
         name = self._helpers.user(v.name, v.source)
         return Text(f"{name}({', '.join([self.value(a).text for a in v.args])})", v.dtype)
-
-    def _lost(self, v: ir.Lost) -> Text:
-        total, before, added = (self.value(a).text for a in (v.total, v.before, v.added))
-        zero = as_vector(Text(constant("0", v.dtype), v.dtype), v.lanes).text
-        finite = f"{total} - {total} == {zero}"
-        return Text(f"{finite} ? ({total} - {before}) - {added} : {zero}", v.dtype, v.lanes)
-
-    def _high_part(self, v: ir.HighPart) -> Text:
-        lost = 1 << np.finfo(v.dtype).nmant + 1 - v.bits
-        bits = f"as_uint({self.value(v.value).text}) + {lost // 2:#x}u"
-        return Text(f"as_float(({bits}) & {-lost & 0xFFFFFFFF:#x}u)", v.dtype)
 
     def _shuffled(self, v: ir.Shuffled) -> Text:
         function = self._helpers.shuffle(value_type(v.dtype), v.lanes, backwards=v.backwards)
@@ -150,3 +133,31 @@ def _as_value(dtype: np.dtype[Any], text: str, lanes: int) -> Text:
     if lanes == 1:
         return Text(f"{text} != 0", dtype)
     return Text(f"convert_int{lanes}({text} != ({vector_name('uchar', lanes)})(0))", dtype, lanes)
+
+
+def _high_bits(args: Sequence[Text], dtype: np.dtype[Any], lanes: int) -> Text:
+    value, kept = args
+    lost = 1 << np.finfo(dtype).nmant + 1 - int(kept.text.rstrip("u"))
+    bits = f"as_uint({value.text}) + {lost // 2:#x}u"
+    return Text(f"as_float(({bits}) & {-lost & 0xFFFFFFFF:#x}u)", dtype, lanes)
+
+
+def _rounding_error(args: Sequence[Text], dtype: np.dtype[Any], lanes: int) -> Text:
+    total, before, added = (a.text for a in args)
+    zero = as_vector(Text(constant("0", dtype), dtype), lanes).text
+    return Text(f"{total} - {total} == {zero} ? ({total} - {before}) - {added} : {zero}", dtype, lanes)
+
+
+#: Operations that are none of NumPy's, but about how values lie in registers and memory.
+_IN_REGISTERS: dict[str, Callable[[Sequence[Text], np.dtype[Any], int], Text]] = {
+    "splat": lambda args, _, lanes: as_vector(args[0], lanes),
+    "convert": lambda args, dtype, _: convert(args[0], dtype),
+    "retype": lambda args, dtype, lanes: Text(args[0].text, dtype, lanes),
+    "lower": lambda args, dtype, lanes: Text(f"{args[0].text}.lo", dtype, lanes),
+    "upper": lambda args, dtype, lanes: Text(f"{args[0].text}.hi", dtype, lanes),
+    "from_mask": lambda args, dtype, _: Text(f"-{args[0].text}", dtype),
+    "from_bytes": lambda args, dtype, lanes: _as_value(dtype, args[0].text, lanes),
+    "high_bits": _high_bits,
+    "bits": lambda args, dtype, _: Text(f"as_uint({args[0].text})", dtype),
+    "rounding_error": _rounding_error,
+}
