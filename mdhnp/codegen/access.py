@@ -47,7 +47,6 @@ class Context:
         self._buffers[view.name] = buffer
 
     def of(self, nest: Nest) -> "Context":
-        """The same kernel's, for another loop nest."""
         return Context(nest, self.build, _buffers=self._buffers)
 
     def address(self, view: View, access: int) -> tuple[tuple[Index, ...], Index]:
@@ -58,7 +57,6 @@ class Context:
         return found
 
     def tile(self, view: View) -> Buffer:
-        """The local tile of an input."""
         return Buffer(f"{view.name}_l", view.dtype, "local", packed=view.name in self.nest.packed)
 
 
@@ -161,7 +159,6 @@ def read(
 
 
 def element(c: Context, view: View, indices: Sequence[Index]) -> Load:
-    """An element of an input."""
     return Load(c.buffer(view), flat(c, view, indices), view.dtype)
 
 
@@ -193,7 +190,6 @@ def bounded_index(view: View, axis: int, index: Index) -> Index:
 
 
 def outside_value(view: View) -> Outside:
-    """The constant that lies outside of an array."""
     return Outside(view.fill, view.dtype)
 
 

@@ -174,7 +174,6 @@ def _launched(h: MdHom, s: Schedule) -> list[tuple[MdHom, Schedule]]:
 
 
 def _parts(second: MdHom) -> tuple[View, ...]:
-    """The arrays between the two kernels of a split reduction."""
     return second.inputs[: len(second.scalar.dtypes)]
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
 
-from mdhnp.codegen import reduce, together
+from mdhnp.codegen import reduce, work_items
 from mdhnp.codegen.access import Context, Place, read
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
@@ -31,7 +31,7 @@ from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.store import clipped, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
-from mdhnp.codegen.together import is_first_item
+from mdhnp.codegen.work_items import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
 
 __all__ = ["accumulate_coordinates", "declare_local", "emit_kernel", "emit_tiles", "map_tile"]
@@ -48,7 +48,7 @@ def declare_local(c: Context) -> None:
     """Declare the local memory that the loops need."""
     declare_tiles(c)
     if c.nest.combined:
-        together.declare_shared(c)
+        work_items.declare_shared(c)
     declare_doubt(c)
     if c.nest.s.results == "local":
         _declare_local_results(c)
@@ -103,7 +103,7 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
             _again(c, total, inner, watched)
         total = reduce.flatten_lanes(c, total)
         if not per_tile:
-            together.across_items(c, total)
+            work_items.across_items(c, total)
         store_all(c, total)
 
 
@@ -150,7 +150,7 @@ def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequenc
     first = is_first_item(c.nest)
     if first:
         part = reduce.flatten_lanes(c, part)
-        together.across_items(c, part)
+        work_items.across_items(c, part)
         pairs = list(zip(total.tails or total.values, part.values, strict=True))
         lost = lost[-len(pairs) :]
     tests: list[Test] = [*first, *([Truth(part.seen)] if part.seen else [])]
@@ -179,7 +179,7 @@ def _accumulated(c: Context) -> Accumulators:
     acc = reduce.declare(c, "acc")
     accumulate(c, acc)
     acc = reduce.flatten_lanes(c, acc)
-    together.across_items(c, acc)
+    work_items.across_items(c, acc)
     return acc
 
 

@@ -23,7 +23,6 @@ def ids(c: Context, backwards: int | None = None) -> None:
 
 
 def group_ids(c: Context, backwards: int | None = None) -> None:
-    """Declare work-group ids of each dimension; along one the last can come first."""
     _taken_apart(c, "g", Var("g"), "group_id", {d: c.nest.groups(d) for d in c.nest.s.group_order}, backwards)
 
 
@@ -133,7 +132,6 @@ def step_loops(c: Context, stack: ExitStack) -> None:
 
 
 def _step_begin(nest: Nest, d: int) -> Index:
-    """The first point of the work-items' current step."""
     return nest.begin(d) + nest.step_begin(d)
 
 

@@ -81,7 +81,6 @@ class Nest:
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
-        """Concatenated dimensions."""
         return self.h.dims("cc")
 
     @cached_property
@@ -95,11 +94,9 @@ class Nest:
         return tuple([d for d in self.s.global_order if d not in self.opened])
 
     def name(self, d: int) -> str:
-        """The dimension's name."""
         return self.h.names[d]
 
     def width(self, d: int) -> int:
-        """Lanes of the dimension's vectors."""
         return self.s.vector_width if d == self.s.vector_dim else 1
 
     def ordered(self, d: int) -> bool:
@@ -116,7 +113,6 @@ class Nest:
         return variable(Var(name, low=low)) if name in self.sizes else constant(value)
 
     def extent(self, d: int) -> Index:
-        """Points of the dimension."""
         return self._size(f"{self.name(d)}_e", self.h.extents[d])
 
     def first(self, d: int) -> Index:
@@ -130,7 +126,6 @@ class Nest:
         return self.first(d) + self.extent(d)
 
     def groups(self, d: int) -> Index:
-        """Work-groups along the dimension."""
         return self._size(f"{self.name(d)}_wg", self.s.num_wg[d])
 
     def chunk(self, d: int) -> Index:
@@ -348,7 +343,6 @@ class Nest:
 
     @cached_property
     def item_id(self) -> Var:
-        """The work-item's number in its group."""
         return Var("w", None, 0, self.s.work_items - 1)
 
     def points(self, d: int) -> Index:

@@ -1,7 +1,7 @@
 """Partial results of one work-item: declared, accumulated point by point, combined across lanes.
 
 Order of combination (source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via
-Multi-Dimensional Homomorphisms", Listing 1): in private memory first, then across work-items (`together.py`); across
+Multi-Dimensional Homomorphisms", Listing 1): in private memory first, then across work-items (`work_items.py`); across
 work-groups by a second kernel.
 """
 
@@ -58,7 +58,6 @@ class Accumulators:
 
 
 def start(literal: str, dtype: np.dtype[Any], lanes: int) -> Value:
-    """A constant in all lanes."""
     return splat(Const(literal, dtype), lanes)
 
 
@@ -101,7 +100,6 @@ def restart(c: Context, acc: Accumulators) -> None:
 
 
 def mark_seen(c: Context, acc: Accumulators) -> None:
-    """Remember that something was combined."""
     if acc.seen:
         c.build.assign(acc.seen, Const("1", _BOOL))
 
@@ -206,7 +204,6 @@ class _Run:
 
 
 def reduce_loops(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
-    """Loop over the local tile's combined dimensions and accumulate; `place` gives an element's kept coordinates."""
     _loops(c, list(c.nest.combined), {}, acc, place)
 
 

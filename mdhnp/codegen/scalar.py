@@ -68,7 +68,6 @@ def applied(op: str, *args: Value) -> Apply:
 
 
 def floats_added(value: Value) -> bool:
-    """Whether a value is a sum or difference of floats."""
     return isinstance(value, Apply) and value.op in {"add", "subtract"} and value.dtype.kind == "f"
 
 

@@ -2,7 +2,7 @@
 
 A work-group walks over its chunk of the scanned dimension tile by tile and carries the prefix along; in a tile each
 work-item scans its own neighbouring points, the work-items' totals are scanned in local memory, and every prefix is
-finished and stored (`scan_rows.py` does it where work-items exchange registers). Chunks of several work-groups begin
+finished and stored (`subgroup_scan.py` does it where work-items exchange registers). Chunks of several work-groups begin
 from the scan of the chunks' totals (reduce, then scan: twice the loads of a sequential scan, whatever the extent).
 """
 
@@ -18,10 +18,10 @@ from mdhnp.codegen.ir.values import Buffer, Load, Register, splat
 from mdhnp.codegen.kernel import accumulate_coordinates
 from mdhnp.codegen.layers import group_loops, ids, step_loops, steps_inside
 from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, start
-from mdhnp.codegen.scan_rows import Places, across_subgroups
 from mdhnp.codegen.store import store_prefix
+from mdhnp.codegen.subgroup_scan import Places, across_subgroups
 from mdhnp.codegen.tiles import declare_tiles
-from mdhnp.codegen.together import held, items_index
+from mdhnp.codegen.work_items import held, items_index
 
 __all__ = ["before_chunks", "emit_scan"]
 

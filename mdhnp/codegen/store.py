@@ -9,7 +9,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import Register, Value, splat
 from mdhnp.codegen.layers import steps_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
-from mdhnp.codegen.together import is_first_item
+from mdhnp.codegen.work_items import is_first_item
 
 __all__ = ["clipped", "shifted", "store_all", "store_prefix", "store_results"]
 

@@ -28,7 +28,6 @@ __all__ = ["checks", "copy_tiles", "corner_of", "declare_tiles", "group_of", "jo
 
 
 def declare_tiles(c: Context) -> None:
-    """Declare the local tiles of a kernel."""
     for number, copy in enumerate(c.nest.s.local_copies):
         if copy is not None:
             layout = tile_layout(c, number)

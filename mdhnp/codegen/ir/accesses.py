@@ -53,7 +53,6 @@ class Accesses:
         self._known: dict[int, _Found] = {}
 
     def of(self, s: Stmt) -> tuple[Access, ...]:
-        """All accesses of a statement, each once."""
         return self._find(s).accesses
 
     def changes(self, s: Stmt) -> bool:

@@ -36,7 +36,6 @@ def place_barriers(body: tuple[Stmt, ...], *, first: bool) -> tuple[Stmt, ...]:
 
 
 def has_barrier(body: Iterable[Stmt]) -> bool:
-    """Whether a barrier stands anywhere in some statements."""
     return any(isinstance(s, Barrier) or any(map(has_barrier, bodies(s))) for s in body)
 
 

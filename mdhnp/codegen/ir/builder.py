@@ -22,7 +22,6 @@ class Builder:
         self._numbers: Counter[str] = Counter()
 
     def add(self, statement: Stmt) -> None:
-        """Add a statement to the innermost body."""
         self._bodies[-1].append(statement)
 
     def body(self) -> tuple[Stmt, ...]:
@@ -106,7 +105,6 @@ class Builder:
             self.add(If(unknown, Block(tuple(first)), Block(tuple(second))))
 
     def comment(self, text: str) -> None:
-        """A line for the reader."""
         self.add(Comment(text))
 
     def var(self, stem: str, low: Limit, high: Limit, *, agreed: bool = False) -> Var:
@@ -114,7 +112,6 @@ class Builder:
         return Var(stem, self._number(stem), low, high, agreed)
 
     def register(self, stem: str, dtype: np.dtype[Any], lanes: int = 1) -> Register:
-        """A variable for a value."""
         return Register(stem, self._number(stem), dtype, lanes)
 
     def let(self, var: Var, value: Index) -> Index:

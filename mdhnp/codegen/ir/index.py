@@ -111,7 +111,6 @@ class Index:
 
     @property
     def known(self) -> int | None:
-        """The value, where it is a number."""
         return None if self.terms else self.constant
 
     @property
@@ -212,17 +211,14 @@ def named(atom: Atom) -> str:
 
 
 def variable(var: Var) -> Index:
-    """The variable's value."""
     return Index((((var,), 1),))
 
 
 def constant(number: int) -> Index:
-    """A number."""
     return Index((), number)
 
 
 def call(function: str, *arguments: Index) -> Index:
-    """A function's value."""
     return _call(function, *arguments)
 
 

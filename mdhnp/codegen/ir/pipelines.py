@@ -74,7 +74,6 @@ def _loop(var: Var, end: Index, body: tuple[Stmt, ...]) -> For:
 
 
 def _ahead(p: Pipeline) -> Let:
-    """The round that is filled for in another one."""
     return Let(p.filled, variable(p.round) + (p.stages - 1))
 
 
@@ -90,7 +89,6 @@ def _if_any(p: Pipeline, fill: Block) -> If:
 
 
 def _copies(body: tuple[Stmt, ...]) -> list[Copy]:
-    """All copies in a body, in order."""
     return [c for s in body for c in ([s] if isinstance(s, Copy) else [c for b in bodies(s) for c in _copies(b)])]
 
 

@@ -168,7 +168,6 @@ def _place(buffer: Buffer, offset: Index, stride: Index, lanes: int) -> str:
 
 
 def value(v: Value) -> str:
-    """Text of a value."""
     match v:
         case Register():
             return _name(v)

@@ -68,17 +68,14 @@ def memory_type(dtype: np.dtype[Any]) -> str:
 
 
 def local_type(dtype: np.dtype[Any]) -> str:
-    """Type of an element in local memory."""
     return "float" if dtype == HALF else memory_type(dtype)
 
 
 def value_type(dtype: np.dtype[Any], lanes: int = 1) -> str:
-    """Type of a value in registers."""
     return vector_name("int" if dtype.kind == "b" else local_type(dtype), lanes)
 
 
 def vector_name(name: str, lanes: int) -> str:
-    """``float`` and 4 make ``float4``."""
     return name if lanes == 1 else f"{name}{lanes}"
 
 

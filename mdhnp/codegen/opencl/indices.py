@@ -35,19 +35,15 @@ class Indices:
         return name
 
     def name(self, target: Var | Register) -> str:
-        """The name of a variable."""
         return target.stem if target.number is None else self._names[target.stem, target.number]
 
     def index(self, index: Index) -> str:
-        """Write an index."""
         return index.written(self._atom)
 
     def tests(self, tests: Iterable[Compare]) -> str:
-        """Write conditions that must all hold."""
         return " && ".join([self.test(t) for t in tests])
 
     def test(self, test: Compare) -> str:
-        """Write a condition."""
         return f"{self.index(test.left)} {test.sign} {self.index(test.right)}"
 
     def _atom(self, atom: Atom, first: bool) -> str:

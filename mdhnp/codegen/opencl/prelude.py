@@ -6,9 +6,9 @@ under-aligned vector types, and multiply-adds are left to the compiler to contra
 
 from collections.abc import Mapping
 
-from mdhnp.codegen.opencl import ptx, vectors
+from mdhnp.codegen.opencl import ptx, unaligned
+from mdhnp.codegen.opencl.borders import BOUNDARIES, near_row, row_at_border
 from mdhnp.codegen.opencl.ctypes import vector_name
-from mdhnp.codegen.opencl.rows import BOUNDARIES, near_row, row_at_border
 from mdhnp.schedule.atoms import Atom
 
 __all__ = ["Helpers", "helper_text"]
@@ -124,7 +124,6 @@ def _shuffled(name: str, shuffle: str) -> str:
 
 
 def helper_text(texts: Mapping[str, str]) -> str:
-    """All helpers that were asked for, in a fixed order."""
     return "".join(texts[k] for k in sorted(texts, key=lambda k: (not k.startswith("_"), k)))
 
 
@@ -175,13 +174,13 @@ class Helpers:
     def loaded(self, at: str, name: str, lanes: int, nbytes: int, space: str) -> str:
         """Reads neighbours, of so many bytes."""
         if self._split_vectors and space == "__global":
-            return f"{vectors.load(self._texts, name, lanes, nbytes)}({at})"
+            return f"{unaligned.load(self._texts, name, lanes, nbytes)}({at})"
         return f"*({space} const {self.vector(name, lanes)} *)({at})"
 
     def stored(self, at: str, value: str, name: str, lanes: int, nbytes: int, space: str) -> str:
         """Writes neighbours, of so many bytes."""
         if self._split_vectors and space == "__global":
-            return f"{vectors.store(self._texts, name, lanes, nbytes)}({at}, {value})"
+            return f"{unaligned.store(self._texts, name, lanes, nbytes)}({at}, {value})"
         return f"*({space} {self.vector(name, lanes)} *)({at}) = {value}"
 
     def boundary(self, mode: str) -> str:
@@ -397,15 +396,12 @@ class Helpers:
         return f"{called}_{wide}"
 
     def async_copy(self, name: str, size: int, lanes: int, *, guarded: bool) -> str:
-        """Starts to copy to local memory; see :func:`mdhnp.codegen.opencl.ptx.async_copy`."""
         return ptx.async_copy(self._texts, name, size, lanes, guarded=guarded)
 
     def load_matrix(self, name: str, blocks: int, *, turned: bool) -> str:
-        """Loads rows of blocks from local memory; see :func:`mdhnp.codegen.opencl.ptx.load_matrix`."""
         return ptx.load_matrix(self._texts, name, blocks, turned=turned)
 
     def matrix_product(self, atom: Atom) -> str:
-        """A matrix instruction; see :func:`mdhnp.codegen.opencl.ptx.matrix_product`."""
         return ptx.matrix_product(self._texts, atom)
 
     def user(self, name: str, source: str) -> str:

@@ -47,7 +47,6 @@ class Values:
         }
 
     def value(self, value: ir.Value) -> Text:
-        """Write a value."""
         return self._writers[type(value)](value)
 
     def element(self, source: ir.Load | ir.Outside) -> str:

@@ -14,7 +14,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.values import Load, Register, Shuffled, splat
 from mdhnp.codegen.reduce import Accumulators, apply, elements, point_values, start
 from mdhnp.codegen.store import store_prefix
-from mdhnp.codegen.together import held, items_index
+from mdhnp.codegen.work_items import held, items_index
 
 __all__ = ["across_subgroups"]
 

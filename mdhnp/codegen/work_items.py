@@ -149,7 +149,6 @@ def _assign(c: Context, targets: _Results, values: _Results) -> None:
 
 
 def _combine(c: Context, left: _Results, right: _Results, tests: Sequence[Test]) -> None:
-    """Combine one work-item's results into another's, where the conditions hold."""
     with c.build.when([*tests, *([Truth(right.seen)] if right.seen else [])]):
         for mine, other in zip(left.values, right.values, strict=True):
             apply(c, mine, other, left.seen)
