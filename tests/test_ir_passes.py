@@ -13,7 +13,7 @@ from kernels import KERNELS
 from random_functions import Picker, Seeded
 
 from mdhnp.codegen import pipeline
-from mdhnp.codegen.ir.accesses import place
+from mdhnp.codegen.ir.accesses import element
 from mdhnp.codegen.ir.barriers import apart, place_barriers
 from mdhnp.codegen.ir.index import Compare, Index, Var, call, choice, clamp, constant, least, most, variable
 from mdhnp.codegen.ir.passes import lowered
@@ -302,7 +302,7 @@ def test_places_that_are_said_to_be_apart_are(seed: int) -> None:
         for x, y in set(values)
         for n in (1, 2)
     )
-    assert not (apart(place(a + shift[0]), place(b + shift[1])) and alike)
+    assert not (apart(element(a + shift[0]), element(b + shift[1])) and alike)
 
 
 def test_what_is_known_of_indices() -> None:

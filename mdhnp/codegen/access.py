@@ -13,7 +13,7 @@ from mdhnp.schedule.copies import tile_places
 from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
-    "Context", "Place", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
+    "Context", "Point", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
     "outside_value", "read", "read_back", "result_convert", "store", "store_pair", "tile_layout",
 ]  # fmt: skip
 
@@ -61,7 +61,7 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Place:
+class Point:
     """Where a point (or the first lane of a vector of points) is.
 
     Attributes
@@ -88,7 +88,7 @@ class Place:
     bounded: bool = False
 
 
-def load(c: Context, number: int, access: int, place: Place) -> Value:
+def load(c: Context, number: int, access: int, place: Point) -> Value:
     """The value an access of an input gives at a place, or where its slice begins."""
     view = c.nest.h.inputs[number]
     copy = c.nest.copies[number]
@@ -114,14 +114,14 @@ def load(c: Context, number: int, access: int, place: Place) -> Value:
     return read(c.buffer(view), offset, stride, place.lanes, place.valid if moves else None, kept=kept)
 
 
-def store(c: Context, number: int, place: Place, value: Value) -> None:
+def store(c: Context, number: int, place: Point, value: Value) -> None:
     """Write a result to its place in the output."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
     c.build.add(Store(c.buffer(view), offset, value, stride, place.valid, place.done))
 
 
-def store_pair(c: Context, number: int, place: Place, real: Value, imaginary: Value) -> None:
+def store_pair(c: Context, number: int, place: Point, real: Value, imaginary: Value) -> None:
     """Write the real and imaginary parts of complex results: whole vectors of them where all lanes lie inside."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
@@ -132,14 +132,14 @@ def store_pair(c: Context, number: int, place: Place, real: Value, imaginary: Va
         store(c, number + 1, place, imaginary)
 
 
-def read_back(c: Context, number: int, place: Place) -> Value:
+def read_back(c: Context, number: int, place: Point) -> Value:
     """Give the partial result that waits in an output."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
     return read(c.buffer(view), offset, stride, place.lanes, place.valid)
 
 
-def _output_offset(c: Context, view: View, place: Place) -> tuple[Index, Index]:
+def _output_offset(c: Context, view: View, place: Point) -> tuple[Index, Index]:
     """Where a place's result lies in an output, and the distance of neighbouring lanes."""
     steps, start = c.address(view, 0)
     offset = c.output_offset + start
@@ -201,7 +201,7 @@ def flat(c: Context, view: View, indices: Sequence[Index]) -> Index:
     return offset
 
 
-def _load_bounded(c: Context, view: View, access: int, place: Place, moves: bool, kept: bool) -> Value:
+def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool, kept: bool) -> Value:
     """An element, or a vector of them, of which some may lie outside of the array."""
     vector = c.nest.s.vector_dim
     indices = []
@@ -264,7 +264,7 @@ class TileLayout:
         """The axis along which neighbours in the array are neighbours, where it is not blocked."""
         return next((a for a, stride in enumerate(self.view.strides) if stride == 1 and not self.blocks[a]), None)
 
-    def offset(self, access: int, place: Place, vector: int) -> tuple[Index, Index]:
+    def offset(self, access: int, place: Point, vector: int) -> tuple[Index, Index]:
         """Offset in the tile of an access at a place, and the distance of neighbouring lanes."""
         total, lane_stride = ZERO, 0
         for axis, index in enumerate(self.view.accesses[access]):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.codegen import reduce, work_items
-from mdhnp.codegen.access import Context, Place, read
+from mdhnp.codegen.access import Context, Point, read
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
@@ -237,7 +237,7 @@ def _read_results(c: Context, offset: dict[int, int], lanes: int) -> list[Load]:
     return [read(_waiting(c, n), where, stride, lanes) for n in range(len(c.nest.result_dtypes))]
 
 
-def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dict[int, int]], Place]:
+def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dict[int, int]], Point]:
     """Name the kept coordinates of the private tile and give an element's place.
 
     Each is kept inside its extent, unless the whole tile is known to be `inside`.
@@ -252,9 +252,9 @@ def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dic
                 at = c.build.named(f"{nest.name(d)}_", least(at, nest.end(d) - 1))
             coordinates[d][offset] = at
 
-    def place(offset: dict[int, int]) -> Place:
+    def place(offset: dict[int, int]) -> Point:
         point = {d: coordinates[d][o] for d, o in offset.items()}
-        return Place(point, {d: nest.local(d) + o for d, o in offset.items()})
+        return Point(point, {d: nest.local(d) + o for d, o in offset.items()})
 
     return place
 
@@ -283,7 +283,7 @@ def _guarded(c: Context, acc: Accumulators) -> None:
                 first[offset] = c.build.named("first", least(where, nest.end(vector) - 1))
                 valid[offset] = c.build.named("valid", nest.end(vector) - first[offset])
 
-    def guarded(offset: dict[int, int]) -> Place:
+    def guarded(offset: dict[int, int]) -> Point:
         at = replace(place(offset), bounded=True)
         if first:
             o = offset[vector]
@@ -322,7 +322,7 @@ def _map_elements(c: Context) -> None:
     for offset in elements(nest):
         point = {d: nest.base(d) + o for d, o in offset.items()}
         local = {d: nest.local(d) + o for d, o in offset.items()}
-        at = Place(point, local, nest.s.vector_width)
+        at = Point(point, local, nest.s.vector_width)
         found = point_values(c, nest.h.scalar, at)
         pending.append((at, [c.build.name("o", v) for v in found]))
     # Stores come after all loads, so that loads of neighbouring elements can be shared.
@@ -344,7 +344,7 @@ def _map_border(c: Context) -> None:
             point[d], local[d] = nest.base(d) + shift, nest.local(d) + shift
         stack.enter_context(c.build.when(points_inside(c, point, [d for d in nest.kept if nest.partial(d)])))
         whole, vector = [], nest.s.vector_dim
-        at = Place(point, local, width)
+        at = Point(point, local, width)
         border = replace(at, bounded=True)
         if width > 1 and nest.partial(vector):
             whole = [Compare(point[vector], "<=", nest.end(vector) - width)]
@@ -362,5 +362,5 @@ def _all_inside(c: Context, spans: dict[int, tuple[Index, int]]) -> list[Compare
     return tests
 
 
-def _border_point(c: Context, at: Place) -> None:
+def _border_point(c: Context, at: Point) -> None:
     store_results(c, at, point_values(c, c.nest.h.scalar, at))

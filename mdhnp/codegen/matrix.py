@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from mdhnp.codegen.access import Context, Place, load
+from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store, Truth
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half
@@ -145,7 +145,7 @@ class _Products:
         else:
             local[self._columns] = self._column + place[0]
         local[self._terms] = self._term + place[1]
-        return self._c.build.name(stem, load(self._c, number, access, Place(local, local)))
+        return self._c.build.name(stem, load(self._c, number, access, Point(local, local)))
 
     def _rows_of_blocks(
         self, stem: str, which: int, places: list[tuple[int, int]], others: dict[int, int], turned: bool
@@ -167,7 +167,7 @@ class _Products:
                 local[self._terms] = local[self._terms] + bit * (other_term - term)
             pointed = self._terms if turned else across
             local[pointed] = local[pointed] + self._row_of_block
-            source = load(c, number, access, Place(local, local))
+            source = load(c, number, access, Point(local, local))
             assert isinstance(source, Load)
             into = tuple(c.build.register(stem, dtype) for _ in some)
             c.build.add(LoadMatrix(into, source.buffer, source.offset, turned))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.codegen.access import Context, Place, load
+from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import (
     Address,
@@ -173,7 +173,7 @@ def _add_compensated(c: Context, total: Register | Load, value: Value, error: Re
 
 
 def point_values(
-    c: Context, function: Function, place: Place, given: Mapping[int, Value] | None = None, first: int = 0
+    c: Context, function: Function, place: Point, given: Mapping[int, Value] | None = None, first: int = 0
 ) -> list[Value]:
     """Apply a function to the accesses at a place; parameters before `first` are given."""
     parameters = dict(given or {})
@@ -188,7 +188,7 @@ def point_values(
     return emit(function, parameters, indices, c.build)
 
 
-def _index_value(c: Context, d: int, place: Place) -> Value:
+def _index_value(c: Context, d: int, place: Point) -> Value:
     lanes = place.lanes if d == c.nest.s.vector_dim else 1
     return IndexValue(place.point[d], np.dtype(np.int64), lanes)
 
@@ -203,12 +203,12 @@ class _Run:
     lanes: int
 
 
-def reduce_loops(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
+def reduce_loops(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Point]) -> None:
     _loops(c, list(c.nest.combined), {}, acc, place)
 
 
 def _loops(
-    c: Context, dims: list[int], runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Place]
+    c: Context, dims: list[int], runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Point]
 ) -> None:
     if not dims:
         _accumulate(c, runs, acc, place)
@@ -253,7 +253,7 @@ def _first(nest: Nest, d: int) -> Index:
     return nest.at(d, "w") if nest.s.num_wi[d] > 1 else ZERO
 
 
-def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Place]) -> None:
+def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Point]) -> None:
     """Apply the scalar function to every point of the private tile and combine."""
     nest = c.nest
     vector = nest.s.vector_dim

@@ -2,7 +2,7 @@
 
 A work-group walks over its chunk of the scanned dimension tile by tile and carries the prefix along; in a tile each
 work-item scans its own neighbouring points, the work-items' totals are scanned in local memory, and every prefix is
-finished and stored (`subgroup_scan.py` does it where work-items exchange registers). Chunks of several work-groups begin
+finished and stored (where work-items exchange registers: `subgroup_scan.py`). Chunks of several work-groups begin
 from the scan of the chunks' totals (reduce, then scan: twice the loads of a sequential scan, whatever the extent).
 """
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from mdhnp.codegen import reduce
-from mdhnp.codegen.access import Context, Place
+from mdhnp.codegen.access import Context, Point
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Assign, Declare
 from mdhnp.codegen.ir.values import Buffer, Load, Register, splat
@@ -21,7 +21,7 @@ from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, start
 from mdhnp.codegen.store import store_prefix
 from mdhnp.codegen.subgroup_scan import Places, across_subgroups
 from mdhnp.codegen.tiles import declare_tiles
-from mdhnp.codegen.work_items import held, items_index
+from mdhnp.codegen.work_items import items_index, mailbox
 
 __all__ = ["before_chunks", "emit_scan"]
 
@@ -33,7 +33,7 @@ def emit_scan(c: Context, carried: bool) -> None:
     declare_tiles(c)
     if nest.shared_slots:
         for n in range(len(nest.result_dtypes)):
-            c.build.add(AllocLocal(held(nest, n, nest.s.vector_width), len(elements(nest)) * nest.shared_slots))
+            c.build.add(AllocLocal(mailbox(nest, n, nest.s.vector_width), len(elements(nest)) * nest.shared_slots))
     # Where chunks' totals come first, what they read last is read again first: it is still in the cache.
     ids(c, backwards=d if carried else None)
     outer = [k for k in nest.s.global_order if k in nest.kept]
@@ -90,11 +90,11 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
     checks = steps_inside(c, [k for k in nest.kept if nest.partial(k) and nest.width(k) > 1])
     unbounded = all(v.boundary is None for v in nest.h.inputs)
 
-    def at(offset: dict[int, int], point: Index, local: Index) -> Place:
+    def at(offset: dict[int, int], point: Index, local: Index) -> Point:
         base = place(offset)
         return replace(base, point={**base.point, d: point}, local={**base.local, d: local}, bounded=not unbounded)
 
-    def careful(offset: dict[int, int], point: Index, local: Index) -> Place:
+    def careful(offset: dict[int, int], point: Index, local: Index) -> Point:
         base = at(offset, point, local)
         vector = nest.s.vector_dim
         if vector in nest.kept and nest.width(vector) > 1:
@@ -149,7 +149,7 @@ def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: Places) ->
         number = items_index(nest, nest.kept) + element * kept_items
         slot = half * (len(parts) * nest.s.work_items) + number * nest.s.num_wi[d] + item
         lanes = nest.s.vector_width
-        return [Load(held(nest, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
+        return [Load(mailbox(nest, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
 
     # Rounds read one half of the memory and write the other.
     half = b.var("half", 0, 1, agreed=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mdhnp.codegen import reduce
-from mdhnp.codegen.access import Context, Place, read_back, result_convert, store, store_pair
+from mdhnp.codegen.access import Context, Point, read_back, result_convert, store, store_pair
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import Register, Value, splat
 from mdhnp.codegen.layers import steps_inside
@@ -21,7 +21,7 @@ def shifted(c: Context, where: Index) -> Index:
     return c.build.named("first", least(where, last))
 
 
-def clipped(c: Context, at: Place) -> Place:
+def clipped(c: Context, at: Point) -> Point:
     """Give the place of a vector that may stick out of its dimension: moved inside, or with some lanes valid only."""
     nest, vector = c.nest, c.nest.s.vector_dim
     where = at.point[vector]
@@ -54,7 +54,7 @@ def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto:
         for d in nest.combined:
             point[d] = ZERO
         local = {d: nest.local(d) + offset[d] if d in offset else ZERO for d in range(nest.h.rank)}
-        at = Place(point, local, lanes, bounded=True)
+        at = Point(point, local, lanes, bounded=True)
         with c.build.when([Compare(point[d], "<", nest.end(d)) for d in partial]):
             if vector in partial and lanes > 1:
                 at = clipped(c, at)
@@ -63,7 +63,7 @@ def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto:
             store_results(c, at, values)
 
 
-def store_prefix(c: Context, offset: Mapping[int, int], where: Place, values: Sequence[Register]) -> None:
+def store_prefix(c: Context, offset: Mapping[int, int], where: Point, values: Sequence[Register]) -> None:
     """Store one prefix of a scan, of one element, if it lies inside."""
     nest, vector = c.nest, c.nest.s.vector_dim
     lanes = values[0].lanes
@@ -74,7 +74,7 @@ def store_prefix(c: Context, offset: Mapping[int, int], where: Place, values: Se
         store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values)
 
 
-def store_results(c: Context, at: Place, values: Sequence[Value]) -> None:
+def store_results(c: Context, at: Point, values: Sequence[Value]) -> None:
     """Finish one element's results and store them."""
     nest = c.nest
     final = list(values)

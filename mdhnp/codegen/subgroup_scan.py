@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from mdhnp.codegen.access import Context, Place
+from mdhnp.codegen.access import Context, Point
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.values import Load, Register, Shuffled, splat
 from mdhnp.codegen.reduce import Accumulators, apply, elements, point_values, start
 from mdhnp.codegen.store import store_prefix
-from mdhnp.codegen.work_items import held, items_index
+from mdhnp.codegen.work_items import items_index, mailbox
 
 __all__ = ["across_subgroups"]
 
 Values = tuple[Register, ...]
-Places = Callable[[dict[int, int], Index, Index], Place]
+Places = Callable[[dict[int, int], Index, Index], Point]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def across_subgroups(c: Context, carry: Accumulators, d: int, at: Places) -> Non
 
 
 def _each_point(
-    c: Context, t: _Tile, scanned: Sequence[Sequence[Values]], do: Callable[[dict[int, int], Place, Values], None]
+    c: Context, t: _Tile, scanned: Sequence[Sequence[Values]], do: Callable[[dict[int, int], Point, Values], None]
 ) -> None:
     """Do something with each point of the work-item that lies inside, and its registers."""
     nest = c.nest
@@ -101,7 +101,7 @@ def _loaded(c: Context, t: _Tile) -> list[list[Values]]:
         for _ in elements(nest)
     ]
 
-    def load(_: dict[int, int], where: Place, values: Values) -> None:
+    def load(_: dict[int, int], where: Point, values: Values) -> None:
         found = point_values(c, nest.h.scalar, replace(where, lanes=lanes))
         for v, f in zip(values, found, strict=True):
             c.build.assign(v, splat(f, lanes))
@@ -148,7 +148,7 @@ def _through_local_memory(
     def slots(element: int, subgroup: Index) -> list[Load]:
         where = (group + element * groups) * subgroups + subgroup
         lanes = nest.s.vector_width
-        return [Load(held(nest, n, lanes), where, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
+        return [Load(mailbox(nest, n, lanes), where, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
 
     with b.when([Compare(t.lane, "==", ZERO)]):
         for e, total in enumerate(totals):

@@ -16,7 +16,7 @@ from mdhnp.codegen.ir.values import Buffer, Const, Load, Register, Shuffled
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.reduce import Accumulators, apply, elements
 
-__all__ = ["across_items", "declare_shared", "held", "is_first_item", "items_index"]
+__all__ = ["across_items", "declare_shared", "mailbox", "is_first_item", "items_index"]
 
 _BOOL = np.dtype(bool)
 
@@ -55,7 +55,7 @@ def is_first_item(nest: Nest) -> list[Compare]:
     return [Compare(nest.at(d, "w"), "==", ZERO) for d in nest.combined if nest.s.num_wi[d] > 1]
 
 
-def held(nest: Nest, n: int, lanes: int) -> Buffer:
+def mailbox(nest: Nest, n: int, lanes: int) -> Buffer:
     """The local memory in which work-items leave each other a result.
 
     Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
@@ -75,7 +75,7 @@ def declare_shared(c: Context) -> None:
         return
     lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
     for n in range(len(nest.result_dtypes)):
-        c.build.add(AllocLocal(held(nest, n, lanes), len(elements(nest)) * nest.shared_slots))
+        c.build.add(AllocLocal(mailbox(nest, n, lanes), len(elements(nest)) * nest.shared_slots))
     assert nest.h.operator is not None
     if nest.h.operator.identity is None:
         c.build.add(AllocLocal(_seen(nest), nest.shared_slots))
@@ -137,7 +137,7 @@ def _left(c: Context, own: _Results, item: Index, members: int) -> _Results:
     fastest = next(d for d in nest.s.item_order if nest.s.num_wi[d] > 1)
     slot = group * members + item if fastest in nest.combined else item * groups + group
     values = tuple([
-        tuple([Load(held(nest, n, v.lanes), slot + e * groups * members, v.dtype, v.lanes) for n, v in enumerate(row)])
+        tuple([Load(mailbox(nest, n, v.lanes), slot + e * groups * members, v.dtype, v.lanes) for n, v in enumerate(row)])
         for e, row in enumerate(own.values)
     ])  # fmt: skip
     return _Results(values, Load(_seen(nest), slot, _BOOL) if own.seen else None)

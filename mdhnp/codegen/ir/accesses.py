@@ -20,13 +20,13 @@ from mdhnp.codegen.ir.statements import (
 )
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Value
 
-__all__ = ["FIELDS", "Access", "Accesses", "Place", "bodies", "place"]
+__all__ = ["FIELDS", "Access", "Accesses", "Element", "bodies", "element"]
 
 #: Names of the fields of each kind of node.
 FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(Stmt), *get_args(Value), Truth)}
 
 
-class Place(NamedTuple):
+class Element(NamedTuple):
     """An element of a local buffer: a part on which all work-items agree, and the range of the rest."""
 
     agreed: Index
@@ -42,7 +42,7 @@ class Access(NamedTuple):
 
     buffer: Buffer
     how: str
-    at: Place | None
+    at: Element | None
     phase: int = 0
 
 
@@ -50,7 +50,7 @@ class Accesses:
     """Finds what statements access, and remembers it."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Found] = {}
+        self._known: dict[int, _Summary] = {}
 
     def of(self, s: Stmt) -> tuple[Access, ...]:
         return self._find(s).accesses
@@ -59,7 +59,7 @@ class Accesses:
         """Whether a statement changes an index that it does not declare itself."""
         return self._find(s).changes
 
-    def _find(self, s: Stmt) -> "_Found":
+    def _find(self, s: Stmt) -> "_Summary":
         known = self._known.get(id(s))
         if known is not None:
             return known
@@ -79,11 +79,11 @@ class Accesses:
             found = dict.fromkeys([a._replace(at=None) for a in found])
         if isinstance(s, For):  # behind it, and in the next round
             found = dict.fromkeys([a._replace(at=None) if a.at and _moves(s.var, a.at) else a for a in found])
-        self._known[id(s)] = _Found(s, tuple(found), changes)
+        self._known[id(s)] = _Summary(s, tuple(found), changes)
         return self._known[id(s)]
 
 
-class _Found(NamedTuple):
+class _Summary(NamedTuple):
     """A statement (which is held, so that nothing else gets its id), and whether it changes an index."""
 
     statement: Stmt
@@ -105,13 +105,13 @@ def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     return ()
 
 
-def place(index: Index) -> Place:
+def element(index: Index) -> Element:
     """The element that an index gives."""
     agreed, rest = index.parted(lambda var: var.agreed)
-    return Place(agreed, *rest.range())
+    return Element(agreed, *rest.range())
 
 
-def _moves(var: Var, at: Place) -> bool:
+def _moves(var: Var, at: Element) -> bool:
     return any(var in product for product, _ in at.agreed.terms)
 
 
@@ -123,7 +123,7 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
         return
     if kind is Load or kind is Store:
         if node.buffer.space == "local":
-            at = place(node.offset) if node.buffer.values else None
+            at = element(node.offset) if node.buffer.values else None
             found[Access(node.buffer, "read" if kind is Load else "store", at, node.buffer.phase)] = None
     elif kind is LoadRow:
         if node.buffer.space == "local":

@@ -11,7 +11,7 @@ write in the same branch is up to the emitter.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mdhnp.codegen.ir.accesses import Access, Accesses, Place, bodies
+from mdhnp.codegen.ir.accesses import Access, Accesses, Element, bodies
 from mdhnp.codegen.ir.index import Index
 from mdhnp.codegen.ir.statements import Barrier, Block, For, Pipeline, Stmt
 
@@ -121,7 +121,7 @@ def _ordered(a: Access, b: Access) -> bool:
     return a.at is None or b.at is None or not apart(a.at, b.at)
 
 
-def apart(a: Place, b: Place) -> bool:
+def apart(a: Element, b: Element) -> bool:
     """Whether two elements are different, whatever work-items access them."""
     moved = [0] if a.agreed == b.agreed else _values(a.agreed - b.agreed)
     return moved is not None and all([a.high + d < b.low or b.high < a.low + d for d in moved])
