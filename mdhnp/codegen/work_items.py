@@ -136,10 +136,12 @@ def _left(c: Context, own: _Results, item: Index, members: int) -> _Results:
     group, groups = items_index(nest, nest.kept), nest.s.work_items // nest.reduced_items
     fastest = next(d for d in nest.s.item_order if nest.s.num_wi[d] > 1)
     slot = group * members + item if fastest in nest.combined else item * groups + group
-    values = tuple([
-        tuple([Load(mailbox(nest, n, v.lanes), slot + e * groups * members, v.dtype, v.lanes) for n, v in enumerate(row)])
-        for e, row in enumerate(own.values)
-    ])  # fmt: skip
+
+    def slots(e: int, row: tuple[_Variable, ...]) -> tuple[_Variable, ...]:
+        at = slot + e * groups * members
+        return tuple([Load(mailbox(nest, n, v.lanes), at, v.dtype, v.lanes) for n, v in enumerate(row)])
+
+    values = tuple([slots(e, row) for e, row in enumerate(own.values)])
     return _Results(values, Load(_seen(nest), slot, _BOOL) if own.seen else None)
 
 
