@@ -85,7 +85,7 @@ class Explanation:
             elif isinstance(plan, Kernels):
                 for schedule, origin in zip(plan.schedules, plan.origins, strict=True):
                     lines.append(f"schedule  {_ORIGINS[origin]}: {schedule}")
-                    lines += [f"then      {later}" for later in schedule.later]
+                    lines += [f"then      {later}" for later in schedule.following]
                 times = [f"{k.name} {s * 1e6:.1f} µs" for k, s in zip(plan.program.kernels, seconds, strict=True)]
                 lines.append(f"kernels   {', '.join(times)}")
             else:

@@ -75,11 +75,11 @@ def _of_rows(p: Picker, h: Rows, caps: DeviceCaps) -> Schedule:
     tiles = [-(-h.extents[d] // n) for d, n in zip(h.along[-1], points, strict=True)]
     groups = tuple([p.integer(1, n) for n in tiles])
     for items in (p.choice((1, 1, 2, 4, 6, 8)), 1):
-        found: Schedule | None = None
+        steps: list[Schedule] = []
         for one, along, step in reversed([*zip(links(h, points), h.along, h.graph.steps, strict=True)]):
             kept = [v >= h.graph.given for v in step.inputs]
-            found = replace(_of_link(p, one, along, kept, items, caps), second=found)
-        s = replace(rows_plain(h, points, groups, items), second=found)
+            steps.insert(0, _of_link(p, one, along, kept, items, caps))
+        s = replace(rows_plain(h, points, groups, items), steps=tuple(steps))
         if items == 1 or is_legal(h, s, caps):
             break
     check(h, s, caps)
@@ -96,7 +96,7 @@ def _of_link(p: Picker, h: MdHom, along: Sequence[int], kept: Sequence[bool], it
         copies = [None if here else copy for here, copy in zip(kept, s.local_copies, strict=True)]
         s = replace(
             s, num_wg=(1,) * h.rank, num_wi=tuple(num_wi), local_tile=tuple(tile), private_tile=tuple(private),
-            local_copies=tuple(copies), second=None,
+            local_copies=tuple(copies),
         )  # fmt: skip
         divided = all([h.extents[d] % s.step(d) == 0 for d in along])
         waits = prod(num_wi) == items or (not any(copies) and not shared_slots(h, s, 0))

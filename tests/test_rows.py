@@ -27,7 +27,7 @@ from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.default import default
 from mdhnp.schedule.illegal import IllegalSchedule
-from mdhnp.schedule.rows import links, places, rows_memory, rows_plain, steps
+from mdhnp.schedule.rows import links, places, rows_memory, rows_plain
 from mdhnp.schedule.rows_default import rows_schedules
 from mdhnp.schedule.schedule import Schedule
 
@@ -63,12 +63,12 @@ def test_vectors_that_stick_out_read_nothing_that_others_change_in_place() -> No
     """One that was moved inside would, though not in the lanes that it stores."""
     made = _rows(_softmax, (4, 7))
     each = [fallback(h) for h in links(made, (1,))]
-    found = None
-    for n, (h, s) in reversed([*enumerate(zip(links(made, (1,)), each, strict=True))]):
+    steps = []
+    for n, (h, s) in enumerate(zip(links(made, (1,)), each, strict=True)):
         if n in {1, 2}:  # the differences, and their exponentials in place of them
             s = replace(s, num_wi=(1, 2), private_tile=(1, 4), local_tile=h.extents, vector_dim=1, vector_width=4)
-        found = replace(s, second=found)
-    s = replace(rows_plain(made, (1,), (4,), 2), second=found)
+        steps.append(s)
+    s = replace(rows_plain(made, (1,), (4,), 2), steps=tuple(steps))
     check(made, s, MATRICES)
     assert places(made)[made.graph.firsts[2]] == made.graph.firsts[1]
     assert_stays_inside(made, s, MATRICES)
@@ -204,18 +204,15 @@ def test_where_rows_are_computed_step_by_step(device: Device) -> None:
 def test_what_a_schedule_of_rows_must_not() -> None:
     made = _rows(_softmax, (40, 32))
     s = rows_schedules(made, CAPS)[0]
-    first, *others = steps(s)
-    rest = None
-    for other in reversed(others):
-        rest = replace(other, second=rest)
+    first, *rest = s.steps
     count = s.local_tile[0]
     for wrong, words in (
         ({"num_wg": (40, 2)}, "rows: tiles"),
-        ({"second": rest}, "second: schedules of 4 MDHs for 5"),
-        ({"second": replace(first, num_wg=(1, 2), local_tile=(count, 16), second=rest)}, "num_wg"),
-        ({"second": replace(first, num_wi=(1, 2), combine_on="local", second=rest)}, "num_wi: 2 work-items of 1"),
+        ({"steps": tuple(rest)}, "steps: schedules of 4 MDHs for 5"),
+        ({"steps": (replace(first, num_wg=(1, 2), local_tile=(count, 16)), *rest)}, "num_wg"),
+        ({"steps": (replace(first, num_wi=(1, 2), combine_on="local"), *rest)}, "num_wi: 2 work-items of 1"),
         ({"num_wi": (1, 1000)}, "num_wi: 1000, the device allows 256"),
-        ({"second": replace(first, local_tile=(1, 32), private_tile=(1, 32), second=rest)}, "local_tile: 1"),
+        ({"steps": (replace(first, local_tile=(1, 32), private_tile=(1, 32)), *rest)}, "local_tile: 1"),
     ):  # fmt: skip
         with pytest.raises(IllegalSchedule, match=words):
             check(made, replace(s, **wrong), CAPS)

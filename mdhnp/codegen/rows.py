@@ -17,7 +17,7 @@ from mdhnp.codegen.kernel import declare_local, emit_tiles
 from mdhnp.codegen.layers import group_ids, group_loops, item_ids, tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import Rows, View
-from mdhnp.schedule.rows import at_once, links, places, steps
+from mdhnp.schedule.rows import at_once, links, places
 
 __all__ = ["emit_rows"]
 
@@ -56,7 +56,7 @@ def _nests(c: Context, h: Rows) -> list[Context]:
     s, last, found = c.nest.s, len(h.links) - 1, list[Context]()
     where = places(h)
     buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
-    for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), steps(s), strict=True)):
+    for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), s.steps, strict=True)):
         results = [*enumerate(part.outputs, h.graph.firsts[n])]
         for value, view in results:
             if n < last and where[value] != value:

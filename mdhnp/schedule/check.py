@@ -13,7 +13,7 @@ from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.copies import tile_places
 from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.matrices import check_atom, packed
-from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain, steps
+from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.stages import check_stages, staged
 from mdhnp.schedule.together import shared_slots
@@ -46,7 +46,7 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
         With the broken rule.
     """
     _check_shape(h, s)
-    _check_second(s)
+    _check_following(s)
     if isinstance(h, Rows):
         _check_rows(h, s, caps)
     else:
@@ -58,6 +58,7 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
 
 def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule unless a schedule is legal for what has one loop nest, or one for each map of a chain."""
+    require(not s.steps, f"steps: {len(s.steps)} for one MDH")
     _check_sizes(h, s, caps)
     _check_vectors(h, s)
     _check_copies(h, s)
@@ -78,11 +79,11 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
 
 def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule unless a schedule is legal for rows and the device."""
-    points, each = at_once(h, s), steps(s)
-    require(len(each) == len(h.links), f"second: schedules of {len(each)} MDHs for {len(h.links)}")
+    points, each = at_once(h, s), s.steps
+    require(len(each) == len(h.links), f"steps: schedules of {len(each)} MDHs for {len(h.links)}")
     groups = tuple([s.num_wg[d] for d in h.along[-1]])
     plain = rows_plain(h, points, groups, s.work_items)
-    require(replace(s, second=None) == plain, "rows: tiles and work-groups of rows, and work-items, only")
+    require(replace(s, steps=()) == plain, "rows: tiles and work-groups of rows, and work-items, only")
     require(s.work_items <= caps.max_work_group, f"num_wi: {s.work_items}, the device allows {caps.max_work_group}")
     for one, along, own, step in zip(links(h, points), h.along, each, h.graph.steps, strict=True):
         check(one, own, caps)
@@ -123,13 +124,13 @@ def _check_shape(h: MdHom, s: Schedule) -> None:
     _check_fields(s, h.rank, len(h.inputs))
 
 
-def _check_second(s: Schedule) -> None:
-    """The stage that a second schedule is for is not known here; its own fields must agree all the same."""
-    for second in s.later:
+def _check_following(s: Schedule) -> None:
+    """The MDH that a later schedule is for is not known here; its own fields must agree all the same."""
+    for each in s.following:
         try:
-            _check_fields(second, len(second.num_wg), len(second.local_copies))
+            _check_fields(each, len(each.num_wg), len(each.local_copies))
         except IllegalSchedule as error:
-            raise IllegalSchedule(f"second: {error}") from error
+            raise IllegalSchedule(f"{'steps' if s.steps else 'second'}: {error}") from error
 
 
 def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
@@ -308,7 +309,7 @@ def tile_itemsize(view: View, *, packed: bool = False) -> int:
 
 def _rows_memory(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
     points = at_once(h, s)
-    each = zip(links(h, points), steps(s), strict=True)
+    each = zip(links(h, points), s.steps, strict=True)
     return rows_memory(h, points) + sum([local_memory(one, own, caps) for one, own in each])
 
 

@@ -1,7 +1,7 @@
 """Schedules of rows: how many of them a work-group computes at a time, and one schedule for each MDH of so many.
 
-The schedule's own tile says the former, and how many work-items there are, in the last dimension; `second` is the first
-MDH's schedule, whose `second` is the next one's.
+The schedule's own tile says the former, and how many work-items there are, in the last dimension; `steps` are the MDHs'
+schedules.
 """
 
 from dataclasses import replace
@@ -11,17 +11,12 @@ from mdhnp.mdh import MdHom, Rows, Step, View, sized
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["at_once", "links", "places", "rows_memory", "rows_plain", "steps"]
+__all__ = ["at_once", "links", "places", "rows_memory", "rows_plain"]
 
 
 def at_once(h: Rows, s: Schedule) -> tuple[int, ...]:
     """Give how many indices of each shared dimension a work-group computes at a time."""
     return tuple([s.local_tile[d] for d in h.along[-1]])
-
-
-def steps(s: Schedule) -> tuple[Schedule, ...]:
-    """Give the schedules of all MDHs, in order."""
-    return tuple([replace(each, second=None) for each in s.later])
 
 
 def links(h: Rows, points: tuple[int, ...]) -> tuple[MdHom, ...]:

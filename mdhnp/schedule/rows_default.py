@@ -66,14 +66,14 @@ def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
 
 def _schedule(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> Schedule | None:
     """The schedule of so many rows at a time; None where that is illegal."""
-    found: Schedule | None = None
-    for one, along, step in reversed([*zip(links(h, points), h.along, h.graph.steps, strict=True)]):
+    steps = []
+    for one, along, step in zip(links(h, points), h.along, h.graph.steps, strict=True):
         kept = [p >= h.graph.given for p in step.inputs]
         own = next(_of_link(one, along, kept, replace(caps, compute_units=1)), None)
         if own is None:
             return None
-        found = replace(own, second=found)
-    s = replace(rows_plain(h, points, _groups(h, points, caps), 1), second=found)
+        steps.append(own)
+    s = replace(rows_plain(h, points, _groups(h, points, caps), 1), steps=tuple(steps))
     return s if is_legal(h, s, caps) else None
 
 

@@ -45,11 +45,9 @@ def _schedule(h: Rows, items: int, beside: int, caps: DeviceCaps) -> Schedule | 
     points = (*(1 for _ in h.along[-1][1:]), beside)
     if any([n > h.extents[d] for d, n in zip(h.along[-1], points, strict=True)]):
         return None
-    found: Schedule | None = None
-    for one, along in reversed([*zip(links(h, points), h.along, strict=True)]):
-        found = replace(_of_link(one, along, items, beside), second=found)
+    steps = [_of_link(one, along, items, beside) for one, along in zip(links(h, points), h.along, strict=True)]
     groups = tuple([-(-h.extents[d] // n) for d, n in zip(h.along[-1], points, strict=True)])
-    s = replace(rows_plain(h, points, groups, items * beside), second=found)
+    s = replace(rows_plain(h, points, groups, items * beside), steps=tuple(steps))
     return s if is_legal(h, s, caps) else None
 
 

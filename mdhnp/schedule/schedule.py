@@ -76,8 +76,9 @@ class Schedule:
     combine_every : int
         After how many local tiles that is, where they are copied ahead: exact enough sums are added up rarely.
     second : Schedule or None
-        Of the kernel that combines work-groups' results; None lets the default decide. Of rows, which are computed some
-        at a time, the schedule of the first MDH, whose `second` is the next one's.
+        Of the kernel that combines work-groups' results; None lets the default decide.
+    steps : tuple of Schedule
+        Of a fused step, those of its MDHs, in order.
     """
 
     num_wg: tuple[int, ...]
@@ -101,6 +102,7 @@ class Schedule:
     atom: str = ""
     atom_dims: tuple[int, ...] = ()
     second: "Schedule | None" = None
+    steps: tuple["Schedule", ...] = ()
 
     def __str__(self) -> str:
         """Show what matters most of it in one line."""
@@ -137,9 +139,9 @@ class Schedule:
         return -(-self.local_tile[dim] // step) * step
 
     @property
-    def later(self) -> tuple["Schedule", ...]:
-        """Those of the kernels that follow, or of the parts of this one, in order."""
-        return () if self.second is None else (self.second, *self.second.later)
+    def following(self) -> tuple["Schedule", ...]:
+        """Schedules of a fused step's MDHs, or of the kernels that combine work-groups' results, in order."""
+        return self.steps if self.second is None else (self.second, *self.second.following)
 
     @property
     def work_items(self) -> int:
@@ -184,6 +186,7 @@ class Schedule:
             for c in fields["local_copies"]
         )
         values["second"] = None if fields.get("second") is None else cls._from_dict(fields["second"])
+        values["steps"] = tuple(cls._from_dict(step) for step in fields.get("steps", ()))
         return cls(**values)
 
 

@@ -172,8 +172,8 @@ def _check_fields(s: Schedule) -> None:
         _require(type(number) is int and 1 <= number < _LARGEST, name, "is no number from 1 on")
     _require(isinstance(s.atom, str), "atom", "is no name")
     _require(_all_of(int, s.atom_dims), "atom_dims", "are not integers")
-    if s.second is not None:
-        _check_fields(s.second)
+    for each in (*s.steps, *([] if s.second is None else [s.second])):
+        _check_fields(each)
 
 
 def _is_order(values: tuple[int, ...], count: int) -> bool:
