@@ -30,15 +30,17 @@ class Process:
         self._in_parent: list[Callable[[], object]] = []
         self._in_child: list[Callable[[], object]] = []
         self._inherited: list[object] = []
+        self.forks = 0  # between the first of this process's ancestors that loaded the package, and this one
         self._gate = threading.Condition()
         self._busy: dict[int, int] = {}  # thread -> how many `unforked` blocks it is in, one inside the other
 
-    def lock(self) -> Any:
+    def lock(self, *, reentrant: bool = True) -> Any:
         """Give a new lock that a forked child finds free.
 
-        It is reentrant: the garbage collector may come at any line, and run a finalizer that makes a call.
+        Locks that are waited for must be reentrant: the garbage collector may come at any line, and run a finalizer
+        that makes a call.
         """
-        made = threading.RLock()
+        made = threading.RLock() if reentrant else threading.Lock()
         self._locks.add(made)
         return made
 
@@ -103,10 +105,11 @@ class Process:
             function()
 
     def _after_fork_in_child(self) -> None:
+        self.forks += 1
         self._gate = threading.Condition()
         self._busy.clear()
         for lock in self._locks:
-            if not lock._is_owned():  # else by the thread that forked, which will release it here as well
+            if not (hasattr(lock, "_is_owned") and lock._is_owned()):  # else the thread that forked will release it
                 lock._at_fork_reinit()
         for table in self._tables:
             self._inherited.append(dict(table))

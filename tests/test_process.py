@@ -156,13 +156,14 @@ def test_a_child_forked_amid_a_compilation_does_not_wait_for_it() -> None:
     code = """
 import os, threading
 from mdhnp.calls.store import forget, store
+from mdhnp.process import process
 from mdhnp.runtime import binaries, devices, programs
 held = [lambda: store.lock, lambda: programs._registry, lambda: devices._listing, lambda: binaries._once]
 held += [lambda d=d: d._lock for d in devices.devices()]
-mine = programs._locks.setdefault("key", programs._Lock())
+mine = programs._locks.setdefault("key", process.lock())
 ready, go = threading.Event(), threading.Event()
 def compile():
-    locks = [mine.lock, *[lock() for lock in held]]
+    locks = [mine, *[lock() for lock in held]]
     for lock in locks: lock.acquire()
     ready.set()
     go.wait()
@@ -172,7 +173,7 @@ thread.start()
 ready.wait()
 child = os.fork()
 if child == 0:
-    free = [lock().acquire(timeout=1) for lock in held] + [programs._locks.get("key") is None]
+    free = [lock().acquire(timeout=1) for lock in held] + [mine.acquire(timeout=1)]
     store.lock.release()
     forget()
     os.write(1, str(all(free)).encode())

@@ -1,70 +1,92 @@
-"""PoCL compiles for the processor that is there, where its compiler does not know that one."""
+"""PoCL is left out where it takes the processor for another one, and computes right where it does not."""
 
-import ctypes
-import struct
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.runtime import pocl
-from mdhnp.runtime.devices import Device
+from mdhnp.runtime import capabilities, devices, handle
+from mdhnp.runtime.devices import Device, NoDeviceError, find_device, refused
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.memory import Layout
 
-SKYLAKE = next(flags for name, flags in pocl._PROCESSORS if name == "skylake-avx512")
-HASWELL = next(flags for name, flags in pocl._PROCESSORS if name == "haswell")
+REFUSAL = capabilities.__dict__.get("unmended", capabilities.refusal)  # the package's own: see processor/naming.py
 
 
-class Fake:
-    """Memory that looks like a device: pointers to text, among numbers that are no addresses."""
+def pocl(version: str) -> Any:
+    platform = SimpleNamespace(name="Portable Computing Language ")
+    return SimpleNamespace(driver_version=version, platform=platform, type=cl.device_type.CPU, name="pthread-x")
 
-    def __init__(self, triple: bytes, name: bytes) -> None:
-        self.texts = [ctypes.create_string_buffer(text) for text in (triple, name)]
-        at = [ctypes.addressof(text) for text in self.texts]
-        words = [3, 2**64 - 1, at[1], 7, *at, 0, 2**47]
-        self.memory = ctypes.create_string_buffer(struct.pack(f"{len(words)}Q", *words) + bytes(4096))
 
-    @property
-    def names(self) -> list[bytes]:
-        found = struct.unpack_from("8Q", self.memory)
-        return [ctypes.string_at(found[n]) for n in (2, 5)]
+def cpu(monkeypatch: pytest.MonkeyPatch, vendor: str, family: int, model: int, flags: str) -> None:
+    core = {"vendor_id": vendor, "cpu family": str(family), "model": str(model), "flags": flags, "model name": "Name"}
+    monkeypatch.setattr(capabilities, "_first_core", lambda: core)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "driver", "given"),
+    ("vendor", "family", "model", "flags", "version", "used"),
     [
-        ("generic", SKYLAKE, "3.0-rc2", "skylake-avx512"),  # Zen 5
-        ("generic", SKYLAKE, "1.8", "skylake-avx512"),
-        ("generic", HASWELL, "3.0-rc2", "haswell"),
-        ("generic", frozenset(), "3.0-rc2", "x86-64"),
-        ("znver3", SKYLAKE, "3.0-rc2", "skylake-avx512"),  # Zen 4
-        ("znver3", SKYLAKE, "5.0", None),  # its library may be one for Zen 3
-        ("znver3", HASWELL, "3.0-rc2", None),
-        ("icelake-server", SKYLAKE, "3.0-rc2", None),
-        ("icelake-server", HASWELL, "3.0-rc2", "haswell"),  # a virtual machine that hides AVX-512
-        ("icelake-server", frozenset(), "3.0-rc2", None),  # nobody knows
+        ("AuthenticAMD", 26, 2, "avx2 avx512f", "3.0-rc2", False),  # Zen 5: "generic"
+        ("AuthenticAMD", 26, 2, "avx2 avx512f", "1.8", False),
+        ("AuthenticAMD", 26, 2, "avx2 avx512f", "5.0", True),
+        ("AuthenticAMD", 26, 2, "avx2 avx512f", "10.1", True),
+        ("AuthenticAMD", 25, 17, "avx2 avx512f", "3.0-rc2", False),  # Zen 4: "znver3"
+        ("AuthenticAMD", 25, 17, "avx2 avx512f", "4.0", True),  # its library may be one for Zen 3
+        ("AuthenticAMD", 25, 1, "avx2", "3.0-rc2", True),  # Zen 3
+        ("AuthenticAMD", 23, 49, "avx2", "3.0-rc2", True),
+        ("HygonGenuine", 24, 0, "avx2", "3.0-rc2", False),  # "generic"
+        ("GenuineIntel", 6, 0x6A, "avx2 avx512f", "3.0-rc2", True),
+        ("GenuineIntel", 6, 0x6A, "avx2", "3.0-rc2", False),  # a virtual machine that hides AVX-512
+        ("GenuineIntel", 6, 0xCF, "avx2 avx512f", "3.0-rc2", True),  # LLVM has not heard of it, and looks
+        ("GenuineIntel", 6, 0x97, "avx2", "3.0-rc2", True),
+        ("GenuineIntel", 6, 0x97, "avx2 avx512f", "3.0-rc2", False),
     ],
 )
-def test_a_processor_with_the_wrong_name_gets_another(
-    name: str, flags: frozenset[str], driver: str, given: str | None, monkeypatch: pytest.MonkeyPatch
+def test_pocl_is_used_where_it_knows_the_processor(
+    vendor: str, family: int, model: int, flags: str, version: str, used: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pocl, "_flags", lambda: flags)
-    fake = Fake(b"x86_64-unknown-linux-gnu", name.encode())
-    for _ in range(2):  # whoever asks again learns the same
-        assert pocl.name_processor(ctypes.addressof(fake.memory), driver) == given
-    assert fake.names == [name.encode(), (given or name).encode()]
+    cpu(monkeypatch, vendor, family, model, flags)
+    why = REFUSAL(pocl(version))
+    assert (why is None) == used
+    assert used or all(text in why for text in ("Name", version, "mdhnp[intel]", "PoCL 5"))
 
 
-def test_only_the_name_after_a_triple_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pocl, "_flags", lambda: SKYLAKE)
-    fake = Fake(b"aarch64-unknown-linux-gnu", b"generic")
-    assert pocl.name_processor(ctypes.addressof(fake.memory), "3.0-rc2") is None
-    assert fake.names == [b"generic"] * 2
+def test_other_devices_and_machines_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu(monkeypatch, "AuthenticAMD", 26, 2, "avx2 avx512f")
+    other = pocl("3.0-rc2")
+    other.platform.name = "Intel(R) OpenCL"
+    assert REFUSAL(other) is None
+    gpu = pocl("3.0-rc2")
+    gpu.type = cl.device_type.GPU
+    assert REFUSAL(gpu) is None
+    monkeypatch.setattr(capabilities, "_first_core", dict)  # no Linux, or it does not say
+    assert REFUSAL(pocl("3.0-rc2")) is None
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert REFUSAL(pocl("3.0-rc2")) is None
 
 
-def test_memory_that_is_not_there_is_left_alone() -> None:
-    assert pocl.name_processor(64, "3.0-rc2") is None
+def test_who_asks_for_a_device_left_out_is_told_why(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "_refused", {})
+    monkeypatch.setattr(devices, "_found", [])
+    monkeypatch.setattr(handle, "refusal", lambda device: f"not {device.name.strip()}")
+    with pytest.raises(NoDeviceError, match=f"not {device.name}"):
+        find_device(device.runtime)
+    assert refused()[device.name] == f"not {device.name}"
+
+
+def test_processes_that_tests_start_have_pocl_too() -> None:
+    code = "from mdhnp.runtime.devices import devices; print(*[d.identity for d in devices()], sep=chr(10))"
+    root = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+    assert done.stdout.splitlines() == [d.identity for d in devices.devices()], os.environ.get("PYTHONPATH")
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
@@ -80,9 +102,3 @@ def test_built_in_functions_take_vectors_as_kernels_give_them(lanes: int, device
     Executable(device, program, [Layout.of(x)], [Layout.of(y), Layout.of(z)], keep=False)([x], [y, z])
     assert np.array_equal(y, np.sqrt(x) * x + x)
     assert np.array_equal(z, x.astype("f2"))
-
-
-@pytest.mark.parametrize("lacking", sorted(SKYLAKE))
-def test_no_instruction_is_taken_for_granted(lacking: str) -> None:
-    assert pocl.processor(SKYLAKE) == "skylake-avx512"
-    assert pocl.processor(SKYLAKE - {lacking}) in ("haswell", "x86-64")

@@ -188,13 +188,10 @@ def test_processes_that_write_the_same_entry_never_see_a_part(cache: Path) -> No
     assert [file.name for file in (cache / "binaries").iterdir()] == ["k.bin"]
 
 
-def test_options_differ_in_rounding_and_processor_only(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "processor", None)
+def test_options_differ_in_rounding_only(device: Device) -> None:
     options = programs.build_options(device)
     assert options[:2] == ("-cl-std=CL1.2", "-w")
     assert options[2:] in ((), ("-cl-fp32-correctly-rounded-divide-sqrt",))
-    monkeypatch.setattr(device, "processor", "haswell")  # PoCL's own cache must not mix them up
-    assert programs.build_options(device) == (*options, "-DMDHNP_PROCESSOR=haswell")
 
 
 def test_warnings_are_not_printed(device: Device, capfd: pytest.CaptureFixture[str]) -> None:

@@ -210,7 +210,6 @@ def test_a_forked_child_has_memory_of_its_own(blocks: Blocks) -> None:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        blocks.after_fork_in_child()
         again = empty((N,), F32)
         held[:] = again[:] = 3
         os.write(write, str(address(again) == where).encode())

@@ -8,7 +8,7 @@ import click
 import mdhnp
 from mdhnp import native
 from mdhnp.cli.output import print_table
-from mdhnp.runtime.devices import default_device
+from mdhnp.runtime.devices import default_device, refused
 
 __all__ = ["devices"]
 
@@ -31,6 +31,8 @@ def devices(as_json: bool) -> None:
     ]  # fmt: skip
     print_table(titles, rows, right=titles[-2:])
     click.echo("* is used by default; choose another with --device, mdhnp.device(...) or the variable MDHNP_DEVICE.")
+    for name, why in refused().items():
+        click.echo(f"Left out: {name}: {why}.")
     compiled = (
         "in compiled code" if native.Launcher is not None else "in Python, for want of a C compiler at installation"
     )

@@ -4,7 +4,6 @@ Takes a device and views of its memory. It must not know why what is copied is c
 to know.
 """
 
-import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from typing import Any
 import numpy.typing as npt
 import pyopencl as cl
 
+from mdhnp.process import process
 from mdhnp.runtime import pending, resident, transfers
 from mdhnp.runtime.handle import Device
 
@@ -143,11 +143,4 @@ def _reach(device: Device, after: Mark) -> None:
         after.event.wait()
 
 
-def _after_fork_in_child() -> None:
-    _kept.extend([each.event for each in _marks])  # what frees events calls into a runtime that may be dead
-
-
-_kept: list[Any] = []
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+process.at_fork(lambda: process.inherit([each.event for each in _marks]))

@@ -7,12 +7,12 @@ this user cannot write, or that others can, is reported once and then left alone
 
 import hashlib
 import os
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from mdhnp.process import process
 from mdhnp.runtime.locks import file_lock
 from mdhnp.runtime.paths import cache_folder
 from mdhnp.runtime.private import UnsafeError, opened, read, write
@@ -25,7 +25,7 @@ _DIGEST = hashlib.sha256().digest_size
 _PATIENCE = 5.0
 _LIMIT = 256 * 1024**2  # bytes of all files together, checked once a process
 
-_once = threading.Lock()
+_once = process.lock()
 _state = {"pruned": False, "warned": False}
 
 
@@ -166,12 +166,3 @@ def _prune(folder: int) -> None:
         total -= size
         if total <= _LIMIT // 2:
             return
-
-
-def _after_fork_in_child() -> None:
-    global _once  # noqa: PLW0603
-    _once = threading.Lock()  # a thread that is not here may hold the old one
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

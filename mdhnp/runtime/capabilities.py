@@ -12,7 +12,7 @@ import pyopencl as cl
 
 from mdhnp.schedule.caps import DeviceCaps, atoms_of
 
-__all__ = ["cpu_model", "query_caps"]
+__all__ = ["cpu_model", "query_caps", "refusal"]
 
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -22,6 +22,17 @@ _WARP, _VOLTA = 32, 70
 _KEPT = 16
 # What decides which instructions a compiled kernel may hold. Other flags come and go with the kernel's version.
 _INSTRUCTION_SETS = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve")
+
+_MODEL = ("model name", "cpu family", "model", "stepping", "CPU part")
+
+_POCL = "Portable Computing Language"
+#: Version of PoCL's wheel, and the first that names the processor which its library is for.
+_WHEEL, _POCL_NAMES_WELL = "3.0-rc2", 5
+#: AMD's last family that LLVM 14 knows, and takes for Zen 3.
+_ZEN_3_AND_4 = 25
+#: Intel's models that LLVM 14 knows to have AVX-512, and those that it knows to have none; of others it looks.
+_AVX512_MODELS = frozenset([0x55, 0x57, 0x66, 0x6A, 0x6C, 0x7D, 0x7E, 0x85, 0x8C, 0x8D, 0x8F, 0xA7])
+_ALDER_LAKE = frozenset([0x97, 0x9A])
 
 #: The first of NVIDIA's architectures that copies to local memory asynchronously.
 _AMPERE = 80
@@ -68,7 +79,7 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         fp16="cl_khr_fp16" in extensions,
         max_allocation=device.max_mem_alloc_size,
         offsets=kind == "gpu",
-        mixed_lanes=device.platform.name.strip() == "Portable Computing Language",
+        mixed_lanes=device.platform.name.strip() == _POCL,
         async_copies=_nvidia(device) >= _AMPERE,
         nan_extrema=_nvidia(device) >= _AMPERE,
         split_vectors=_nvidia(device) > 0,
@@ -112,15 +123,53 @@ def cpu_model() -> str:
     >>> cpu_model()  # doctest: +SKIP
     'x86_64;model name: Intel(R) Xeon(R) Processor;model: 207;...'
     """
-    facts = [platform.machine()]
+    core = _first_core()
+    if not core:
+        return f"{platform.machine()};{platform.processor()}"
+    named = [f"{key}: {core[key]}" for key in core if key in _MODEL]
+    flags = sorted(flag for flag in _flags(core) if flag.startswith(_INSTRUCTION_SETS))
+    return ";".join([platform.machine(), *named, " ".join(flags)])
+
+
+def refusal(device: cl.Device) -> str | None:
+    """Say why a device is not used, and what helps; None if it is.
+
+    PoCL before 5.0 compiles for the processor that LLVM believes to be there. LLVM calls what it has never heard of, as
+    AMD's Zen 5, "generic", and its own front end refuses that for every kernel (pocl/pocl#1049). PoCL's wheel (3.0,
+    LLVM 14) takes others for one of the same family without AVX-512, as a Zen 4 for a Zen 3, or with it, on virtual
+    machines that hide it. But PoCL's library of built-in functions is chosen by the instructions that are there, and
+    passes vectors of 64 bytes otherwise than such kernels do. That ends the process (pocl/pocl#1268).
+    """
+    version = device.driver_version.strip()
+    is_pocl = device.platform.name.strip() == _POCL and bool(device.type & cl.device_type.CPU)
+    if not is_pocl or platform.machine() != "x86_64" or int(f"0{version}".split(".")[0]) >= _POCL_NAMES_WELL:
+        return None
+    core = _first_core()
+    vendor, family, model = (core.get(key, "") for key in ("vendor_id", "cpu family", "model"))
+    if not (family.isdigit() and model.isdigit()):
+        return None  # nobody knows
+    amd, intel = vendor == "AuthenticAMD", vendor == "GenuineIntel"
+    unknown = int(family) > _ZEN_3_AND_4 if amd else not intel
+    wide = "avx512f" in _flags(core)
+    named_wide = intel and (int(model) in _AVX512_MODELS or (wide and int(model) not in _ALDER_LAKE))
+    if not unknown and (version != _WHEEL or wide == named_wide):
+        return None
+    return (
+        f"PoCL {version} mistakes this processor ({core.get('model name', vendor)}) for another one, so that kernels "
+        "do not compile or end the process. What helps is Intel's runtime (`pip install mdhnp[intel]`), or PoCL 5 or "
+        "later from the system's packages or conda"
+    )
+
+
+@cache
+def _first_core() -> dict[str, str]:
+    """What Linux says of the first processor; nothing elsewhere."""
     try:
-        first_core = _CPU_INFO.read_text().split("\n\n")[0]
+        lines = _CPU_INFO.read_text().split("\n\n")[0].splitlines()
     except OSError:
-        return facts[0] + ";" + platform.processor()
-    for line in first_core.splitlines():
-        key, _, value = (part.strip() for part in line.partition(":"))
-        if key in ("model name", "cpu family", "model", "stepping", "CPU part"):
-            facts.append(f"{key}: {value}")
-        elif key in ("flags", "Features"):
-            facts.append(" ".join(sorted(flag for flag in value.split() if flag.startswith(_INSTRUCTION_SETS))))
-    return ";".join(facts)
+        return {}
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def _flags(core: dict[str, str]) -> list[str]:
+    return core.get("flags", core.get("Features", "")).split()

@@ -6,7 +6,6 @@ process. It must not know kernels or arrays.
 
 import os
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -15,14 +14,14 @@ from typing import Any
 
 import pyopencl as cl
 
-from mdhnp.process import unforked
+from mdhnp.process import process, unforked
 from mdhnp.runtime import discovery
 from mdhnp.runtime.groups import Group, group, parts_of
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
 __all__ = [
     "Device", "NoDeviceError", "candidates", "default_device", "device", "devices", "equal_devices", "find_device",
-    "find_devices", "find_place",
+    "find_devices", "find_place", "refused",
 ]  # fmt: skip
 
 _RUNTIMES: tuple[Runtime, ...] = ("nvidia", "intel", "pocl", "other", "oclgrind")  # best first
@@ -36,9 +35,15 @@ def _merit(device: Device) -> tuple[bool, bool, bool, int, int]:
     return (device.runtime == "oclgrind", not gpu, gpu and shared, rank, -device.caps.compute_units)
 
 
-# Reentrant, since the garbage collector may come at any line, and run a finalizer that makes a call.
-_listing = threading.RLock()
+_listing = process.lock()
 _found: list[tuple[Device, ...]] = []  # at most one
+_refused: dict[str, str] = {}
+
+
+def refused() -> dict[str, str]:
+    """Give the names of devices that are there but cannot be used, with the reason of each."""
+    devices()
+    return dict(_refused)
 
 
 def _listed() -> tuple[Device, ...]:
@@ -56,7 +61,10 @@ def _present() -> Iterator[Device]:
             for device in platform.get_devices():
                 with suppress(cl.Error):  # a broken one beside others
                     if device.type & (cl.device_type.CPU | cl.device_type.GPU):
-                        yield Device(device)
+                        try:
+                            yield Device(device)
+                        except NoDeviceError as error:
+                            _refused[device.name.strip()] = str(error)
 
 
 def devices() -> tuple[Device, ...]:
@@ -261,23 +269,12 @@ def device(spec: "str | int | Device | Group | Sequence[str | int | Device]") ->
 
 
 def _listing_text(found: tuple[Device, ...]) -> str:
+    left_out = "".join(f"; left out: {name}: {why}" for name, why in _refused.items())
     if found:
-        return "there are: " + ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found))
+        return "there are: " + ", ".join(f"{i}: {d.name} ({d.runtime})" for i, d in enumerate(found)) + left_out
     looked = ", ".join(name for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES") if os.environ.get(name))
     return (
         f"looked in {looked or 'the system ICD folder, the installed wheels and the NVIDIA driver'}. "
         "`pip install mdhnp` brings PoCL for x86-64 Linux, `pip install mdhnp[intel]` a faster CPU runtime; "
-        "a GPU needs its vendor's driver"
+        f"a GPU needs its vendor's driver{left_out}"
     )
-
-
-def _after_fork_in_child() -> None:
-    global _listing  # noqa: PLW0603
-    _listing = threading.RLock()  # a thread that is not here may hold the old one
-    for listed in _found:
-        for each in listed:
-            each.after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

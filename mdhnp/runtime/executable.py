@@ -14,7 +14,6 @@ leaves calls that may take long to a second thread, for which it waits in a way 
 running kernel: after Ctrl-C it runs on, and the second thread keeps the arrays that it works on.
 """
 
-import os
 import threading
 import time
 import weakref
@@ -25,6 +24,7 @@ from typing import Any, TypeVar
 import pyopencl as cl
 
 from mdhnp.codegen.program import Program
+from mdhnp.process import process
 from mdhnp.runtime import pending, pinned, resident, results
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.launches import LaunchError, Output, State, make_state
@@ -306,20 +306,13 @@ def _executables_of(device: Device) -> list[Executable]:
     return [executable for executable in executables if executable.device is device]
 
 
-_abandoned: list[list[State]] = []
-
-
-def _after_fork_in_child() -> None:
-    """Make the next call of an executable ask its device, which knows if its runtime survives a fork.
-
-    The old states are kept, since freeing them would call into the dead runtime.
-    """
+def _ask_devices() -> None:
+    """Make the next call of an executable ask its device, which knows that its runtime does not survive a fork."""
     for reference in list(_alive.values()):
         executable = reference()
         if executable is not None:
-            _abandoned.append(executable.free)
+            process.inherit(executable.free)
             executable.free = []
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+process.at_fork(_ask_devices)

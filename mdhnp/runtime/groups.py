@@ -3,14 +3,13 @@
 It knows which devices they are; what is done with them is `mdhnp/distributed/`.
 """
 
-import os
-import threading
 from collections.abc import Hashable, Sequence
 from importlib import import_module
 from typing import Any
 
 import pyopencl as cl
 
+from mdhnp.process import process
 from mdhnp.runtime.handle import Device, NoDeviceError
 
 __all__ = ["Group", "group", "parts_of"]
@@ -86,7 +85,7 @@ def group(members: Sequence[Device]) -> Group:
 _groups: dict[tuple[Device, ...], Group] = {}
 
 _parts: dict[tuple[Device, int], tuple[Device, ...]] = {}
-_parting = threading.RLock()  # reentrant, for finalizers that make a call
+_parting = process.lock()
 
 
 def parts_of(device: Device, count: int) -> tuple[Device, ...]:
@@ -112,15 +111,3 @@ def _parted(device: Device, count: int) -> tuple[Device, ...]:
         return tuple([Device(each) for each in device.cl.create_sub_devices(equally)[:count]])
     except cl.Error as error:
         raise NoDeviceError(f"{device.name} ({device.platform}) cannot be parted in {count}: {error}") from None
-
-
-def _after_fork_in_child() -> None:
-    global _parting  # noqa: PLW0603
-    _parting = threading.RLock()  # a thread that is not here may hold the old one
-    for parts in _parts.values():
-        for each in parts:
-            each.after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -4,15 +4,13 @@ Takes a pyopencl device, gives :class:`Device`. It must not know which other dev
 """
 
 import hashlib
-import platform
-import threading
 from collections.abc import Hashable
 from typing import Any, Literal
 
 import pyopencl as cl
 
-from mdhnp.runtime import pocl
-from mdhnp.runtime.capabilities import cpu_model, query_caps
+from mdhnp.process import process
+from mdhnp.runtime.capabilities import cpu_model, query_caps, refusal
 from mdhnp.schedule.caps import DeviceCaps
 
 __all__ = ["Device", "NoDeviceError", "Runtime"]
@@ -39,8 +37,6 @@ class Device:
         Same as ``caps.kind``.
     caps : DeviceCaps
         Sizes and limits, for schedules and the code generator.
-    processor : str or None
-        Name of the processor that the compiler was told to compile for instead of the one it believed to be there.
     identity : str
         The same in every process on this machine as long as device and driver stay the same; the key of caches.
     svm : bool
@@ -58,6 +54,11 @@ class Device:
     lost : bool
         Whether this process is a forked child of the one that found the device.
 
+    Raises
+    ------
+    NoDeviceError
+        If its kernels would not compile, or end the process; says what helps.
+
     Examples
     --------
     >>> find_device("pocl").caps.kind  # doctest: +SKIP
@@ -65,6 +66,8 @@ class Device:
     """
 
     def __init__(self, device: cl.Device) -> None:
+        if (why := refusal(device)) is not None:
+            raise NoDeviceError(why)
         self.cl = device
         self.name: str = device.name.strip()
         self.platform: str = device.platform.name.strip()
@@ -72,23 +75,25 @@ class Device:
         self.caps: DeviceCaps = query_caps(device)
         self.kind = self.caps.kind
         self.runtime: Runtime = _runtime(self.platform, self.kind)
-        self.processor: str | None = None
-        if self.runtime == "pocl" and self.kind == "cpu" and platform.machine() == "x86_64":
-            self.processor = pocl.name_processor(device.int_ptr, self.driver)
         self.svm: bool = _system_svm(device, self.runtime, self.kind)
         self.own_memory = self.caps.offsets
         self.alone: tuple[Device, ...] = (self,)
         self.members = self.alone
         self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
         self.identity: str = self._identity()
-        self._lock = threading.RLock()  # reentrant, for finalizers that make a call
-        self.passing = self.several = self.lost = False
+        self._lock = process.lock()
+        self.passing = self.several = False
+        self._forks = process.forks
         self._context: cl.Context | None = None
         self._queues: dict[str, cl.CommandQueue] = {}
 
     def __repr__(self) -> str:
         """Show name, runtime and driver."""
         return f"<Device {self.name!r} ({self.runtime}, {self.driver})>"
+
+    @property
+    def lost(self) -> bool:
+        return self._forks != process.forks
 
     @property
     def memory(self) -> Any:
@@ -140,11 +145,6 @@ class Device:
                 "survive that; start processes with multiprocessing's 'spawn' or 'forkserver' method"
             )
 
-    def after_fork_in_child(self) -> None:
-        """Note that this process is a child, and make the lock anew, which a thread of the parent may hold."""
-        self.lost = True
-        self._lock = threading.RLock()
-
     def _queue(self, purpose: str) -> cl.CommandQueue:
         context = self.context
         with self._lock:
@@ -158,8 +158,6 @@ class Device:
         # Virtual machines call every processor "Intel(R) Xeon(R) Processor". A home folder that two machines share must
         # not hand one machine's AVX-512 code to the other, so the processor's model and features are in the key too.
         detail = [self.platform, self.cl.version, cpu_model() if self.kind == "cpu" else ""]
-        if self.processor:
-            detail.append(self.processor)
         digest = hashlib.sha256("|".join(detail).encode()).hexdigest()[:12]
         return f"{self.runtime}|{self.name}|{self.driver}|{self.caps.compute_units}cu|{digest}"
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pyopencl as cl
 
+from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 
 __all__ = [
@@ -210,13 +211,4 @@ def synchronize(device: Device) -> None:
     here.popped(before)
 
 
-def _after_fork_in_child() -> None:
-    for each in _waiting.values():
-        _kept.append(each.taken())  # what frees events calls into a runtime that may be dead
-
-
-_kept: list[Any] = []
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+process.at_fork(lambda: process.inherit([each.taken() for each in _waiting.values()]))

@@ -7,7 +7,6 @@ there is a limit.
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from mdhnp.process import process
 from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.lease import lease
@@ -49,7 +49,7 @@ class _Pool:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._asked: dict[int, int] = {}
-        self._lock = threading.RLock()  # reentrant, for finalizers that make a call
+        self._lock = process.lock()
         self.free: dict[int, list[_Block]] = {}
         self.all: list[_Block] = []
         self.most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _MOST)
@@ -80,7 +80,7 @@ class _Pool:
         return sum([block.memory.size for block in self.all])
 
 
-_pools: dict[Device, _Pool] = {}
+_pools: dict[Device, _Pool] = process.table()
 
 
 def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
@@ -109,15 +109,3 @@ def is_pinned(device: Device, start: int, nbytes: int) -> bool:
 def held(device: Device) -> int:
     """Give the bytes that are pinned for results of a device."""
     return _pools[device].held() if device in _pools else 0
-
-
-_kept: list[dict[Device, _Pool]] = []
-
-
-def _after_fork_in_child() -> None:
-    _kept.append(dict(_pools))  # what frees them calls into a runtime that may be dead
-    _pools.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

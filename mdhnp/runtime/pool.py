@@ -11,8 +11,6 @@ used them before is done then.
 
 import gc
 import mmap
-import os
-import threading
 from collections.abc import Sequence
 from itertools import count
 from typing import NamedTuple
@@ -20,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pyopencl as cl
 
+from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 
 __all__ = ["Block", "MemoryInfo", "Pool", "pool", "release"]
@@ -113,7 +112,7 @@ class Pool:
         self._free: dict[int, list[Block]] = {}
         self._held = 0  # bytes of all blocks
         self._count = 0  # blocks
-        self._lock = threading.RLock()  # reentrant, for finalizers that make a call
+        self._lock = process.lock()
         self.total = int(device.cl.global_mem_size)
         self.limit = int(_MOST * self.total)
 
@@ -184,10 +183,6 @@ class Pool:
             free = self.free()
             count = self._count - sum(map(len, list(self._free.values())))
             return MemoryInfo(self.total, self.limit, self._held - free, free, count, pinned)
-
-    def after_fork_in_child(self) -> None:
-        """Make the lock anew, which a thread of the parent may hold."""
-        self._lock = threading.RLock()
 
     def new(self, size: int) -> Block:
         """Give a new block of a size; errors as of :meth:`take`."""
@@ -263,12 +258,3 @@ def release() -> None:
     """Give the free blocks of all devices back to them."""
     for each in list(_pools.values()):
         each.empty()
-
-
-def _after_fork_in_child() -> None:
-    for each in _pools.values():
-        each.after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

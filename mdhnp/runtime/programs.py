@@ -9,17 +9,17 @@ from pyopencl's plain ``_Program``, which also adds no include path and no optio
 """
 
 import hashlib
-import os
 import re
 import tempfile
-import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 import pyopencl as cl
 from pyopencl import _cl
 
+from mdhnp.process import process
 from mdhnp.runtime import binaries
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.paths import cache_folder
@@ -31,16 +31,9 @@ _FORMAT = "1"  # to be raised when keys or what is stored under them change mean
 _LOG_LINES = 30
 
 _built: WeakValueDictionary[tuple[str, Device], cl.Program] = WeakValueDictionary()
-_locks: "WeakValueDictionary[str, _Lock]" = WeakValueDictionary()
-_registry = threading.RLock()  # reentrant, as those of the texts, for finalizers that make a call
+_locks: WeakValueDictionary[str, Any] = WeakValueDictionary()
+_registry = process.lock()
 _compilations = 0
-
-
-class _Lock:
-    """A lock that a WeakValueDictionary can hold."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
 
 
 class BuildError(RuntimeError):
@@ -65,8 +58,7 @@ def build_options(device: Device) -> tuple[str, ...]:
 
     OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. Kernels say
     themselves where ``a*b+c`` may be one instruction. Division and square root are rounded as NumPy rounds them, where
-    the device can. Warnings are for authors of kernels, and PoCL would print their number. A macro that no kernel uses
-    keeps what is compiled for a processor that PoCL was told apart, in PoCL's own cache, from what it took it for.
+    the device can. Warnings are for authors of kernels, and PoCL would print their number.
 
     Examples
     --------
@@ -75,8 +67,7 @@ def build_options(device: Device) -> tuple[str, ...]:
     """
     exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     rounding = ["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []
-    processor = [f"-DMDHNP_PROCESSOR={device.processor}"] if device.processor else []
-    return ("-cl-std=CL1.2", "-w", *rounding, *processor)
+    return ("-cl-std=CL1.2", "-w", *rounding)
 
 
 def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
@@ -111,8 +102,8 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     options = " ".join(build_options(device))
     key = _key(device, source, options)
     with _registry:
-        mine = _locks.setdefault(key, _Lock())
-    with mine.lock:
+        mine = _locks.setdefault(key, process.lock())
+    with mine:
         program = _built.get((key, device))
         if program is None:
             # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
@@ -223,14 +214,3 @@ def _keep_source(source: str, key: str) -> Path | None:
         return Path(path)
     except OSError:
         return None
-
-
-def _after_fork_in_child() -> None:
-    """Make the locks anew: threads of the parent may hold the old ones, and are not here to let go."""
-    global _registry, _locks  # noqa: PLW0603
-    _registry = threading.RLock()
-    _locks = WeakValueDictionary()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

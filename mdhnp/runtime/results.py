@@ -9,7 +9,6 @@ can reach its memory. So the lease dies last, and only then the block is free ag
 
 import mmap
 import os
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.process import process
 from mdhnp.runtime.lease import lease
 
 __all__ = ["LARGE", "free", "maker", "release"]
@@ -57,7 +57,7 @@ class Blocks:
         self._marked = 0  # how many of them, from the oldest on, are marked
         self._most = most
         self._taken = 0
-        self._lock = threading.Lock()
+        self._lock = process.lock(reentrant=False)
 
     def take(self, nbytes: int) -> mmap.mmap:
         """Give a block of at least so many bytes: the last one returned that fits, or a new one.
@@ -113,10 +113,6 @@ class Blocks:
             self._marked += 1
             del fresh[0]
 
-    def after_fork_in_child(self) -> None:
-        """Make the lock anew, which a thread of the parent may hold. The blocks are the child's own copies."""
-        self._lock = threading.Lock()
-
 
 def _kept() -> None:
     """Have glibc's malloc keep what is freed, up to twice this size at the end of its heap, in all of the process.
@@ -138,9 +134,6 @@ def _advise(block: mmap.mmap, advice: int) -> None:
 
 
 _blocks = Blocks(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 if _OFFERED else 0)
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_blocks.after_fork_in_child)
 
 
 def free() -> int:

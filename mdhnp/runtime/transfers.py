@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from mdhnp.process import process
 from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pinned import held, is_pinned
@@ -158,8 +159,8 @@ class Ring:
             raise
 
 
-_rings: dict[tuple[Device, str], Ring] = {}
-_making = threading.RLock()  # reentrant, for finalizers that make a call
+_rings: dict[tuple[Device, str], Ring] = process.table()
+_making = process.lock()
 
 
 def _ring_for(device: Device, way: str, memory: Bytes) -> AbstractContextManager[Ring | None]:
@@ -319,16 +320,3 @@ def _one_by_one(
         event = put(some, at)
         with suppress(cl.Error):  # as there
             event.wait()
-
-
-def _after_fork_in_child() -> None:
-    global _making  # noqa: PLW0603
-    _making = threading.RLock()
-    _kept.append(dict(_rings))  # what frees them calls into a runtime that may be dead
-    _rings.clear()
-
-
-_kept: list[Any] = []
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
