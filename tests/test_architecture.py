@@ -16,8 +16,9 @@ PACKAGE = Path(__file__).parents[1] / "mdhnp"
 #: What each folder may import of mdhnp, besides itself: folders, or single modules of them.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "mdh": (),
-    "fusion": ("mdhnp.mdh",),
-    "schedule": ("mdhnp.mdh",),
+    "cost": ("mdhnp.mdh",),
+    "fusion": ("mdhnp.mdh", "mdhnp.cost"),
+    "schedule": ("mdhnp.mdh", "mdhnp.cost"),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native", "mdhnp.process"),
     # frontend.creation puts elements into Arrays, protocols.py knows what calls do with them.
@@ -29,7 +30,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.distributed.distribution",
         "mdhnp.settings",
     ),
-    "placement": ("mdhnp.mdh", "mdhnp.schedule", "mdhnp.codegen.program", "mdhnp.runtime", "mdhnp.tuning.cache"),
+    "placement": (
+        "mdhnp.mdh",
+        "mdhnp.cost",
+        "mdhnp.schedule",
+        "mdhnp.codegen.program",
+        "mdhnp.runtime",
+        "mdhnp.tuning.cache",
+    ),
     "frontend": (
         "mdhnp.mdh",
         "mdhnp.arrays",
@@ -73,7 +81,7 @@ def test_the_command_line_is_outermost() -> None:
             assert not any(f"{name}.".startswith("mdhnp.cli.") for name in _imported(path)), path
 
 
-@pytest.mark.parametrize("folder", ["mdh", "fusion", "schedule", "codegen"])
+@pytest.mark.parametrize("folder", ["mdh", "cost", "fusion", "schedule", "codegen"])
 def test_pure_folders_know_no_device(folder: str) -> None:
     for path in (PACKAGE / folder).rglob("*.py"):
         text = path.read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ leave the array name a boundary mode, in scipy.ndimage's terms. A point may read
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -161,9 +162,16 @@ class View:
         return 1 + sum(abs(s) * (n - 1) for s, n in zip(self.strides, self.shape, strict=True))
 
     @property
-    def nbytes(self) -> int:
-        """Bytes from the lowest to the highest address, inclusive."""
+    def span_bytes(self) -> int:
+        """Bytes from the lowest to the highest address, with what lies between elements; repeated ones count once."""
         return self.elements() * self.dtype.itemsize
+
+    nbytes = span_bytes  # until all who ask say which of both they mean
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of all elements, as if each had memory of its own."""
+        return prod(self.shape) * self.dtype.itemsize
 
     def box(self, axis: int, points: Sequence[Any]) -> Any:
         """Elements along an axis of the box that so many points of each dimension read; all accesses move alike.
