@@ -31,6 +31,7 @@ class Process:
         self._in_child: list[Callable[[], object]] = []
         self._inherited: list[object] = []
         self.forks = 0  # between the first of this process's ancestors that loaded the package, and this one
+        self._forking = threading.Lock()  # one fork at a time
         self._gate = threading.Condition()
         self._busy: dict[int, int] = {}  # thread -> how many `unforked` blocks it is in, one inside the other
 
@@ -94,18 +95,23 @@ class Process:
                 self._gate.notify_all()
 
     def _before_fork(self) -> None:
+        self._forking.acquire()
         for function in self._before:
             function()
         self._gate.acquire()
         self._gate.wait_for(lambda: self._busy.keys() <= {threading.get_ident()}, _PATIENCE)
 
     def _after_fork_in_parent(self) -> None:
-        self._gate.release()
-        for function in self._in_parent:
-            function()
+        try:
+            self._gate.release()
+            for function in self._in_parent:
+                function()
+        finally:
+            self._forking.release()
 
     def _after_fork_in_child(self) -> None:
         self.forks += 1
+        self._forking = threading.Lock()
         self._gate = threading.Condition()
         self._busy.clear()
         for lock in self._locks:

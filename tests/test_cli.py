@@ -145,7 +145,8 @@ def measured(known: TuningCache) -> bool:
         return False
     with sqlite3.connect(f"file:{known.path}?mode=ro", uri=True) as db:
         tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-        return "measurements" in tables and db.execute("SELECT count(*) FROM measurements").fetchone()[0] > 0
+        count = "SELECT count(*) FROM records WHERE kind = 'measurement'"
+        return "records" in tables and db.execute(count).fetchone()[0] > 0
 
 
 @pytest.mark.parametrize(

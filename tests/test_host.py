@@ -236,7 +236,7 @@ def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
     cache().close()
     for damaged in ("", "[]", '{"launch": 1}', '{"small": {"launch": "x", "call": 1, "einsum": 1, "product": {}}}'):
         with sqlite3.connect(cache().path) as db:
-            db.execute("UPDATE hosts SET costs = ?", (damaged,))
+            db.execute("UPDATE records SET content = ? WHERE kind = 'costs'", (damaged,))
         db.close()
         costs._known.clear()
         costs_of(device)

@@ -115,7 +115,7 @@ def test_damaged_rows_count_as_absent(damage: str, device: Device, monkeypatch: 
     cache().close()
     with closing(sqlite3.connect(cache().path)) as db, db:
         db.execute("PRAGMA ignore_check_constraints = 1")
-        db.execute(f"UPDATE times SET seconds = {damage} WHERE plan = ?", (KERNELS,))
+        db.execute(f"UPDATE records SET content = {damage} WHERE kind = 'time' AND name = ?", (KERNELS,))
     anew(monkeypatch)
     assert dict(measured(SUM, device)) == {NUMPY: 2e-3}
 

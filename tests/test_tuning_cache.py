@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tuning_entries import PLAIN, RICH, again, entry, fresh_cache, key, line_of, measurement, script
 
-from mdhnp.tuning.cache import Entry, Measurement, TuningCache, cache, claims
+from mdhnp.tuning.cache import Entry, Measurement, TuningCache, cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 
 
@@ -136,8 +136,8 @@ def test_verify_names_rows_that_cannot_be_read(tuned: TuningCache) -> None:
     tuned.put(key(generator="0"), entry())
     tuned.close()
     with sqlite3.connect(tuned.path) as db:
-        db.execute("UPDATE entries SET schedule = replace(schedule, '8', '\"8;}\"') WHERE seconds = 1e-9")
-        db.execute("UPDATE measurements SET schedule = 'x'")
+        db.execute("UPDATE records SET content = replace(content, ': 8', ': \"8;}\"') WHERE content LIKE '%1e-09%'")
+        db.execute("UPDATE records SET content = 'x' WHERE kind = 'measurement'")
     db.close()
     assert [problem.partition(" of ")[0] for problem in tuned.verify()] == ["entry", "measurement"]
     assert any("generator version 0" in problem for problem in tuned.verify("1"))
@@ -281,7 +281,7 @@ def test_a_live_process_keeps_its_claim_and_a_dead_one_does_not(tuned: TuningCac
 
 def test_a_claim_without_heartbeat_is_taken_over(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
-    monkeypatch.setattr(claims.time, "time", lambda: now)
+    monkeypatch.setattr(cache_module.time, "time", lambda: now)
     tuned.claim(key(), "slow")
     now += 50
     assert tuned.claim(key(), "other") is None
@@ -298,6 +298,6 @@ def test_a_claim_without_heartbeat_is_taken_over(tuned: TuningCache, monkeypatch
 def test_a_process_number_used_again_is_another_process(tuned: TuningCache) -> None:
     tuned.claim(key(), "old")
     with sqlite3.connect(tuned.path) as db:
-        db.execute("UPDATE claims SET started = started || '0'")
+        db.execute("UPDATE records SET content = replace(content, '\"],', '0\"],') WHERE kind = 'claim'")
     db.close()
     assert tuned.claim(key(), "new") == "new"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tuning_entries import again, entry, fresh_cache, key, measurement
 
-from mdhnp.tuning.cache import TuningCache, database, schema, wisdom
+from mdhnp.tuning.cache import TuningCache, database, wisdom
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries
 
 
@@ -54,8 +54,8 @@ DAMAGE = {
     "a text": lambda path: path.write_text("nothing to see here\n" * 100),
     "a header and no more": lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(8192)),
     "another program's": _other_program,
-    "a table is missing": _statement("DROP TABLE entries"),
-    "a later schema": _statement(f"PRAGMA user_version = {schema.VERSION + 1}"),
+    "a table is missing": _statement("DROP TABLE records"),
+    "a later schema": _statement(f"PRAGMA user_version = {database.VERSION + 1}"),
 }
 
 
@@ -142,7 +142,7 @@ def test_no_file_is_set_aside_while_another_opens_it(tuned: TuningCache, monkeyp
     tuned.path.parent.mkdir()
     tuned.path.write_text("nothing to see here" * 100)
     opened, go_on = threading.Event(), threading.Event()
-    check = schema.check_stamp
+    check = database.check_stamp
 
     def slowly(db: sqlite3.Connection) -> bool:
         if not opened.is_set():
@@ -150,7 +150,7 @@ def test_no_file_is_set_aside_while_another_opens_it(tuned: TuningCache, monkeyp
             assert go_on.wait(10)
         return check(db)
 
-    monkeypatch.setattr(schema, "check_stamp", slowly)
+    monkeypatch.setattr(database, "check_stamp", slowly)
     with pytest.warns(RuntimeWarning, match="aside-1") as said, ThreadPoolExecutor(2) as pool:
         first = pool.submit(again(tuned).put, key(1), entry())
         assert opened.wait(10)

@@ -1,6 +1,6 @@
 """One SQLite file that is always usable: by many threads and processes, after a kill, on a full or read-only disk.
 
-Takes functions of a connection and runs them; it must not know what the tables mean. Whatever is wrong with the file,
+Takes functions of a connection and runs them; it must not know what the records mean. Whatever is wrong with the file,
 the caller only finds less in it. A file that is damaged, foreign or of a later schema is renamed and a new one begun.
 Where nothing can be written, a database in memory takes its place, with all that could be read. Either is said once, as
 a warning.
@@ -16,42 +16,50 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from mdhnp.process import process
 from mdhnp.runtime.locks import file_lock
 from mdhnp.runtime.private import make
-from mdhnp.tuning.cache import schema
 
-__all__ = ["Database"]
+__all__ = ["VERSION", "Database"]
 
 T = TypeVar("T")
 _Identity = tuple[int, int]
+
+APPLICATION = 0x6D64686E  # "mdhn"
+#: To be raised when the table changes. It is part of the file's name too: installations of different versions each keep
+#: a file of their own instead of setting each other's aside.
+VERSION = 4
+
+#: A record is of a kind ("entry", "time", …) and of a key; of some kinds a key has several, each with a name.
+_SCHEMA = (
+    """CREATE TABLE records (
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, family TEXT NOT NULL, extents TEXT NOT NULL, exact TEXT NOT NULL,
+        device TEXT NOT NULL, generator TEXT NOT NULL, name TEXT, content NOT NULL,
+        UNIQUE (kind, exact, device, generator, family, extents, name))""",
+    "CREATE INDEX families ON records (kind, device, family, generator)",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
 
 _PATIENCE = 5.0  # seconds to wait for another process
 #: Uses that fail for reasons that may have gone since, before the file is given up.
 _ATTEMPTS = 4
 # After a power failure the last moments may be missing, but the file is whole.
-_SETTINGS = ("PRAGMA synchronous = NORMAL", "PRAGMA foreign_keys = ON")
+_SETTINGS = ("PRAGMA synchronous = NORMAL",)
 
-# File systems that several machines mount: WAL needs memory that all its users share.
-_NETWORK = (
-    "9p",
-    "afs",
-    "beegfs",
-    "ceph",
-    "cifs",
-    "glusterfs",
-    "gpfs",
-    "lustre",
-    "nfs",
-    "nfs4",
-    "panfs",
-    "smb3",
-    "sshfs",
-)
+#: File systems that several machines mount: WAL needs memory that all its users share.
+_NETWORK = frozenset([
+    "9p", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "panfs", "smb3", "sshfs",
+])  # fmt: skip
+
+
+class NotOurs(sqlite3.DatabaseError):
+    """A sound database, but not one that this version can use."""
 
 
 class Database:
@@ -89,11 +97,11 @@ class Database:
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Give `work(connection)`, run as one transaction. It may run more than once, and must have no other effect."""
 
-        def transaction(db: sqlite3.Connection) -> T:
-            with schema.transaction(db):
+        def whole(db: sqlite3.Connection) -> T:
+            with transaction(db):
                 return work(db)
 
-        return self._run(transaction)
+        return self._run(whole)
 
     def problems(self) -> list[str]:
         """Say what is wrong with the file, without changing or moving it."""
@@ -104,7 +112,7 @@ class Database:
         try:
             db = sqlite3.connect(self._uri("mode=ro"), uri=True, timeout=_PATIENCE)
             try:
-                schema.check_stamp(db)
+                check_stamp(db)
                 rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
             finally:
                 db.close()
@@ -128,9 +136,9 @@ class Database:
             except (sqlite3.DatabaseError, OSError) as error:
                 if self._identity() != identity and attempts <= _ATTEMPTS:
                     continue  # someone set the file aside or made it while this use was under way
-                if schema.is_damage(error) and attempts <= _ATTEMPTS:
+                if _is_damage(error) and attempts <= _ATTEMPTS:
                     self._replace(identity, str(error))
-                elif schema.is_damage(error) or isinstance(error, (sqlite3.OperationalError, OSError)):
+                elif _is_damage(error) or isinstance(error, (sqlite3.OperationalError, OSError)):
                     self._to_memory(str(error))
                 else:
                     raise
@@ -198,18 +206,18 @@ class Database:
         db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             identity = self._identity()
-            if not schema.check_stamp(db):
+            if not check_stamp(db):
                 db.execute("PRAGMA synchronous = OFF")  # there is nothing to lose yet
-                with schema.transaction(db):
-                    if not schema.check_stamp(db):  # another process may have been faster
-                        schema.create(db)
+                with transaction(db):
+                    if not check_stamp(db):  # another process may have been faster
+                        _create(db)
             mode = "DELETE" if _on_network(self.path.parent) else "WAL"
             if db.execute("PRAGMA journal_mode").fetchone()[0] != mode.lower():
                 with suppress(sqlite3.OperationalError):  # in use; the next to open it will succeed
                     db.execute(f"PRAGMA journal_mode = {mode}")
             for setting in _SETTINGS:
                 db.execute(setting)
-            schema.check_stamp(db)  # the first look after the change of mode is what opens the log
+            check_stamp(db)  # the first look after the change of mode is what opens the log
         except BaseException:
             db.close()
             raise
@@ -244,9 +252,12 @@ class Database:
         with self._gate:
             if self.trouble is not None:
                 return
-            self._memory = schema.in_memory()
+            self._memory = sqlite3.connect(
+                "file::memory:", uri=True, timeout=1, isolation_level=None, check_same_thread=False
+            )
+            _create(self._memory)
             for options in ("mode=ro", "mode=ro&immutable=1"):  # the second needs no file beside it
-                if schema.copy_tables(self._uri(options), self._memory):
+                if _copy_records(self._uri(options), self._memory):
                     break
             self.trouble = reason
             _close(self._free)
@@ -263,9 +274,6 @@ class Database:
         while self._taken and (left := deadline - time.monotonic()) > 0:
             self._gate.wait(left)
         _close(self._free)
-
-    def _resume(self) -> None:
-        self._gate.release()
 
     def _restart(self) -> None:
         """Begin anew in a child, where what was in use belongs to threads that no longer exist."""
@@ -291,29 +299,90 @@ def _on_network(folder: Path) -> bool:
     return bool(found) and points[max(found)[1]][1] in _NETWORK
 
 
+def check_stamp(db: sqlite3.Connection, schema: str = "main") -> bool:
+    """Tell whether the table is there; False for an empty file.
+
+    Raises
+    ------
+    NotOurs
+        If the file is another program's or of a later schema.
+    """
+    # One state of the file: another process may be creating the table.
+    with nullcontext() if db.in_transaction else transaction(db, "BEGIN"):
+        application = db.execute(f"PRAGMA {schema}.application_id").fetchone()[0]
+        version = db.execute(f"PRAGMA {schema}.user_version").fetchone()[0]
+        tables = db.execute(f"SELECT count(*) FROM {schema}.sqlite_master").fetchone()[0]
+    if (application, version) == (APPLICATION, VERSION):
+        return True
+    if application == APPLICATION and version > VERSION:
+        raise NotOurs(f"its schema {version} is later than {VERSION}, the latest that this mdhnp knows")
+    if (application, version, tables) != (0, 0, 0):
+        raise NotOurs("it is another program's database")
+    return False
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """Do all or nothing."""
+    db.execute(begin)
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+        raise
+
+
+def _create(db: sqlite3.Connection) -> None:
+    for statement in _SCHEMA:
+        db.execute(statement)
+
+
+def _copy_records(uri: str, memory: sqlite3.Connection) -> bool:
+    """Copy what the file at `uri` holds; True if all could be read."""
+    try:
+        memory.execute("ATTACH ? AS disk", (uri,))
+    except sqlite3.Error:
+        return False
+    try:
+        check_stamp(memory, "disk")
+        memory.execute("INSERT OR IGNORE INTO main.records SELECT * FROM disk.records")
+    except sqlite3.Error:
+        return False
+    finally:
+        with suppress(sqlite3.Error):
+            memory.execute("DETACH disk")
+    return True
+
+
+def _is_damage(error: Exception) -> bool:
+    """Tell whether the file itself is at fault, so that a new one would do."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    # SQLITE_ERROR is what a missing table gives.
+    damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+    return isinstance(error, NotOurs) or code in damage
+
+
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
-_forking = threading.Lock()
 _paused: list[Database] = []
 
 
-def _before_fork() -> None:
-    _forking.acquire()
+def _pause_all() -> None:
     for database in list(_databases):
         database._pause()
         _paused.append(database)
 
 
-def _after_fork_in_parent() -> None:
+def _resume_all() -> None:
     while _paused:
-        _paused.pop()._resume()
-    _forking.release()
+        _paused.pop()._gate.release()
 
 
-def _after_fork_in_child() -> None:
+def _restart_all() -> None:
     while _paused:
         _paused.pop()._restart()
-    _forking.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+process.at_fork(_restart_all, before=_pause_all, in_parent=_resume_all)

@@ -1,14 +1,23 @@
-"""What the tuning cache holds: keys, entries and measurements. Knows no file and no database."""
+"""What the tuning cache holds: keys, entries and measurements, and these as JSON. Knows no file and no database.
 
+What is read may come from anywhere: what passes has the right types and ranges throughout.
+"""
+
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from mdhnp.schedule import Schedule
 
-__all__ = ["Entry", "Key", "Measurement", "Source", "Status", "Times", "read_schedule"]
+__all__ = [
+    "Entry", "Key", "Measurement", "Source", "Status", "Times", "expect", "read_entry", "read_key", "read_measurement",
+    "read_schedule",
+]  # fmt: skip
+
+_MESSAGE = 4000  # characters kept of a measurement's message
 
 #: Seconds of a whole call, by the name of the plan that makes it.
 Times = dict[str, float]
@@ -87,6 +96,17 @@ class Entry:
             raise ValueError(f"source: {self.source!r} is none of {', '.join(get_args(Source))}")
         object.__setattr__(self, "tuned_at", _utc(self.tuned_at))
 
+    def fields(self) -> dict[str, Any]:
+        """Give what :func:`read_entry` reads."""
+        return {
+            "mdh": _text(self.mdh),
+            "seconds": float(self.seconds),
+            "evaluations": int(self.evaluations),
+            "tuned_at": self.tuned_at,
+            "source": self.source,
+            "schedule": asdict(self.schedule),
+        }
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -109,13 +129,62 @@ class Measurement:
     status: Status
     message: str = ""
 
+    def fields(self) -> dict[str, Any]:
+        """Give what :func:`read_measurement` reads."""
+        seconds = None if self.seconds is None else float(self.seconds)
+        message = _text(self.message[:_MESSAGE])
+        return {"seconds": seconds, "status": self.status, "message": message, "schedule": asdict(self.schedule)}
+
+
+def read_key(fields: Any) -> Key:
+    """Read a key from the fields it has; ValueError names the one that is wrong."""
+    expect(fields, dict, "key")
+    for name in ("family", "exact", "device", "generator"):
+        expect(fields.get(name), str, f"key: {name}")
+    expect(fields.get("extents"), list, "key: extents")
+    if not all(type(n) is int and n >= 1 for n in fields["extents"]):
+        raise ValueError("key: extents: not all are integers of at least 1")
+    return Key(fields["family"], tuple(fields["extents"]), fields["exact"], fields["device"], fields["generator"])
+
+
+def read_entry(fields: Any) -> Entry:
+    """Read an entry from :meth:`Entry.fields`; ValueError names the one that is wrong."""
+    expect(fields, dict, "it")
+    for name, kind in (("mdh", str), ("evaluations", int), ("tuned_at", str), ("source", str)):
+        expect(fields.get(name), kind, name)
+    if type(seconds := fields.get("seconds")) is int:
+        seconds = float(seconds)
+    expect(seconds, float, "seconds")
+    schedule = read_schedule(json.dumps(fields.get("schedule")))
+    return Entry(schedule, seconds, fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"])
+
+
+def read_measurement(fields: Any) -> Measurement:
+    """Read a measurement from :meth:`Measurement.fields`; ValueError names the one that is wrong."""
+    expect(fields, dict, "it")
+    for name in ("status", "message"):
+        expect(fields.get(name), str, name)
+    if (seconds := fields.get("seconds")) is not None:
+        expect(seconds, float, "seconds")
+    schedule = read_schedule(json.dumps(fields.get("schedule")))
+    return Measurement(schedule, seconds, fields["status"], fields["message"])
+
+
+def expect(value: Any, kind: type, name: str) -> None:
+    """Raise ValueError where a value is not of a type that JSON has."""
+    if type(value) is not kind:
+        found = "missing" if value is None else f"{value!r:.40}"
+        raise ValueError(f"{name}: not {_KINDS[kind]}: {found}")
+
+
+_KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a number"}
+
 
 @lru_cache(maxsize=4096)
 def read_schedule(text: str) -> Schedule:
-    """Read a schedule that may come from anywhere.
+    """Read a schedule, of which nothing but sizes and orders reaches generated code.
 
-    Stricter than :meth:`Schedule.from_json`: what passes has the right types and ranges throughout, so that nothing but
-    sizes and orders reaches generated code. Whether it is legal for an MDH and a device is for
+    Stricter than :meth:`Schedule.from_json`. Whether it is legal for an MDH and a device is for
     :func:`mdhnp.schedule.check` to say.
 
     Raises
@@ -196,3 +265,8 @@ def _utc(text: str) -> str:
     when = datetime.fromisoformat(text)
     when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _text(text: str) -> str:
+    """Replace what is no text: a compiler's output may hold anything."""
+    return text.encode("utf-8", "replace").decode()

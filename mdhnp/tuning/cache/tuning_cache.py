@@ -7,24 +7,39 @@ pickles, which cannot be searched for the nearest extents and run code when they
 transactions; dbm is safe for one process only.)
 """
 
+import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from mdhnp.runtime.paths import data_folder
-from mdhnp.tuning.cache import claims, rows, schema
-from mdhnp.tuning.cache.database import Database
-from mdhnp.tuning.cache.records import Entry, Key, Measurement, Times
+from mdhnp.tuning.cache.database import VERSION, Database
+from mdhnp.tuning.cache.records import Entry, Key, Measurement, Times, read_entry, read_measurement
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
+from mdhnp.tuning.processes import Process
 
 __all__ = ["Entry", "Key", "Measurement", "Times", "TuningCache", "cache"]
 
-_FILE = f"tuning-{schema.VERSION}.sqlite"
+T = TypeVar("T")
+
+#: What a record holds: of an entry and of each measurement JSON, of a plan's time seconds, of a claim whose it is, and
+#: of a device and a version of NumPy what small calls cost, as text.
+Kind = Literal["entry", "measurement", "time", "claim", "costs"]
+#: A record: the columns of its key, its name, its content.
+Row = tuple[Any, ...]
+
+_KEY = "family, extents, exact, device, generator"
+_IS_KEY = "family = ? AND extents = ? AND exact = ? AND device = ? AND generator = ?"
+_IS_DEVICE = "device = ifnull(?, device)"
+
+_STALE = 60.0  # seconds without renewal after which a claim no longer counts
 
 _caches: "dict[Path, TuningCache]" = {}
 
@@ -37,7 +52,7 @@ def cache() -> "TuningCache":
     >>> cache() is cache()
     True
     """
-    path = data_folder() / _FILE
+    path = data_folder() / f"tuning-{VERSION}.sqlite"
     found = _caches.get(path)
     return found if found is not None else _caches.setdefault(path, TuningCache(path))
 
@@ -73,9 +88,8 @@ class TuningCache:
 
     def get(self, key: Key) -> Entry | None:
         """Give the entry of exactly this key: the user's own, else one that came with the package."""
-        values = rows.key_values(key)
-        found = self._database.read(lambda db: rows.select_entries(db, rows.IS_KEY, values))
-        entry = rows.to_entry(found[0]) if found else None
+        found = self._read("entry", _IS_KEY, _columns(key))
+        entry = _content(found[0], read_entry) if found else None
         return entry if entry is not None else shipped_entries().get(key)
 
     def nearest(self, key: Key, limit: int = 3) -> list[tuple[Key, Entry]]:
@@ -96,11 +110,11 @@ class TuningCache:
         group = (key.family, key.device, key.generator)
         condition = "family = ? AND device = ? AND generator = ?"
         shipped = {k: entry for k, entry in shipped_entries().items() if (k.family, k.device, k.generator) == group}
-        own = self._database.read(lambda db: rows.select_entries(db, condition, group)) or ()
-        found = shipped | {k: row for row in own if (k := rows.to_key(row)) is not None}
+        own = self._read("entry", condition, group)
+        found = shipped | {k: row for row in own if (k := _key(row)) is not None}
         comparable = [k for k in found if len(k.extents) == len(key.extents)]
         comparable.sort(key=lambda k: (k != key, _distance(k.extents, key.extents), k.exact))
-        entries = ((k, e if isinstance(e := found[k], Entry) else rows.to_entry(e)) for k in comparable)
+        entries = ((k, e if isinstance(e := found[k], Entry) else _content(e, read_entry)) for k in comparable)
         return list(islice(((k, e) for k, e in entries if e is not None), limit))
 
     def put(self, key: Key, entry: Entry, measurements: Iterable[Measurement] = (), *, replace: bool = False) -> bool:
@@ -125,13 +139,12 @@ class TuningCache:
         logged = list(measurements)
 
         def work(db: sqlite3.Connection) -> bool:
-            number = rows.number_of(db, key)
             for measurement in logged:
-                rows.append(db, number, measurement)
-            old = _own(db, number)
+                _append(db, key, measurement)
+            old = _own(db, key)
             if old is not None and not replace and (entry.seconds >= old.seconds or entry.tuned_at < old.tuned_at):
                 return False
-            rows.set_entry(db, number, entry)
+            _set(db, "entry", key, json.dumps(entry.fields()))
             return True
 
         return self._database.write(work)
@@ -140,23 +153,22 @@ class TuningCache:
         """Append one measurement at once, and renew this process's claim of the key if it has one."""
 
         def work(db: sqlite3.Connection) -> None:
-            number = rows.number_of(db, key)
-            rows.append(db, number, measurement)
-            claims.renew(db, number)
+            _append(db, key, measurement)
+            claim = _claim(db, key)
+            if claim is not None and claim[1] == Process.current():
+                _set(db, "claim", key, json.dumps([claim[0], claim[1], time.time()]))
 
         self._database.write(work)
 
     def measurements(self, key: Key) -> list[Measurement]:
         """Give all that was measured for a key, in order, for a search to resume from."""
-        values = rows.key_values(key)
-        found = self._database.read(lambda db: rows.select_measurements(db, rows.IS_KEY, values)) or ()
-        return [m for row in found if (m := rows.to_measurement(row)) is not None]
+        found = self._read("measurement", _IS_KEY, _columns(key))
+        return [m for row in found if (m := _content(row, read_measurement)) is not None]
 
     def entries(self, device: str | None = None) -> list[tuple[Key, Entry]]:
         """Give the user's own entries, those of one device or all, oldest key first."""
-        condition = "device = ifnull(?, device)"
-        found = self._database.read(lambda db: rows.select_entries(db, condition, (device,))) or ()
-        return [pair for row in found if (pair := rows.to_pair(row)) is not None]
+        found = [(_key(row), _content(row, read_entry)) for row in self._read("entry", _IS_DEVICE, (device,))]
+        return [(key, entry) for key, entry in found if key is not None and entry is not None]
 
     def clear(self, key: Key | None = None, *, device: str | None = None) -> int:
         """Forget the entry and measurements of one key, those of one device, or all, with what small calls cost there.
@@ -173,18 +185,11 @@ class TuningCache:
         """
         if key is not None and device is not None:
             raise TypeError("clear: a key or a device, not both")
-        condition = "device = ifnull(?, device)" if key is None else rows.IS_KEY
-        values = (device,) if key is None else rows.key_values(key)
+        condition, values = (_IS_DEVICE, (device,)) if key is None else (_IS_KEY, _columns(key))
 
         def work(db: sqlite3.Connection) -> int:
-            chosen = f"key IN (SELECT id FROM keys WHERE {condition})"
-            count = db.execute(f"DELETE FROM entries WHERE {chosen}", values).rowcount
-            db.execute(f"DELETE FROM measurements WHERE {chosen}", values)
-            db.execute(f"DELETE FROM times WHERE {chosen}", values)
-            if key is None:
-                db.execute("DELETE FROM hosts WHERE ? IN (device, '')", (device or "",))
-            # A key that is being tuned stays, for its claim.
-            db.execute(f"DELETE FROM keys WHERE {condition} AND id NOT IN (SELECT key FROM claims)", values)
+            count = len(_select(db, "entry", condition, values))
+            db.execute(f"DELETE FROM records WHERE kind != 'claim' AND {condition}", values)
             return count
 
         return self._database.write(work)
@@ -201,25 +206,22 @@ class TuningCache:
         if problems and self.trouble is None:
             return problems  # reading its rows would set the file aside
 
-        def work(db: sqlite3.Connection) -> list[str]:
-            found = []
-            for row in rows.select_entries(db, "1", ()):
-                if rows.to_pair(row) is None:
-                    found.append(f"entry of {_describe(row)}: cannot be read")
-                elif generator is not None and row[4] != generator:
-                    found.append(f"entry of {_describe(row)}: of generator version {row[4]}, not {generator}")
-            for row in rows.select_measurements(db, "1", ()):
-                if rows.to_measurement(row) is None:
-                    found.append(f"measurement of {_describe(row)}: cannot be read")
-            return found
-
-        return problems + (self._database.read(work) or [])
+        for row in self._read("entry", "1", ()):
+            if _key(row) is None or _content(row, read_entry) is None:
+                problems.append(f"entry of {_describe(row)}: cannot be read")
+            elif generator is not None and row[4] != generator:
+                problems.append(f"entry of {_describe(row)}: of generator version {row[4]}, not {generator}")
+        for row in self._read("measurement", "1", ()):
+            if _content(row, read_measurement) is None:
+                problems.append(f"measurement of {_describe(row)}: cannot be read")
+        return problems
 
     def claim(self, key: Key, owner: str | None = None) -> str | None:
         """Ask to be the only one who tunes a key, among all threads and processes. Never waits for the holder.
 
         A claim ends with :meth:`release`, with its process, or 60 s after the last :meth:`record` for the key or
-        the last call of this method with the same owner.
+        the last call of this method with the same owner: who was killed or stopped, and a machine that went away, keep
+        nobody from tuning for longer.
 
         Parameters
         ----------
@@ -234,30 +236,43 @@ class TuningCache:
             The owner's name, for :meth:`release`; None while another holds the key.
         """
         name = owner or os.urandom(8).hex()
-        taken = self._database.write(lambda db: claims.take(db, rows.number_of(db, key), name))
-        return name if taken else None
+
+        def work(db: sqlite3.Connection) -> str | None:
+            me, now, claim = Process.current(), time.time(), _claim(db, key)
+            if claim is not None and claim[:2] != (name, me):
+                fresh = abs(now - claim[2]) <= _STALE  # clocks may have been set back
+                if fresh and not claim[1].is_dead():
+                    return None
+            _set(db, "claim", key, json.dumps([name, me, now]))
+            return name
+
+        return self._database.write(work)
 
     def release(self, key: Key, owner: str | None = None) -> None:
         """Give up this process's claim of a key, if it has one; with `owner`, only that search's."""
-        self._database.write(lambda db: claims.give_up(db, rows.number_of(db, key), owner))
+
+        def work(db: sqlite3.Connection) -> None:
+            claim = _claim(db, key)
+            if claim is not None and claim[1] == Process.current() and owner in (None, claim[0]):
+                db.execute(f"DELETE FROM records WHERE kind = 'claim' AND {_IS_KEY}", _columns(key))
+
+        self._database.write(work)
 
     def costs(self, device: str) -> str | None:
         """Give what :meth:`set_costs` kept for a device and this NumPy."""
-        query = "SELECT costs FROM hosts WHERE device = ? AND numpy = ?"
-        found = self._database.read(lambda db: db.execute(query, (device, np.__version__)).fetchone())
-        return None if found is None else str(found[0])
+        found = self._read("costs", "device = ? AND name = ?", (device, np.__version__))
+        return str(found[0][6]) if found else None
 
     def set_costs(self, device: str, costs: str) -> None:
         """Keep what small calls cost on a device and in this NumPy, for :mod:`mdhnp.placement`."""
-        values = device, np.__version__, costs
-        self._database.write(lambda db: db.execute("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?)", values))
+        key = Key("", (), "", device, "")
+        self._database.write(lambda db: _set(db, "costs", key, costs, np.__version__))
 
     def times(self, device: str | None = None) -> dict[Key, Times]:
         """Give the seconds that whole calls were measured to take, by plan: of one device, or all."""
         found: dict[Key, Times] = {}
-        condition = "device = ifnull(?, device)"
-        for row in self._database.read(lambda db: rows.select_times(db, condition, (device,))) or ():
-            key, (plan, seconds) = rows.to_key(row), row[5:]
+        for row in self._read("time", _IS_DEVICE, (device,)):
+            key, (plan, seconds) = _key(row), row[5:]
             is_time = isinstance(seconds, float) and 0.0 < seconds < math.inf
             if key is not None and isinstance(plan, str) and is_time:
                 found.setdefault(key, {})[plan] = seconds
@@ -265,13 +280,7 @@ class TuningCache:
 
     def set_times(self, key: Key, times: Times) -> None:
         """Keep the seconds that whole calls take by these plans."""
-
-        def work(db: sqlite3.Connection) -> None:
-            number = rows.number_of(db, key)
-            for plan, seconds in times.items():
-                rows.set_time(db, number, plan, seconds)
-
-        self._database.write(work)
+        self._database.write(lambda db: _set_times(db, key, times))
 
     def export(self, path: str | os.PathLike[str], device: str | None = None) -> int:
         """Write the user's own entries and calls' times to a JSON file, of one device or all; give how many entries.
@@ -307,16 +316,13 @@ class TuningCache:
         def work(db: sqlite3.Connection) -> int:
             added = 0
             for key, entry in found:
-                number = rows.number_of(db, key)
-                old = _own(db, number)
+                old = _own(db, key)
                 if old is None or entry.seconds < old.seconds:
-                    rows.set_entry(db, number, entry, "imported")
+                    _set(db, "entry", key, json.dumps(entry.fields() | {"source": "imported"}))
                     added += 1
             for key, plans in times.items():
-                number = rows.number_of(db, key)
-                if not rows.select_times(db, "keys.id = ?", (number,)):
-                    for plan, seconds in plans.items():
-                        rows.set_time(db, number, plan, seconds)
+                if not _select(db, "time", _IS_KEY, _columns(key)):
+                    _set_times(db, key, plans)
             return added
 
         return self._database.write(work)
@@ -325,13 +331,70 @@ class TuningCache:
         """Close the file. The next use opens it again."""
         self._database.close()
 
-
-def _own(db: sqlite3.Connection, number: int) -> Entry | None:
-    found = rows.select_entries(db, "keys.id = ?", (number,))
-    return rows.to_entry(found[0]) if found else None
+    def _read(self, kind: Kind, condition: str, values: Row) -> list[Row]:
+        return self._database.read(lambda db: _select(db, kind, condition, values)) or []
 
 
-def _describe(row: rows.Row) -> str:
+def _select(db: sqlite3.Connection, kind: Kind, condition: str, values: Row) -> list[Row]:
+    query = f"SELECT {_KEY}, name, content FROM records WHERE kind = ? AND {condition} ORDER BY id"
+    return db.execute(query, (kind, *values)).fetchall()
+
+
+def _set(db: sqlite3.Connection, kind: Kind, key: Key, content: str | float, name: str = "") -> None:
+    """Make this the record of its kind, key and name."""
+    db.execute(
+        f"INSERT INTO records (kind, {_KEY}, name, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+        f"ON CONFLICT (kind, {_KEY}, name) DO UPDATE SET content = excluded.content",
+        (kind, *_columns(key), name, content),
+    )
+
+
+def _append(db: sqlite3.Connection, key: Key, measurement: Measurement) -> None:
+    values = "measurement", *_columns(key), json.dumps(measurement.fields())
+    db.execute(f"INSERT INTO records (kind, {_KEY}, content) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def _set_times(db: sqlite3.Connection, key: Key, times: Mapping[str, float]) -> None:
+    for plan, seconds in times.items():
+        _set(db, "time", key, float(seconds), plan)
+
+
+def _own(db: sqlite3.Connection, key: Key) -> Entry | None:
+    found = _select(db, "entry", _IS_KEY, _columns(key))
+    return _content(found[0], read_entry) if found else None
+
+
+def _claim(db: sqlite3.Connection, key: Key) -> tuple[str, Process, float] | None:
+    """Give a key's owner, the owner's process, and when it last renewed its claim."""
+
+    def read(content: Any) -> tuple[str, Process, float]:
+        owner, holder, renewed = content
+        return owner, Process(*holder), float(renewed)
+
+    found = _select(db, "claim", _IS_KEY, _columns(key))
+    return _content(found[0], read) if found else None
+
+
+def _columns(key: Key) -> Row:
+    return key.family, json.dumps(key.extents, separators=(",", ":")), key.exact, key.device, key.generator
+
+
+def _key(row: Row) -> Key | None:
+    try:
+        return Key(row[0], tuple(map(int, json.loads(row[1]))), *row[2:5])
+    except (TypeError, ValueError):
+        return None
+
+
+def _content(row: Row, read: Callable[[Any], T]) -> T | None:
+    """Read JSON; what cannot be read, of a tampered file or of another version, counts as absent."""
+    try:
+        return read(json.loads(row[6]))
+    except (TypeError, ValueError):
+        return None
+
+
+def _describe(row: Row) -> str:
     return f"family {row[0]}, extents {row[1]}, device {row[3]}"
 
 

@@ -1,8 +1,7 @@
 """Tuned entries and calls' times as JSON files that travel, between machines and with the package: FFTW's "wisdom".
 
-A file is ``{"format": …, "version": 1, "entries": […], "times": […]}``; an entry holds the fields of
-:class:`Key` under "key", and those of :class:`Entry`; of "times" each has a "key", too, and "seconds" by plan. It must
-not know the database.
+A file is ``{"format": …, "version": 1, "entries": […], "times": […]}``; an entry holds its key's fields under "key",
+and its own; of "times" each has a "key", too, and "seconds" by plan. It must not know the database.
 """
 
 import importlib.resources
@@ -16,16 +15,13 @@ from dataclasses import asdict, replace
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
-from mdhnp.tuning.cache.records import Entry, Key, Times, read_schedule
+from mdhnp.tuning.cache.records import Entry, Key, Times, expect, read_entry, read_key
 
 __all__ = ["read_wisdom", "shipped_entries", "write_wisdom"]
 
 T = TypeVar("T")
-
-_NONE: Mapping[Key, Times] = MappingProxyType({})
 
 _FORMAT = "mdhnp wisdom"
 _VERSION = 1
@@ -35,7 +31,7 @@ _SAID = 5  # problems in an error's message
 def write_wisdom(
     path: str | os.PathLike[str],
     entries: Iterable[tuple[Key, Entry]],
-    times: Mapping[Key, Times] = _NONE,
+    times: Mapping[Key, Times],
 ) -> None:
     """Write entries and times to a file, whole or not at all; equal ones give equal files.
 
@@ -45,7 +41,7 @@ def write_wisdom(
         If the file cannot be written.
     """
     path = Path(path)
-    listed = [_to_json(key, entry) for key, entry in entries]
+    listed = [{"key": asdict(key), **entry.fields()} for key, entry in entries]
     timed = [{"key": asdict(key), "seconds": dict(sorted(each.items()))} for key, each in times.items()]
     for found in (listed, timed):
         found.sort(key=lambda fields: json.dumps(fields["key"]))
@@ -104,7 +100,7 @@ def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, Entry]], dict[Key
                 problems.append(f"{what} {number}: {error}")
         return found
 
-    entries, times = read("entries", "entry", _from_json), read("times", "time", _times_from_json)
+    entries, times = read("entries", "entry", _read_pair), read("times", "time", _read_times)
     if problems:
         more = f"; and {len(problems) - _SAID} more" if len(problems) > _SAID else ""
         raise ValueError(f"{name}: {'; '.join(problems[:_SAID])}{more}")
@@ -131,60 +127,20 @@ def shipped_entries() -> dict[Key, Entry]:
     return entries
 
 
-def _to_json(key: Key, entry: Entry) -> dict[str, Any]:
-    return {
-        "key": asdict(key),
-        "mdh": entry.mdh,
-        "seconds": entry.seconds,
-        "evaluations": entry.evaluations,
-        "tuned_at": entry.tuned_at,
-        "source": entry.source,
-        "schedule": json.loads(entry.schedule.to_json()),
-    }
+def _read_pair(fields: Any) -> tuple[Key, Entry]:
+    entry = read_entry(fields)
+    key = read_key(fields.get("key"))
+    if len(entry.schedule.num_wg) != len(key.extents):
+        raise ValueError(f"schedule: for {len(entry.schedule.num_wg)} dimensions, the key has {len(key.extents)}")
+    return key, entry
 
 
-def _from_json(fields: Any) -> tuple[Key, Entry]:
-    _expect(fields, dict, "it")
-    for name, kind in (("key", dict), ("mdh", str), ("evaluations", int), ("tuned_at", str), ("source", str)):
-        _expect(fields.get(name), kind, name)
-    if type(fields.get("seconds")) is int:
-        fields["seconds"] = float(fields["seconds"])
-    _expect(fields.get("seconds"), float, "seconds")
-    key = _key_from_json(fields["key"])
-    schedule = read_schedule(json.dumps(fields.get("schedule")))
-    if len(schedule.num_wg) != len(key.extents):
-        raise ValueError(f"schedule: for {len(schedule.num_wg)} dimensions, the key has {len(key.extents)}")
-    return (
-        key,
-        Entry(schedule, fields["seconds"], fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"]),
-    )
-
-
-def _times_from_json(fields: Any) -> tuple[Key, Times]:
-    _expect(fields, dict, "it")
-    _expect(fields.get("seconds"), dict, "seconds")
+def _read_times(fields: Any) -> tuple[Key, Times]:
+    expect(fields, dict, "it")
+    expect(fields.get("seconds"), dict, "seconds")
     seconds = {plan: float(each) if type(each) is int else each for plan, each in fields["seconds"].items()}
     for plan, each in seconds.items():
-        _expect(each, float, f"seconds: {plan}")
+        expect(each, float, f"seconds: {plan}")
         if not (isfinite(each) and each > 0):
             raise ValueError(f"seconds: {plan}: {each} is no time")
-    return _key_from_json(fields.get("key")), seconds
-
-
-def _key_from_json(key: Any) -> Key:
-    _expect(key, dict, "key")
-    for name in ("family", "exact", "device", "generator"):
-        _expect(key.get(name), str, f"key: {name}")
-    _expect(key.get("extents"), list, "key: extents")
-    if not all(type(n) is int and n >= 1 for n in key["extents"]):
-        raise ValueError("key: extents: not all are integers of at least 1")
-    return Key(key["family"], tuple(key["extents"]), key["exact"], key["device"], key["generator"])
-
-
-def _expect(value: Any, kind: type, name: str) -> None:
-    if type(value) is not kind:
-        found = "missing" if value is None else f"{value!r:.40}"
-        raise ValueError(f"{name}: not {_KINDS[kind]}: {found}")
-
-
-_KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a number"}
+    return read_key(fields.get("key")), seconds
