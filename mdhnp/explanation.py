@@ -14,7 +14,7 @@ from mdhnp.calls.rewritten import name_of
 from mdhnp.codegen.ir.show import show
 from mdhnp.distributed import exchange
 from mdhnp.frontend.fuse import Fused
-from mdhnp.fusion import ALL, Rewriting, rewriting_of
+from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting_of
 from mdhnp.placement.choice import choose
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Copy, watched

@@ -13,8 +13,10 @@ from near_misses import FIRES, MISSES, Made
 from programs import PROGRAMS, ROWS, Program, power, twice
 
 import mdhnp
-from mdhnp.fusion import ALL, RULES, Rewriting, Rule, cost, rewriting, rewriting_of, rewritings
-from mdhnp.fusion.rule import Match
+from mdhnp.fusion.cost import cost
+from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting, rewriting_of, rewritings
+from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
 from mdhnp.mdh import Graph, MdHom, Step
 

@@ -17,13 +17,13 @@ from strategies import shuffled
 
 import mdhnp
 from mdhnp.frontend.einsum import _describe
-from mdhnp.mdh import Graph, MdHom, Step, cc, index, interpret, least_work, md_hom, ps, pw
-from mdhnp.mdh.least_work import LAUNCH, LAWS, Law, _meaning
+from mdhnp.fusion.least_work import LAUNCH, LAWS, Law, _meaning, least_work
+from mdhnp.mdh import Graph, MdHom, Step, cc, index, interpret, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 
 Array = np.ndarray[Any, Any]
 
-MODULE = import_module("mdhnp.mdh.least_work")  # whose name in its folder is the function's
+MODULE = import_module("mdhnp.fusion.least_work")  # whose name in its folder is the function's
 
 PAIR = {"i": cc, "j": pw("add"), "k": pw("add")}
 LOWEST = {"i": cc, "j": pw("min"), "k": pw("min")}

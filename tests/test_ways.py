@@ -18,8 +18,7 @@ from mdhnp.calls import build, ways
 from mdhnp.calls.observe import observe
 from mdhnp.calls.store import forget
 from mdhnp.calls.ways import SearchWays
-from mdhnp.fusion import ALL, rewritings
-from mdhnp.fusion.rewrite import NONE
+from mdhnp.fusion.rewrite import ALL, NONE, rewritings
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning import background, rewriting, stages
 from mdhnp.tuning.times import measured_rewritings, remember_rewritings

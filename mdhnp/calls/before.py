@@ -17,7 +17,8 @@ from mdhnp.calls.entry import Entry, Made, Watcher
 from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.spending import Spent
-from mdhnp.mdh import Graph, MdHom, least_work
+from mdhnp.fusion.least_work import least_work
+from mdhnp.mdh import Graph, MdHom
 from mdhnp.placement.numpys import numpy_function, roughly
 from mdhnp.process import unforked
 
@@ -109,7 +110,7 @@ def way(usual: Graph, written: Graph) -> Graph:
     """
     if seconds(usual) < inf:
         return usual
-    from mdhnp.fusion import rewriting
+    from mdhnp.fusion.rewrite import rewriting
     from mdhnp.fusion.rules import maps
 
     return min(usual, rewriting(written, maps.RULES).after, written, key=seconds)

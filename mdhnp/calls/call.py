@@ -19,7 +19,8 @@ from mdhnp.calls.operands import fallback, unsupported
 from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
 from mdhnp.calls.spending import Spending
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
-from mdhnp.mdh import Chain, Graph, MdHom, Step, least_work
+from mdhnp.fusion.least_work import least_work
+from mdhnp.mdh import Chain, Graph, MdHom, Step
 from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.layout import Layout

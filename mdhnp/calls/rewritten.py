@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from mdhnp.fusion import ALL, rewriting_of
+from mdhnp.fusion.rewrite import ALL, rewriting_of
 from mdhnp.mdh import Graph
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.times import measured_rewritings

@@ -101,7 +101,7 @@ class SearchWays:
 
 
 def _describe(arrays: Any, written: Graph) -> Described:
-    from mdhnp.fusion import rewriting
+    from mdhnp.fusion.rewrite import rewriting
 
     return Described(rewriting(written).after, None, results, written=written)
 

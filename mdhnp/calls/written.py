@@ -15,7 +15,8 @@ from mdhnp.calls.improve import failed, paid, price
 from mdhnp.calls.plans import ByNumpy, Kernels, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.spending import Spending, Spent
-from mdhnp.mdh import Graph, least_work
+from mdhnp.fusion.least_work import least_work
+from mdhnp.mdh import Graph
 from mdhnp.placement.numpys import numpy_function
 from mdhnp.tuning import background
 

@@ -19,8 +19,9 @@ from dask.utils import parse_bytes
 
 from mdhnp.dask.blocks import Blocks
 from mdhnp.dask.layer import Layer, Made
+from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import apart
-from mdhnp.mdh import Chain, Graph, MdHom, Rows, least_work
+from mdhnp.mdh import Chain, Graph, MdHom, Rows
 
 __all__ = ["lowered", "layer"]
 

@@ -20,7 +20,8 @@ from mdhnp.distributed.room import Room, pieces_of, rooms_of
 from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.distributed.together import price
 from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, value_of, view_on
-from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Rows, Step, View, finish_inputs, least_work, relaid
+from mdhnp.fusion.least_work import least_work
+from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Rows, Step, View, finish_inputs, relaid
 from mdhnp.mdh.graph import expanded
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.beside import Mark, mark

@@ -15,7 +15,7 @@ from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import scalar
 from mdhnp.calls.tracing import Seen, Tracer, TracingError
-from mdhnp.fusion import Rewriting, rewriting
+from mdhnp.fusion.rewrite import Rewriting, rewriting
 
 __all__ = ["Fused", "are_arrays", "arrays_of", "fuse"]
 

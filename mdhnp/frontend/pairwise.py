@@ -110,7 +110,7 @@ def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], metho
         path = method
     else:
         name, limit = method if isinstance(method, tuple) else (method, None)
-        # Axes that one operand has alone are summed before any product (mdhnp/mdh/least_work.py): they cost none.
+        # Axes that one operand has alone are summed before any product (mdhnp/fusion/least_work.py): they cost none.
         pairs = [list(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
         shared = [[(c, n) for c, n in own if c in output or sum(c in t for t in terms) > 1] for own in pairs]
         equation = f"{','.join(''.join(c for c, _ in own) for own in shared)}->{output}"

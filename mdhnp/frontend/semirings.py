@@ -15,12 +15,12 @@ import numpy.typing as npt
 from mdhnp.calls.operands import check_casts
 from mdhnp.frontend.contraction import Functions, Terms, combined, dimensions
 from mdhnp.frontend.pairwise import along_path
-from mdhnp.mdh import Function, Graph, MdHom, index, least_work, pw, trace
+from mdhnp.fusion.least_work import distributes, least_work
+from mdhnp.mdh import Function, Graph, MdHom, index, pw, trace
 from mdhnp.mdh.combine import CC, NAMED, Combine, CombineSpec, ufuncs_of
 from mdhnp.mdh.extremes import Which, first_extreme
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.laws import Source
-from mdhnp.mdh.least_work import distributes
 from mdhnp.mdh.logarithms import log_sums
 
 __all__ = ["Semiring", "asked", "check_types", "of_semiring"]

@@ -1,13 +1,13 @@
 """The representation: what a call computes, independent of any device.
 
 Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder takes or gives. `function.py` holds
-scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
-scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
-tests), `graph.py` holds several of them, `least_work.py` combines what one factor has alone before a product,
-`logarithms.py` adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form,
-`cut.py` cuts one along any dimension (`pieces.py` its parts, `row_parts.py` those of rows, `recombine.py` their
-results), `slices.py` one whose arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
-`arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
+scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions
+into scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of
+the tests), `graph.py` holds several of them, `logarithms.py` adds logarithms in two passes, `canonical.py` names all
+calls that share a kernel by one form, `cut.py` cuts one along any dimension (`pieces.py` its parts, `row_parts.py`
+those of rows, `recombine.py` their results), `slices.py` one whose arrays are too large for a device, `stages.py`
+splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex numbers and float32
+in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
@@ -17,7 +17,6 @@ from mdhnp.mdh.cut import Cut, cut, shares
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
-from mdhnp.mdh.least_work import least_work
 from mdhnp.mdh.mdhom import MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import Part
@@ -66,7 +65,6 @@ __all__ = [
     "interleaved",
     "is_product",
     "interpret",
-    "least_work",
     "md_hom",
     "partial",
     "prefixes",

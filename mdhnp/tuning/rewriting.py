@@ -9,7 +9,7 @@ from typing import Any
 from mdhnp.calls.observe import observe
 from mdhnp.calls.rewritten import trying
 from mdhnp.calls.store import forget
-from mdhnp.fusion import rewritings
+from mdhnp.fusion.rewrite import rewritings
 from mdhnp.mdh import Graph
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.pending import synchronize

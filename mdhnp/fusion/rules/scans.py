@@ -7,11 +7,11 @@ import numpy as np
 
 from mdhnp.fusion.compose import loads, parameters
 from mdhnp.fusion.edit import edited
+from mdhnp.fusion.least_work import law_holds
 from mdhnp.fusion.reads import paste
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, values, written_plainly
 from mdhnp.mdh import Combine, Function, Graph, MdHom, Operator, Step, trace
-from mdhnp.mdh.least_work import law_holds
 from mdhnp.mdh.trace import Recorder
 
 __all__ = ["RULES"]

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mdhnp.cost import usual
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.combine import CC
@@ -31,8 +32,8 @@ from mdhnp.mdh.views import Access, View
 
 __all__ = ["LAWS", "Law", "distributes", "law_holds", "least_work"]
 
-#: Applications of a scalar function that take about as long as one more call of kernels does, some 20 µs.
-LAUNCH = 1 << 18
+#: Points that one core of a usual CPU multiplies and adds in the time of one more launch.
+LAUNCH = round(usual("cpu", 1).launch * usual("cpu", 1).float32)
 
 
 class Law(NamedTuple):
