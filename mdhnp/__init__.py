@@ -48,8 +48,7 @@ from mdhnp.frontend.creation import array, asarray, empty
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.not_offered import NOT_OFFERED
-from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
-from mdhnp.frontend.tensordot import tensordot
+from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
 from mdhnp.namespace import MODULES
 from mdhnp.patching import patch

@@ -15,15 +15,15 @@ import numpy as np
 from mdhnp import linalg
 from mdhnp.arrays import protocols  # noqa: F401 (which looks at NumPy's functions before others are in their place)
 from mdhnp.calls.operands import routing
-from mdhnp.frontend import einsum, gufuncs, products, tensordot
+from mdhnp.frontend import einsum, gufuncs, products
 from mdhnp.process import process
 
 __all__ = ["patch"]
 
 _OURS: dict[ModuleType, tuple[Callable[..., Any], ...]] = {
     np: (
-        einsum, tensordot, gufuncs.matmul, gufuncs.matvec, gufuncs.vecdot, gufuncs.vecmat,
-        products.dot, products.inner, products.kron, products.outer, products.trace, products.vdot,
+        einsum, gufuncs.matmul, gufuncs.matvec, gufuncs.vecdot, gufuncs.vecmat,
+        products.dot, products.inner, products.kron, products.outer, products.tensordot, products.trace, products.vdot,
     ),
     np.linalg: tuple(getattr(linalg, name) for name in linalg.__all__),
 }  # fmt: skip

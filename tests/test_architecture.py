@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.tuning.cache",
     ),
     "frontend": (
+        "mdhnp.errors",
         "mdhnp.mdh",
         "mdhnp.arrays",
         "mdhnp.calls",
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.runtime.handle",
         "mdhnp.settings",
     ),
-    "skeletons": ("mdhnp.mdh", "mdhnp.frontend"),
+    "skeletons": ("mdhnp.errors", "mdhnp.mdh", "mdhnp.frontend"),
 }
 
 MODULES = sorted(p for folder in MAY_IMPORT for p in (PACKAGE / folder).rglob("*.py"))

@@ -121,7 +121,7 @@ def types(ring: Ring, n: int) -> list[str]:
 
 def interpreted(subscripts: str, arrays: list[Array], said: dict[str, Any], optimize: Any = "auto") -> Any:
     """What the MDHs of a call mean, each beside NumPy's function that computes it, if there is one."""
-    ring = asked("einsum", *[said.get(key) for key in ("multiply", "add", "semiring")])
+    ring = asked(*[said.get(key) for key in ("multiply", "add", "semiring")])
     assert ring is not None
     given = list(addressable(arrays))
     described = _describe_over(given, ring, subscripts, optimize)

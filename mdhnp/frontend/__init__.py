@@ -2,7 +2,7 @@
 
 Take array-likes and Arrays, give ndarrays or Arrays, by the one way of every call (`mdhnp.calls`). `contraction.py`
 turns labelled axes into an MDH, `pairwise.py` into several, `semirings.py` with any functions for product and sum. The
-calls made of them are in `einsum.py`, `gufuncs.py` (matmul and its like), `products.py` and `tensordot.py` (dot and its
+calls made of them are in `einsum.py`, `gufuncs.py` (matmul and its like), `products.py` (dot and its
 like), `linalg.py` and `blas.py`; others in `stencil.py`, `prl.py` and `computation.py` (users' own MDHs), of which
 `blas1.py`, `blas2.py` and `convolutions.py` make functions with names. `fuse.py` makes one call of several. The array
 API's functions are in `creation.py` and `filled.py`, `types.py`, `elementwise.py` and `binary.py`, `reductions.py`,
@@ -15,8 +15,7 @@ from mdhnp.frontend.computation import md_hom
 from mdhnp.frontend.einsum import einsum
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.linalg import multi_dot
-from mdhnp.frontend.products import dot, inner, kron, outer, trace, vdot
-from mdhnp.frontend.tensordot import tensordot
+from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 
 __all__ = [
     "dot",

@@ -14,7 +14,9 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable
 from mdhnp.calls.request import array
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import Terms, contraction
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.pattern import array_view
 
@@ -25,6 +27,19 @@ Array = npt.NDArray[Any]
 _NUMBERS = (bool, int, float, complex)
 
 
+_ADDED = "Its elements are not read if `beta` is 0."
+
+
+@public(
+    "Multiply a matrix and a vector as BLAS's GEMV does: ``alpha * op(a) @ x + beta * y``.",
+    a="array_like: Of shape (n, k), or (k, n) if `trans`.",
+    x="array_like: Of shape (k,).",
+    y=f"array_like, optional: Of shape (n,). {_ADDED}",
+    trans="bool: Whether ``op`` transposes `a`.",
+    returns="ndarray: Of shape (n,). Its type, the errors and the source are those of :func:`gemm`.",
+    example=">>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)\narray([16., 16.])",
+    guard=False,
+)
 def gemv(
     a: npt.ArrayLike,
     x: npt.ArrayLike,
@@ -35,32 +50,30 @@ def gemv(
     *,
     precision: str | None = None,
 ) -> Array:
-    """Multiply a matrix and a vector as BLAS's GEMV does: ``alpha * op(a) @ x + beta * y``.
-
-    Parameters
-    ----------
-    a : array_like
-        Of shape (n, k), or (k, n) if `trans`.
-    x, y : array_like
-        Of shapes (k,) and (n,).
-    alpha, beta, trans, precision
-        As :func:`gemm` has them, with `y` for its `c`.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n,). Its type, the errors and the source are those of :func:`gemm`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)
-    array([16., 16.])
-    """
     return _blas(_GEMV, ("ki" if trans else "ik", "k"), (a, x, y), alpha, beta, precision)
 
 
+@public(
+    "Multiply two matrices as BLAS's GEMM does: ``alpha * op(a) @ op(b) + beta * c``.",
+    a="array_like: Of shape (n, k), or (k, n) if `trans_a`.",
+    b="array_like: Of shape (k, m), or (m, k) if `trans_b`.",
+    c=f"array_like, optional: Of shape (n, m). {_ADDED}",
+    trans_a="bool: Whether ``op`` transposes `a`.",
+    trans_b="bool: Whether ``op`` transposes `b`.",
+    returns="ndarray: Of shape (n, m) and the common type of all arguments, where Python's numbers give way to arrays "
+    "as in NumPy.",
+    raises={
+        "ValueError": "If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is no `c`, or "
+        "there is no such precision.",
+        "TypeError": UNSUPPORTED,
+    },
+    notes=f"Source: {PAPER} IV-A.",
+    example="""
+>>> mdhnp.gemm(np.ones((2, 3)), np.ones((2, 3)), alpha=0.5, trans_b=True)
+array([[1.5, 1.5],
+       [1.5, 1.5]])""",
+    guard=False,
+)
 def gemm(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
@@ -72,49 +85,6 @@ def gemm(
     *,
     precision: str | None = None,
 ) -> Array:
-    """Multiply two matrices as BLAS's GEMM does: ``alpha * op(a) @ op(b) + beta * c``.
-
-    Parameters
-    ----------
-    a : array_like
-        Of shape (n, k), or (k, n) if `trans_a`.
-    b : array_like
-        Of shape (k, m), or (m, k) if `trans_b`.
-    c : array_like, optional
-        Of shape (n, m). Its elements are not read if `beta` is 0.
-    alpha, beta : number
-        Values at run time: all share one kernel.
-    trans_a, trans_b : bool
-        Whether ``op`` transposes `a` and `b`.
-    precision : {"highest", "high", "default"}, optional
-        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n, m) and the common type of all arguments, where Python's numbers give way to arrays as in NumPy.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is no `c`, or there is no such
-        precision.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-A.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.gemm(np.ones((2, 3)), np.ones((2, 3)), alpha=0.5, trans_b=True)
-    array([[1.5, 1.5],
-           [1.5, 1.5]])
-    """
     return _blas(_GEMM, ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), (a, b, c), alpha, beta, precision)
 
 
@@ -122,15 +92,24 @@ def _blas(
     routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha: Any, beta: Any, precision: str | None
 ) -> Any:
     a, b, c = operands
-    if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0:
-        return call((routine, terms), (a, b), precision=precision)
+    try:
+        if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0:
+            return call((routine, terms), (a, b), precision=precision)
+        return _scaled_call(routine, terms, operands, alpha, beta, precision)
+    except ARGUMENTS as error:
+        raise_named(routine.name, error)
+
+
+def _scaled_call(
+    routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha: Any, beta: Any, precision: str | None
+) -> Any:
     for factor in (alpha, beta):
         if not isinstance(factor, _NUMBERS) and np.ndim(factor):
-            raise ValueError(f"{routine.name}: alpha and beta must be scalars")
-    arrays = addressable((a, b) if c is None else operands)
+            raise ValueError("alpha and beta must be scalars")
+    arrays = addressable(operands[:2] if operands[2] is None else operands)
     adds = bool(beta != 0)
-    if adds and c is None:
-        raise ValueError(f"{routine.name}: beta is not 0, but there is nothing to add")
+    if adds and len(arrays) < 3:
+        raise ValueError("beta is not 0, but there is nothing to add")
     common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
     scaled = adds or alpha != 1
     factors = (np.array(alpha, common), np.array(beta, common))[: 2 if adds else int(scaled)]
@@ -151,7 +130,7 @@ def _describe(
     count = len(arrays) - scaled - adds
     matrices, factors = arrays[:count], arrays[count:]
     output = "i" if function == "gemv" else "ij"
-    _check(function, terms, output, matrices)
+    _check(terms, output, matrices)
     h = contraction(terms, output, arrays[:2], common or _common(*[a.dtype for a in arrays], int))
     if scaled:
         h = _scaled(h, matrices[2:] if adds else (), factors)
@@ -163,15 +142,15 @@ _GEMV = Routine("gemv", partial(_describe, "gemv"), lambda a, x, terms: _numpys(
 _GEMM = Routine("gemm", partial(_describe, "gemm"), lambda a, b, terms: _numpys("gemm", terms, (a, b)))
 
 
-def _check(function: str, terms: Terms, output: str, arrays: Sequence[Array]) -> None:
+def _check(terms: Terms, output: str, arrays: Sequence[Array]) -> None:
     sizes: dict[str, int] = {}
     for n, (term, a) in enumerate(zip((*terms, output), arrays, strict=False)):
         if a.ndim != len(term):
-            raise ValueError(f"{function}: operand {n} has {a.ndim} axes, {len(term)} are needed")
+            raise ValueError(f"operand {n} has {a.ndim} axes, {len(term)} are needed")
         for axis, (label, size) in enumerate(zip(term, a.shape, strict=True)):
             if sizes.setdefault(label, size) != size:
                 need = f"axis {axis} has {size} elements, {sizes[label]} are needed"
-                raise ValueError(f"{function}: operand {n} of shape {a.shape} does not match: {need}")
+                raise ValueError(f"operand {n} of shape {a.shape} does not match: {need}")
 
 
 def _kind(factor: Any) -> Any:
@@ -212,7 +191,7 @@ def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom
 def _numpys(function: str, terms: Terms, arrays: Sequence[Any], alpha: Any = 1, beta: Any = 0) -> Array:
     plain = [np.asanyarray(a) for a in arrays]
     output = "i" if function == "gemv" else "ij"
-    _check(function, terms, output, plain)
+    _check(terms, output, plain)
     common = _common(*[a.dtype for a in plain], _kind(alpha), _kind(beta))
     total = alpha * np.einsum(f"{','.join(terms)}->{output}", *(a.astype(common) for a in plain[:2]))
     return (total + beta * plain[2] if beta != 0 else total).astype(common, copy=False)

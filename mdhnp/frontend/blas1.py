@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mdhnp.arrays import Array
 from mdhnp.calls.operands import scalar
 from mdhnp.frontend.computation import md_hom
+from mdhnp.frontend.public import public
 from mdhnp.frontend.reducing import operand, total_type
 from mdhnp.frontend.types import astype
 from mdhnp.mdh import cc, index, pw
@@ -19,159 +20,80 @@ from mdhnp.mdh.extremes import first
 
 __all__ = ["asum", "axpy", "factor", "iamax", "nrm2", "scal"]
 
+_VECTOR = "array_like: Of shape (n,)."
+_RAISES = {
+    "ValueError": "If `x` is no vector, shapes do not match, or `alpha` is no scalar.",
+    "TypeError": "If kernels do not compute with a type.",
+}
 
+
+@public(
+    "Scale a vector as BLAS's SCAL does, ``alpha * x``.",
+    x=_VECTOR,
+    returns="ndarray: Of shape (n,) and the type that NumPy gives ``alpha * x``.",
+    raises=_RAISES,
+    example=">>> mdhnp.scal(2, [1.0, 2.0])\narray([2., 4.])",
+)
 def scal(alpha: Any, x: npt.ArrayLike) -> Any:
-    """Scale a vector as BLAS's SCAL does, ``alpha * x``.
-
-    Parameters
-    ----------
-    alpha : number
-        A value at run time: all share one kernel.
-    x : array_like
-        Of shape (n,).
-
-    Returns
-    -------
-    ndarray
-        Of shape (n,) and the type that NumPy gives ``alpha * x``.
-
-    Raises
-    ------
-    ValueError
-        If `x` is no vector, or `alpha` no scalar.
-    TypeError
-        If kernels do not compute with a type.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.scal(2, [1.0, 2.0])
-    array([2., 4.])
-    """
     v = operand(x)
-    return _SCAL(v, factor("scal", alpha, v))
+    return _SCAL(v, factor(alpha, v))
 
 
+@public(
+    "Add a scaled vector to another one as BLAS's AXPY does, ``alpha * x + y``.",
+    x=_VECTOR,
+    y=_VECTOR,
+    returns="ndarray: Of shape (n,) and the common type of all arguments; `y` stays what it is.",
+    raises=_RAISES,
+    example=">>> mdhnp.axpy([1.0, 2.0], [10.0, 20.0], alpha=3)\narray([13., 26.])",
+)
 def axpy(x: npt.ArrayLike, y: npt.ArrayLike, alpha: Any = 1) -> Any:
-    """Add a scaled vector to another one as BLAS's AXPY does, ``alpha * x + y``.
-
-    Parameters
-    ----------
-    x, y : array_like
-        Of shape (n,).
-    alpha
-        As :func:`scal` has it, which has the errors, too.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n,) and the common type of all arguments; `y` stays what it is.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.axpy([1.0, 2.0], [10.0, 20.0], alpha=3)
-    array([13., 26.])
-    """
     given = operand(x), operand(y)
-    return _AXPY(*given, factor("axpy", alpha, *given))
+    return _AXPY(*given, factor(alpha, *given))
 
 
+@public(
+    "Add the sizes of a vector's elements as BLAS's ASUM does; a complex number's is ``|re| + |im|``.",
+    x=_VECTOR,
+    returns="number: Of the type of the sizes; of integers what :func:`mdhnp.sum` gives.",
+    raises=_RAISES,
+    example=">>> float(mdhnp.asum([3.0, -4.0]))\n7.0",
+)
 def asum(x: npt.ArrayLike) -> Any:
-    """Add the sizes of a vector's elements as BLAS's ASUM does; a complex number's is ``|re| + |im|``.
-
-    Parameters
-    ----------
-    x : array_like
-        Of shape (n,).
-
-    Returns
-    -------
-    number
-        Of the type of the sizes; of integers what :func:`mdhnp.sum` gives.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`scal`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> float(mdhnp.asum([3.0, -4.0]))
-    7.0
-    """
     return scalar(_ASUM(operand(x)))
 
 
+@public(
+    "Give a vector's Euclidean length as BLAS's NRM2 does: no square overflows or gets lost on the way.",
+    x=_VECTOR,
+    returns="number: Of the type of `x`, real; float64 for integers.",
+    raises=_RAISES,
+    notes="Large, common and small squares are three sums, of which the large and the small ones are scaled. Source: "
+    'Blue, "A Portable Fortran Program to Find the Euclidean Norm of a Vector", 1978.',
+    example=""">>> f"{mdhnp.nrm2([3e200, -4e200]):.6g}"\n'5e+200'""",
+)
 def nrm2(x: npt.ArrayLike) -> Any:
-    """Give a vector's Euclidean length as BLAS's NRM2 does: no square overflows or gets lost on the way.
-
-    Parameters
-    ----------
-    x : array_like
-        Of shape (n,).
-
-    Returns
-    -------
-    number
-        Of the type of `x`, real; float64 for integers.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`scal`.
-
-    Notes
-    -----
-    Large, common and small squares are three sums, of which the large and the small ones are scaled. Source: Blue, "A
-    Portable Fortran Program to Find the Euclidean Norm of a Vector", 1978.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> f"{mdhnp.nrm2([3e200, -4e200]):.6g}"
-    '5e+200'
-    """
     return scalar(_NRM2(operand(x)))
 
 
+@public(
+    "Say where the largest element of a vector is as BLAS's IAMAX does, counted from 0.",
+    x=f"{_VECTOR} Complex numbers are compared by ``|re| + |im|``; NaN is larger than all numbers, as in NumPy.",
+    returns="int64: The first place of several.",
+    raises=_RAISES | {"ValueError": "If there is no element, or `x` is no vector."},
+    example=">>> int(mdhnp.iamax([1.0, -5.0, 5.0]))\n1",
+)
 def iamax(x: npt.ArrayLike) -> Any:
-    """Say where the largest element of a vector is as BLAS's IAMAX does, counted from 0.
-
-    Parameters
-    ----------
-    x : array_like
-        Of shape (n,). Complex numbers are compared by ``|re| + |im|``; NaN is larger than all numbers, as in NumPy.
-
-    Returns
-    -------
-    int64
-        The first place of several.
-
-    Raises
-    ------
-    ValueError
-        If there is no element, or `x` is no vector.
-    TypeError
-        If kernels do not compute with a type.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> int(mdhnp.iamax([1.0, -5.0, 5.0]))
-    1
-    """
     v = operand(x)
     if v.size == 0:
-        raise ValueError("iamax: x has no elements")
+        raise ValueError("x has no elements")
     return scalar(_IAMAX(v)[1])
 
 
-def factor(function: str, value: Any, *arrays: Any) -> Any:
+def factor(value: Any, *arrays: Any) -> Any:
     """Give a factor in the type that it and the arrays have in common; Python's numbers give way to arrays."""
     if np.ndim(value):
-        raise ValueError(f"{function}: a factor of {np.ndim(value)} axes; a scalar is needed")
+        raise ValueError(f"a factor of {np.ndim(value)} axes; a scalar is needed")
     common = np.result_type(getattr(value, "dtype", value), *[a.dtype for a in arrays])
     return astype(value, common) if type(value) is Array else np.asarray(value, common)
 

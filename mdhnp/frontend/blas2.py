@@ -12,47 +12,45 @@ import numpy.typing as npt
 
 from mdhnp.frontend.blas1 import factor
 from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.public import public
 from mdhnp.frontend.reducing import operand, wide
 from mdhnp.mdh import cc, index, pw
 
 __all__ = ["ger", "symv", "syrk", "trmv"]
 
+_RAISES = {
+    "ValueError": "If shapes do not match, or a factor is no scalar.",
+    "TypeError": "If kernels do not compute with a type.",
+}
+_LOWER = "bool: Whether the triangle is that on and below the diagonal; else it is that on and above it."
+_COMMON = "and the common type of all arguments"
 
+
+@public(
+    "Add the scaled outer product of two vectors to a matrix as BLAS's GER does: ``alpha * outer(x, y) + a``.",
+    x="array_like: Of shape (n,). Complex ones are not conjugated (GERU).",
+    y="array_like: Of shape (m,).",
+    a="array_like, optional: Of shape (n, m); by default nothing is added.",
+    returns=f"ndarray: Of shape (n, m) {_COMMON}; `a` stays what it is.",
+    raises=_RAISES,
+    example=">>> mdhnp.ger([1.0, 2.0], [3.0, 4.0], alpha=10)\narray([[30., 40.],\n       [60., 80.]])",
+)
 def ger(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike | None = None, alpha: Any = 1) -> Any:
-    """Add the scaled outer product of two vectors to a matrix as BLAS's GER does: ``alpha * outer(x, y) + a``.
-
-    Parameters
-    ----------
-    x, y : array_like
-        Of shapes (n,) and (m,). Complex ones are not conjugated (GERU).
-    a : array_like, optional
-        Of shape (n, m); by default nothing is added.
-    alpha : number
-        A value at run time: all share one kernel.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n, m) and the common type of all arguments; `a` stays what it is.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, or `alpha` is no scalar.
-    TypeError
-        If kernels do not compute with a type.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.ger([1.0, 2.0], [3.0, 4.0], alpha=10)
-    array([[30., 40.],
-           [60., 80.]])
-    """
     given = [operand(v) for v in ((x, y) if a is None else (x, y, a))]
-    return _ger(a is not None)(*given, factor("ger", alpha, *given))
+    return _ger(a is not None)(*given, factor(alpha, *given))
 
 
+@public(
+    "Multiply a symmetric matrix and a vector as BLAS's SYMV does: ``alpha * a @ x + beta * y``.",
+    a="array_like: Of shape (n, n); the elements on one side of the diagonal are not used. Complex ones are symmetric, "
+    "not Hermitian.",
+    x="array_like: Of shape (n,).",
+    y="array_like, optional: Of shape (n,); by default nothing is added.",
+    lower=_LOWER,
+    returns=f"ndarray: Of shape (n,) {_COMMON}.",
+    raises=_RAISES,
+    example=">>> mdhnp.symv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])\narray([21., 32.])",
+)
 def symv(
     a: npt.ArrayLike,
     x: npt.ArrayLike,
@@ -62,85 +60,41 @@ def symv(
     *,
     lower: bool = False,
 ) -> Any:
-    """Multiply a symmetric matrix and a vector as BLAS's SYMV does: ``alpha * a @ x + beta * y``.
-
-    Parameters
-    ----------
-    a : array_like
-        Of shape (n, n); the elements on one side of the diagonal are not used. Complex ones are symmetric, not
-        Hermitian.
-    x, y : array_like
-        Of shape (n,); without `y` nothing is added.
-    alpha, beta : number
-        Values at run time: all share one kernel.
-    lower : bool
-        Whether the elements on and below the diagonal count; else those on and above it.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n,) and the common type of all arguments.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, or a factor is no scalar.
-    TypeError
-        If kernels do not compute with a type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.symv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])
-    array([21., 32.])
-    """
     given = [operand(v) for v in ((a, x) if y is None else (a, x, y))]
-    _require_square("symv", given[0])
-    factors = [factor("symv", v, *given) for v in ((alpha,) if y is None else (alpha, beta))]
+    _require_square(given[0])
+    factors = [factor(v, *given) for v in ((alpha,) if y is None else (alpha, beta))]
     return _symv(bool(lower), y is not None)(*given, *factors)
 
 
+@public(
+    "Multiply a triangular matrix and a vector as BLAS's TRMV does: ``op(a) @ x``.",
+    a="array_like: Of shape (n, n); the elements outside of its triangle are not used.",
+    x="array_like: Of shape (n,).",
+    lower=_LOWER,
+    trans="bool: Whether ``op`` transposes `a`, of which `lower` says what it is before.",
+    unit="bool: Whether the diagonal is 1, whatever is stored there.",
+    returns=f"ndarray: Of shape (n,) {_COMMON}.",
+    raises=_RAISES,
+    example=">>> mdhnp.trmv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])\narray([21., 30.])",
+)
 def trmv(a: npt.ArrayLike, x: npt.ArrayLike, *, lower: bool = False, trans: bool = False, unit: bool = False) -> Any:
-    """Multiply a triangular matrix and a vector as BLAS's TRMV does: ``op(a) @ x``.
-
-    Parameters
-    ----------
-    a : array_like
-        Of shape (n, n); the elements outside of its triangle are not used.
-    x : array_like
-        Of shape (n,).
-    lower : bool
-        Whether the triangle is that below the diagonal; else it is that above.
-    trans : bool
-        Whether ``op`` transposes `a`, of which `lower` says what it is before.
-    unit : bool
-        Whether the diagonal is 1, whatever is stored there.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n,) and the common type of both arguments.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match.
-    TypeError
-        If kernels do not compute with a type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.trmv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])
-    array([21., 30.])
-    """
     a, x = operand(a), operand(x)
-    _require_square("trmv", a)
+    _require_square(a)
     return _trmv(bool(lower), bool(trans), bool(unit))(a, x)
 
 
+@public(
+    "Multiply a matrix and its transpose as BLAS's SYRK does: a triangle of ``alpha * op(a) @ op(a).T + beta * c``.",
+    a="array_like: Of shape (n, k), or (k, n) if `trans`.",
+    c="array_like, optional: Of shape (n, n); by default nothing is added.",
+    trans="bool: Whether ``op`` transposes `a`.",
+    lower=_LOWER,
+    returns=f"ndarray: Of shape (n, n) {_COMMON}; outside of the triangle it is `c`, or 0.",
+    raises=_RAISES,
+    notes="Both triangles are computed, and one is kept: where all of the product is wanted, :func:`mdhnp.gemm` gives "
+    "it.",
+    example=">>> mdhnp.syrk([[1.0, 2.0], [3.0, 4.0]])\narray([[ 5., 11.],\n       [ 0., 25.]])",
+)
 def syrk(
     a: npt.ArrayLike,
     c: npt.ArrayLike | None = None,
@@ -150,52 +104,14 @@ def syrk(
     trans: bool = False,
     lower: bool = False,
 ) -> Any:
-    """Multiply a matrix and its transpose as BLAS's SYRK does: a triangle of ``alpha * op(a) @ op(a).T + beta * c``.
-
-    Parameters
-    ----------
-    a : array_like
-        Of shape (n, k), or (k, n) if `trans`.
-    c : array_like, optional
-        Of shape (n, n); without it nothing is added.
-    alpha, beta : number
-        Values at run time: all share one kernel.
-    trans : bool
-        Whether ``op`` transposes `a`.
-    lower : bool
-        Whether the triangle is that below the diagonal; else it is that above.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n, n) and the common type of all arguments; outside of the triangle it is `c`, or 0.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, or a factor is no scalar.
-    TypeError
-        If kernels do not compute with a type.
-
-    Notes
-    -----
-    Both triangles are computed, and one is kept: where all of the product is wanted, :func:`mdhnp.gemm` gives it.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.syrk([[1.0, 2.0], [3.0, 4.0]])
-    array([[ 5., 11.],
-           [ 0., 25.]])
-    """
     given = [operand(v) for v in ((a,) if c is None else (a, c))]
-    factors = [factor("syrk", v, *given) for v in ((alpha,) if c is None else (alpha, beta))]
+    factors = [factor(v, *given) for v in ((alpha,) if c is None else (alpha, beta))]
     return _syrk(bool(trans), bool(lower), c is not None)(given[0], *given, *factors)
 
 
-def _require_square(function: str, a: Any) -> None:
+def _require_square(a: Any) -> None:
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise ValueError(f"{function}: a of shape {a.shape}; a square matrix is needed")
+        raise ValueError(f"a of shape {a.shape}; a square matrix is needed")
 
 
 def _added(total: Any, alpha: Any, *rest: Any) -> Any:

@@ -61,7 +61,7 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
     left, arrow, right = subscripts.partition("->")
     given = ["".join(term.split()) for term in left.split(",")]
     if not ranks or len(given) != len(ranks):
-        raise ValueError(f"einsum: {subscripts!r} has {len(given)} terms for {len(ranks)} operands")
+        raise ValueError(f"{subscripts!r} has {len(given)} terms for {len(ranks)} operands")
     for n, term in enumerate(given):
         _check_term(term, f"operand {n}", subscripts)
     widths = [
@@ -72,7 +72,7 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
     for n, (term, rank, width) in enumerate(zip(given, ranks, widths, strict=True)):
         labels = term.replace("...", ELLIPSIS[broadcast - width : broadcast]) if width >= 0 else term
         if len(labels) != rank:
-            raise ValueError(f"einsum: operand {n} has {rank} axes, its subscripts {term!r} are for {len(labels)}")
+            raise ValueError(f"operand {n} has {rank} axes, its subscripts {term!r} are for {len(labels)}")
         terms.append(labels)
     every = "".join(terms)
     if not arrow:
@@ -81,13 +81,13 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
     right = "".join(right.split())
     _check_term(right, "the output", subscripts)
     if broadcast > 0 and "..." not in right:
-        raise ValueError(f"einsum: the output of {subscripts!r} lacks '...' for {broadcast} broadcast axes")
+        raise ValueError(f"the output of {subscripts!r} lacks '...' for {broadcast} broadcast axes")
     output = right.replace("...", ELLIPSIS[: max(broadcast, 0)])
     for label in output:
         if output.count(label) > 1:
-            raise ValueError(f"einsum: the output of {subscripts!r} has {label!r} several times")
+            raise ValueError(f"the output of {subscripts!r} has {label!r} several times")
         if label not in every:
-            raise ValueError(f"einsum: {label!r} in the output of {subscripts!r} is in no operand")
+            raise ValueError(f"{label!r} in the output of {subscripts!r} is in no operand")
     return tuple(terms), output
 
 
@@ -96,7 +96,7 @@ def _check_term(term: str, where: str, subscripts: str) -> None:
     if not _LETTERS.issuperset(labels):
         character = next(c for c in labels if c not in _LETTERS)
         raise ValueError(
-            f"einsum: {character!r} in {where} of {subscripts!r}; letters, ',', '->' and one '...' a term are read"
+            f"{character!r} in {where} of {subscripts!r}; letters, ',', '->' and one '...' a term are read"
         )
 
 

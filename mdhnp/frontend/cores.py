@@ -5,6 +5,7 @@ stack, and broadcast.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,22 +32,22 @@ def cores_of(function: str, ndims: Sequence[int]) -> Terms:
         cores = cores[0][-max(ndims[0], 1) :], cores[1][: max(ndims[1], 1)]
     for n, (ndim, core) in enumerate(zip(ndims, cores, strict=True)):
         if ndim < len(core):
-            raise ValueError(f"{function}: operand {n} has {ndim} axes, {len(core)} or more are needed")
+            raise ValueError(f"operand {n} has {ndim} axes, {len(core)} or more are needed")
     return cores
 
 
-def whole_axes(function: str, axes: Any) -> Any:
+def whole_axes(axes: Any) -> Any:
     """Give `axes` as tuples of integers, which have a hash."""
     if axes is None:
         return None
     if not isinstance(axes, list):
-        raise TypeError(f"{function}: axes must be a list, not {type(axes).__name__}")
-    name = f"{function}: axes"
-    return tuple([tuple([integer(name, n) for n in e]) if isinstance(e, tuple) else integer(name, e) for e in axes])
+        raise TypeError(f"axes must be a list, not {type(axes).__name__}")
+    whole = partial(integer, "axes")
+    return tuple([tuple(map(whole, entry)) if isinstance(entry, tuple) else whole(entry) for entry in axes])
 
 
 def places_of(
-    function: str, cores: Terms, ndims: Sequence[int], axes: Sequence[Any] | None, keepdims: bool
+    cores: Terms, ndims: Sequence[int], axes: Sequence[Any] | None, keepdims: bool
 ) -> tuple[tuple[int, ...], ...]:
     """Say where the axes of the operands' cores are, and where those of the result's core shall go."""
     kept = len("".join(cores).replace("k", "")) + keepdims
@@ -56,23 +57,23 @@ def places_of(
     if len(axes) == 2 and kept == keepdims:
         axes = [*axes, -1 if keepdims else ()]  # as NumPy: the axis that is kept is the last one
     if len(axes) != 3:
-        raise ValueError(f"{function}: axes has {len(axes)} entries, one for each operand and the result is needed")
+        raise ValueError(f"axes has {len(axes)} entries, one for each operand and the result is needed")
     stacked = max(ndim - len(core) for ndim, core in zip(ndims, cores, strict=True))
     entries = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
     for n, (entry, count) in enumerate(zip(entries, counts, strict=True)):
         if len(entry) != count:
-            raise np.exceptions.AxisError(f"{function}: axes: entry {n} names {len(entry)} axes, the core has {count}")
+            raise np.exceptions.AxisError(f"axes: entry {n} names {len(entry)} axes, the core has {count}")
     return tuple(
         normalize_axis_tuple(entry, ndim, "axes") for entry, ndim in zip(entries, [*ndims, stacked + kept], strict=True)
     )
 
 
-def labelled(function: str, cores: Terms, arrays: Sequence[Array]) -> tuple[Terms, str]:
+def labelled(cores: Terms, arrays: Sequence[Array]) -> tuple[Terms, str]:
     """Give the labels of the operands, whose cores are their last axes, and of the result."""
     sizes = [a.shape[a.ndim - len(core) + core.index("k")] for a, core in zip(arrays, cores, strict=True)]
     if sizes[0] != sizes[1]:
         shapes = " and ".join(str(a.shape) for a in arrays)
-        raise ValueError(f"{function}: operands of shapes {shapes} do not match: {sizes[0]} and {sizes[1]} elements")
+        raise ValueError(f"operands of shapes {shapes} do not match: {sizes[0]} and {sizes[1]} elements")
     stacks = [a.ndim - len(core) for a, core in zip(arrays, cores, strict=True)]
     most = max(stacks)
     terms = tuple(ELLIPSIS[most - n : most] + core for n, core in zip(stacks, cores, strict=True))

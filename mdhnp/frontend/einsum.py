@@ -15,8 +15,10 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, foreign, output
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import parse
 from mdhnp.frontend.pairwise import contracted, hashable, keep_order
+from mdhnp.frontend.public import PAPER, public
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
 
@@ -25,6 +27,45 @@ __all__ = ["einsum"]
 Array = npt.NDArray[Any]
 
 
+@public(
+    "Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.",
+    subscripts="str: One label an axis, operands separated by commas, optionally ``->`` and the output's labels; "
+    "``...`` stands for broadcast axes. NumPy's other form, ``einsum(a, [0, 1], b, [1, 2], [0, 2])``, works too.",
+    operands="array_like: The arrays. Any strides; they are read in place.",
+    dtype="dtype, optional: Type to compute in; by default the operands' common type. Integers wrap, booleans use "
+    "`and` and `or`.",
+    order='{"K", "C", "F", "A"}: Memory order of the result. "K": C order if all operands are C-contiguous, else '
+    "NumPy's choice after theirs.",
+    casting='{"safe", "no", "equiv", "same_kind", "unsafe"}: Which conversions to `dtype` and to `out` are allowed.',
+    optimize='bool, str, or path: In which order more than two operands are contracted: "auto" and True let opt_einsum '
+    "choose, a name or a path as in ``numpy.einsum`` is handed to it, False multiplies all of them at once. However "
+    "that is, an axis that one operand has alone is summed first where that saves time, into an array no larger than "
+    "the operand. As in NumPy, an `out` without axes takes results of any type if `optimize` is given and not False.",
+    multiply="ufunc, str or callable, optional: What stands for the product, as :class:`mdhnp.semiring.Semiring` has "
+    "it; NumPy's where only `add` is given. Types are promoted as these functions do.",
+    add='ufunc, str, callable or pw(...), optional: What stands for the sum, likewise. "argmin" and "argmax" give two '
+    "results.",
+    semiring="Semiring, optional: Both together, one of `mdhnp.semiring`.",
+    returns="ndarray or scalar: Of the output labels' extents; `out` if given. Always new memory, also where NumPy "
+    'gives a view. For "argmin" and "argmax" a tuple: extremes, and in int64 where the first of each is along the '
+    "label that is added over, or its number in row-major order of several, in order of appearance.",
+    raises={
+        "ValueError": "If the subscripts are malformed or fit neither the operands' number nor their axes, extents "
+        "disagree, or there is no such precision; if `add` is not associative, or has no value for no elements.",
+        "TypeError": "If the casting rule forbids a conversion; if kernels do not compute with a type (longdouble, "
+        "object, dates, …) and NumPy is not allowed to, or has no such product.",
+    },
+    notes=f"Source: {PAPER} IV-D.",
+    example="""
+>>> a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
+>>> mdhnp.einsum("ij,jk->ik", a, b)
+array([[ 3.,  3.],
+       [12., 12.]])
+>>> mdhnp.einsum("ij,jk->ik", a, b, multiply=np.add, add="min")
+array([[1., 1.],
+       [4., 4.]])""",
+    guard=False,
+)
 def einsum(
     subscripts: Any = None,
     /,
@@ -39,85 +80,39 @@ def einsum(
     add: Any = None,
     semiring: Semiring | None = None,
 ) -> Any:
-    """Evaluate the Einstein summation convention on the operands, as ``numpy.einsum`` does.
+    try:
+        if type(subscripts) is not str:
+            subscripts, operands = _read(subscripts, operands)
+        path = optimize if type(optimize) is str else hashable(optimize)
+        ring = None
+        if multiply is not None or add is not None or semiring is not None:
+            ring = asked(multiply, add, semiring)
+        if out is None and dtype is None and order == "K" and casting == "safe":
+            plain = (_EINSUM, subscripts, path) if ring is None else (_OVER_SEMIRING, ring, subscripts, path)
+            return call(plain, operands, precision=precision)
+        return _with_options(subscripts, operands, out, dtype, order, casting, optimize, precision, ring)
+    except ARGUMENTS as error:
+        raise_named("einsum", error)
 
-    Parameters
-    ----------
-    subscripts : str
-        One label an axis, operands separated by commas, optionally ``->`` and the output's labels; ``...`` stands for
-        broadcast axes. NumPy's other form, ``einsum(a, [0, 1], b, [1, 2], [0, 2])``, works too.
-    *operands : array_like
-        The arrays. Any strides; they are read in place.
-    out : ndarray, optional
-        Where to put the result.
-    dtype : dtype, optional
-        Type to compute in; by default the operands' common type. Integers wrap, booleans use `and` and `or`.
-    order : {"K", "C", "F", "A"}
-        Memory order of the result. "K": C order if all operands are C-contiguous, else NumPy's choice after theirs.
-    casting : {"safe", "no", "equiv", "same_kind", "unsafe"}
-        Which conversions to `dtype` and to `out` are allowed.
-    optimize : bool, str, or path
-        In which order more than two operands are contracted: "auto" and True let opt_einsum choose, a name or a path as
-        in ``numpy.einsum`` is handed to it, False multiplies all of them at once. However that is, an axis that one
-        operand has alone is summed first where that saves time, into an array no larger than the operand. As in NumPy,
-        an `out` without axes takes results of any type if `optimize` is given and not False.
-    precision : {"highest", "high", "default"}, optional
-        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
-    multiply, add : ufunc, str or callable, optional
-        What stands for the product and for the sum, as :class:`mdhnp.semiring.Semiring` has them; NumPy's where only
-        one is given. Types are promoted as these functions do. The `add` of "argmin" and "argmax" gives two results.
-    semiring : Semiring, optional
-        Both together, one of `mdhnp.semiring`.
 
-    Returns
-    -------
-    ndarray or scalar
-        Of the output labels' extents; `out` if given. Always new memory, also where NumPy gives a view. For "argmin"
-        and "argmax" a tuple: extremes, and in int64 where the first of each is along the label that is added over, or
-        its number in row-major order of several, in order of appearance.
-
-    Raises
-    ------
-    ValueError
-        If the subscripts are malformed or fit neither the operands' number nor their axes, extents disagree, or there
-        is no such precision; if `add` is not associative, or has no value for no elements.
-    TypeError
-        If the casting rule forbids a conversion; if kernels do not compute with a type (longdouble, object, dates, …)
-        and NumPy is not allowed to, or has no such product.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-D.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
-    >>> mdhnp.einsum("ij,jk->ik", a, b)
-    array([[ 3.,  3.],
-           [12., 12.]])
-    >>> mdhnp.einsum("ij,jk->ik", a, b, multiply=np.add, add="min")
-    array([[1., 1.],
-           [4., 4.]])
-    """
-    if type(subscripts) is not str:
-        subscripts, operands = _read(subscripts, operands)
-    path = optimize if type(optimize) is str else hashable(optimize)
-    ring = None
-    if multiply is not None or add is not None or semiring is not None:
-        ring = asked("einsum", multiply, add, semiring)
-    if out is None and dtype is None and order == "K" and casting == "safe":
-        plain = (_EINSUM, subscripts, path) if ring is None else (_OVER_SEMIRING, ring, subscripts, path)
-        return call(plain, operands, precision=precision)
+def _with_options(
+    subscripts: str,
+    operands: tuple[Any, ...],
+    out: Any,
+    dtype: Any,
+    order: str,
+    casting: str,
+    optimize: Any,
+    precision: str | None,
+    ring: Semiring | None,
+) -> Any:
     wanted = exact_type(dtype)
     target = output("einsum", out)
     to = None if target is None else (target.ndim, target.dtype)
     given: dict[str, Any] = {"out": out, "order": order, "casting": casting}
     numpys = partial(_numpys, *operands, subscripts, optimize, dtype=wanted, **given)
     types = (wanted, None if target is None else target.dtype)
-    arguments = (subscripts, path, wanted, order, casting, to)
+    arguments = (subscripts, hashable(optimize), wanted, order, casting, to)
     if ring is None:
         result = call((_EINSUM, *arguments), operands, dtypes=types, numpy=numpys, precision=precision)
     else:
@@ -139,7 +134,7 @@ def _describe(
     """Describe a call; `to` is the number of axes and the type of `out`."""
     terms, kept = parse(subscripts, tuple([a.ndim for a in arrays]))
     if to is not None and to[0] != len(kept):
-        raise ValueError(f"einsum: out has {to[0]} axes, the result has {len(kept)}")
+        raise ValueError(f"out has {to[0]} axes, the result has {len(kept)}")
     letter = check_order(order, arrays)
     # Another memory order: the result's labels in that order, seen transposed.
     memory = kept if letter == "C" else kept[::-1] if letter == "F" else keep_order(terms, kept, arrays)
@@ -199,7 +194,7 @@ def _read(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, .
 def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """Turn ``(a, [0, 1], b, [1, 2], [0, 2])`` into subscripts and operands."""
     if len(given) < 2:
-        raise ValueError("einsum: subscripts and operands, or operands with a list of subscripts each, are needed")
+        raise ValueError("subscripts and operands, or operands with a list of subscripts each, are needed")
     pairs = len(given) // 2
     subscripts = ",".join(_from_sublist(given[2 * n + 1]) for n in range(pairs))
     if len(given) % 2:
@@ -209,15 +204,15 @@ def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 def _from_sublist(sublist: Any) -> str:
     if not isinstance(sublist, list | tuple | np.ndarray):
-        raise TypeError(f"einsum: subscripts of an operand must be a list, not {type(sublist).__name__}")
+        raise TypeError(f"subscripts of an operand must be a list, not {type(sublist).__name__}")
     letters = string.ascii_uppercase + string.ascii_lowercase
     text = ""
     for label in sublist:
         try:
             number = -1 if label is Ellipsis else index(label)
         except TypeError:
-            raise TypeError(f"einsum: subscript {label!r} is neither an integer nor an ellipsis") from None
+            raise TypeError(f"subscript {label!r} is neither an integer nor an ellipsis") from None
         if label is not Ellipsis and not 0 <= number < len(letters):
-            raise ValueError(f"einsum: subscript {number} is outside of 0 … {len(letters) - 1}")
+            raise ValueError(f"subscript {number} is outside of 0 … {len(letters) - 1}")
         text += "..." if label is Ellipsis else letters[number]
     return text

@@ -15,83 +15,89 @@ from mdhnp.calls.operands import deliver, output
 from mdhnp.frontend import gufuncs, products
 from mdhnp.frontend.contraction import Terms
 from mdhnp.frontend.pairwise import contracted
-from mdhnp.frontend.tensordot import tensordot as sums_of_products
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 
 __all__ = ["matmul", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
 
 Array = npt.NDArray[Any]
 
 
+@public(
+    "Multiply matrices, or stacks of matrices: :func:`mdhnp.matmul`.",
+    x1="array_like: Of shape (..., n, k).",
+    x2="array_like: Of shape (..., k, m).",
+    example=">>> mdhnp.linalg.matmul([[1, 2]], [[3], [4]])\narray([[11]])",
+)
 def matmul(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    """Multiply matrices, or stacks of matrices: :func:`mdhnp.matmul`."""
     return gufuncs.matmul(x1, x2, precision=precision)
 
 
+@public(
+    "Multiply every element of one vector by every element of the other: :func:`mdhnp.outer`.",
+    x1="array_like: Of shape (n,).",
+    x2="array_like: Of shape (m,).",
+    raises={"ValueError": "If an operand is no vector."},
+    example=">>> mdhnp.linalg.outer([1, 2], [3, 4])\narray([[3, 4],\n       [6, 8]])",
+)
 def outer(x1: npt.ArrayLike, x2: npt.ArrayLike, /) -> Any:
-    """Multiply every element of one vector by every element of the other: :func:`mdhnp.outer`.
-
-    Raises
-    ------
-    ValueError
-        If an operand is no vector.
-    """
     for name, x in (("x1", x1), ("x2", x2)):
         if np.ndim(x) != 1:
-            raise ValueError(f"outer: {name} has {np.ndim(x)} axes, a vector is needed")
+            raise ValueError(f"{name} has {np.ndim(x)} axes, a vector is needed")
     return products.outer(x1, x2)
 
 
+@public(
+    "Multiply and add along several axes: :func:`mdhnp.tensordot`.",
+    x1="array_like: The first operand.",
+    x2="array_like: The second operand.",
+    axes="int or pair of sequences of int: Which axes go with which ones.",
+    example=">>> int(mdhnp.linalg.tensordot([1, 2], [3, 4], axes=1))\n11",
+)
 def tensordot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axes: Any = 2, precision: str | None = None) -> Any:
-    """Multiply and add along several axes: :func:`mdhnp.tensordot`."""
-    return sums_of_products(x1, x2, axes, precision=precision)
+    return products.tensordot(x1, x2, axes, precision=precision)
 
 
+@public(
+    "Add the elements of the last two axes' diagonals: :func:`mdhnp.trace`.",
+    x="array_like: Of shape (..., n, m).",
+    offset="int: How far above the main diagonal.",
+    dtype="dtype, optional: Type to add in.",
+    example=">>> int(mdhnp.linalg.trace([[1, 2], [3, 4]]))\n5",
+)
 def trace(x: npt.ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
-    """Add the elements of the last two axes' diagonals: :func:`mdhnp.trace`."""
     return products.trace(x, offset, -2, -1, dtype)
 
 
+@public(
+    "Give the dot products of stacks of vectors: :func:`mdhnp.vecdot`.",
+    x1="array_like: Of shape (..., k).",
+    x2="array_like: Of shape (..., k).",
+    axis="int: Where the vectors' axis is in both operands.",
+    example=">>> int(mdhnp.linalg.vecdot([1, 2], [3, 4]))\n11",
+)
 def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision: str | None = None) -> Any:
-    """Give the dot products of stacks of vectors: :func:`mdhnp.vecdot`."""
     return gufuncs.vecdot(x1, x2, axis=axis, precision=precision)
 
 
+@public(
+    "Multiply a chain of matrices in the order that costs least, as ``numpy.linalg.multi_dot`` does.",
+    arrays="iterable of array_like: Two or more matrices; the first may be a vector, taken for a row, and the last "
+    "one, taken for a column.",
+    out="ndarray, optional: Where to put the result: C-contiguous, of its type, and of two axes where there are more "
+    "than two matrices.",
+    returns="ndarray or scalar: Without the axis of a vector.",
+    raises={
+        "ValueError": "If there are fewer than two, extents differ, `out` does not fit, or there is no such precision.",
+        "numpy.linalg.LinAlgError": "If one is no matrix.",
+        "TypeError": UNSUPPORTED,
+    },
+    notes=f"Source: {PAPER} IV-A.",
+    example=">>> mdhnp.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])\narray([12., 12.])",
+)
 def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, precision: str | None = None) -> Any:
-    """Multiply a chain of matrices in the order that costs least, as ``numpy.linalg.multi_dot`` does.
-
-    Parameters
-    ----------
-    arrays : iterable of array_like
-        Two or more matrices; the first may be a vector, taken for a row, and the last one, taken for a column.
-    out : ndarray, optional
-        Where to put the result: C-contiguous, of its type, and of two axes where there are more than two matrices.
-    precision : {"highest", "high", "default"}, optional
-        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
-
-    Returns
-    -------
-    ndarray or scalar
-        Without the axis of a vector.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two, extents differ, `out` does not fit, or there is no such precision.
-    numpy.linalg.LinAlgError
-        If one is no matrix.
-    TypeError
-        As for :func:`dot`, which has the source, too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])
-    array([12., 12.])
-    """
     operands = list(arrays)
     if len(operands) < 2:
-        raise ValueError(f"multi_dot: arrays has {len(operands)} of them, two or more are needed")
+        raise ValueError(f"arrays has {len(operands)} of them, two or more are needed")
     if len(operands) == 2:
         return products.dot(operands[0], operands[1], out, precision=precision)
     target = output("multi_dot", out)
@@ -101,7 +107,7 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, prec
     result = call((_MULTI_DOT,), tuple(operands), numpy=numpys, precision=precision)
     ends = [np.shape(operand) for operand in (operands[0], operands[-1])]
     shape = [size if len(sizes) > 1 else 1 for sizes, size in zip(ends, (ends[0][0], ends[1][-1]), strict=True)]
-    deliver("multi_dot", np.reshape(result, shape), products.exactly("multi_dot", np.reshape(result, shape), target))
+    deliver("multi_dot", np.reshape(result, shape), products.exactly(np.reshape(result, shape), target))
     return target if np.ndim(result) == 2 else np.reshape(target, np.shape(result))[()]
 
 
@@ -125,7 +131,7 @@ def _links(matrices: Sequence[Array]) -> Terms:
     terms[-1] = terms[-1][:1] if matrices[-1].ndim == 1 else terms[-1]
     for n, (a, term) in enumerate(zip(matrices, terms, strict=True)):
         if a.ndim != len(term):
-            raise np.linalg.LinAlgError(f"multi_dot: arrays: number {n} has {a.ndim} axes, a matrix is needed")
+            raise np.linalg.LinAlgError(f"arrays: number {n} has {a.ndim} axes, a matrix is needed")
         if n and a.shape[0] != matrices[n - 1].shape[-1]:
-            raise ValueError(f"multi_dot: arrays: number {n} of shape {a.shape} does not fit {matrices[n - 1].shape}")
+            raise ValueError(f"arrays: number {n} of shape {a.shape} does not fit {matrices[n - 1].shape}")
     return tuple(terms)

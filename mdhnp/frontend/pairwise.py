@@ -95,7 +95,7 @@ def hashable(optimize: Any) -> Any:
     if optimize is None or isinstance(optimize, bool | str):
         return optimize
     if not isinstance(optimize, tuple | list):
-        raise TypeError(f"einsum: optimize is True, False, a method's name or a path, not {optimize!r}")
+        raise TypeError(f"optimize is True, False, a method's name or a path, not {optimize!r}")
     steps = optimize[1:] if optimize and isinstance(optimize[0], str) and optimize[0] == "einsum_path" else optimize
     return tuple(tuple(step) if isinstance(step, list) else step for step in steps)
 
@@ -121,7 +121,7 @@ def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], metho
     for positions in path:
         order = sorted(positions)
         if not order or order[-1] >= len(left) or order[0] < 0 or len(set(order)) < len(order):
-            raise ValueError(f"einsum: step {positions} of the path does not fit {len(left)} operands")
+            raise ValueError(f"step {positions} of the path does not fit {len(left)} operands")
         now = [left[p] for p in order]
         left = [operand for p, operand in enumerate(left) if p not in order]
         needed = output + "".join(term for _, term in left)
@@ -129,7 +129,7 @@ def _steps(terms: Terms, output: str, shapes: tuple[tuple[int, ...], ...], metho
         left.append((len(terms) + len(steps), kept))
         steps.append((tuple(place for place, _ in now), tuple(term for _, term in now), kept))
     if len(left) != 1:
-        raise RuntimeError(f"einsum: the path leaves {len(left)} operands uncontracted")
+        raise RuntimeError(f"the path leaves {len(left)} operands uncontracted")
     return tuple(steps)
 
 

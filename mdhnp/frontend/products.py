@@ -1,6 +1,6 @@
 """NumPy's other products of two arrays, and `trace`: one MDH each.
 
-They are told apart by the labels of its operands' axes and of the result's. Takes array-likes, gives new C-contiguous
+They are told apart by the labels of their operands' axes and of the result's. Takes array-likes, gives new C-contiguous
 arrays; operands of any strides are read in place. It must not know devices.
 """
 
@@ -11,189 +11,142 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays import Array as DeviceArray
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import contraction
+from mdhnp.frontend.public import NO_AXIS, PAPER, UNSUPPORTED, public
 from mdhnp.mdh import MdHom
 
-__all__ = ["dot", "exactly", "inner", "integer", "joined", "kron", "letters", "outer", "trace", "vdot"]
+__all__ = ["dot", "exactly", "inner", "integer", "kron", "letters", "outer", "tensordot", "trace", "vdot"]
 
 Array = npt.NDArray[Any]
 
+_OTHERS = "With the other axes of `a`, then those of `b`"
+_SOURCE = f"Source: {PAPER} IV-A."
+_UNFIT = {"ValueError": "If extents differ, or there is no such precision.", "TypeError": UNSUPPORTED}
 
+
+@public(
+    "Give the dot product, as ``numpy.dot`` does.",
+    a="array_like: The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied "
+    "and added; a scalar multiplies every element.",
+    b="array_like: Likewise.",
+    out="ndarray, optional: Where to put the result: C-contiguous, of exactly the result's shape and type.",
+    returns=f"ndarray or scalar: {_OTHERS}; `out` if given.",
+    raises=_UNFIT | {"ValueError": "If extents differ, `out` does not fit, or there is no such precision."},
+    notes=_SOURCE,
+    example=">>> int(mdhnp.dot(np.arange(3), np.arange(3)))\n5",
+    guard=False,
+)
 def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precision: str | None = None) -> Any:
-    """Give the dot product, as ``numpy.dot`` does.
-
-    Parameters
-    ----------
-    a, b : array_like
-        The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied and added;
-        a scalar multiplies every element.
-    out : ndarray, optional
-        Where to put the result: C-contiguous, of exactly the result's shape and type.
-    precision : {"highest", "high", "default"}, optional
-        How exact products of float32 must be; by default what ``config.precision`` says, which tells more.
-
-    Returns
-    -------
-    ndarray or scalar
-        With the other axes of `a`, then those of `b`; `out` if given.
-
-    Raises
-    ------
-    ValueError
-        If extents differ, `out` does not fit, or there is no such precision.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Section IV-A.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> int(mdhnp.dot(np.arange(3), np.arange(3)))
-    5
-    """
-    if out is None:
-        return call((_DOT,), (a, b), precision=precision)
-    target = output("dot", out)
-    result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out), precision=precision)
-    return deliver("dot", result, exactly("dot", result, target))
+    try:
+        if out is None:
+            return call((_DOT,), (a, b), precision=precision)
+        target = output("dot", out)
+        result = call((_DOT,), (a, b), numpy=partial(np.dot, a, b, out), precision=precision)
+        return deliver("dot", result, exactly(result, target))
+    except ARGUMENTS as error:
+        raise_named("dot", error)
 
 
+@public(
+    "Give the sum of the products of all elements, as ``numpy.vdot`` does.",
+    a="array_like: Of any shape, read in C order. Complex elements are conjugated.",
+    b="array_like: With as many elements.",
+    returns="scalar: Of the common type.",
+    raises=_UNFIT,
+    notes=_SOURCE,
+    example=">>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))\n15.0",
+    guard=False,
+)
 def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    """Give the sum of the products of all elements, as ``numpy.vdot`` does.
-
-    Parameters
-    ----------
-    a, b : array_like
-        With equally many elements; arrays of different shapes are read in C order. Complex elements of `a` are
-        conjugated.
-    precision
-        As for :func:`dot`.
-
-    Returns
-    -------
-    scalar
-        Of the common type.
-
-    Raises
-    ------
-    ValueError
-        If the operands have different numbers of elements, or there is no such precision.
-    TypeError
-        As for :func:`dot`, which has the source, too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))
-    15.0
-    """
     # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
-    return call((_VDOT,), tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)]), precision=precision)
+    try:
+        operands = tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)])
+        return call((_VDOT,), operands, precision=precision)
+    except ARGUMENTS as error:
+        raise_named("vdot", error)
 
 
+@public(
+    "Multiply along the last axes of both operands and add, as ``numpy.inner`` does.",
+    a="array_like: Of shape (..., k); a scalar multiplies every element.",
+    b="array_like: Of shape (..., k); a scalar multiplies every element.",
+    returns=f"ndarray or scalar: {_OTHERS}.",
+    raises=_UNFIT,
+    notes=_SOURCE,
+    example="""
+>>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
+array([[1, 2, 3],
+       [3, 4, 7]])""",
+    guard=False,
+)
 def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    """Multiply along the last axes of both operands and add, as ``numpy.inner`` does.
-
-    Parameters
-    ----------
-    a, b : array_like
-        Of shapes (..., k) and (..., k); a scalar multiplies every element.
-    precision
-        As for :func:`dot`.
-
-    Returns
-    -------
-    ndarray or scalar
-        With the other axes of `a`, then those of `b`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for :func:`dot`, which has the source, too.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
-    array([[1, 2, 3],
-           [3, 4, 7]])
-    """
-    return call((_INNER,), (a, b), precision=precision)
+    try:
+        return call((_INNER,), (a, b), precision=precision)
+    except ARGUMENTS as error:
+        raise_named("inner", error)
 
 
+@public(
+    "Multiply every element of one operand by every element of the other, as ``numpy.outer`` does.",
+    a="array_like: Of any shape, read in C order.",
+    b="array_like: Of any shape, read in C order.",
+    returns="ndarray: Of shape (a.size, b.size); `out` if given.",
+    raises={"ValueError": "If `out` does not fit.", "TypeError": f"If `out` has a lesser type. {UNSUPPORTED}"},
+    notes=_SOURCE,
+    example=">>> mdhnp.outer([1, 2], [3, 4])\narray([[3, 4],\n       [6, 8]])",
+    guard=False,
+)
 def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
-    """Multiply every element of one operand by every element of the other, as ``numpy.outer`` does.
-
-    Parameters
-    ----------
-    a, b : array_like
-        Of any shapes, read in C order.
-    out : ndarray, optional
-        Where to put the result.
-
-    Returns
-    -------
-    ndarray
-        Of shape (a.size, b.size); `out` if given.
-
-    Raises
-    ------
-    ValueError
-        If `out` does not fit.
-    TypeError
-        If `out` has a lesser type; else as for :func:`dot`, which has the source, too.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.outer([1, 2], [3, 4])
-    array([[3, 4],
-           [6, 8]])
-    """
-    target = output("outer", out)
-    if target is None:
-        return call((_OUTER,), (a, b))
-    return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
+    try:
+        target = output("outer", out)
+        if target is None:
+            return call((_OUTER,), (a, b))
+        return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
+    except ARGUMENTS as error:
+        raise_named("outer", error)
 
 
+@public(
+    "Give the Kronecker product, as ``numpy.kron`` does.",
+    a="array_like: Of any shape; the one of fewer axes gets axes of one element in front.",
+    b="array_like: Of any shape; the one of fewer axes gets axes of one element in front.",
+    returns="ndarray or scalar: Each element of `a` times the whole of `b`, block by block.",
+    raises={"TypeError": UNSUPPORTED},
+    notes=_SOURCE,
+    example=">>> mdhnp.kron([1, 10], [5, 6, 7])\narray([ 5,  6,  7, 50, 60, 70])",
+    guard=False,
+)
 def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
-    """Give the Kronecker product, as ``numpy.kron`` does.
-
-    Parameters
-    ----------
-    a, b : array_like
-        Of any shapes; the one of fewer axes gets axes of one element in front.
-
-    Returns
-    -------
-    ndarray or scalar
-        Each element of `a` times the whole of `b`, block by block.
-
-    Raises
-    ------
-    TypeError
-        As for :func:`dot`, which has the source, too.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.kron([1, 10], [5, 6, 7])
-    array([ 5,  6,  7, 50, 60, 70])
-    """
-    return call((_KRON,), (a, b))
+    try:
+        return call((_KRON,), (a, b))
+    except ARGUMENTS as error:
+        raise_named("kron", error)
 
 
+@public(
+    "Add the elements of diagonals, as ``numpy.trace`` does.",
+    a="array_like: Of two or more axes.",
+    offset="int: How far above the main diagonal.",
+    axis1="int: Axes whose diagonals are taken.",
+    axis2="int: Axes whose diagonals are taken.",
+    dtype="dtype, optional: Type to add in; by default that of `a`, for integers and booleans the default integer if "
+    "that is wider.",
+    returns="ndarray or scalar: With the other axes of `a`; `out` if given.",
+    raises={
+        "ValueError": "If `a` has too few axes, the two axes are one, or `out` does not fit.",
+        "numpy.exceptions.AxisError": NO_AXIS,
+        "TypeError": f"If `offset` is no integer. {UNSUPPORTED}",
+    },
+    notes=_SOURCE,
+    example=">>> int(mdhnp.trace(np.arange(9).reshape(3, 3), offset=1))\n6",
+)
 def trace(
     a: npt.ArrayLike,
     offset: int = 0,
@@ -202,60 +155,49 @@ def trace(
     dtype: npt.DTypeLike | None = None,
     out: Array | None = None,
 ) -> Any:
-    """Add the elements of diagonals, as ``numpy.trace`` does.
-
-    Parameters
-    ----------
-    a : array_like
-        Of two or more axes.
-    offset : int
-        How far above the main diagonal.
-    axis1, axis2 : int
-        Axes whose diagonals are taken.
-    dtype : dtype, optional
-        Type to add in; by default that of `a`, for integers and booleans the default integer if that is wider.
-    out : ndarray, optional
-        Where to put the result.
-
-    Returns
-    -------
-    ndarray or scalar
-        With the other axes of `a`; `out` if given.
-
-    Raises
-    ------
-    ValueError
-        If `a` has too few axes, the two axes are one, or `out` does not fit.
-    numpy.exceptions.AxisError
-        If there is no such axis.
-    TypeError
-        If `offset` is no integer; else as for :func:`dot`, which has the source, too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> int(mdhnp.trace(np.arange(9).reshape(3, 3), offset=1))
-    6
-    """
     target = output("trace", out)
     wanted = exact_type(dtype)
-    places = [integer(f"trace: {name}", n) for name, n in (("offset", offset), ("axis1", axis1), ("axis2", axis2))]
+    places = [integer(name, n) for name, n in (("offset", offset), ("axis1", axis1), ("axis2", axis2))]
     what = (_TRACE, *places, wanted)
     if target is None:
         return call(what, (a,), dtypes=(wanted,))
     numpys = partial(np.trace, a, offset, axis1, axis2, dtype, out)
     result = call(what, (a,), dtypes=(wanted,), numpy=numpys)
     if target.shape != np.shape(result):
-        raise ValueError(f"trace: out of shape {target.shape} for a result of shape {np.shape(result)}")
+        raise ValueError(f"out of shape {target.shape} for a result of shape {np.shape(result)}")
     return deliver("trace", result, target)
 
 
-def exactly(function: str, result: Array, out: Array | None) -> Array | None:
+@public(
+    "Multiply and add along several axes, as ``numpy.tensordot`` does.",
+    a="array_like: The first operand.",
+    b="array_like: The second operand.",
+    axes="int or pair of sequences of int: Which axes of `a` go with which ones of `b`; a number means that many last "
+    "ones of `a` and first ones of `b`.",
+    returns=f"ndarray: {_OTHERS}.",
+    raises={
+        "ValueError": "If extents differ, an axis is named twice, or there is no such precision.",
+        "numpy.exceptions.AxisError": NO_AXIS,
+        "TypeError": f"If `axes` are no integers. {UNSUPPORTED}",
+    },
+    notes=_SOURCE,
+    example="""
+>>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
+(2, 5)""",
+    guard=False,
+)
+def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2, *, precision: str | None = None) -> Any:
+    try:
+        return call((_TENSORDOT, _whole(axes)), (a, b), precision=precision)
+    except ARGUMENTS as error:
+        raise_named("tensordot", error)
+
+
+def exactly(result: Array, out: Array | None) -> Array | None:
     """Give `out` back if it is as NumPy's BLAS calls want it."""
     contiguous = not isinstance(out, np.ndarray) or out.flags.c_contiguous  # Arrays need not be
     if out is not None and (out.shape != result.shape or out.dtype != result.dtype or not contiguous):
-        raise ValueError(f"{function}: out must be C-contiguous, of shape {result.shape} and dtype {result.dtype}")
+        raise ValueError(f"out must be C-contiguous, of shape {result.shape} and dtype {result.dtype}")
     return out
 
 
@@ -264,17 +206,13 @@ def letters(count: int) -> str:
     return ("ijlmnopqabcdefgh" + "".join(chr(ord("α") + n) for n in range(count)))[:count]
 
 
-def _dot(arrays: Sequence[Array]) -> MdHom:
-    return _aligned("dot", arrays, -2)
-
-
 def _vdot(arrays: Sequence[Array]) -> Described:
     a, b = arrays
     conjugate = a.dtype.kind == "c"
     if a.shape == b.shape:
         return Described(contraction((letters(a.ndim),) * 2, "", arrays, None, conjugate))
     if a.size != b.size:
-        raise ValueError(f"vdot: a has {a.size} elements, b has {b.size}")
+        raise ValueError(f"a has {a.size} elements, b has {b.size}")
     return Described(contraction(("i", "i"), "", _flat(arrays), None, conjugate), _flat)
 
 
@@ -282,14 +220,10 @@ def _flat(arrays: Sequence[Array]) -> tuple[Array, ...]:
     return tuple([x.reshape(-1) for x in arrays])
 
 
-def _inner(arrays: Sequence[Array]) -> MdHom:
-    return _aligned("inner", arrays, -1)
-
-
 def _outer(arrays: Sequence[Array], target: np.dtype[Any] | None = None) -> Described:
     check_casts("outer", (), np.result_type(*arrays), target, "same_kind")
     shape = tuple([x.size for x in arrays])
-    return Described(joined(arrays, ()), None, lambda found: array(found).reshape(shape))
+    return Described(_joined(arrays, ()), None, lambda found: array(found).reshape(shape))
 
 
 def _kron(arrays: Sequence[Array]) -> Described:
@@ -310,15 +244,7 @@ def _trace(arrays: Sequence[Array], offset: int, axis1: int, axis2: int, wanted:
     return Described(contraction((labels,), labels[:-1], found, common), diagonals)
 
 
-_DOT = Routine("dot", _dot, np.dot)
-_VDOT = Routine("vdot", _vdot, np.vdot)
-_INNER = Routine("inner", _inner, np.inner)
-_OUTER = Routine("outer", _outer, np.outer)
-_KRON = Routine("kron", _kron, np.kron)
-_TRACE = Routine("trace", _trace, np.trace)
-
-
-def joined(arrays: Sequence[Array], pairs: Sequence[tuple[int, int]]) -> MdHom:
+def _joined(arrays: Sequence[Array], pairs: Sequence[tuple[int, int]]) -> MdHom:
     """Multiply two arrays and add along pairs of axes; the result has the first one's other axes, then the second's."""
     a, b = arrays
     labels = letters(a.ndim + b.ndim)
@@ -330,16 +256,16 @@ def joined(arrays: Sequence[Array], pairs: Sequence[tuple[int, int]]) -> MdHom:
     return contraction((first, second), "".join(kept), arrays)
 
 
-def _aligned(function: str, arrays: Sequence[Array], axis: int) -> MdHom:
+def _aligned(axis: int, arrays: Sequence[Array]) -> MdHom:
     """Join the first one's last axis with an axis of the second; scalars have none."""
     a, b = arrays
     if not a.ndim or not b.ndim:
-        return joined(arrays, ())
+        return _joined(arrays, ())
     axis = max(b.ndim + axis, 0)
     if a.shape[-1] != b.shape[axis]:
         sizes = f"{a.shape[-1]} and {b.shape[axis]} elements"
-        raise ValueError(f"{function}: a of shape {a.shape} and b of shape {b.shape} are not aligned: {sizes}")
-    return joined(arrays, ((a.ndim - 1, axis),))
+        raise ValueError(f"a of shape {a.shape} and b of shape {b.shape} are not aligned: {sizes}")
+    return _joined(arrays, ((a.ndim - 1, axis),))
 
 
 def _interleaved(arrays: Sequence[Array]) -> MdHom:
@@ -358,3 +284,43 @@ def integer(name: str, value: Any) -> int:
         return index(value)
     except TypeError:
         raise TypeError(f"{name}: {value!r} is no integer") from None
+
+
+def _tensordot(arrays: Sequence[Array], axes: Any) -> Described:
+    return Described(_joined(arrays, _pairs(arrays, axes)), None, array)
+
+
+def _whole(axes: Any) -> Any:
+    """Give the `axes` of `tensordot` as an integer or tuples of integers, which have a hash."""
+    whole = partial(integer, "axes")
+    if not np.iterable(axes):
+        return whole(axes)
+    return tuple([tuple(map(whole, at)) if np.iterable(at) else whole(at) for at in axes])
+
+
+def _pairs(arrays: Sequence[Array], axes: Any) -> tuple[tuple[int, int], ...]:
+    """Read the `axes` of `tensordot`."""
+    if isinstance(axes, int):
+        axes = range(-axes, 0), range(axes)
+    lists = [list(at) if np.iterable(at) else [at] for at in axes]
+    if len(lists) != 2:
+        raise ValueError(f"axes must be a number or a pair, not {len(lists)} sequences")
+    chosen = [[normalize_axis_index(n, x.ndim, "axes") for n in at] for x, at in zip(arrays, lists, strict=True)]
+    if len(chosen[0]) != len(chosen[1]):
+        raise ValueError(f"axes names {len(chosen[0])} axes of a and {len(chosen[1])} of b")
+    if any(len(set(axes)) < len(axes) for axes in chosen):
+        raise ValueError(f"axes names an axis twice: {chosen[0]} of a, {chosen[1]} of b")
+    for i, j in zip(*chosen, strict=True):
+        sizes = arrays[0].shape[i], arrays[1].shape[j]
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"axes: {sizes[0]} elements along {i} of a, {sizes[1]} along {j} of b")
+    return tuple(zip(*chosen, strict=True))
+
+
+_DOT = Routine("dot", partial(_aligned, -2), np.dot)
+_VDOT = Routine("vdot", _vdot, np.vdot)
+_INNER = Routine("inner", partial(_aligned, -1), np.inner)
+_OUTER = Routine("outer", _outer, np.outer)
+_KRON = Routine("kron", _kron, np.kron)
+_TRACE = Routine("trace", _trace, np.trace)
+_TENSORDOT = Routine("tensordot", _tensordot, np.tensordot)

@@ -91,7 +91,7 @@ class Semiring:
         return self.name or f"({_shown(self.multiply)}, {_shown(self.add)})"
 
 
-def asked(function: str, multiply: Any, add: Any, semiring: Any) -> Semiring | None:
+def asked(multiply: Any, add: Any, semiring: Any) -> Semiring | None:
     """Give the semiring that a call's arguments name; None where they name none.
 
     Raises
@@ -100,11 +100,11 @@ def asked(function: str, multiply: Any, add: Any, semiring: Any) -> Semiring | N
         If `semiring` is none, or beside `multiply` or `add`.
     """
     if semiring is not None and not isinstance(semiring, Semiring):
-        raise TypeError(f"{function}: semiring must be a Semiring, as mdhnp.semiring has them, not {semiring!r}")
+        raise TypeError(f"semiring must be a Semiring, as mdhnp.semiring has them, not {semiring!r}")
     if multiply is None and add is None:
         return semiring
     if semiring is not None:
-        raise TypeError(f"{function}: multiply and add are the semiring's own; give these, or semiring")
+        raise TypeError("multiply and add are the semiring's own; give these, or semiring")
     return _of(np.multiply if multiply is None else multiply, np.add if add is None else add)
 
 
@@ -171,7 +171,7 @@ def check_types(
     wanted = dtype or semiring.dtype
     result = _traced(semiring, tuple([a.dtype for a in arrays]), wanted).scalar.dtypes[0]
     if out is not None and _is_place(semiring.add):
-        raise TypeError(f"{function}: {semiring.add} gives two results, out takes one")
+        raise TypeError(f"{semiring.add} gives two results, out takes one")
     if wanted is not None:
         # What a semiring says of numbers holds for them all, and all of them are or are not 0.
         rule = casting if dtype is not None else "unsafe" if wanted == _BOOL else "same_kind"

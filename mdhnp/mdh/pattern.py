@@ -79,7 +79,7 @@ class Pattern:
         for buffer, array in zip(self.inputs, given, strict=True):
             if (indices := {len(access) for access in buffer.accesses}) != {array.ndim}:
                 count = (indices - {array.ndim}).pop()
-                raise ValueError(f"{buffer.name}: array of {array.ndim} axes, {count} indices in the view")
+                raise ValueError(f"{buffer.name}: array of {array.ndim} axes, {count} are needed")
             accesses = tuple([_whole(access, array.shape) for access in buffer.accesses])
             views.append(array_view(buffer.name, array, accesses, dict(self.boundary).get(buffer.name)))
         sizes = _extents(names, views, whole_extents(extents))

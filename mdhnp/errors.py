@@ -1,0 +1,89 @@
+"""Errors of public functions: each begins with the name of the function that was called.
+
+What speaks of an argument deep inside of the package need not know whose argument it is; this is the one place that
+says so. Imports nothing of the package, so that all of it may ask.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, TypeVar, cast
+
+from numpy.exceptions import AxisError
+
+__all__ = ["ARGUMENTS", "guarded", "raise_named"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: What is raised for arguments; other errors, as of devices, speak of kernels.
+ARGUMENTS = (TypeError, ValueError, LookupError, ArithmeticError)
+
+#: Packages whose errors are those of a call. What a user's own function raises stays what it is.
+_PACKAGES = ("mdhnp", "numpy", "opt_einsum", "_operator", "operator")
+
+
+def raise_named(function: str, error: Exception) -> NoReturn:
+    """Raise an error that a public function caught, its name first: in place of one called inside of it."""
+    raise _named(function, error)
+
+
+def _named(function: str, error: Exception) -> Exception:
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    module = "mdhnp" if last is None else str(last.tb_frame.f_globals.get("__name__", ""))
+    if module.partition(".")[0] not in _PACKAGES and module != __name__:
+        return error
+    inner = getattr(error, "mdhnp_function", function)
+    if isinstance(error, AxisError):
+        return _axis_error(function, inner, error)
+    text = error.args[0] if error.args else ""
+    if not isinstance(text, str) or (str(error) != text and not isinstance(error, KeyError)):
+        return error  # whose text is made of something else
+    error.args = (_begun(function, inner, text), *error.args[1:])
+    cast(Any, error).mdhnp_function = function
+    return error
+
+
+def _begun(function: str, inner: str, text: str) -> str:
+    text = text.removeprefix(f"{inner}: ")
+    return text if text.startswith(f"{function}(") else f"{function}: {text}"
+
+
+def _axis_error(function: str, inner: str, error: AxisError) -> AxisError:
+    text = str(error)
+    if error.axis is None:
+        other = AxisError(_begun(function, inner, text))
+    else:
+        what = text.partition(f"axis {error.axis} is")[0].rstrip(": ")
+        other = AxisError(error.axis, cast(int, error.ndim), _begun(function, inner, f"{what}: ").rstrip(": "))
+    other.__suppress_context__ = True
+    cast(Any, other).mdhnp_function = function
+    return other.with_traceback(error.__traceback__)
+
+
+def guarded(function: Function) -> Function:
+    """Have the errors of a public function begin with its name.
+
+    A call takes 0.1 µs longer; where that counts, functions do the same by an ``except`` of their own.
+
+    Examples
+    --------
+    >>> @guarded
+    ... def iamax(x):
+    ...     return max(x)
+    >>> try:
+    ...     iamax(3)
+    ... except TypeError as error:
+    ...     print(error)
+    iamax: 'int' object is not iterable
+    """
+    name = function.__name__
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ARGUMENTS as error:
+            raise_named(name, error)
+
+    return cast(Function, call)
