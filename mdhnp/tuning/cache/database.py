@@ -5,14 +5,12 @@ the caller only finds less in it. A file that is damaged, foreign or of a later 
 Where nothing can be written, a database in memory takes its place, with all that could be read. Either is said once, as
 a warning.
 
-Connections are kept in a pool: no two threads use one at the same time. SQLite's locks belong to a process and do not
-survive fork(), which even in a child that never touches them can damage the file. So all are closed before each fork().
+Threads take turns with one connection. SQLite's locks belong to a process and do not survive fork(), which even in a
+child that never touches them can damage the file. So it is closed before each fork().
 """
 
 import os
 import sqlite3
-import threading
-import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -71,21 +69,14 @@ class Database:
         The file, which need not exist, nor be possible.
     trouble : str or None
         Why the database is in memory and ends with the process; None while it is in the file.
-
-    Examples
-    --------
-    >>> Database(Path("/nowhere/tuning.sqlite")).read(lambda db: 1) is None
-    True
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self.trouble: str | None = None
-        self._memory: sqlite3.Connection | None = None
-        self._gate = threading.Condition()
-        self._free: list[tuple[sqlite3.Connection, _Identity | None]] = []
-        self._taken = 0
-        self._closer = weakref.finalize(self, _close, self._free)
+        self._turn = process.lock()
+        self._open: sqlite3.Connection | None = None  # to the file, or to what takes its place in memory
+        self._opened: _Identity | None = None
         _databases.add(self)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -98,7 +89,7 @@ class Database:
         """Give `work(connection)`, run as one transaction. It may run more than once, and must have no other effect."""
 
         def whole(db: sqlite3.Connection) -> T:
-            with transaction(db):
+            with nullcontext() if db.in_transaction else transaction(db):  # a finalizer may come amid another one
                 return work(db)
 
         return self._run(whole)
@@ -121,30 +112,35 @@ class Database:
         return [f"{self.path}: {row}" for row in rows if row != "ok"]
 
     def close(self) -> None:
-        """Close the connections that are not in use. The next use opens one again."""
-        with self._gate:
-            _close(self._free)
+        """Close the connection to the file. The next use opens one again."""
+        with self._turn:
+            if self._open is not None and self.trouble is None:
+                with suppress(sqlite3.Error):
+                    self._open.close()
+                self._open = None
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        attempts = 0
-        while self.trouble is None:
-            attempts += 1
-            identity = self._identity()
-            try:
-                with self._connection(identity) as db:
-                    return work(db)
-            except (sqlite3.DatabaseError, OSError) as error:
-                if self._identity() != identity and attempts <= _ATTEMPTS:
-                    continue  # someone set the file aside or made it while this use was under way
-                if _is_damage(error) and attempts <= _ATTEMPTS:
-                    self._replace(identity, str(error))
-                elif _is_damage(error) or isinstance(error, (sqlite3.OperationalError, OSError)):
-                    self._to_memory(str(error))
-                else:
-                    raise
-        with self._gate:
-            assert self._memory is not None
-            return work(self._memory)
+        with self._turn:
+            attempts = 0
+            while self.trouble is None:
+                attempts += 1
+                identity = self._identity()
+                try:
+                    return work(self._connection(identity))
+                except BaseException as error:
+                    self.close()
+                    if not isinstance(error, sqlite3.DatabaseError | OSError):
+                        raise
+                    if self._identity() != identity and attempts <= _ATTEMPTS:
+                        continue  # someone set the file aside or made it while this use was under way
+                    if _is_damage(error) and attempts <= _ATTEMPTS:
+                        self._replace(identity, str(error))
+                    elif _is_damage(error) or isinstance(error, sqlite3.OperationalError | OSError):
+                        self._to_memory(str(error))
+                    else:
+                        raise
+            assert self._open is not None
+            return work(self._open)
 
     def _identity(self) -> _Identity | None:
         try:
@@ -156,31 +152,14 @@ class Database:
     def _uri(self, options: str) -> str:
         return f"{self.path.as_uri()}?{options}"
 
-    @contextmanager
-    def _connection(self, identity: _Identity | None) -> Iterator[sqlite3.Connection]:
-        """Lend a connection to the file of this identity: another may have taken its place since the last use."""
-        with self._gate:
-            held = self._free.pop() if self._free else None
-            self._taken += 1
-        try:
-            if held is not None and (held[1] != identity or identity is None):
-                held[0].close()
-                held = None
-            if held is None:
-                with self._in_place():
-                    held = self._open()
-            yield held[0]
-        except BaseException:
-            if held is not None:
-                held[0].close()
-                held = None
-            raise
-        finally:
-            with self._gate:
-                self._taken -= 1
-                if held is not None:
-                    self._free.append(held)
-                self._gate.notify_all()
+    def _connection(self, identity: _Identity | None) -> sqlite3.Connection:
+        """Give a connection to the file of this identity: another may have taken its place since the last use."""
+        if self._open is not None and (self._opened != identity or identity is None):
+            self.close()
+        if self._open is None:
+            with self._in_place():
+                self._open, self._opened = self._connect()
+        return self._open
 
     @contextmanager
     def _in_place(self) -> Iterator[None]:
@@ -202,7 +181,7 @@ class Database:
     def _lock(self, *, shared: bool = False) -> AbstractContextManager[None]:
         return file_lock(Path(f"{self.path}.lock"), _PATIENCE, shared=shared)
 
-    def _open(self) -> tuple[sqlite3.Connection, _Identity | None]:
+    def _connect(self) -> tuple[sqlite3.Connection, _Identity | None]:
         db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             identity = self._identity()
@@ -237,7 +216,7 @@ class Database:
             )
 
     def _set_aside(self, identity: _Identity | None) -> Path | None:
-        with self._gate, self._lock():
+        with self._lock():
             if identity is None or self._identity() != identity:
                 return None  # another process did it
             number = 1
@@ -249,42 +228,18 @@ class Database:
             return target
 
     def _to_memory(self, reason: str) -> None:
-        with self._gate:
-            if self.trouble is not None:
-                return
-            self._memory = sqlite3.connect(
-                "file::memory:", uri=True, timeout=1, isolation_level=None, check_same_thread=False
-            )
-            _create(self._memory)
-            for options in ("mode=ro", "mode=ro&immutable=1"):  # the second needs no file beside it
-                if _copy_records(self._uri(options), self._memory):
-                    break
-            self.trouble = reason
-            _close(self._free)
+        memory = sqlite3.connect("file::memory:", uri=True, timeout=1, isolation_level=None, check_same_thread=False)
+        _create(memory)
+        for options in ("mode=ro", "mode=ro&immutable=1"):  # the second needs no file beside it
+            if _copy_records(self._uri(options), memory):
+                break
+        self._open, self.trouble = memory, reason
         warnings.warn(
             f"the tuning cache {self.path} cannot be used ({reason}): what is tuned now is forgotten when this process "
             "ends. Set MDHNP_CACHE_DIR to a folder that can be written",
             RuntimeWarning,
             stacklevel=2,
         )
-
-    def _pause(self) -> None:
-        self._gate.acquire()
-        deadline = time.monotonic() + 2 * _PATIENCE + 1  # for the lock, then for SQLite
-        while self._taken and (left := deadline - time.monotonic()) > 0:
-            self._gate.wait(left)
-        _close(self._free)
-
-    def _restart(self) -> None:
-        """Begin anew in a child, where what was in use belongs to threads that no longer exist."""
-        self._gate = threading.Condition()
-        self._taken = 0
-
-
-def _close(connections: list[tuple[sqlite3.Connection, _Identity | None]]) -> None:
-    while connections:
-        with suppress(sqlite3.Error):
-            connections.pop()[0].close()
 
 
 @lru_cache(maxsize=8)
@@ -300,13 +255,7 @@ def _on_network(folder: Path) -> bool:
 
 
 def check_stamp(db: sqlite3.Connection, schema: str = "main") -> bool:
-    """Tell whether the table is there; False for an empty file.
-
-    Raises
-    ------
-    NotOurs
-        If the file is another program's or of a later schema.
-    """
+    """Tell whether the table is there; False for an empty file, and NotOurs for another program's or a later one."""
     # One state of the file: another process may be creating the table.
     with nullcontext() if db.in_transaction else transaction(db, "BEGIN"):
         application = db.execute(f"PRAGMA {schema}.application_id").fetchone()[0]
@@ -369,20 +318,16 @@ _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 _paused: list[Database] = []
 
 
-def _pause_all() -> None:
+def _close_all() -> None:
     for database in list(_databases):
-        database._pause()
-        _paused.append(database)
+        if database._turn.acquire(timeout=2 * _PATIENCE + 1):  # who has its turn waits for the lock, then for SQLite
+            _paused.append(database)
+            database.close()
 
 
-def _resume_all() -> None:
+def _go_on() -> None:
     while _paused:
-        _paused.pop()._gate.release()
+        _paused.pop()._turn.release()
 
 
-def _restart_all() -> None:
-    while _paused:
-        _paused.pop()._restart()
-
-
-process.at_fork(_restart_all, before=_pause_all, in_parent=_resume_all)
+process.at_fork(_go_on, before=_close_all, in_parent=_go_on)

@@ -17,12 +17,12 @@ __all__ = [
     "read_schedule",
 ]  # fmt: skip
 
-_MESSAGE = 4000  # characters kept of a measurement's message
-
 #: Seconds of a whole call, by the name of the plan that makes it.
 Times = dict[str, float]
 Source = Literal["tuned", "imported", "shipped"]
 Status = Literal["ok", "slow", "build", "wrong", "hang", "crash", "illegal"]
+
+_MESSAGE = 4000  # characters kept of a measurement's message
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,6 @@ class Key:
         ``Device.identity``: name, driver and runtime.
     generator : str
         Version of the code generator.
-
-    Examples
-    --------
-    >>> Key("matmul", (64, 64, 64), "1f3a", "intel|Xeon|2025.1", "1").extents
-    (64, 64, 64)
     """
 
     family: str
@@ -57,7 +52,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Entry:
-    """The best schedule found for a key.
+    """The best schedule found for a key. ValueError if a field is out of range or `tuned_at` is no date.
 
     Attributes
     ----------
@@ -73,11 +68,6 @@ class Entry:
         The MDH in printed notation, for humans.
     source : {"tuned", "imported", "shipped"}
         Who measured: this user, someone whose wisdom was imported, or those who made the package.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of range or `tuned_at` is no date.
     """
 
     schedule: Schedule
@@ -137,7 +127,7 @@ class Measurement:
 
 
 def read_key(fields: Any) -> Key:
-    """Read a key from the fields it has; ValueError names the one that is wrong."""
+    """Read a key; ValueError names the field that is wrong."""
     expect(fields, dict, "key")
     for name in ("family", "exact", "device", "generator"):
         expect(fields.get(name), str, f"key: {name}")
@@ -148,26 +138,21 @@ def read_key(fields: Any) -> Key:
 
 
 def read_entry(fields: Any) -> Entry:
-    """Read an entry from :meth:`Entry.fields`; ValueError names the one that is wrong."""
+    """Read an entry; ValueError names the field that is wrong."""
     expect(fields, dict, "it")
     for name, kind in (("mdh", str), ("evaluations", int), ("tuned_at", str), ("source", str)):
         expect(fields.get(name), kind, name)
-    if type(seconds := fields.get("seconds")) is int:
-        seconds = float(seconds)
-    expect(seconds, float, "seconds")
-    schedule = read_schedule(json.dumps(fields.get("schedule")))
+    seconds, schedule = _seconds(fields), read_schedule(json.dumps(fields.get("schedule")))
     return Entry(schedule, seconds, fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"])
 
 
 def read_measurement(fields: Any) -> Measurement:
-    """Read a measurement from :meth:`Measurement.fields`; ValueError names the one that is wrong."""
+    """Read a measurement; ValueError names the field that is wrong."""
     expect(fields, dict, "it")
     for name in ("status", "message"):
         expect(fields.get(name), str, name)
-    if (seconds := fields.get("seconds")) is not None:
-        expect(seconds, float, "seconds")
-    schedule = read_schedule(json.dumps(fields.get("schedule")))
-    return Measurement(schedule, seconds, fields["status"], fields["message"])
+    seconds = None if fields.get("seconds") is None else _seconds(fields)
+    return Measurement(read_schedule(json.dumps(fields.get("schedule"))), seconds, fields["status"], fields["message"])
 
 
 def expect(value: Any, kind: type, name: str) -> None:
@@ -182,20 +167,10 @@ _KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", f
 
 @lru_cache(maxsize=4096)
 def read_schedule(text: str) -> Schedule:
-    """Read a schedule, of which nothing but sizes and orders reaches generated code.
+    """Read a schedule, of which nothing but sizes and orders reaches generated code; else ValueError.
 
     Stricter than :meth:`Schedule.from_json`. Whether it is legal for an MDH and a device is for
     :func:`mdhnp.schedule.check` to say.
-
-    Raises
-    ------
-    ValueError
-        If the text is no schedule, with the field that is wrong.
-
-    Examples
-    --------
-    >>> read_schedule(Schedule.plain((4, 5), 1).to_json()).num_wg
-    (1, 1)
     """
     try:
         schedule = Schedule.from_json(text)
@@ -206,47 +181,43 @@ def read_schedule(text: str) -> Schedule:
 
 
 _SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
-_LARGEST = 1 << 62  # so that NumPy's integers hold it
 _ORDERS = ("global_order", "local_order", "private_order", "group_order", "item_order")
+_LARGEST = 1 << 62  # so that NumPy's integers hold it
 
 
 def _check_fields(s: Schedule) -> None:
-    _require(isinstance(s.num_wg, tuple), "num_wg", "is not one integer a dimension")
-    rank = len(s.num_wg)
+    rank = len(s.num_wg) if isinstance(s.num_wg, tuple) else -1
     for name in _SIZES + _ORDERS:
         values = getattr(s, name)
         _require(_all_of(int, values) and len(values) == rank, name, "is not one integer a dimension")
-    for name in _SIZES:
-        _require(all(1 <= v < _LARGEST for v in getattr(s, name)), name, "is not of sizes of at least 1")
-    for name in _ORDERS:
-        _require(_is_order(getattr(s, name), rank), name, "is no order of the dimensions")
-    _require(_all_of(int, (s.vector_dim, s.vector_width)), "vector_dim, vector_width", "are not integers")
-    _require(-1 <= s.vector_dim < rank, "vector_dim", "is no dimension")
-    _require(type(s.streamed) is int and -1 <= s.streamed < rank, "streamed", "is no dimension")
-    _require(1 <= s.vector_width < _LARGEST, "vector_width", "is not at least 1")
+        _require(name in _ORDERS or all(map(_is_size, values)), name, "is not of sizes of at least 1")
+        _require(name in _SIZES or _is_order(values), name, "is no order of the dimensions")
+    for name in ("vector_dim", "streamed"):
+        _require(type(d := getattr(s, name)) is int and -1 <= d < rank, name, "is no dimension")
+    for name in ("vector_width", "stages", "combine_every"):
+        _require(_is_size(getattr(s, name)), name, "is no number from 1 on")
     _require(_all_of(bool, s.private_copies), "private_copies", "are not true or false")
     _require(len(s.local_copies) == len(s.private_copies), "local_copies", "are not as many as private_copies")
-    for copy in s.local_copies:
-        if copy is not None:
-            _require(_all_of(int, (*copy.order, *copy.blocked, copy.pad)), "local_copies", "are not made of integers")
-            _require(0 <= copy.pad < _LARGEST, "local_copies", "have rows with fewer than no elements between them")
-            _require(_is_order(copy.order, len(copy.order)), "local_copies", "have an order that is none of axes")
-            blocked = set(copy.blocked)
-            fits = len(blocked) == len(copy.blocked) and blocked <= set(copy.order)
-            _require(fits, "local_copies", "block an axis twice, or one there is not")
+    for copy in [c for c in s.local_copies if c is not None]:
+        _require(_all_of(int, (*copy.order, *copy.blocked, copy.pad)), "local_copies", "are not made of integers")
+        _require(0 <= copy.pad < _LARGEST, "local_copies", "have rows with fewer than no elements between them")
+        _require(_is_order(copy.order), "local_copies", "have an order that is none of axes")
+        fits = len({*copy.blocked}) == len(copy.blocked) and {*copy.blocked} <= {*copy.order}
+        _require(fits, "local_copies", "block an axis twice, or one there is not")
     _require(s.results in ("private", "local", "global"), "results", f"cannot be {s.results!r}")
     _require(s.combine_on in ("global", "local"), "combine_on", f"cannot be {s.combine_on!r}")
-    for name in ("stages", "combine_every"):
-        number = getattr(s, name)
-        _require(type(number) is int and 1 <= number < _LARGEST, name, "is no number from 1 on")
     _require(isinstance(s.atom, str), "atom", "is no name")
     _require(_all_of(int, s.atom_dims), "atom_dims", "are not integers")
     for each in (*s.steps, *([] if s.second is None else [s.second])):
         _check_fields(each)
 
 
-def _is_order(values: tuple[int, ...], count: int) -> bool:
-    return sorted(values) == list(range(count))
+def _is_order(values: tuple[int, ...]) -> bool:
+    return sorted(values) == [*range(len(values))]
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value < _LARGEST
 
 
 def _all_of(kind: type, values: object) -> bool:
@@ -258,10 +229,13 @@ def _require(holds: bool, field: str, problem: str) -> None:
         raise ValueError(f"schedule: {field} {problem}")
 
 
+def _seconds(fields: dict[str, Any]) -> float:
+    seconds = float(fields["seconds"]) if type(fields.get("seconds")) is int else fields.get("seconds")
+    expect(seconds, float, "seconds")
+    return seconds  # type: ignore[return-value]
+
+
 def _utc(text: str) -> str:
-    if len(text) == 20 and text[-1] == "Z" and text[10] == "T":
-        datetime.fromisoformat(text)
-        return text
     when = datetime.fromisoformat(text)
     when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -45,13 +45,7 @@ _caches: "dict[Path, TuningCache]" = {}
 
 
 def cache() -> "TuningCache":
-    """Give this process's tuning cache for the current cache folder.
-
-    Examples
-    --------
-    >>> cache() is cache()
-    True
-    """
+    """Give this process's tuning cache for the current cache folder."""
     path = data_folder() / f"tuning-{VERSION}.sqlite"
     found = _caches.get(path)
     return found if found is not None else _caches.setdefault(path, TuningCache(path))
@@ -61,16 +55,6 @@ class TuningCache:
     """Tuned entries, measurements and claims in one file, for all threads and processes of a user.
 
     No method fails because of the file: see `database.py`. Nothing is created before the first write.
-
-    Parameters
-    ----------
-    path : path-like
-        The SQLite file.
-
-    Examples
-    --------
-    >>> TuningCache("/nowhere/tuning.sqlite").get(Key("matmul", (64, 64, 64), "1f3a", "a device", "1")) is None
-    True
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -93,19 +77,9 @@ class TuningCache:
         return entry if entry is not None else shipped_entries().get(key)
 
     def nearest(self, key: Key, limit: int = 3) -> list[tuple[Key, Entry]]:
-        """Give entries of the same family, device and generator, those of the most similar extents first.
+        """Give entries of the same family, device and generator: the key's own first, then those of similar extents.
 
-        Parameters
-        ----------
-        key : Key
-            What is asked for. Its own entry, if there is one, comes first.
-        limit : int
-            Most entries to give.
-
-        Returns
-        -------
-        list of (Key, Entry)
-            Ordered by the sum of ``|log(extent ratio)|`` over the dimensions.
+        They are ordered by the sum of ``|log(extent ratio)|`` over the dimensions.
         """
         group = (key.family, key.device, key.generator)
         condition = "family = ? AND device = ? AND generator = ?"
@@ -118,23 +92,10 @@ class TuningCache:
         return list(islice(((k, e) for k, e in entries if e is not None), limit))
 
     def put(self, key: Key, entry: Entry, measurements: Iterable[Measurement] = (), *, replace: bool = False) -> bool:
-        """Keep an entry and append measurements, both or neither.
+        """Keep an entry and append measurements, both or neither; say whether the entry was kept.
 
-        Parameters
-        ----------
-        key : Key
-            What was tuned.
-        entry : Entry
-            Takes the place of an entry that is slower and was not tuned later.
-        measurements : iterable of Measurement
-            Those that :meth:`record` has not appended yet; they are kept even where the entry is not.
-        replace : bool
-            Take any entry's place.
-
-        Returns
-        -------
-        bool
-            Whether the entry was kept.
+        It takes the place of one that is slower and was not tuned later; with `replace`, of any. Measurements, of which
+        :meth:`record` has appended none, are kept in any case.
         """
         logged = list(measurements)
 
@@ -171,17 +132,9 @@ class TuningCache:
         return [(key, entry) for key, entry in found if key is not None and entry is not None]
 
     def clear(self, key: Key | None = None, *, device: str | None = None) -> int:
-        """Forget the entry and measurements of one key, those of one device, or all, with what small calls cost there.
+        """Forget the entry, measurements and times of one key, of a device, or all, with what small calls cost there.
 
-        Returns
-        -------
-        int
-            Entries forgotten.
-
-        Raises
-        ------
-        TypeError
-            If both a key and a device are given.
+        Gives how many entries were forgotten. TypeError if both a key and a device are given.
         """
         if key is not None and device is not None:
             raise TypeError("clear: a key or a device, not both")
@@ -195,12 +148,9 @@ class TuningCache:
         return self._database.write(work)
 
     def verify(self, generator: str | None = None) -> list[str]:
-        """Say what is wrong with the file and its rows, without changing anything.
+        """Say what is wrong with the file and its records, without changing anything.
 
-        Parameters
-        ----------
-        generator : str, optional
-            The generator's version; entries of others, which will not be found, count as problems.
+        With a generator's version, entries of others, which will not be found, count as problems.
         """
         problems = self._database.problems()
         if problems and self.trouble is None:
@@ -217,23 +167,12 @@ class TuningCache:
         return problems
 
     def claim(self, key: Key, owner: str | None = None) -> str | None:
-        """Ask to be the only one who tunes a key, among all threads and processes. Never waits for the holder.
+        """Ask to be the only one who tunes a key, among all threads and processes; never waits for the holder.
 
-        A claim ends with :meth:`release`, with its process, or 60 s after the last :meth:`record` for the key or
-        the last call of this method with the same owner: who was killed or stopped, and a machine that went away, keep
-        nobody from tuning for longer.
-
-        Parameters
-        ----------
-        key : Key
-            What is to be tuned.
-        owner : str, optional
-            Name of the search, different for each in this process; made up where it is not given.
-
-        Returns
-        -------
-        str or None
-            The owner's name, for :meth:`release`; None while another holds the key.
+        Gives the owner's name, for :meth:`release`: the one given, different for each search of this process, or one
+        made up; None while another holds the key. A claim ends with :meth:`release`, with its process, or 60 s after
+        the last :meth:`record` for the key or the last call of this method with the same owner: who was killed or
+        stopped, and a machine that went away, keep nobody from tuning for longer.
         """
         name = owner or os.urandom(8).hex()
 
@@ -283,26 +222,15 @@ class TuningCache:
         self._database.write(lambda db: _set_times(db, key, times))
 
     def export(self, path: str | os.PathLike[str], device: str | None = None) -> int:
-        """Write the user's own entries and calls' times to a JSON file, of one device or all; give how many entries.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
+        """Write the user's own entries and calls' times to a JSON file, of one device or all; give how many entries."""
         chosen = self.entries(device)
         write_wisdom(path, chosen, self.times(device))
         return len(chosen)
 
     def import_(self, path: str | os.PathLike[str]) -> int:
-        """Add what a file holds that :meth:`export` wrote, except where the user's own entry is as fast.
+        """Add what :meth:`export` wrote: entries that are faster than the user's own, and times where there are none.
 
-        Times of calls are added where none was measured here.
-
-        Returns
-        -------
-        int
-            Entries added.
+        Gives how many entries were added.
 
         Raises
         ------

@@ -29,17 +29,9 @@ _SAID = 5  # problems in an error's message
 
 
 def write_wisdom(
-    path: str | os.PathLike[str],
-    entries: Iterable[tuple[Key, Entry]],
-    times: Mapping[Key, Times],
+    path: str | os.PathLike[str], entries: Iterable[tuple[Key, Entry]], times: Mapping[Key, Times]
 ) -> None:
-    """Write entries and times to a file, whole or not at all; equal ones give equal files.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
+    """Write entries and times to a file, whole or not at all, else OSError; equal ones give equal files."""
     path = Path(path)
     listed = [{"key": asdict(key), **entry.fields()} for key, entry in entries]
     timed = [{"key": asdict(key), "seconds": dict(sorted(each.items()))} for key, each in times.items()]
@@ -60,24 +52,12 @@ def write_wisdom(
 
 
 def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, Entry]], dict[Key, Times]]:
-    """Read the text of a file.
-
-    Parameters
-    ----------
-    text : str
-        What :func:`write_wisdom` wrote.
-    name : str
-        What error messages call it.
+    """Read the text of a file, which error messages call by a name.
 
     Raises
     ------
     ValueError
         If anything in it is wrong: which field of which entry, counted from 0.
-
-    Examples
-    --------
-    >>> read_wisdom('{"format": "mdhnp wisdom", "version": 1, "entries": [], "times": []}', "empty.json")
-    ([], {})
     """
     try:
         content = json.loads(text)
@@ -112,10 +92,8 @@ def shipped_entries() -> dict[Key, Entry]:
     """Give the entries that come with the package; a file that cannot be read is left out, with a warning."""
     folder = importlib.resources.files("mdhnp.tuning.cache") / "shipped"
     entries: dict[Key, Entry] = {}
-    files = sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else []
-    for file in files:
-        if not file.name.endswith(".json"):
-            continue
+    files = [file for file in folder.iterdir() if file.name.endswith(".json")] if folder.is_dir() else []
+    for file in sorted(files, key=lambda file: file.name):
         try:
             found, _ = read_wisdom(file.read_text(encoding="utf-8"), file.name)
         except (OSError, ValueError) as error:
