@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from ir_verify import verify
 
 from mdhnp.codegen.ir.accesses import FIELDS
 from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Limit, Var
@@ -35,7 +36,6 @@ from mdhnp.codegen.ir.statements import (
     Wait,
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Shuffled
-from mdhnp.codegen.ir.verify import verify
 from mdhnp.codegen.program import Program
 from mdhnp.mdh import Stage, View
 

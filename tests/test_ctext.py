@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ir_verify import verify
 from kernels import TEXTS as WALKING
 from kernels import plain
 from running import run_plain
@@ -16,7 +17,6 @@ import mdhnp
 from mdhnp import cc, config, md_hom, pw
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.show import show
-from mdhnp.codegen.ir.verify import verify
 from mdhnp.mdh import cut, interpret
 from mdhnp.mdh.ctext import Definition, last_definition
 from mdhnp.runtime.devices import Device

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ir_verify import InvalidProcedure, verify
 from ir_walk import Evaluator
 from kernels import KERNELS
 from random_functions import Picker, Seeded
@@ -35,7 +36,6 @@ from mdhnp.codegen.ir.statements import (
     Truth,
 )  # fmt: skip
 from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Register, Shuffled
-from mdhnp.codegen.ir.verify import InvalidProcedure, verify
 from mdhnp.mdh.mdhom import dimension_names
 
 F4, BOOL = np.dtype("f4"), np.dtype(bool)

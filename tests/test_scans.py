@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from guards import unwritten
 from ir_run import SUBGROUP, run
+from ir_verify import verify
 from kernels import EXCHANGING, plain
 from random_functions import Picker, Seeded
 from running import exchanged_in_local_memory, execute, expected, lowered
@@ -16,7 +17,6 @@ from strategies import Array
 
 from mdhnp.codegen import generate
 from mdhnp.codegen.generate import procedures
-from mdhnp.codegen.ir.verify import verify
 from mdhnp.mdh import MdHom, Stage, cc, md_hom, ps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
