@@ -74,7 +74,7 @@ class Explanation:
         lines = [] if self.rewriting is None else [str(self.rewriting)]
         for plan, seconds in zip(self.launches, self.kernel_seconds, strict=True):
             lines.append(f"mdh       {plan.mdhom}")
-            lines.append(f"extents   {dict(zip(plan.mdhom.names, plan.mdhom.extents, strict=True))}")
+            lines.append(f"extents   {dict(zip(plan.mdhom.loops.names, plan.mdhom.extents, strict=True))}")
             if plan.mdhom.precision != "highest":
                 lines.append(f"precision {plan.mdhom.precision}")
             lines.append(f"device    {' or '.join(f'{d.name} ({d.platform})' for d in plan.devices)}")

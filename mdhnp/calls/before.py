@@ -18,7 +18,7 @@ from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.spending import Spent
 from mdhnp.fusion.least_work import least_work
-from mdhnp.mdh import Graph, MdHom
+from mdhnp.mdh import Computation, Graph
 from mdhnp.placement.numpys import numpy_function, roughly
 from mdhnp.process import unforked
 
@@ -39,7 +39,7 @@ class _Loading:
     """What all calls of this process have cost until OpenCL is there, and whether somebody loads it."""
 
     all: Spent = field(default_factory=Spent)
-    each: dict[MdHom, Spent] = field(default_factory=dict)
+    each: dict[Computation, Spent] = field(default_factory=dict)
     begun: bool = False
 
     @cached_property
@@ -53,7 +53,7 @@ class _Loading:
 class _Calls(Watcher):
     """Follows the calls of an entry until OpenCL is there, and has it loaded when that pays."""
 
-    def __init__(self, loading: _Loading, h: MdHom) -> None:
+    def __init__(self, loading: _Loading, h: Computation) -> None:
         super().__init__()
         self._loading = loading
         self._spent = loading.each.setdefault(h, Spent())
@@ -122,7 +122,7 @@ def seconds(graph: Graph) -> float:
     return sum([inf if function is None else roughly(function, h) for h, function in steps])
 
 
-def spent_on(h: MdHom) -> Spent | None:
+def spent_on(h: Computation) -> Spent | None:
     """Give what calls of a computation have cost before OpenCL was loaded, once; None if there were none."""
     return _loading().each.pop(h, None)
 

@@ -18,7 +18,7 @@ from mdhnp.calls import kernels
 from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import Request
 from mdhnp.codegen import Program
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation
 from mdhnp.placement.choice import Candidate, choose, kernel_times
 from mdhnp.placement.costs import costs_of
 from mdhnp.placement.large import usual_rates
@@ -97,7 +97,7 @@ class Build:
         Seconds that calls take by NumPy; None where kernels are made whatever NumPy takes.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     layouts: tuple[Layout, ...]
     devices: tuple[str, ...]
     usual: float | None

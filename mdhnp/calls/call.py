@@ -20,8 +20,7 @@ from mdhnp.calls.request import Described, NoDoublePrecision, Request, Routine
 from mdhnp.calls.spending import Spending
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
 from mdhnp.fusion.least_work import least_work
-from mdhnp.mdh import Chain, Graph, MdHom, Step
-from mdhnp.mdh.graph import expanded
+from mdhnp.mdh import Computation, Graph
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode, config
@@ -285,18 +284,13 @@ def _of_steps(
 
 
 def _apart(graph: Graph, devices: "Sequence[Device]") -> Graph:
-    """Take chains apart that some device cannot compute as one."""
-    if not devices or not any([isinstance(s.mdhom, Chain) for s in graph.steps]):
+    """Take apart what is fused where some device cannot compute it as one."""
+    if not devices or not any([len(s.mdhom.mdhoms) > 1 for s in graph.steps]):
         return graph
     from mdhnp.calls.kernels import fits
-    from mdhnp.fusion.rewrite import apart
+    from mdhnp.fusion.rewrite import all_apart
 
-    def steps(h: MdHom) -> Sequence[Step]:
-        if isinstance(h, Chain) and not all([fits(h, device) for device in devices]):
-            return _apart(Graph.ending(len(h.inputs), apart(h)), devices).steps
-        return Graph.of(h).steps
-
-    return expanded(graph, steps)
+    return all_apart(graph, lambda h: all([fits(h, device) for device in devices]))
 
 
 def _layout(shape: tuple[int, ...], strides: Sequence[int], size: int) -> Layout:
@@ -308,7 +302,7 @@ def _seen_as(layout: Layout, shape: tuple[int, ...]) -> Layout:
     return layout if layout.shape == shape else _layout(shape, row_major(shape), layout.itemsize)
 
 
-def _at_precision(h: MdHom, mode: Mode) -> MdHom:
+def _at_precision(h: Computation, mode: Mode) -> Computation:
     """Have an MDH ask for the precision that the settings ask for."""
     if mode.precision == "highest":
         return h

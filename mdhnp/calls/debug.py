@@ -22,7 +22,7 @@ def lines(request: Request, plan: Plan, seconds: float, level: int) -> Iterator[
     """Give the lines that are shown at a level of 1 to 4."""
     h = request.mdhom
     leaves = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
-    extents = ", ".join(f"{name}={n}" for name, n in zip(h.names, h.extents, strict=True))
+    extents = ", ".join(f"{name}={n}" for name, n in zip(h.loops.names, h.extents, strict=True))
     first = next(iter(leaves))
     assert isinstance(first, Leaf)
     where = " or ".join(device.name for device in first.devices) or "no device yet"

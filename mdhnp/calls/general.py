@@ -8,7 +8,7 @@ from dataclasses import replace
 from mdhnp.codegen import Program, generate_general, resized
 from mdhnp.codegen.generate import procedures_for_any_sizes
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import MdHom, Stage, canonical
+from mdhnp.mdh import Computation, MdHom, Stage, canonical
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule
 
@@ -26,31 +26,31 @@ _Form = tuple[Stage, DeviceCaps]
 _programs: dict[_Form, dict[Schedule, Program]] = {}
 
 
-def general_program(stage: Stage, raw: MdHom, caps: DeviceCaps) -> tuple[Program, Schedule] | None:
+def general_program(stage: Stage, raw: Computation, caps: DeviceCaps) -> tuple[Program, Schedule] | None:
     """Give a program for all sizes, set to those of a call; None where there is none.
 
     Parameters
     ----------
     stage : Stage
         The call's only stage, in canonical form.
-    raw : MdHom
+    raw : Computation
         Its MDH before that, which may have dimensions of extent 1.
     caps : DeviceCaps
         Of the device.
     """
-    h = stage.mdhom
+    h = stage.mdhom.last
     if h.points > _LARGE or (key := _form(stage, caps)) is None:
         return None
     if key not in _programs and 1 in raw.extents and h.points <= _SMALL:
         # A form with more dimensions may have its kernel already: this is less than it costs to compile another.
         longer = canonical(raw, ones=True)
         other = _form(replace(stage, mdhom=longer), caps)
-        if other is not None and other in _programs and (served := _sized(other, longer)) is not None:
+        if other is not None and other in _programs and (served := _sized(other, longer.last)) is not None:
             return served
     return _sized(key, h)
 
 
-def general_procedures(stage: Stage, raw: MdHom, schedule: Schedule, caps: DeviceCaps) -> tuple[Procedure, ...]:
+def general_procedures(stage: Stage, raw: Computation, schedule: Schedule, caps: DeviceCaps) -> tuple[Procedure, ...]:
     """Give the kernels of :func:`general_program` before they are written, from the schedule that it gave."""
     h = stage.mdhom if len(schedule.num_wg) == stage.mdhom.rank else canonical(raw, ones=True)
     found = _form(replace(stage, mdhom=h), caps)

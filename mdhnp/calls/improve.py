@@ -18,7 +18,7 @@ from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.search import Found, Search, learn
 from mdhnp.calls.spending import Spending, Spent
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation
 from mdhnp.mdh.mdhom import is_row_major
 from mdhnp.placement.choice import choose
 from mdhnp.settings import config
@@ -70,13 +70,14 @@ def due(*requests: Request) -> float:
     return _enqueued(config.budget, *requests) if requests[0].mode.tuning == "auto" else 0.0
 
 
-def _worth(h: MdHom) -> bool:
+def _worth(h: Computation) -> bool:
     """Whether a search is for what is put into memory that was there: not where elements are only moved there.
 
     Nor where they do not lie there as in new memory, in which a search would put them.
     """
-    plain = h.finish is None and all([s.op in ("param", "cast") for s in h.scalar.body])
-    moved = plain and all([c.kind == "cc" for c in h.combine])
+    (first, *others) = h.mdhoms
+    plain = first.finish is None and all([s.op in ("param", "cast") for s in first.scalar.body])
+    moved = plain and not others and all([c.kind == "cc" for c in first.combine])
     return not moved and all([is_row_major(v.shape, v.strides) for v in h.outputs])
 
 

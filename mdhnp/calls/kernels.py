@@ -17,7 +17,7 @@ from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import Chain, MdHom, Part, Rows, Stage, bounded, canonical, stages
+from mdhnp.mdh import Computation, Part, Stage, bounded, canonical, stages
 from mdhnp.placement.overlap import overlapping
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
@@ -124,7 +124,7 @@ def _found_now(each: Sequence[Stage], device: Device) -> list[Found]:
     ]
 
 
-def untuned(request: Request) -> list[MdHom]:
+def untuned(request: Request) -> list[Computation]:
     """Give the stages without a tuned schedule, in canonical form; none of what is computed in parts."""
     if _is_too_large(request.mdhom, request.device):
         return []
@@ -149,7 +149,7 @@ def _best(request: Request, why: str) -> Kernels:
 
 def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Kernels, Part], ...]:
     """Make kernels for parts; those of equal sizes share a plan."""
-    found: dict[MdHom, Kernels] = {}
+    found: dict[Computation, Kernels] = {}
     for part in parts:
         if part.mdhom not in found:
             sliced = tuple(
@@ -160,16 +160,16 @@ def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Ker
     return tuple((found[part.mdhom], part) for part in parts)
 
 
-def fits(h: Chain, device: Device) -> bool:
-    """Whether a device can compute a chain as one, with what tiles keep in local memory, and had better do."""
+def fits(h: Computation, device: Device) -> bool:
+    """Whether a device can compute what is fused as one, with what tiles keep in local memory, and had better do."""
     try:
         s = _default(h, device.caps)
     except IllegalSchedule:
         return False
-    return not _is_too_large(h, device) and (isinstance(h, Rows) or pays(h, s, device.caps))
+    return not _is_too_large(h, device) and pays(h, s, device.caps)
 
 
-def _is_too_large(h: MdHom, device: Device) -> bool:
+def _is_too_large(h: Computation, device: Device) -> bool:
     largest = largest_array(device)
     return largest is not None and any(v.nbytes > largest for v in (*h.inputs, *h.outputs))
 
@@ -197,7 +197,7 @@ def _plan(request: Request, found: Sequence[Found], program: Program, why: str) 
     )
 
 
-def staged(h: MdHom) -> tuple[Stage, ...]:
+def staged(h: Computation) -> tuple[Stage, ...]:
     """Give the stages, in canonical form."""
     return tuple(map(_canonical, stages(h)))
 
@@ -206,5 +206,5 @@ def _canonical(stage: Stage) -> Stage:
     return replace(stage, mdhom=canonical(stage.mdhom))
 
 
-def _outputs(h: MdHom) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
+def _outputs(h: Computation) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
     return tuple((v.shape, v.dtype) for v in h.outputs)

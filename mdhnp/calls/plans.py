@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp.calls import observe
 from mdhnp.calls.counts import Count, Counts
 from mdhnp.calls.request import Request
-from mdhnp.mdh import MdHom, Part, interpret
+from mdhnp.mdh import Computation, Part, interpret
 
 if TYPE_CHECKING:  # some of which load OpenCL
     from mdhnp.codegen.program import Program
@@ -45,7 +45,7 @@ class Leaf(ABC):
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         What is computed.
     devices : tuple of Device
         Where it is, or could be: several where the user has not decided.
@@ -53,7 +53,7 @@ class Leaf(ABC):
         Why it is this plan that computes, for people.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     devices: "tuple[Device, ...]"
     why: str
 
@@ -200,7 +200,7 @@ class InParts:
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         What is computed.
     parts : tuple of (Kernels, Part)
         What computes each, and its slices.
@@ -211,7 +211,7 @@ class InParts:
         on side by side. Otherwise an array is larger than the device's largest buffer.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     parts: tuple[tuple[Kernels, Part], ...]
     make: Callable[[], Results]
     overlap: bool

@@ -14,7 +14,7 @@ import mdhnp
 from mdhnp.calls.plans import Kernels
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.mdh.canonical import fingerprint
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import Computation
 from mdhnp.runtime import binaries
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import cache as tuning_cache
@@ -39,7 +39,7 @@ def write(plan: Kernels, keys: list[Key]) -> None:
     binaries.store(_name(plan.mdhom, plan.device), text.encode())
 
 
-def read(h: MdHom, device: Device) -> tuple[list[Found], Program] | None:
+def read(h: Computation, device: Device) -> tuple[list[Found], Program] | None:
     """Give what was kept for a computation; None where nothing was, or where it is out of date."""
     text = binaries.load(_name(h, device))
     if text is None:
@@ -64,7 +64,7 @@ def _program(fields: dict[str, list[dict[str, object]]]) -> Program:
     return Program(fields["source"], kernels, tuple(fields["temporaries"]), tuple(fields["sizes"]))  # type: ignore[arg-type]
 
 
-def _name(h: MdHom, device: Device) -> str:
+def _name(h: Computation, device: Device) -> str:
     return hashlib.sha256("\0".join(("program", _stamp(), device.identity, fingerprint(h))).encode()).hexdigest()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls.operands import addressable
-from mdhnp.mdh import Graph, MdHom
+from mdhnp.mdh import Computation, Graph
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
@@ -40,7 +40,7 @@ class Described(NamedTuple):
 
     Attributes
     ----------
-    mdhom : MdHom or Graph
+    mdhom : Computation or Graph
         What it computes, at once or step by step.
     take : callable, optional
         Gives the MDH's inputs, views of the call's operands; by default these themselves.
@@ -55,7 +55,7 @@ class Described(NamedTuple):
         The MDH's inputs after those, the same ones in all calls.
     """
 
-    mdhom: MdHom | Graph
+    mdhom: Computation | Graph
     take: Callable[[Sequence[Array]], Sequence[Array]] | None = None
     give: Callable[[Sequence[Any]], Any] | None = None
     into: bool = False
@@ -81,7 +81,7 @@ class Routine:
     """
 
     name: str
-    describe: Callable[..., MdHom | Described]
+    describe: Callable[..., Computation | Described]
     numpy: Callable[..., Any] | None = None
     convert: Callable[[Sequence[Any]], tuple[Any, ...]] = addressable
 
@@ -94,7 +94,7 @@ class Request:
     ----------
     function : str
         Whose call it is.
-    mdhom : MdHom
+    mdhom : Computation
         What is computed.
     layouts : tuple of Layout
         Of its inputs.
@@ -109,7 +109,7 @@ class Request:
     """
 
     function: str
-    mdhom: MdHom
+    mdhom: Computation
     layouts: "tuple[Layout, ...]"
     devices: "tuple[Device, ...]"
     mode: Mode

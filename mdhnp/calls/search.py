@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mdhnp.calls import kernels
 from mdhnp.calls.build import Built, pack
 from mdhnp.calls.request import Request
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.schedule import Schedule
@@ -49,7 +49,7 @@ class Search:
         Seconds and measurements for each stage.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     layouts: tuple[Layout, ...]
     device: str
     budget: float
@@ -75,7 +75,7 @@ class Search:
         )
         return Found(entries_of([key_of(h, device) for h in stages]), candidates)
 
-    def _tuned(self, h: MdHom, device: Device) -> Tuned | None:
+    def _tuned(self, h: Computation, device: Device) -> Tuned | None:
         while tuned_for(h, device) is None:
             found, _ = tune_stage(h, device, self.budget, self.evaluations)
             if found is not None:

@@ -20,7 +20,7 @@ from mdhnp.calls.joined import Part, joined, part_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Described, Routine
 from mdhnp.calls.seen import as_part, flat, without_ones
-from mdhnp.mdh import Affine, Graph, MdHom, Step, View, trace
+from mdhnp.mdh import Affine, Computation, Graph, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.constants import with_numbers
 from mdhnp.mdh.mdhom import contiguous
@@ -158,7 +158,7 @@ class Tracer:
         what: tuple[Any, ...],
         operands: tuple[Any, ...],
         dtypes: Sequence[np.dtype[Any] | None],
-        exact: Callable[[MdHom], MdHom],
+        exact: Callable[[Computation], Computation],
     ) -> Any:
         """Note a call; gives views of its results, as the call does. `exact` has an MDH say how exact it must be.
 
@@ -178,7 +178,7 @@ class Tracer:
         inputs = tuple([self._known(a) for a in (*inputs, *described.constants)])
         graph = described.mdhom if isinstance(described.mdhom, Graph) else Graph.of(described.mdhom)
         if described.into:
-            self._write(graph.steps[0].mdhom, inputs, arrays[-1])
+            self._write(graph.mdhom(0), inputs, arrays[-1])
             return ()
         steps = tuple([Step(exact(s.mdhom), s.inputs) for s in graph.steps])
         found = self._noted(Graph(graph.given, steps, graph.results), inputs)
@@ -190,7 +190,7 @@ class Tracer:
         for step in graph.steps:
             pairs = zip(step.inputs, step.mdhom.inputs, strict=True)
             read = [self._seen(values[p], v, step.mdhom.rank, p < graph.given) for p, v in pairs]
-            mdhom = replace_inputs(step.mdhom, [v for _, v in read])
+            mdhom = step.mdhom.relaid([v for _, v in read])
             made = [self._new(v.shape, v.dtype) for v in mdhom.outputs]
             numbers = tuple([self._value_of(m).number for m in made])
             self._steps.append((Step(mdhom, tuple([n for n, _ in read])), numbers))
@@ -212,9 +212,7 @@ class Tracer:
         if sum([prod([n - m for m, n in zip(p.low, p.high, strict=True)]) for p in parts]) == whole.size:
             del self._unwritten[value.number]
             one = part if part.dims == tuple(range(h.rank)) and len(parts) == 1 else None
-            step = (
-                joined(whole.shape, whole.dtype, parts) if one is None else Step(replace_inputs(h, [view]), (number,))
-            )
+            step = joined(whole.shape, whole.dtype, parts) if one is None else Step(h.relaid([view]), (number,))
             self._steps.append((step, (value.number,)))
 
     def _seen(self, array: Array, view: View, rank: int, may_be_part: bool = True) -> tuple[int, View]:
@@ -366,11 +364,6 @@ def nothing(shape: tuple[int, ...], dtype: np.dtype[Any]) -> MdHom:
     """Give the MDH of an array without elements."""
     out = contiguous("O0", dtype, shape, tuple(range(len(shape))))
     return MdHom(shape, (CC,) * len(shape), trace(lambda: dtype.type(0), []), (), (out,))
-
-
-def replace_inputs(h: MdHom, inputs: Sequence[View]) -> MdHom:
-    """Give an MDH with other views of its inputs."""
-    return replace(h, inputs=tuple(inputs))
 
 
 def replace_scalar(h: MdHom, scalar: Any) -> MdHom:

@@ -17,7 +17,7 @@ from mdhnp.calls.plans import Kernels, Plan
 from mdhnp.calls.request import Described, Routine, results
 from mdhnp.calls.search import entries_of, learn
 from mdhnp.calls.spending import Spent
-from mdhnp.mdh import Graph, MdHom
+from mdhnp.mdh import Computation, Graph
 from mdhnp.mdh.mdhom import is_row_major
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.devices import device as use
@@ -137,7 +137,7 @@ class Ways:
     def of(
         cls,
         written: Graph,
-        usual: MdHom | Graph,
+        usual: Computation | Graph,
         given: tuple[Given, ...],
         devices: tuple[Device, ...],
         mode: Mode,

@@ -36,7 +36,7 @@ def emit_chain(c: Context, chain: Chain) -> None:
     """Build the body of a chain."""
     s = c.nest.s
     each = regions_of(chain, s)
-    strides = {v.name: row_major(r.sizes) for h, r in zip(chain.links[:-1], each, strict=False) for v in h.outputs}
+    strides = {v.name: row_major(r.sizes) for h, r in zip(chain.mdhoms[:-1], each, strict=False) for v in h.outputs}
     kept = _declare(c, chain, each)
     ids(c)
     others = [d for d in s.global_order if d != s.streamed]
@@ -49,17 +49,17 @@ def emit_chain(c: Context, chain: Chain) -> None:
 
 def _tile(c: Context, chain: Chain, kept: _Kept, each: tuple[Region, ...], strides: _Strides) -> None:
     """All that one tile needs, and the tile."""
-    s, last = c.nest.s, len(chain.links) - 1
+    s, last = c.nest.s, len(chain.mdhoms) - 1
     origins = _origins(c, chain, each)
     moved = _all_moved(chain, strides, origins)
-    for n, h in enumerate(chain.links[:-1]):
+    for n, h in enumerate(chain.mdhoms[:-1]):
         part = _parted(h, each[n].sizes, strides)
         nest = Nest(part, link(s, h, each[n].sizes), origin=origins[n], moved=moved, pulls=s.work_items == 1)
         _hold(c, kept, h, n)
         with c.build.block():
             _map(c, c.of(nest))
-    _hold(c, kept, chain.links[last], last)
-    final = _parted(chain.links[last], chain.extents, strides)
+    _hold(c, kept, chain.mdhoms[last], last)
+    final = _parted(chain.mdhoms[last], chain.extents, strides)
     map_tile(c.of(Nest(final, link(s, final, s.local_tile, s.num_wg), moved=moved)))
 
 
@@ -68,17 +68,17 @@ def _stream(c: Context, chain: Chain, kept: _Kept, each: tuple[Region, ...], str
 
     The first rounds are for the maps that are ahead only; later ones begin where the one before ended.
     """
-    s, d, last = c.nest.s, c.nest.s.streamed, len(chain.links) - 1
+    s, d, last = c.nest.s, c.nest.s.streamed, len(chain.mdhoms) - 1
     tile, held = s.local_tile[d], rings_of(chain, s)
     begin, end = c.nest.group_range(d)
     early = -(-max([ring.ahead - ring.before for ring in held]) // tile) * tile
-    now = Var(f"{chain.names[d]}_s", low=-early, high=c.nest.var(d, "l").high)
+    now = Var(f"{c.nest.name(d)}_s", low=-early, high=c.nest.var(d, "l").high)
     at = [variable(now) + ring.ahead for ring in held]
     origins = _origins(c, chain, each, {n: at[n] for n in range(last)})
     moved = _all_moved(chain, strides, origins, d)
-    rings = {v.name: (d, ring.points) for h, ring in zip(chain.links[:-1], held, strict=False) for v in h.outputs}
+    rings = {v.name: (d, ring.points) for h, ring in zip(chain.mdhoms[:-1], held, strict=False) for v in h.outputs}
     with c.build.loop(now, begin - early, Compare(variable(now), "<", end), tile):
-        for n, (h, ring) in enumerate(zip(chain.links[:-1], held, strict=False)):
+        for n, (h, ring) in enumerate(zip(chain.mdhoms[:-1], held, strict=False)):
             low, high = most(begin + ring.before, ZERO), least(end + ring.ahead, constant(h.extents[d]))
             sizes = (*each[n].sizes[:d], tile, *each[n].sizes[d + 1 :])
             nest = Nest(
@@ -88,8 +88,8 @@ def _stream(c: Context, chain: Chain, kept: _Kept, each: tuple[Region, ...], str
             _hold(c, kept, h, n)
             with c.build.when([Compare(at[n] + tile, ">", low), Compare(at[n], "<", high)]), c.build.block():
                 _map(c, c.of(nest))
-        part = _parted(chain.links[last], chain.extents, strides)
-        _hold(c, kept, chain.links[last], last)
+        part = _parted(chain.mdhoms[last], chain.extents, strides)
+        _hold(c, kept, chain.mdhoms[last], last)
         final = c.of(Nest(part, link(s, part, s.local_tile, s.num_wg), moved=moved, rings=rings))
         with c.build.when([Compare(variable(now), ">=", begin)]), c.build.block():
             c.build.let(final.nest.var(d, "l"), variable(now))
@@ -109,7 +109,7 @@ def _map(c: Context, one: Context) -> None:
 def _declare(c: Context, chain: Chain, each: tuple[Region, ...]) -> dict[str, Buffer]:
     """Declare local memory, and give the part of it where each map's results are."""
     where, sizes, kept = places(chain, c.nest.s), dict[Buffer, int](), dict[str, Buffer]()
-    for h, region in zip(chain.links[:-1], each, strict=False):
+    for h, region in zip(chain.mdhoms[:-1], each, strict=False):
         for view in h.outputs:
             buffer = kept[view.name] = Buffer(f"t{where[view.name]}_l", view.dtype, "local")
             sizes[buffer] = max(sizes.get(buffer, 0), prod(region.sizes))
@@ -133,11 +133,11 @@ def _origins(
     The last map's tile counts as whole: vectors that would stick out of it are moved inside. Where tiles are streamed,
     it is given where maps begin along that dimension.
     """
-    last = len(chain.links) - 1
+    last = len(chain.mdhoms) - 1
     wholes = [max(n - t, 0) for n, t in zip(chain.extents, c.nest.s.local_tile, strict=True)]
     found = {last: tuple([least(c.nest.begin(d), constant(whole)) for d, whole in enumerate(wholes)])}
     for n in reversed(range(last)):
-        h, region = chain.links[n], each[n]
+        h, region = chain.mdhoms[n], each[n]
         begins = []
         for d, (size, extent) in enumerate(zip(region.sizes, h.extents, strict=True)):
             if streamed is not None and d == c.nest.s.streamed:
@@ -158,7 +158,7 @@ def _all_moved(
 ) -> dict[str, Index]:
     """Where arrays' first elements would lie, from where those of their regions do, but for a streamed dimension."""
     found = dict.fromkeys(strides, ZERO)
-    for n, h in enumerate(chain.links[:-1]):
+    for n, h in enumerate(chain.mdhoms[:-1]):
         for view in h.outputs:
             for d, (stride, begin) in enumerate(zip(strides[view.name], origins[n], strict=True)):
                 if d != streamed:

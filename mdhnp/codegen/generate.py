@@ -5,6 +5,7 @@ Takes canonical MDHs, schedules and device sizes, gives a :class:`Program`. Pure
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Literal
 
 from mdhnp.codegen.access import Context
@@ -19,7 +20,7 @@ from mdhnp.codegen.procedure import procedure
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.rows import emit_rows
 from mdhnp.codegen.scan import before_chunks, emit_scan
-from mdhnp.mdh import Chain, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
+from mdhnp.mdh import Chain, Computation, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.scans import chunk_totals
@@ -54,7 +55,7 @@ class _Build:
 
     def add(
         self,
-        h: MdHom,
+        h: Computation,
         s: Schedule,
         inputs: Sequence[Argument],
         outputs: Sequence[Argument],
@@ -64,17 +65,13 @@ class _Build:
         partial: bool = False,
     ) -> None:
         """Build one kernel."""
-        nest = Nest(h, s, self.general, self.caps.subgroup)
+        nest = Nest(h.loops, s, self.general, self.caps.subgroup)
         offset = _group_offset(nest) if partial else ZERO
         c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
         if scan:
             emit_scan(c, bool(carry))
-        elif isinstance(h, Rows):
-            emit_rows(c, h)
-        elif isinstance(h, Chain):
-            emit_chain(c, h)
         else:
-            emit_kernel(c)
+            _emit(h, c)
         name = f"mdh_{len(self.kernels)}"
         pointers = [*inputs, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired)]
         views = [*h.inputs, *(v for n, v in enumerate(h.outputs) if n - 1 not in nest.paired)]
@@ -86,6 +83,22 @@ class _Build:
         offsets = [Argument(_OFFSETS[a.role], a.position) for _, a in moved]
         arguments = (*inputs, *carry, *pointers[len(inputs) :], *sizes, *offsets)
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
+
+
+@singledispatch
+def _emit(h: Computation, c: Context) -> None:
+    """Build the body of a kernel that scans nothing."""
+    emit_kernel(c)
+
+
+@_emit.register
+def _(h: Rows, c: Context) -> None:
+    emit_rows(c, h)
+
+
+@_emit.register
+def _(h: Chain, c: Context) -> None:
+    emit_chain(c, h)
 
 
 def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default) -> Program:
@@ -121,7 +134,7 @@ def _built(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceC
                 base[argument] = build.temporary(view)
         inputs = [base.get(a, a) for a in stage.inputs]
         outputs = [base.get(a, a) for a in stage.outputs]
-        _stage(build, stage.mdhom, schedule, inputs, outputs)
+        _stage(stage.mdhom, build, schedule, inputs, outputs)
     return build
 
 
@@ -148,7 +161,7 @@ def procedures_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps)
 
 def _built_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> _Build:
     build = _Build(caps, lambda *_: schedule, general=True)  # no other kernel will ask
-    _stage(build, stage.mdhom, schedule, stage.inputs, stage.outputs)
+    _stage(stage.mdhom, build, schedule, stage.inputs, stage.outputs)
     return build
 
 
@@ -186,7 +199,14 @@ def _program(build: _Build) -> Program:
     return Program(text, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
 
 
-def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
+@singledispatch
+def _stage(h: Computation, build: _Build, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
+    """Build the kernels of a stage."""
+    build.add(h, s, inputs, outputs)
+
+
+@_stage.register
+def _(h: MdHom, build: _Build, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
     scanned = h.dims("ps")
     if scanned:
         _scan(build, h, s, scanned[0], inputs, outputs)
@@ -203,7 +223,7 @@ def _stage(build: _Build, h: MdHom, s: Schedule, inputs: Sequence[Argument], out
     after = s.second or build.default(second, build.caps)
     if not build.general:
         check(second, after, build.caps)
-    _stage(build, second, after, [*temporaries, *extra], outputs)
+    _stage(second, build, after, [*temporaries, *extra], outputs)
 
 
 def _group_offset(nest: Nest) -> Index:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.codegen.ir.values import Buffer
-from mdhnp.mdh import Chain, Function, MdHom, View
+from mdhnp.mdh import Computation, Function, MdHom, View
 
 __all__ = ["procedure"]
 
 
-def procedure(c: Context, name: str, h: MdHom, carried: Sequence[Buffer], moved: Sequence[View]) -> Procedure:
+def procedure(c: Context, name: str, h: Computation, carried: Sequence[Buffer], moved: Sequence[View]) -> Procedure:
     """Make a kernel of the body that was built.
 
     Parameters
@@ -19,7 +19,7 @@ def procedure(c: Context, name: str, h: MdHom, carried: Sequence[Buffer], moved:
         Holds the body.
     name : str
         The kernel's name.
-    h : MdHom
+    h : Computation
         What it computes.
     carried : sequence of Buffer
         Arguments between the inputs and the outputs.
@@ -30,14 +30,13 @@ def procedure(c: Context, name: str, h: MdHom, carried: Sequence[Buffer], moved:
     inputs, outputs = [c.buffer(v) for v in h.inputs], [c.buffer(v) for v in h.outputs]
     # The imaginary parts of a complex array come with the real ones.
     passed = [b for n, b in enumerate(outputs) if n - 1 not in nest.paired]
-    maps = h.links if isinstance(h, Chain) else (h,)
-    types = [t for one in maps for t in (*one.scalar.dtypes, *(v.dtype for v in one.inputs))]
+    types = [t for one in h.mdhoms for t in (*one.scalar.dtypes, *(v.dtype for v in one.inputs))]
     return Procedure(
         name,
         title=str(h),
         work_items=nest.s.work_items,
         vector_bytes=nest.s.vector_width * max(t.itemsize for t in types),
-        contract=all(map(_may_contract, maps)),
+        contract=all(map(_may_contract, h.mdhoms)),
         wide=nest.wide,
         # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
         inline_borders=bool(nest.combined) and not nest.general,

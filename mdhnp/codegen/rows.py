@@ -24,7 +24,7 @@ __all__ = ["emit_rows"]
 
 def emit_rows(c: Context, h: Rows) -> None:
     """Build the body of rows."""
-    each, shared = _nests(c, h), h.along[-1]
+    each, shared = _nests(c, h), h.shared[-1]
     for one in each:
         declare_local(one)
     group_ids(c)
@@ -53,7 +53,7 @@ def _work_items(c: Context, one: Context) -> Iterator[None]:
 
 def _nests(c: Context, h: Rows) -> list[Context]:
     """The loop nests of all MDHs, after what they leave to others was declared."""
-    s, last, found = c.nest.s, len(h.links) - 1, list[Context]()
+    s, last, found = c.nest.s, len(h.mdhoms) - 1, list[Context]()
     where = places(h)
     buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
     for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), s.steps, strict=True)):
@@ -74,8 +74,8 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             tuple([replace(v, strides=lying.strides) for v, lying in zip(views, parts, strict=True)])
             for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
         )
-        whole = replace(step.mdhom, inputs=inputs, outputs=outputs)
-        one = Nest(whole, own, subgroup=c.nest.subgroup, moved=moved, opened=h.along[n], prefix=f"m{n}")
+        whole = replace(step.mdhom.last, inputs=inputs, outputs=outputs)
+        one = Nest(whole, own, subgroup=c.nest.subgroup, moved=moved, opened=h.shared[n], prefix=f"m{n}")
         found.append(c.of(one))
     return found
 
@@ -83,7 +83,7 @@ def _nests(c: Context, h: Rows) -> list[Context]:
 def _moved(c: Context, h: Rows, n: int, view: View) -> Index:
     """Where an array's first element would lie, from where that of the rows in local memory does."""
     total = ZERO
-    for d, own in zip(h.along[-1], h.along[n], strict=True):
+    for d, own in zip(h.shared[-1], h.shared[n], strict=True):
         for stride, index in zip(view.strides, view.accesses[0], strict=True):
             total = total - c.nest.begin(d) * (stride if own in index.dims() else 0)
     return total

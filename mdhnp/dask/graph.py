@@ -4,6 +4,7 @@ Which tasks these are is found once for all calls that differ in nothing but the
 """
 
 from collections.abc import Sequence
+from functools import singledispatch
 from itertools import accumulate
 from math import prod
 from threading import Lock
@@ -21,7 +22,7 @@ from mdhnp.dask.blocks import Blocks
 from mdhnp.dask.layer import Layer, Made
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import apart
-from mdhnp.mdh import Chain, Graph, MdHom, Rows
+from mdhnp.mdh import Computation, Graph, MdHom, Rows
 
 __all__ = ["lowered", "layer"]
 
@@ -47,8 +48,7 @@ def lowered(name: str, graph: Graph, arrays: Sequence[Any]) -> list[Any]:
         read = [_shaped(values[p], v.shape) for p, v in zip(inputs, h.inputs, strict=True)]
         found = layer(name, h, read)
         if found is None:
-            assert isinstance(h, Chain)
-            found = lowered(name, Graph.ending(len(read), apart(h)), read)
+            found = lowered(name, apart(h), read)
         values += found
     return [values[r] for r in graph.results]
 
@@ -63,10 +63,8 @@ def _shaped(array: Any, shape: tuple[int, ...]) -> Any:
         return array.reshape(-1).reshape(shape)
 
 
-def layer(name: str, h: MdHom, arrays: Sequence[Any]) -> list[Any] | None:
-    """Give the results of one MDH; None for a chain that has to be taken apart before."""
-    if isinstance(h, Chain) and not isinstance(h, Rows):
-        return None
+def layer(name: str, h: Computation, arrays: Sequence[Any]) -> list[Any] | None:
+    """Give the results of one step; None for what is fused and has to be taken apart before."""
     places = {a.name: n for n, a in enumerate({a.name: a for a in arrays}.values())}
     blocks = tuple([(places[a.name], tuple([tuple(accumulate(each, initial=0)) for each in a.chunks])) for a in arrays])
     largest = max([parse_bytes(dask.config.get("array.chunk-size")), *map(_largest, arrays)])
@@ -108,8 +106,8 @@ _planning = Lock()
 _KEPT = 1 << 16
 
 
-def _planned(key: tuple[Any, ...], h: MdHom) -> _Plan | None:
-    """Give the tasks that compute an MDH; None for rows that have to be taken apart before."""
+def _planned(key: tuple[Any, ...], h: Computation) -> _Plan | None:
+    """Give the tasks that compute a step; None for what is fused and has to be taken apart before."""
     with _planning:
         known = key in _plans
         found = _plans.pop(key, None)
@@ -122,11 +120,26 @@ def _planned(key: tuple[Any, ...], h: MdHom) -> _Plan | None:
     return found
 
 
-def _plan(h: MdHom, inputs: Sequence[tuple[int, tuple[tuple[int, ...], ...]]], largest: int) -> _Plan | None:
+def _plan(h: Computation, inputs: Sequence[tuple[int, tuple[tuple[int, ...], ...]]], largest: int) -> _Plan | None:
     made = Layer()
     blocks = [_blocks(place, ends) for place, ends in inputs]
-    results = made.rows(h, blocks) if isinstance(h, Rows) else made.compute(h, blocks, largest)
+    results = _computed(h, made, blocks, largest)
     return None if results is None else _Plan(made.tasks, results)
+
+
+@singledispatch
+def _computed(h: Computation, made: Layer, blocks: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
+    return None
+
+
+@_computed.register
+def _(h: MdHom, made: Layer, blocks: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
+    return made.compute(h, blocks, largest)
+
+
+@_computed.register
+def _(h: Rows, made: Layer, blocks: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
+    return made.rows(h, blocks)
 
 
 def _named(tasks: Sequence[Made], keys: Sequence[Any], arrays: Sequence[str]) -> dict[Any, GraphNode]:

@@ -8,6 +8,7 @@ arrays of dask's, nor how keys are named.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from mdhnp.dask.blocks import Blocks, Piece, Window, concatenated, stacked
 from mdhnp.dask.rows import shared_ends
 from mdhnp.dask.sizes import TASK, Ends, chosen
 from mdhnp.dask.task import Call, Read, Work, assembled, sliced
-from mdhnp.mdh import Cut, MdHom, Part, Rows, cut, finish_inputs, relaid
+from mdhnp.mdh import Computation, Cut, MdHom, Part, Rows, View, cut, finish_inputs
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.mdh.pieces import piece
 from mdhnp.mdh.recombine import left_for_later
@@ -69,7 +70,7 @@ class Layer:
     def __init__(self) -> None:
         self.tasks: list[Made] = []
         self.cuts = 0
-        self._same: dict[MdHom, MdHom] = {}
+        self._same: dict[Computation, Computation] = {}
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Cut | None] = {}
         self._calls: dict[tuple[int, tuple[Read, ...]], Call] = {}
         self._work: dict[int, Work] = {}
@@ -93,16 +94,16 @@ class Layer:
         tuple of Blocks
             One an output.
         """
-        h = _plain(h)
+        one = self._one(_plain(h))
         windows = [b.whole for b in inputs]
         if 0 in h.extents:
-            return self._leaf(self._one(h), windows)
+            return self._leaf(one, windows)
         ends = chosen(h, [[w.ends(axis) for axis in range(len(w.region))] for w in windows], largest)
         sources = [
             replace(w, shared=any([each and not v.depends_on(d) for d, each in enumerate(ends)]))
             for v, w in zip(h.inputs, windows, strict=True)
         ]
-        return self._parts(self._one(h), sources, _sizes(h, ends))
+        return self._parts(one, sources, _sizes(h, ends))
 
     def rows(self, h: Rows, inputs: Sequence[Blocks]) -> tuple[Blocks, ...] | None:
         """Have rows computed, each part by one task; None where blocks do not hold whole rows."""
@@ -119,9 +120,9 @@ class Layer:
         found = [self._leaf(p.mdhom, _read(windows, p)) for p in made.parts]
         return _beside(h, made.dim, made.parts, found)
 
-    def _parts(self, h: MdHom, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
+    def _parts(self, h: Computation, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
         """Cut along the first dimension that is to be cut, and the parts along the others."""
-        for dim in sorted(range(h.rank), key=lambda d: _ORDER[h.combine[d].kind]):
+        for dim in sorted(range(h.rank), key=lambda d: _ORDER[h.last.combine[d].kind]):
             made = self._cut(h, dim, sizes[dim]) if len(sizes[dim]) > 1 else None
             if made is not None:
                 return self._cut_parts(made, sources, [() if d == dim else each for d, each in enumerate(sizes)])
@@ -133,7 +134,7 @@ class Layer:
         def compute(part: Part, carry: Sequence[Source] = ()) -> tuple[Blocks, ...]:
             return self._parts(part.mdhom, [*_read(sources, part), *carry], sizes)
 
-        if made.mdhom.combine[made.dim].kind == "pw":
+        if made.kind == "pw":
             level = [found for part in made.parts for found in self._partials(part, sources, sizes)]
             return self._reduced(made, level, sources)
         carries = self._carried(made, [compute(part) for part in made.totals])
@@ -144,7 +145,7 @@ class Layer:
         self, part: Part, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]
     ) -> list[tuple[Blocks, ...]]:
         """Compute a part's partial results: several, in order, where it is to be cut along more reduced dimensions."""
-        h, read = part.mdhom, _read(sources, part)
+        h, read = part.mdhom.last, _read(sources, part)
         for dim in h.dims("pw"):
             made = self._cut(h, dim, sizes[dim]) if len(sizes[dim]) > 1 and not left_for_later(h, dim) else None
             if made is not None:
@@ -158,7 +159,7 @@ class Layer:
         while len(level) > run:
             runs = [level[n : n + run] for n in range(0, len(level), run)]
             level = [self._combined(made.joined(len(each)), each) if len(each) > 1 else each[0] for each in runs]
-        return self._combined(made.finished(len(level)), level, [sources[n] for n in finish_inputs(made.mdhom)])
+        return self._combined(made.finished(len(level)), level, [sources[n] for n in finish_inputs(made.mdhom.last)])
 
     def _carried(self, made: Cut, totals: Sequence[tuple[Blocks, ...]]) -> list[list[Window]]:
         """Give what each part of a scan goes on from."""
@@ -182,16 +183,16 @@ class Layer:
         sources: list[Source] = [*[b.whole for b in stacks], *others]
         if others:
             least = piece(h, 0, 0, h.extents[0])
-            h, sources = least.mdhom, _read(sources, least)
+            h, sources = least.mdhom.last, _read(sources, least)
         return self._parts(self._one(_plain(h)), sources, _sizes(h, [ends.get(d, ()) for d in range(h.rank)]))
 
     # What parts have in common.
 
-    def _one(self, h: MdHom) -> MdHom:
+    def _one(self, h: Computation) -> Computation:
         """Give the one object of all that are equal, to be known by its identity."""
         return self._same.setdefault(h, h)
 
-    def _cut(self, h: MdHom, dim: int, sizes: tuple[int, ...]) -> Cut | None:
+    def _cut(self, h: Computation, dim: int, sizes: tuple[int, ...]) -> Cut | None:
         """Cut an MDH; None where it cannot be."""
         key = id(h), dim, sizes
         if key not in self._cuts:
@@ -208,14 +209,14 @@ class Layer:
                 self._cuts[key] = replace(made, parts=parts, totals=totals)
         return self._cuts[key]
 
-    def _works(self, h: MdHom) -> Work:
+    def _works(self, h: Computation) -> Work:
         if id(h) not in self._work:
             self._work[id(h)] = Work.of(self._one(h))
         return self._work[id(h)]
 
     # Tasks.
 
-    def _leaf(self, h: MdHom, sources: Sequence[Source]) -> tuple[Blocks, ...]:
+    def _leaf(self, h: Computation, sources: Sequence[Source]) -> tuple[Blocks, ...]:
         """Have one part computed by one task."""
         reads, given = [], list[Any]()
         for v, source in zip(h.inputs, sources, strict=True):
@@ -285,15 +286,22 @@ def _region(read: Read, dtype: np.dtype[Any], *blocks: Any) -> Any:
     return assembled(read, blocks, dtype)
 
 
-def _plain(h: MdHom) -> MdHom:
-    """Give an MDH on arrays that are C-contiguous, as blocks and what is put together of them are."""
-    inputs, outputs = (
-        tuple([replace(v, strides=row_major(v.shape), offset=0) for v in views]) for views in (h.inputs, h.outputs)
-    )
-    return replace(relaid(h, inputs), outputs=outputs)
+@singledispatch
+def _plain(h: Computation) -> Computation:
+    """Give a computation on arrays that are C-contiguous, as blocks and what is put together of them are."""
+    return h.relaid(_contiguous(h.inputs))
 
 
-def _sizes(h: MdHom, ends: Sequence[Ends]) -> list[tuple[int, ...]]:
+@_plain.register
+def _(h: MdHom) -> Computation:
+    return replace(h, inputs=_contiguous(h.inputs), outputs=_contiguous(h.outputs))
+
+
+def _contiguous(views: Sequence[View]) -> tuple[View, ...]:
+    return tuple([replace(v, strides=row_major(v.shape), offset=0) for v in views])
+
+
+def _sizes(h: Computation, ends: Sequence[Ends]) -> list[tuple[int, ...]]:
     return [tuple(np.diff([0, *each, n]).tolist()) for each, n in zip(ends, h.extents, strict=True)]
 
 
@@ -309,7 +317,7 @@ def _block(key: Any, shape: tuple[int, ...]) -> Blocks:
     return Blocks(keys, tuple([(0, n) for n in shape]))
 
 
-def _beside(h: MdHom, dim: int, parts: Sequence[Part], found: Sequence[tuple[Blocks, ...]]) -> tuple[Blocks, ...]:
+def _beside(h: Computation, dim: int, parts: Sequence[Part], found: Sequence[tuple[Blocks, ...]]) -> tuple[Blocks, ...]:
     """Put parts' results beside each other."""
     results = []
     for o, view in enumerate(h.outputs):

@@ -18,7 +18,7 @@ def shared_ends(h: Rows, blocks: Sequence[Sequence[Ends]]) -> tuple[Ends, ...] |
     """
     found: dict[int, Ends] = {}
     for n, step in enumerate(h.graph.steps):
-        last = dict(zip(h.along[n], h.along[-1], strict=True))
+        last = dict(zip(h.shared[n], h.shared[-1], strict=True))
         for p, v in zip(step.inputs, step.mdhom.inputs, strict=True):
             for axis, ends in enumerate(blocks[p] if p < h.graph.given else ()):
                 dims = {access[axis].dim() for access in v.accesses}

@@ -8,8 +8,8 @@ import pickle
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
 from mdhnp.dask.blocks import Span
-from mdhnp.mdh import Chain, MdHom
+from mdhnp.mdh import Computation, MdHom, unfused
 from mdhnp.mdh.pattern import array_view
 from mdhnp.runtime.results import maker
 
@@ -53,22 +53,22 @@ class Work:
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         On C-contiguous arrays; blocks may lie otherwise.
     """
 
     def __init__(self, packed: bytes) -> None:
-        self.mdhom: MdHom = pickle.loads(zlib.decompress(packed))
+        self.mdhom: Computation = pickle.loads(zlib.decompress(packed))
         self._packed = packed
 
     @staticmethod
-    def of(mdhom: MdHom) -> "Work":
+    def of(mdhom: Computation) -> "Work":
         """Give the one of this process."""
         return _work(zlib.compress(pickle.dumps(mdhom, pickle.HIGHEST_PROTOCOL)))
 
     def compute(self, arrays: Sequence[Array]) -> Any:
         """Compute it, where this process's parts are computed; gives an array, or a tuple of several."""
-        if isinstance(self.mdhom, Chain):  # whose links say how arrays lie
+        if len(self.mdhom.mdhoms) > 1:  # which say how arrays lie
             arrays = [np.asarray(a, order="C") for a in arrays]
         with _placed():
             return call((_PART, ref(self)), tuple(arrays), owners=(self,))
@@ -163,13 +163,20 @@ def _index(spans: tuple[Span, ...]) -> Any:
 def _describe(arrays: Sequence[Array], made: "ref[Work]") -> Described:
     known = made()
     assert known is not None  # it is being called
-    h = known.mdhom
-    if isinstance(h, Chain):
-        return Described(h, None, results, written=h.graph)
+    return _described(known.mdhom, arrays)
+
+
+@singledispatch
+def _described(h: Computation, arrays: Sequence[Array]) -> Described:
+    return Described(h, None, results, written=unfused(h))
+
+
+@_described.register
+def _(h: MdHom, arrays: Sequence[Array]) -> Described:
     views = [
         array_view(v.name, a, v.accesses, v.boundary, v.fill) for v, a in zip(h.inputs, arrays, strict=True)
     ]  # as they lie
-    return Described(replace(h, inputs=tuple(views)), None, results)
+    return Described(h.relaid(views), None, results)
 
 
 _PART = Routine("dask", _describe)

@@ -106,7 +106,7 @@ def measure(case: Case, count: int | None = None) -> Measured:
 
 
 def _what(plan: Leaf) -> str:
-    return short(plan.mdhom) + (", by NumPy" if isinstance(plan, ByNumpy) else "")
+    return short(plan.mdhom.loops) + (", by NumPy" if isinstance(plan, ByNumpy) else "")
 
 
 def _seconds(function: Callable[[], Any]) -> float:

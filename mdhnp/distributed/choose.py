@@ -9,11 +9,12 @@ and scans are cut along what is reduced where that lies apart.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import singledispatch
 from itertools import accumulate
 from typing import NamedTuple
 
 from mdhnp.distributed.boxes import Box, Region, split
-from mdhnp.mdh import Chain, Cut, MdHom, Part, Rows, cut, shares
+from mdhnp.mdh import Computation, Cut, MdHom, Part, Rows, cut, shares
 from mdhnp.mdh.views import View
 
 __all__ = ["Chosen", "Operand", "Speed", "choose", "in_pieces", "ways"]
@@ -81,7 +82,7 @@ class Chosen(NamedTuple):
     price: float
 
 
-def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Chosen:
+def choose(h: Computation, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Chosen:
     """Choose the cut of the least price: what is exchanged and handed over, and what the slowest takes for its part.
 
     What is small moves to one device, and stays there: it leaves blocks where moving it and half of the work cost less
@@ -89,7 +90,7 @@ def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], spee
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         What is computed.
     operands : sequence of Operand
         Its inputs.
@@ -101,13 +102,15 @@ def choose(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], spee
     return min(ways(h, operands, weights, speeds), key=lambda c: c.price)
 
 
-def ways(h: MdHom, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Iterator[Chosen]:
+def ways(
+    h: Computation, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]
+) -> Iterator[Chosen]:
     """Give all ways to compute an MDH that `choose` compares: on one device, and cut."""
     for n, speed in enumerate(speeds):
         moved = sum([_price(o.box, [o.box.whole], o.stretches[n], speed) for o in operands])
         yield Chosen(None, (n,), moved + _work(h, speed))
-    if 0 not in h.extents and (isinstance(h, Rows) or not isinstance(h, Chain)):
-        for dim in h.along[-1] if isinstance(h, Rows) else range(h.rank):
+    if 0 not in h.extents:
+        for dim in h.divisible:
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
                 yield from _cut(h, dim, sizes, operands, speeds)
 
@@ -131,7 +134,7 @@ def _in_one_stretch(view: View, part: Part, n: int) -> bool:
 
 
 def _cut(
-    h: MdHom, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], speeds: Sequence[Speed]
+    h: Computation, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], speeds: Sequence[Speed]
 ) -> Iterator[Chosen]:
     devices = tuple([n for n, size in enumerate(sizes) if size])
     if len(devices) < 2:
@@ -140,7 +143,7 @@ def _cut(
         made = cut(h, dim, sizes)
     except ValueError:
         return
-    kind = h.combine[dim].kind
+    kind = made.kind
     if kind != "pw" and not all(_in_one_stretch(v, p, n) for p in made.parts for n, v in enumerate(h.outputs)):
         return
     moved = 0.0
@@ -171,9 +174,9 @@ def _price(box: Box, regions: Sequence[Region], stretch: tuple[int, int], speed:
     return speed.asking + speed.moving * missing if missing else 0.0
 
 
-def _work(h: MdHom, speed: Speed) -> float:
+def _work(h: Computation, speed: Speed) -> float:
     """What a device takes for an MDH."""
-    operations = sum(map(_operations, h.links if isinstance(h, Chain) else (h,)))
+    operations = sum(map(_operations, h.mdhoms))
     moved = sum([v.nbytes for v in (*h.inputs, *h.outputs)])
     return max(operations * speed.operation, moved * speed.byte)
 
@@ -182,16 +185,22 @@ def _operations(h: MdHom) -> int:
     return h.points * max(sum([step.op not in _FREE for step in h.scalar.body]), 1)
 
 
-def _seen(h: MdHom, dim: int) -> Iterator[tuple[View, int]]:
-    """Give each input with what a dimension is there: of rows an input is as the first MDH sees it that reads it."""
-    for n, view in enumerate(h.inputs):
-        if isinstance(h, Rows):
-            yield view, h.along[h.graph.readers(n)[0]][h.along[-1].index(dim)]
-        else:
-            yield view, dim
+@singledispatch
+def _seen(h: Computation, dim: int) -> Iterator[tuple[View, int]]:
+    """Give each input with what a dimension is there."""
+    for view in h.inputs:
+        yield view, dim
 
 
-def _sizes(h: MdHom, dim: int, operands: Sequence[Operand], weights: Sequence[float]) -> Iterator[tuple[int, ...]]:
+@_seen.register
+def _(h: Rows, dim: int) -> Iterator[tuple[View, int]]:
+    for n, view in enumerate(h.inputs):  # as the first MDH sees it that reads it
+        yield view, h.shared[h.graph.readers(n)[0]][h.shared[-1].index(dim)]
+
+
+def _sizes(
+    h: Computation, dim: int, operands: Sequence[Operand], weights: Sequence[float]
+) -> Iterator[tuple[int, ...]]:
     """Give ways to cut a dimension: by weights, and where inputs are cut."""
     extent = h.extents[dim]
     yield shares(extent, weights)

@@ -7,7 +7,7 @@ from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, choose
 from mdhnp.distributed.handing import handing
 from mdhnp.distributed.speeds import speeds, weights
-from mdhnp.mdh import Graph, MdHom
+from mdhnp.mdh import Computation, Graph
 from mdhnp.placement.choice import choose as candidates
 from mdhnp.placement.choice import nbytes
 from mdhnp.placement.large import device_rates, host_rates
@@ -34,7 +34,7 @@ def pays(graph: Graph, group: Group) -> bool:
     return several * _SURE < one
 
 
-def _seconds(h: MdHom, group: Group) -> float:
+def _seconds(h: Computation, group: Group) -> float:
     """Estimate a step's time on all devices: that of the slowest one, but copies share one link."""
     nowhere = ((0, 0),) * len(group.members)
     operands = [
@@ -57,7 +57,7 @@ def _seconds(h: MdHom, group: Group) -> float:
     return handing(group) + max(computing) + copying + joining
 
 
-def _copies(h: MdHom, device: Device) -> float:
+def _copies(h: Computation, device: Device) -> float:
     """Estimate the seconds in which a part's arrays are copied to a device, and its results back."""
     rates = device_rates(device)
     ways = [(v, rates.sending) for v in h.inputs] + [(v, rates.receiving) for v in h.outputs]

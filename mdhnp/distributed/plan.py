@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, singledispatch
 from math import prod
 from typing import Any, NamedTuple
 
@@ -21,8 +21,7 @@ from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.distributed.together import price
 from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, value_of, view_on
 from mdhnp.fusion.least_work import least_work
-from mdhnp.mdh import Chain, Cut, Graph, MdHom, Part, Rows, Step, View, finish_inputs, relaid
-from mdhnp.mdh.graph import expanded
+from mdhnp.mdh import Computation, Cut, Fused, Graph, MdHom, Part, View, finish_inputs
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.beside import Mark, mark
 from mdhnp.runtime.groups import Group
@@ -43,16 +42,22 @@ def steps_of(graph: Graph) -> Graph:
 
 
 def _cuttable(graph: Graph) -> Graph:
-    def steps(h: MdHom) -> Sequence[Step]:
-        return Graph.of(h).steps if isinstance(h, Rows) or not isinstance(h, Chain) else _apart(h).steps
+    from mdhnp.fusion.rewrite import all_apart
 
-    return expanded(graph, steps)
+    return all_apart(graph, lambda h: bool(h.divisible))
 
 
-def _apart(h: Chain) -> Graph:
+@singledispatch
+def _one_by_one(h: Computation, function: str) -> "_Steps | None":
+    """Give the steps that compute an MDH in other ways than as a whole: of what is fused its MDHs."""
+    return None
+
+
+@_one_by_one.register
+def _(h: Fused, function: str) -> "_Steps | None":
     from mdhnp.fusion.rewrite import apart
 
-    return _cuttable(Graph.ending(len(h.inputs), apart(h)))
+    return _Steps(_cuttable(apart(h)), function)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +66,13 @@ class Kernel:
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         What is computed.
     function : str
         Of whose call it is part.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     function: str
 
     def __call__(self, device: Device, arrays: Sequence[NDArray], into: NDArray | None = None) -> tuple[Array, ...]:
@@ -84,13 +89,14 @@ class Kernel:
 def _describe(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
     h = kernel.mdhom
     inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays, strict=True)])
-    return Described(relaid(h, inputs), None, results)
+    return Described(h.relaid(inputs), None, results)
 
 
 def _describe_into(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
-    h = _describe(arrays[:-1], kernel).mdhom
-    assert isinstance(h, MdHom)
-    return Described(replace(h, outputs=(_lying(h.outputs[0], arrays[-1]),)), None, lambda _: (), into=True)
+    h = kernel.mdhom.last  # nothing that is fused is put somewhere
+    inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays[:-1], strict=True)])
+    whole = replace(h, inputs=inputs, outputs=(_lying(h.outputs[0], arrays[-1]),))
+    return Described(whole, None, lambda _: (), into=True)
 
 
 @cache
@@ -130,14 +136,19 @@ class _Prepared:
     """A step that is cut, with what calls its parts and what recombines them."""
 
     def __init__(
-        self, h: MdHom, chosen: Chosen, group: Group, rates: Sequence[Speed], kernel: Callable[[MdHom], Kernel]
+        self,
+        h: Computation,
+        chosen: Chosen,
+        group: Group,
+        rates: Sequence[Speed],
+        kernel: Callable[[Computation], Kernel],
     ) -> None:
         self.mdhom, self.cut = h, chosen.cut
         self.devices = tuple([group.members[n] for n in chosen.devices])
         made, count = chosen.cut, len(self.devices)
         self.parts, self.totals = list[_Job](), list[_Job]()
         if made is not None:
-            rooms = None if isinstance(h, Chain) else rooms_of(made)
+            rooms = rooms_of(made)
             several = [(p,) for p in made.parts] if rooms is None else pieces_of(made)
             each = zip(self.devices, chosen.devices, made.parts, several, rooms or [None] * count, strict=True)
             for device, n, part, pieces, room in each:
@@ -146,7 +157,7 @@ class _Prepared:
                 self.parts.append(_Job(device, part, called, room if device.own_memory else None))
             totals = zip(self.devices, made.totals, strict=False)
             self.totals = [_Job(device, part, [(kernel(part.mdhom), part)]) for device, part in totals]
-        kind = None if made is None else h.combine[made.dim].kind
+        kind = None if made is None else made.kind
         self.pair = self.last = None
         if made is None:
             self.last = kernel(h)
@@ -163,11 +174,11 @@ class _Step:
     Rows are computed as a whole, or MDH by MDH.
     """
 
-    def __init__(self, h: MdHom, function: str) -> None:
+    def __init__(self, h: Computation, function: str) -> None:
         self.mdhom, self._function = h, function
-        self._links = _Steps(_apart(h), function) if isinstance(h, Rows) else None
+        self._links = _one_by_one(h, function)
         self._prepared: dict[Any, _Prepared | None] = {}  # None: of rows that are computed MDH by MDH
-        self._kernels: dict[MdHom, Kernel] = {}
+        self._kernels: dict[Computation, Kernel] = {}
 
     def results(self, group: Group, inputs: Sequence[NDArray]) -> list[NDArray]:
         """Compute; gives views of the results."""
@@ -191,8 +202,8 @@ class _Step:
             return None
         return _Prepared(self.mdhom, chosen, group, rates, self._kernel)
 
-    def _kernel(self, h: MdHom) -> Kernel:
-        plain = relaid(h, [replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs])
+    def _kernel(self, h: Computation) -> Kernel:
+        plain = h.relaid([replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs])
         return self._kernels.setdefault(plain, Kernel(plain, self._function))
 
 
@@ -229,7 +240,7 @@ class OnSeveral:
     def __init__(self, group: Group, graph: Graph, function: str, mode: Mode, into: bool = False) -> None:
         self._group, self._mode, self._into = group, mode, into
         if into:  # what is computed is put there afterwards
-            graph = Graph.of(_packed(graph.steps[0].mdhom))
+            graph = Graph.of(_packed(graph.mdhom(0)))
         self._steps = _Steps(graph, function)
 
     def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
@@ -289,7 +300,7 @@ class _Run:
         if made is None:
             assert last is not None
             return self._on_one(self._devices[0], last, (), self._inputs)
-        if h.combine[made.dim].kind == "pw":
+        if made.kind == "pw":
             return self._reduced(made)
         carried: list[Sequence[NDArray]] = [()] * len(self._devices)
         if made.totals:
@@ -367,7 +378,7 @@ class _Run:
                 for first, second in zip(level[::2], level[1::2], strict=False)
             ]
             level = _held(devices, run.on_all(devices, jobs)) + odd
-        others = [self._inputs[n] for n in finish_inputs(made.mdhom)]
+        others = [self._inputs[n] for n in finish_inputs(made.mdhom.last)]
         return self._on_one(level[0][0], last, [each for _, each in level], others)
 
 

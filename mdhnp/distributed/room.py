@@ -84,7 +84,7 @@ def _in_pieces(made: Cut, part: Part, begin: int, end: int, low: int, high: int)
 
 def _ends(made: Cut) -> _Ends | None:
     h = made.mdhom
-    if h.combine[made.dim].kind != "cc" or len(h.outputs) > 1:
+    if made.kind != "cc" or len(h.outputs) > 1:
         return None
     out = h.outputs[0]
     axis = next(a for a, index in enumerate(out.accesses[0]) if index.coefficients[made.dim])

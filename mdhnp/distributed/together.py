@@ -5,7 +5,7 @@ from math import prod
 
 from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Chosen, Operand, Speed, choose
-from mdhnp.mdh import Graph, MdHom, View
+from mdhnp.mdh import Computation, Graph, View
 from mdhnp.mdh.mdhom import row_major
 
 __all__ = ["price"]
@@ -33,10 +33,10 @@ def _steps(view: View) -> tuple[int, ...]:
     return tuple([s * view.dtype.itemsize for s in row_major(view.shape)])
 
 
-def _stretches(h: MdHom, chosen: Chosen, n: int, devices: int) -> tuple[tuple[int, int], ...]:
+def _stretches(h: Computation, chosen: Chosen, n: int, devices: int) -> tuple[tuple[int, int], ...]:
     """Say which bytes of an output each device has afterwards."""
     view, found = h.outputs[n], {chosen.devices[0]: (0, prod(h.outputs[n].shape) * h.outputs[n].dtype.itemsize)}
-    if chosen.cut is not None and h.combine[chosen.cut.dim].kind != "pw":
+    if chosen.cut is not None and chosen.cut.kind != "pw":
         for device, part in zip(chosen.devices, chosen.cut.parts, strict=True):
             begin = sum([s.start * step for s, step in zip(part.outputs[n], _steps(view), strict=True)])
             size = prod([s.stop - s.start for s in part.outputs[n]]) * view.dtype.itemsize

@@ -5,21 +5,21 @@ from dataclasses import replace
 
 from mdhnp.fusion.reads import Place, Reads, composed, paste, unit
 from mdhnp.fusion.shapes import parts, splits, unraveled
-from mdhnp.mdh import Chain, Graph, Instruction, MdHom, Step, View
+from mdhnp.mdh import Computation, Graph, Instruction, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
 __all__ = ["Composer", "composed_with", "is_map", "loads", "place_in", "reshaped"]
 
 
-def is_map(h: MdHom) -> bool:
+def is_map(h: Computation) -> bool:
     """Whether nothing is combined, and the scalar function is known: so it can be computed wherever it is read."""
-    return all([c.kind == "cc" for c in h.combine]) and is_known(h)
+    return is_known(h) and all([c.kind == "cc" for c in h.last.combine])
 
 
-def is_known(h: MdHom) -> bool:
-    """Whether all functions of an MDH are more than OpenCL C text, and one point after the other can be computed."""
-    return not isinstance(h, Chain) and all([f.text is None for f in h.functions])
+def is_known(h: Computation) -> bool:
+    """Whether it is one MDH whose functions are more than OpenCL C text: so it can be computed point by point."""
+    return len(h.mdhoms) == 1 and not h.calls_text
 
 
 def loads(graph: Graph, n: int, value: int) -> Iterator[tuple[View, Access]]:
@@ -60,7 +60,7 @@ class Composer:
 
     def operands(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> list[int]:
         """Record what a step reads at a place; `before` parameters come before those that are read."""
-        return [self._operand(recorder, step, n, a, place, before) for n, a in step.mdhom.accesses]
+        return [self._operand(recorder, step, n, a, place, before) for n, a in step.mdhom.last.accesses]
 
     def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Place, before: int) -> int:
         view, value = step.mdhom.inputs[n], step.inputs[n]
@@ -80,7 +80,7 @@ class Composer:
 
     def mapped(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> tuple[int, ...]:
         """Record all results of a map at a place."""
-        h, at = step.mdhom, self.reads.index(recorder, place)
+        h, at = step.mdhom.last, self.reads.index(recorder, place)
         given = self.operands(recorder, step, place, before)
         results = paste(recorder, h.scalar, given, at)
         return results if h.finish is None else paste(recorder, h.finish, [*results, *given], at)
@@ -88,7 +88,7 @@ class Composer:
 
 def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step:
     """Give a step that computes some values, by maps, in place of reading them."""
-    h = step.mdhom
+    h = step.mdhom.last
     apart = splits(h, reshaped(graph, step, inlined))
     assert apart is not None  # `read_in_order`
     place, extents = parts(h, apart)

@@ -6,10 +6,11 @@ the others.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import singledispatch
 from math import inf, prod
 
 from mdhnp.cost import bytes_read, operations, usual, weight
-from mdhnp.mdh import Chain, Graph, MdHom, Rows, Tiles
+from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows, Tiles
 
 __all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
 
@@ -45,12 +46,14 @@ def cost(graph: Graph) -> float:
     return sum([cost_of_step(s.mdhom) for s in graph.steps])
 
 
-def cost_of_step(h: MdHom) -> float:
+@singledispatch
+def cost_of_step(h: Computation) -> float:
     """Return the estimated seconds of one step."""
-    if isinstance(h, Rows):
-        return _MACHINE.launch + _in_rows(h)
-    if isinstance(h, Chain):
-        return _MACHINE.launch + _chained(h)
+    raise NotImplementedError
+
+
+@cost_of_step.register
+def _(h: MdHom) -> float:
     return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h)) + _OPERATION * operations(h)
 
 
@@ -59,7 +62,7 @@ def bytes_of(graph: Graph) -> int:
     return sum([bytes_of_step(s.mdhom) for s in graph.steps])
 
 
-def bytes_of_step(h: MdHom) -> int:
+def bytes_of_step(h: Computation) -> int:
     return sum([bytes_read(h, v) for v in h.inputs]) + sum([v.element_bytes for v in h.outputs])
 
 
@@ -76,30 +79,32 @@ def _over(h: MdHom) -> float:
     return left * (_WIDE - 1) * h.points * weight(h.scalar)
 
 
-def _in_rows(h: Rows) -> float:
+@cost_of_step.register
+def _(h: Rows) -> float:
     """Return the seconds of rows: what all of them read is read again for each few of them."""
     given = h.graph.given
-    kept = [v for one in h.links[:-1] for v in one.outputs]
-    count = prod([h.extents[d] for d in h.along[-1]])
+    kept = [v for one in h.mdhoms[:-1] for v in one.outputs]
+    count = prod([h.extents[d] for d in h.shared[-1]])
     row = sum([v.element_bytes for v in kept]) // count
-    longest = max([prod(v.shape) for one in h.links for v in (*one.inputs, *one.outputs)]) // count
+    longest = max([prod(v.shape) for one in h.mdhoms for v in (*one.inputs, *one.outputs)]) // count
     if count < ENOUGH or longest < _WIDE or row * _AT_ONCE // 2 > _CACHED:
         return inf
     moved = float(sum([v.element_bytes for v in (*h.inputs, *h.outputs)]))
-    for step, along in zip(h.graph.steps, h.along, strict=True):
+    for step, along in zip(h.graph.steps, h.shared, strict=True):
         for p, view in zip(step.inputs, step.mdhom.inputs, strict=True):
             again = prod([step.mdhom.extents[d] for d in along if not view.depends_on(d)]) // _AT_ONCE
             if p < given and again:
                 size = view.element_bytes
                 moved += size * again * (_AGAIN if size <= _SHARED else 1)
-    return _APART * (_BYTE * moved + sum([near(s.mdhom) for s in h.graph.steps]))
+    return _MACHINE.launch + _APART * (_BYTE * moved + sum([near(s.mdhom.last) for s in h.graph.steps]))
 
 
-def _chained(h: Chain) -> float:
+@cost_of_step.register
+def _(h: Chain) -> float:
     """Return the seconds of a chain by tiles that fit in a cache: each reads and computes what others do, too."""
     tiles, streams = Tiles(h), Tiles(h, 0)
     # What lies in a cache costs an operation for each load and store.
-    points = [operations(one) / one.points + len(one.accesses) + len(one.outputs) for one in h.links]
+    points = [operations(one) / one.points + len(one.accesses) + len(one.outputs) for one in h.mdhoms]
 
     def cost(tiles: Tiles, tile: Sequence[int], inside: float) -> float:
         done = sum([prod(sizes) * each for sizes, each in zip(tiles.sizes(tile), points, strict=True)])
@@ -107,7 +112,7 @@ def _chained(h: Chain) -> float:
 
     whole = min([cost(tiles, tile, 1) for tile in _whole(h, tiles)], default=inf)
     streamed = min([cost(streams, tile, _PASSING) for tile in _streams(h, streams)], default=inf)
-    return min(_APART * whole, streamed)
+    return _MACHINE.launch + min(_APART * whole, streamed)
 
 
 def _whole(h: Chain, tiles: Tiles) -> Iterator[tuple[int, ...]]:

@@ -14,7 +14,7 @@ Source: Aji & McEliece, "The generalized distributive law", IEEE Transactions on
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import lru_cache, reduce, singledispatch
 from math import prod
 from typing import Any, NamedTuple
 
@@ -22,11 +22,10 @@ import numpy as np
 
 from mdhnp.cost import usual
 from mdhnp.mdh.canonical import select_dims
-from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step, expanded
-from mdhnp.mdh.mdhom import MdHom, contiguous
+from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, View
 
@@ -204,15 +203,21 @@ def distributes(scalar: Function, operator: str) -> bool:
     return len(positions) == len(sources) and sorted(positions) == list(range(len(scalar.parameters)))
 
 
-def _parts(h: MdHom) -> tuple[Step, ...]:
+@singledispatch
+def _parts(h: Computation) -> Sequence[Step] | None:
+    return None
+
+
+@_parts.register
+def _(h: MdHom) -> Sequence[Step] | None:
     """The steps that compute an MDH with the least work, a launch counted as so much of it."""
-    factors = _factors(h) if h.points > LAUNCH and not isinstance(h, Chain) else ()
+    factors = _factors(h) if h.points > LAUNCH else ()
     own = sorted([f for f in factors if f.own and _small(h, f)], key=lambda f: -_points(h, f.own))
     if own:
         best = min([own[:n] for n in range(len(own) + 1)], key=lambda chosen: _work(h, chosen) + len(chosen) * LAUNCH)
         if best and 2 * _work(h, best) <= h.points:
             return _combined_before(h, factors, best)
-    return (Step(h, tuple(range(len(h.inputs)))),)
+    return None
 
 
 def _points(h: MdHom, dims: frozenset[int]) -> int:

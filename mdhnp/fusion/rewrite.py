@@ -3,15 +3,17 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 
 from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.rows import RULES as ROWS
 from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
-from mdhnp.mdh import Chain, Graph, MdHom, Rows, Step
+from mdhnp.mdh import Computation, Graph, Rows, Step, unfused
+from mdhnp.mdh.graph import expanded
 
-__all__ = ["ALL", "Applied", "Rewriting", "apart", "rewriting", "rewriting_of", "rewritings"]
+__all__ = ["ALL", "Applied", "Rewriting", "all_apart", "apart", "rewriting", "rewriting_of", "rewritings"]
 
 #: Names of the rewriting by all rules, and of the one by none; others are without one of them.
 ALL, NONE = "all rules", "as written"
@@ -67,7 +69,9 @@ def _indented(graph: Graph) -> list[str]:
     return [f"  {line}" for line in str(graph).splitlines()]
 
 
-def rewriting(graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[MdHom], float] = cost_of_step) -> Rewriting:
+def rewriting(
+    graph: Graph, rules: Sequence[Rule] = RULES, price: Callable[[Computation], float] = cost_of_step
+) -> Rewriting:
     """Rewrite a graph by rules, as long as one makes it cheaper.
 
     Parameters
@@ -119,8 +123,9 @@ def rewriting_of(graph: Graph, name: str) -> Rewriting:
     return replace(rewriting(graph, rules), name=name if name == NONE or left_out else ALL)
 
 
-def apart(h: Chain) -> tuple[Step, ...]:
-    """Give the steps of a chain that is not computed as one: those of rows as the other rules would have them.
+@singledispatch
+def apart(h: Computation) -> Graph:
+    """Give the steps of what is not computed as one: those of rows as the other rules would have them.
 
     Where some of the rows are products, these are taken apart only.
 
@@ -133,15 +138,29 @@ def apart(h: Chain) -> tuple[Step, ...]:
     ...     powers = np.exp(x - x.max(axis=1, keepdims=True))
     ...     return powers / powers.sum(axis=1, keepdims=True)
     >>> (step,) = mdhnp.fuse(softmax).rewriting(x).after.steps
-    >>> len(step.mdhom.links), len(apart(step.mdhom))
+    >>> len(step.mdhom.mdhoms), len(apart(step.mdhom).steps)
     (4, 2)
     """
+    return unfused(h)
+
+
+@apart.register
+def _(h: Rows) -> Graph:
     others = [rule for rule in RULES if rule not in ROWS]
-    for rules in ((*WITHOUT_PRODUCTS, *others), others) if isinstance(h, Rows) else ():
+    for rules in ((*WITHOUT_PRODUCTS, *others), others):
         found = rewriting(h.graph, rules).after
         if found == Graph.ending(found.given, found.steps) and len(found.steps) > 1:
-            return found.steps
-    return h.graph.steps
+            return found
+    return h.graph
+
+
+def all_apart(graph: Graph, stays: Callable[[Computation], bool]) -> Graph:
+    """Take fused steps apart, and what they are made of, but for those that may stay."""
+
+    def steps(h: Computation) -> Sequence[Step] | None:
+        return None if len(h.mdhoms) == 1 or stays(h) else all_apart(apart(h), stays).steps
+
+    return expanded(graph, steps)
 
 
 def rewritings(graph: Graph) -> dict[str, Rewriting]:
@@ -170,7 +189,7 @@ def rewritings(graph: Graph) -> dict[str, Rewriting]:
     return {r.name: r for r in found.values()}
 
 
-def _work(graph: Graph, rules: Sequence[Rule], price: Callable[[MdHom], float]) -> "_Work":
+def _work(graph: Graph, rules: Sequence[Rule], price: Callable[[Computation], float]) -> "_Work":
     work = _Work(graph, price)
     while any([_applied(work, rule) for rule in rules]):  # each as often as it helps, then all of them again
         pass
@@ -180,9 +199,9 @@ def _work(graph: Graph, rules: Sequence[Rule], price: Callable[[MdHom], float]) 
 class _Work:
     """A graph that is being rewritten, what it costs, and what was applied to it."""
 
-    def __init__(self, graph: Graph, price: Callable[[MdHom], float]) -> None:
+    def __init__(self, graph: Graph, price: Callable[[Computation], float]) -> None:
         self._price = price
-        self._prices: dict[int, tuple[MdHom, float]] = {}  # by identity: equality looks at all of it
+        self._prices: dict[int, tuple[Computation, float]] = {}  # by identity: equality looks at all of it
         self.graph, self.paid = graph, self._cost(graph)
         self.applied: list[Applied] = []
 

@@ -1,23 +1,24 @@
 """The representation: what a call computes, independent of any device.
 
 Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder takes or gives. `function.py` holds
-scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions
-into scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of
-the tests), `graph.py` holds several of them, `logarithms.py` adds logarithms in two passes, `canonical.py` names all
-calls that share a kernel by one form, `cut.py` cuts one along any dimension (`pieces.py` its parts, `row_parts.py`
-those of rows, `recombine.py` their results), `slices.py` one whose arrays are too large for a device, `stages.py`
-splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex numbers and float32
-in place of float16.
+scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
+scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
+tests), `graph.py` holds several of them, `fused.py` several that are one step (`chain.py`, `rows.py`), `logarithms.py`
+adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along
+any dimension (`pieces.py` its parts, `recombine.py` their results), `slices.py` one whose arrays are too large for a
+device, `stages.py` splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex
+numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
-from mdhnp.mdh.chain import Chain, chain, relaid
+from mdhnp.mdh.chain import Chain, chain
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
 from mdhnp.mdh.cut import Cut, cut, shares
 from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.fused import Fused, unfused
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import Part
 from mdhnp.mdh.recombine import combination, partial, prefixes
@@ -35,8 +36,10 @@ __all__ = [
     "Chain",
     "Rows",
     "Combine",
+    "Computation",
     "Cut",
     "Function",
+    "Fused",
     "Graph",
     "Instruction",
     "MdHom",
@@ -70,7 +73,6 @@ __all__ = [
     "prefixes",
     "ps",
     "pw",
-    "relaid",
     "regions",
     "rings",
     "shares",
@@ -78,4 +80,5 @@ __all__ = [
     "stages",
     "stretches",
     "trace",
+    "unfused",
 ]

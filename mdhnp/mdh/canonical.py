@@ -6,15 +6,18 @@ matrix product. It must not know devices.
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, singledispatch
+from typing import TypeVar, cast
 
-from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.combine import Combine
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.mdhom import MdHom, dimension_names
+from mdhnp.mdh.fused import Fused
+from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
 from mdhnp.mdh.views import Affine, Slice, View
 
 __all__ = ["canonical", "family", "fingerprint"]
+
+C = TypeVar("C", bound=Computation)
 
 #: Text of parts that many MDHs have in common; to make it takes much longer than to compare them.
 _text = lru_cache(maxsize=4096)(repr)
@@ -30,13 +33,13 @@ def _named_text(combine: tuple[Combine, ...], names: tuple[str, ...]) -> str:
     return repr(combine)
 
 
-def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
+def canonical(h: C, *, ones: bool = False) -> C:
     """Give the canonical form: same arrays in the same order, same results, fewest dimensions.
 
     Parameters
     ----------
-    h : MdHom
-        One stage.
+    h : Computation
+        One stage. What is fused has no other form.
     ones : bool, optional
         Whether dimensions of extent 1 stay, as if they were longer. Axes of length 1, whose strides mean nothing, are
         then as in a C-contiguous array.
@@ -48,8 +51,16 @@ def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
     >>> print(canonical(square.bind(np.ones((4, 5)))))
     md_hom(x0 * x0, (++,)) ∘ (I0[i]) -> O0[i]
     """
-    if isinstance(h, Chain):
-        return h
+    return cast(C, _canonical(h, ones))
+
+
+@singledispatch
+def _canonical(h: Computation, ones: bool) -> Computation:
+    return h
+
+
+@_canonical.register
+def _(h: MdHom, ones: bool) -> MdHom:
     h = _regular_ones(h) if ones else _drop_ones(h)
     while (pair := _fusible(h)) is not None:
         h = _fuse(h, *pair)
@@ -59,7 +70,7 @@ def canonical(h: MdHom, *, ones: bool = False) -> MdHom:
     return replace(h, inputs=inputs, outputs=outputs, names=dimension_names(h.rank))
 
 
-def fingerprint(h: MdHom) -> str:
+def fingerprint(h: Computation) -> str:
     """Give a hash of a canonical form that is the same in every process.
 
     Examples
@@ -70,8 +81,9 @@ def fingerprint(h: MdHom) -> str:
     >>> fingerprint(canonical(a)) == fingerprint(canonical(b))
     True
     """
-    functions = f"{_operators(h)}, {_text(h.scalar)}"
-    text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(h.finish)}, {h.nested!r})"
+    last = h.last
+    functions = f"{_operators(last)}, {_text(last.scalar)}"
+    text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(last.finish)}, {last.nested!r})"
     return _digest(text, h)
 
 
@@ -239,11 +251,11 @@ def _merge_axes(v: View, h: MdHom) -> View:
     )
 
 
-def family(h: MdHom) -> str:
+def family(h: Computation) -> str:
     """Give a hash of a canonical form without its extents: MDHs of one family differ in sizes only.
 
     Counts: operators, scalar functions, access pattern, types, precision, and of strides their order, signs and which
-    are 0 or 1. A chain is a family of its own.
+    are 0 or 1. What is fused is a family of its own.
 
     Examples
     --------
@@ -258,15 +270,23 @@ def family(h: MdHom) -> str:
         order = tuple(sorted(range(len(v.strides)), key=lambda a, v=v: -abs(v.strides[a])))  # type: ignore[misc]
         signs = tuple((s > 0) - (s < 0) if abs(s) != 1 else 2 * s for s in v.strides)
         views.append((v.dtype.str, order, signs, v.accesses, v.boundary))
-    text = f"({h.rank!r}, {_operators(h)}, {_text(h.scalar)}, {views!r}, {_text(h.finish)}, {h.nested!r})"
+    last = h.last
+    text = f"({h.rank!r}, {_operators(last)}, {_text(last.scalar)}, {views!r}, {_text(last.finish)}, {last.nested!r})"
     return _digest(text, h)
 
 
-def _digest(text: str, h: MdHom) -> str:
+def _digest(text: str, h: Computation) -> str:
     import hashlib  # takes as long to load as half of this package
 
-    if isinstance(h, Chain):
-        text = f"{text}, {h.graph!r}"
-    if h.precision != "highest":
-        text = f"{text}, {h.precision}"
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256((text + _others(h)).encode()).hexdigest()[:32]
+
+
+@singledispatch
+def _others(h: Computation) -> str:
+    """Text of what else tells computations apart."""
+    return f", {h.precision}" if h.precision != "highest" else ""
+
+
+@_others.register
+def _(h: Fused) -> str:
+    return f", {h.graph!r}"

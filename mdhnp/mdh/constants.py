@@ -20,7 +20,7 @@ def with_numbers(step: Step, numbers: Mapping[int, npt.NDArray[Any]]) -> Step:
     gone = [n for n, p in enumerate(step.inputs) if p in numbers]
     if not gone:
         return step
-    h = step.mdhom
+    (h,) = step.mdhom.mdhoms
     left = [n for n in range(len(h.inputs)) if n not in gone]
     kept = [p for p, (n, _) in enumerate(h.accesses) if n not in gone]
 

@@ -18,12 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.arithmetic import lower
-from mdhnp.mdh.chain import Chain
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.pieces import Part, piece
 from mdhnp.mdh.recombine import carrying, combination, left_for_later, partial, prefixes
-from mdhnp.mdh.row_parts import row_part
-from mdhnp.mdh.rows import Rows
 from mdhnp.mdh.stages import finish_inputs
 
 __all__ = ["Cut", "cut", "shares"]
@@ -37,10 +34,10 @@ class Cut:
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         The whole.
     dim : int
-        The dimension that is cut. How its parts recombine is `mdhom.combine[dim].kind`.
+        The dimension that is cut.
     parts : tuple of Part
         In order. "cc": they write disjoint regions. "pw": they give partial results, C-contiguous, one a result of the
         scalar function. "ps": they write disjoint regions, and all but the first take, after what they read, the
@@ -49,22 +46,27 @@ class Cut:
         For "ps": what gives the totals of all parts but the last, which are partial results.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     dim: int
     parts: tuple[Part, ...]
     totals: tuple[Part, ...] = ()
 
+    @property
+    def kind(self) -> str:
+        """How the results of the parts recombine: "cc", "ps" or "pw"."""
+        return self.mdhom.last.combine[self.dim].kind
+
     def joined(self, count: int) -> MdHom:
         """Give what combines partial results of neighbours, or totals, to one: from stacks of so many."""
-        return combination(self.mdhom, self.dim, count, finish=False)
+        return combination(self.mdhom.last, self.dim, count, finish=False)
 
     def finished(self, count: int) -> MdHom:
         """Give what combines the last partial results: from stacks, then the inputs that `finish` reads, to results."""
-        return combination(self.mdhom, self.dim, count)
+        return combination(self.mdhom.last, self.dim, count)
 
     def prefixes(self, count: int) -> MdHom:
         """Give what scans stacks of totals; the n-th prefix is carried on by part n + 1."""
-        return prefixes(self.mdhom, self.dim, count)
+        return prefixes(self.mdhom.last, self.dim, count)
 
     def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
         """Compute all parts and recombine them.
@@ -81,8 +83,8 @@ class Cut:
         ndarray or tuple of ndarray
             As :func:`interpret` gives them.
         """
-        h = self.mdhom
-        if h.combine[self.dim].kind == "pw":
+        h = self.mdhom.last
+        if self.kind == "pw":
             stacks = _stacked([compute(p.mdhom, *p.reads(arrays)) for p in self.parts])
             return compute(self.finished(len(self.parts)), *stacks, *[arrays[n] for n in finish_inputs(h)])
         carried: list[Sequence[Array]] = [()] * len(self.parts)
@@ -98,18 +100,18 @@ class Cut:
         return results if len(results) > 1 else results[0]
 
 
-def cut(h: MdHom, dim: int, parts: int | Sequence[int]) -> Cut:
-    """Cut an MDH in parts along one dimension.
+def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
+    """Cut a computation in parts along one dimension.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         Without extents of 0. Partial results of float16 are float32, unless there are complex numbers, too.
     dim : int
         Any concatenated or reduced dimension, of nested MDHs as well: where dimensions before it are combined later and
         by operators that do not change places with its own, they are left for the recombination, and partial results
         are larger by their extents. Of scanned ones, those that no such dimension stands before. Of rows, those that
-        all of their MDHs have.
+        all MDHs have.
     parts : int or sequence of int
         How many, as equal as can be, and no more than there are points; or their sizes, those of 0 left out. For
         weights see :func:`shares`.
@@ -119,10 +121,10 @@ def cut(h: MdHom, dim: int, parts: int | Sequence[int]) -> Cut:
     IndexError
         If there is no such dimension.
     ValueError
-        If there is an extent of 0, parts are not those of the extent, or the dimension cannot be cut: a chain's (cut
-        its `links`), but for those of rows that all links have, and parts of which are rows; one whose results are not
-        a slice along an axis of each output, a scanned one before which others are left, or one of an operator that is
-        OpenCL C text with a `finish` to be applied after it.
+        If there is an extent of 0, parts are not those of the extent, or the dimension cannot be cut: one that is none
+        of `h.divisible` (cut the `mdhoms`), or along which parts of rows are none; one whose results are not a slice
+        along an axis of each output, a scanned one before which others are left, or one of an operator that is OpenCL C
+        text with a `finish` to be applied after it.
 
     Examples
     --------
@@ -140,19 +142,18 @@ def cut(h: MdHom, dim: int, parts: int | Sequence[int]) -> Cut:
     [((slice(0, 1, None),),), ((slice(1, 3, None),),)]
     """
     _require_cuttable(h, dim)
-    kind = h.combine[dim].kind
-    if kind != "cc" and np.float16 in h.scalar.dtypes and not any([t.kind == "c" for t in h.dtypes]):
-        h = lower(h).mdhom
+    kind = h.last.combine[dim].kind
+    if kind != "cc" and np.float16 in h.last.scalar.dtypes and not any([t.kind == "c" for t in h.dtypes]):
+        h = lower(h.last).mdhom
     ends = [*accumulate(_sizes(h, dim, parts), initial=0)]
-    part = _row_part if isinstance(h, Rows) else piece
-    pieces = [part(h, dim, begin, end) for begin, end in pairwise(ends)]
+    pieces = [piece(h, dim, begin, end) for begin, end in pairwise(ends)]
     if kind == "cc":
         return Cut(h, dim, tuple(pieces))
     given = pieces if kind == "pw" else pieces[:-1]
-    partials = tuple([p._replace(mdhom=partial(p.mdhom, dim), outputs=()) for p in given])
+    partials = tuple([p._replace(mdhom=partial(p.mdhom.last, dim), outputs=()) for p in given])
     if kind == "pw":
         return Cut(h, dim, partials)
-    later = [p._replace(mdhom=carrying(p.mdhom, dim)) for p in pieces[1:]]
+    later = [p._replace(mdhom=carrying(p.mdhom.last, dim)) for p in pieces[1:]]
     return Cut(h, dim, (pieces[0], *later), partials)
 
 
@@ -170,16 +171,15 @@ def shares(extent: int, weights: Sequence[float]) -> tuple[int, ...]:
     return tuple([end - begin for begin, end in pairwise([0, *ends[:-1], extent])])
 
 
-def _require_cuttable(h: MdHom, dim: int) -> None:
-    if isinstance(h, Chain) and not isinstance(h, Rows):
-        raise ValueError("h: a chain cannot be cut; cut what it is made of, its `links`")
-    if not 0 <= dim < h.rank:
-        raise IndexError(f"dim: {dim} is none of {h.rank} dimensions, numbered from 0")
-    if 0 in h.extents:
-        raise ValueError(f"h: {h} has an extent of 0, and so no parts")
+def _require_cuttable(whole: Computation, dim: int) -> None:
+    if not 0 <= dim < whole.rank:
+        raise IndexError(f"dim: {dim} is none of {whole.rank} dimensions, numbered from 0")
+    if 0 in whole.extents:
+        raise ValueError(f"h: {whole} has an extent of 0, and so no parts")
+    h = whole.last
     combine, name = h.combine[dim], h.names[dim]
-    if isinstance(h, Rows) and dim not in h.along[-1]:
-        raise ValueError(f"dim: not all of the rows have {name}; cut their `links`")
+    if dim not in whole.divisible:
+        raise ValueError(f"dim: not all that is fused shares {name}; cut its `mdhoms`")
     if combine.kind == "ps" and (left := left_for_later(h, dim)):
         shown = ", ".join([h.names[d] for d in left])
         raise ValueError(f"dim: {name} is scanned before {shown} may be combined; cut that, or one of its `stages`")
@@ -193,15 +193,8 @@ def _require_cuttable(h: MdHom, dim: int) -> None:
                 raise ValueError(f"dim: results along {name} are no slice of {shown}; cut what is outermost in an axis")
 
 
-def _row_part(h: Any, dim: int, begin: int, end: int) -> Part:
-    found = row_part(h, dim, begin, end)
-    if found is None:
-        raise ValueError(f"dim: {begin} to {end} of {h.names[dim]} are no rows; cut their `links`")
-    return found
-
-
-def _sizes(h: MdHom, dim: int, parts: int | Sequence[int]) -> tuple[int, ...]:
-    extent, name = h.extents[dim], h.names[dim]
+def _sizes(h: Computation, dim: int, parts: int | Sequence[int]) -> tuple[int, ...]:
+    extent, name = h.extents[dim], h.last.names[dim]
     if isinstance(parts, int | np.integer):
         if parts < 1:
             raise ValueError(f"parts: {parts} is no number of parts")

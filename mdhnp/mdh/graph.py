@@ -13,25 +13,25 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from mdhnp.mdh.interpret import interpret
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.views import View
 
 __all__ = ["Graph", "Step", "expanded"]
 
 
 class Step(NamedTuple):
-    """One of several MDHs that are computed one after the other.
+    """One of several computations, one after the other.
 
     Attributes
     ----------
-    mdhom : MdHom
-        What it computes.
+    mdhom : Computation
+        What it computes: an MDH, or several that are fused.
     inputs : tuple of int
-        The values that are its inputs. One of another shape than the MDH's view has as many elements, and they are
-        read in C order.
+        The values that are its inputs. One of another shape than its view has as many elements, and they are read in C
+        order.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     inputs: tuple[int, ...]
 
 
@@ -54,8 +54,8 @@ class Graph:
     results: tuple[int, ...]
 
     @classmethod
-    def of(cls, mdhom: MdHom) -> Self:
-        """Make the graph of one MDH."""
+    def of(cls, mdhom: Computation) -> Self:
+        """Make the graph of one step."""
         given = len(mdhom.inputs)
         return cls.ending(given, [Step(mdhom, tuple(range(given)))])
 
@@ -64,6 +64,11 @@ class Graph:
         """Make the graph whose results are those of the last step."""
         last = given + sum([len(s.mdhom.outputs) for s in steps[:-1]])
         return cls(given, tuple(steps), tuple(range(last, last + len(steps[-1].mdhom.outputs))))
+
+    def mdhom(self, n: int) -> MdHom:
+        """Give the MDH of a step that is not fused."""
+        (h,) = self.steps[n].mdhom.mdhoms
+        return h
 
     @cached_property
     def firsts(self) -> tuple[int, ...]:
@@ -115,14 +120,14 @@ class Graph:
         return "\n".join([*shown, f"give {', '.join(f'v{r}' for r in self.results)}"])
 
 
-def expanded(graph: Graph, parts: Callable[[MdHom], Sequence[Step]]) -> Graph:
-    """Put several steps in place of each one; their inputs are that one's, which their results follow."""
+def expanded(graph: Graph, parts: Callable[[Computation], Sequence[Step] | None]) -> Graph:
+    """Put several steps in place of some; their inputs are that one's, which their results follow."""
     found: list[Step] = []
     place = list(range(graph.given))
     values = graph.given
     for step in graph.steps:
         here = [place[p] for p in step.inputs]
-        for part in parts(step.mdhom):
+        for part in parts(step.mdhom) or Graph.of(step.mdhom).steps:
             found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
             results = range(values, values + len(part.mdhom.outputs))
             here.extend(results)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mdhnp.mdh.combine import Operator
 from mdhnp.mdh.function import Function, literal_value
-from mdhnp.mdh.mdhom import MdHom
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.views import Access, View, bound_index
 
 __all__ = ["interpret"]
@@ -21,12 +21,12 @@ Arrays = list[npt.NDArray[Any]]
 
 
 @singledispatch
-def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
-    """Evaluate an MDH by its definition.
+def interpret(h: Computation, *arrays: npt.ArrayLike) -> Any:
+    """Evaluate an MDH by its definition, or several that are fused.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         What to compute. Strides in its views are not used: the arrays are indexed by their axes.
     *arrays : array_like
         One array an input view, of the view's shape.
@@ -52,6 +52,11 @@ def interpret(h: MdHom, *arrays: npt.ArrayLike) -> Any:
     >>> interpret(dot.bind(np.arange(3), np.arange(3)), np.arange(3), np.arange(3))
     array(5)
     """
+    raise TypeError(f"interpret: {type(h).__name__} is no computation")
+
+
+@interpret.register
+def _(h: MdHom, *arrays: npt.ArrayLike) -> Any:
     given = [np.asarray(a) for a in arrays]
     for view, array in zip(h.inputs, given, strict=True):
         if array.shape != view.shape:

@@ -6,8 +6,9 @@ That takes one exponential a point. With `logaddexp` for an operator each point 
 logarithm, and so would most of a tuple (m, the sum scaled by it). It must not know devices.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from mdhnp.mdh.combine import pw
 from mdhnp.mdh.extremes import extreme
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step, expanded
-from mdhnp.mdh.mdhom import MdHom, contiguous
+from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
 from mdhnp.mdh.trace import Recorder, trace
 
 __all__ = ["log_sums"]
@@ -42,11 +43,17 @@ def log_sums(graph: Graph) -> Graph:
     return expanded(graph, _passes)
 
 
-def _passes(h: MdHom) -> tuple[Step, ...]:
+@singledispatch
+def _passes(h: Computation) -> Sequence[Step] | None:
+    return None
+
+
+@_passes.register
+def _(h: MdHom) -> Sequence[Step] | None:
     every = tuple(range(len(h.inputs)))
     op = h.operator
     if op is None or op.ufuncs != ("logaddexp",) or h.finish is not None or h.nested or h.dims("ps"):
-        return (Step(h, every),)
+        return None
     largest, finite, rest, log = _functions(h.scalar)
     (dtype,) = largest.dtypes
     maximum, add = extreme("max", dtype), pw("add").resolve([dtype])

@@ -1,11 +1,12 @@
-"""MdHom: one multi-dimensional homomorphism on given arrays, the datum that all folders share.
+"""Computation, what one step computes, and MdHom: one multi-dimensional homomorphism on given arrays.
 
 ``md_hom(f, (op_1, …, op_d)) ∘ views`` with extents, types and strides filled in (source: Rasch & Gorlatch,
 "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6; views as in Rasch, Schulze &
 Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", Section V-C).
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal, Self, get_args
 
@@ -16,14 +17,92 @@ from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.views import Affine, Slice, View
 
-__all__ = ["MdHom", "Precision", "dimension_names"]
+__all__ = ["Computation", "MdHom", "Precision", "dimension_names"]
 
 #: How exactly products of float32 are to be computed, at least.
 Precision = Literal["highest", "high", "default"]
 
 
+class Computation:
+    """What one step computes: an MDH, or several that are fused (:class:`mdhnp.mdh.fused.Fused`).
+
+    Attributes
+    ----------
+    extents : tuple of int
+        Points in each dimension of the MDH that gives the results.
+    inputs, outputs : tuple of View
+        Of the arrays given, and of the results.
+    precision : {"highest", "high", "default"}
+        What products of float32 are asked to be, at least.
+    """
+
+    extents: tuple[int, ...]
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    precision: Precision
+
+    @property
+    def mdhoms(self) -> tuple["MdHom", ...]:
+        """The MDHs that are computed, in order."""
+        raise NotImplementedError
+
+    @property
+    def last(self) -> "MdHom":
+        """The MDH that gives the results."""
+        return self.mdhoms[-1]
+
+    @property
+    def loops(self) -> "MdHom":
+        """The last MDH with the inputs of all: the loops over results that tiles and work-groups share."""
+        raise NotImplementedError
+
+    @property
+    def divisible(self) -> tuple[int, ...]:
+        """Dimensions along which it may be cut (:func:`mdhnp.mdh.cut.cut`)."""
+        raise NotImplementedError
+
+    def relaid(self, inputs: Sequence[View]) -> Self:
+        """The same on inputs that lie elsewhere in memory, as these views say."""
+        raise NotImplementedError
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.extents)
+
+    @property
+    def points(self) -> int:
+        """Applications of the scalar function that gives the results."""
+        return prod(self.extents)
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """All that is computed: of each MDH the scalar function, `finish`, the operators' functions."""
+        return tuple([f for h in self.mdhoms for f in h.functions])
+
+    @property
+    def calls_text(self) -> bool:
+        """Whether some function is OpenCL C text, which takes scalars and might fail on values that no array holds."""
+        return any([f.text is not None for f in self.functions])
+
+    @property
+    def dtypes(self) -> frozenset[np.dtype[Any]]:
+        """All types that are read, computed with and written."""
+        views = {v.dtype for h in self.mdhoms for v in (*h.inputs, *h.outputs)}
+        return frozenset(views.union(*({f.body[n].dtype for n in f.live()} for f in self.functions)))
+
+    @property
+    def wide(self) -> bool:
+        """Whether some offset or index needs more than 32 bits."""
+        reach = [v.offset + v.elements() for v in (*self.inputs, *self.outputs)]
+        for view in self.inputs:
+            if view.boundary is not None and 0 not in self.extents:
+                reach += [abs(end) for access in view.accesses for i in access for end in i.span(self.extents)]
+        return max(*reach, *self.extents, 0, 0) >= 2**31 - 2**16
+
+
 @dataclass(frozen=True)
-class MdHom:
+class MdHom(Computation):
     """A multi-dimensional homomorphism, ready to be scheduled.
 
     Attributes
@@ -104,9 +183,23 @@ class MdHom:
         return h
 
     @property
-    def rank(self) -> int:
-        """Number of dimensions."""
-        return len(self.extents)
+    def mdhoms(self) -> tuple["MdHom", ...]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def loops(self) -> "MdHom":
+        """Itself."""
+        return self
+
+    @property
+    def divisible(self) -> tuple[int, ...]:
+        """All dimensions."""
+        return tuple(range(self.rank))
+
+    def relaid(self, inputs: Sequence[View]) -> Self:
+        """The same on inputs that lie elsewhere in memory, as these views say."""
+        return replace(self, inputs=tuple(inputs))
 
     def dims(self, kind: str) -> tuple[int, ...]:
         """Dimensions whose combine operator is of the kind."""
@@ -127,31 +220,6 @@ class MdHom:
         """All that it computes: the scalar function, `finish`, the operators' functions."""
         operators = dict.fromkeys(c.operator.function for c in self.combine if c.operator is not None)
         return (self.scalar, *([self.finish] if self.finish is not None else []), *operators)
-
-    @property
-    def calls_text(self) -> bool:
-        """Whether some function is OpenCL C text, which takes scalars and might fail on values that no array holds."""
-        return any([f.text is not None for f in self.functions])
-
-    @property
-    def dtypes(self) -> frozenset[np.dtype[Any]]:
-        """All types that it reads, computes with and writes."""
-        views = {v.dtype for v in (*self.inputs, *self.outputs)}
-        return frozenset(views.union(*({f.body[n].dtype for n in f.live()} for f in self.functions)))
-
-    @property
-    def points(self) -> int:
-        """Applications of the scalar function."""
-        return prod(self.extents)
-
-    @property
-    def wide(self) -> bool:
-        """Whether some offset or index needs more than 32 bits."""
-        reach = [v.offset + v.elements() for v in (*self.inputs, *self.outputs)]
-        for view in self.inputs:
-            if view.boundary is not None and 0 not in self.extents:
-                reach += [abs(end) for access in view.accesses for i in access for end in i.span(self.extents)]
-        return max(*reach, *self.extents, 0, 0) >= 2**31 - 2**16
 
     def __str__(self) -> str:
         operators = ", ".join(map(str, self.combine))

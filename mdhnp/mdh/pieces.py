@@ -8,13 +8,14 @@ Steuwer, "Towards High-Level Programming for Systems with Many Cores").
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.mdhom import MdHom, row_major
+from mdhnp.mdh.mdhom import Computation, MdHom, row_major
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View
 
@@ -33,7 +34,7 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         What computes them, from regions of the inputs, then where it begins, then what it carries on.
     inputs : tuple of Region
         Of each input, what the part reads.
@@ -44,7 +45,7 @@ class Part(NamedTuple):
         kernel serves parts of equal sizes.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     inputs: tuple[Region, ...]
     outputs: tuple[Region, ...]
     begin: tuple[int, ...] = ()
@@ -55,13 +56,14 @@ class Part(NamedTuple):
         return regions + [np.asarray(n, _PLACE) for n in self.begin]
 
 
-def piece(h: MdHom, dim: int, begin: int, end: int) -> Part:
-    """Give an MDH as it is where `dim` runs from `begin` to before `end`, as if there were no other points.
+@singledispatch
+def piece(h: Computation, dim: int, begin: int, end: int) -> Part:
+    """Give a computation as it is where `dim` runs from `begin` to before `end`, as if there were no other points.
 
     Raises
     ------
     ValueError
-        If results along the dimension are not a slice of each output.
+        If results along the dimension are not a slice of each output; if what is fused cannot be cut there.
 
     Examples
     --------
@@ -72,6 +74,11 @@ def piece(h: MdHom, dim: int, begin: int, end: int) -> Part:
     >>> found.mdhom.extents, found.inputs[0][0], found.outputs[0][0]
     ((4, 5), slice(3, 7, None), slice(3, 7, None))
     """
+    raise ValueError("h: a chain cannot be cut; cut what it is made of, its `mdhoms`")
+
+
+@piece.register
+def _(h: MdHom, dim: int, begin: int, end: int) -> Part:
     extents = tuple([end - begin if d == dim else n for d, n in enumerate(h.extents)])
     inputs = [_sliced(v, dim, begin, extents) for v in h.inputs]
     outputs = [_sliced(v, dim, begin, extents) for v in h.outputs]

@@ -11,28 +11,31 @@ softmax and the product that reads it so; the tiles are those of the other MDHs 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mdhnp.mdh.chain import Chain, given_view
+from mdhnp.mdh.fused import Fused, given_view
 from mdhnp.mdh.graph import Graph, Step
-from mdhnp.mdh.mdhom import MdHom, dimension_names
+from mdhnp.mdh.mdhom import MdHom, dimension_names, row_major
+from mdhnp.mdh.pieces import Part, Region, piece
 from mdhnp.mdh.views import View
 
 __all__ = ["Rows", "along", "is_product", "rows", "sized"]
 
 
 @dataclass(frozen=True)
-class Rows(Chain):
-    """MDHs one after the other, as one: its results are the last one's, its inputs what all of them are given.
+class Rows(Fused):
+    """MDHs one after the other, each with names of its own for its views and dimensions.
 
     Attributes
     ----------
-    graph : Graph
-        The MDHs, each with names of its own for its views and dimensions. As an MDH, rows are the last one; only its
-        inputs are not, each of which is as the first MDH sees it that reads it.
-    along : tuple of tuple of int
+    shared : tuple of tuple of int
         Of each MDH, the dimensions that all of them have, in the order of the last one's.
     """
 
-    along: tuple[tuple[int, ...], ...] = ()
+    shared: tuple[tuple[int, ...], ...]
+
+    @property
+    def divisible(self) -> tuple[int, ...]:
+        """The dimensions that all MDHs have."""
+        return self.shared[-1]
 
 
 def rows(graph: Graph) -> Rows | None:
@@ -44,7 +47,7 @@ def rows(graph: Graph) -> Rows | None:
     last = len(graph.steps) - 1
     if last < 1 or graph != Graph.ending(graph.given, graph.steps) or (shared := _aligned(graph)) is None:
         return None
-    if all([not s.mdhom.dims("pw") for s in graph.steps]):
+    if all([not s.mdhom.last.dims("pw") for s in graph.steps]):
         return None
     inputs = [v for p in range(graph.given) if (v := given_view(graph, p)) is not None]
     if len(inputs) < graph.given:
@@ -54,14 +57,13 @@ def rows(graph: Graph) -> Rows | None:
     h = graph.steps[last].mdhom
     outputs = tuple([replace(v, name=f"O{o}") for o, v in enumerate(h.outputs)])
     named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)
-    names = dimension_names(h.rank)
-    return Rows(h.extents, h.combine, h.scalar, tuple(inputs), outputs, h.finish, names, graph=named, along=shared)
+    return Rows(named, h.extents, tuple(inputs), outputs, shared)
 
 
 def _is_link(graph: Graph, step: Step) -> bool:
     """Whether a step may be one of rows: it is computed by one kernel, of values that are one in kernels."""
-    h = step.mdhom
-    if isinstance(h, Chain) or h.rank == 0 or 0 in h.extents or h.calls_text or h.wide or h.dims("ps"):
+    h, *others = step.mdhom.mdhoms
+    if others or h.rank == 0 or 0 in h.extents or h.calls_text or h.wide or h.dims("ps"):
         return False
     if len({c.operator for c in h.combine if c.operator is not None}) > 1:
         return False
@@ -73,7 +75,7 @@ def _is_link(graph: Graph, step: Step) -> bool:
 
 def _aligned(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
     """Give of each step of a graph the dimensions that all have; None where there are none, or some can be no rows."""
-    last, count = graph.steps[-1].mdhom, len(graph.steps)
+    last, count = graph.steps[-1].mdhom.last, len(graph.steps)
     each = [along(graph, count - 1, d) for d in last.dims("cc") if last.extents[d] > 1]
     found = [tuple([dims[n] for n in range(count)]) for dims in each if len(dims) == count]
     return tuple(zip(*found, strict=True)) if found else None
@@ -131,9 +133,44 @@ def _before(graph: Graph, value: int, view: View, dim: int) -> int | None:
     return graph.view(value).accesses[0][axis[0]].dim()
 
 
+@piece.register
+def _(h: Rows, dim: int, begin: int, end: int) -> Part:
+    """Rows of which each MDH is cut; of what is needed of a row only, nothing leaves the part that it is in.
+
+    One row is none, nor is what reads other elements of one array in several of its MDHs, or asks for indices.
+    """
+    graph, place = h.graph, h.shared[-1].index(dim)
+    pieces = [piece(s.mdhom.last, dims[place], begin, end) for s, dims in zip(graph.steps, h.shared, strict=True)]
+    error = ValueError(f"dim: {begin} to {end} of {dimension_names(h.rank)[dim]} are no rows; cut their `mdhoms`")
+    regions: dict[int, Region] = {}
+    for first, step, part in zip(graph.firsts, graph.steps, pieces, strict=True):
+        pairs = zip(step.inputs, part.inputs, strict=True)
+        if part.begin or any([regions.setdefault(p, region) != region for p, region in pairs]):
+            raise error
+        regions.update(zip(range(first, first + len(part.outputs)), part.outputs, strict=True))
+    steps = [
+        Step(_between(part.mdhom.last, step, graph.given), step.inputs)
+        for step, part in zip(graph.steps, pieces, strict=True)
+    ]
+    made = rows(Graph(graph.given, tuple(steps), graph.results))
+    if made is None:
+        raise error
+    return Part(made, tuple([regions[p] for p in range(graph.given)]), pieces[-1].outputs)
+
+
+def _between(h: MdHom, step: Step, given: int) -> MdHom:
+    """Give a part of a link; what links leave to each other is C-contiguous, whatever it is a part of."""
+    inputs = [
+        v if p < given else replace(v, strides=row_major(v.shape), offset=0)
+        for p, v in zip(step.inputs, h.inputs, strict=True)
+    ]
+    outputs = [replace(v, strides=row_major(v.shape), offset=0) for v in h.outputs]
+    return replace(h, inputs=tuple(inputs), outputs=tuple(outputs))
+
+
 def _named(graph: Graph, n: int) -> Step:
     """A step with names of its own for all views and dimensions: they stand in one kernel with the others'."""
-    h, values = graph.steps[n]
+    h, values = graph.mdhom(n), graph.steps[n].inputs
     inputs = [replace(v, name=f"m{n}I{k}") for k, v in enumerate(h.inputs)]
     outputs = [replace(v, name=f"m{n}O{o}") for o, v in enumerate(h.outputs)]
     dims = tuple([f"m{n}{name}" for name in dimension_names(h.rank)])

@@ -4,17 +4,17 @@ They are parts of concatenated dimensions (`pieces.py`), so that nothing is left
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import singledispatch
 
-from mdhnp.mdh.chain import Chain
-from mdhnp.mdh.mdhom import MdHom, row_major
+from mdhnp.mdh.mdhom import Computation, MdHom, row_major
 from mdhnp.mdh.pieces import Part, Region, moved, piece
 from mdhnp.mdh.views import View
 
 __all__ = ["bounded", "stretches"]
 
 
-def bounded(h: MdHom, largest: int) -> tuple[Part, ...]:
+@singledispatch
+def bounded(h: Computation, largest: int) -> tuple[Part, ...]:
     """Cut an MDH in parts that work on no more than `largest` bytes of each array; none where that cannot be.
 
     Outputs are cut along their first axes, so that each part writes one stretch of memory. What asks for the index in a
@@ -22,13 +22,16 @@ def bounded(h: MdHom, largest: int) -> tuple[Part, ...]:
 
     Parameters
     ----------
-    h : MdHom
-        Without extents of 0.
+    h : Computation
+        Without extents of 0; what is fused is not cut.
     largest : int
         Bytes from the first to the last element of an array.
     """
-    if isinstance(h, Chain):
-        return ()
+    return ()
+
+
+@bounded.register
+def _(h: MdHom, largest: int) -> tuple[Part, ...]:
     for dim in h.dims("cc"):
         points = h.extents[dim]
         while points > 1:
@@ -48,15 +51,16 @@ def bounded(h: MdHom, largest: int) -> tuple[Part, ...]:
     return ()
 
 
-def stretches(h: MdHom, count: int) -> tuple[Part, ...]:
+@singledispatch
+def stretches(h: Computation, count: int) -> tuple[Part, ...]:
     """Cut an MDH in about `count` parts, each of which reads and writes one stretch of each array or all of an input.
 
     Inputs must be in C or Fortran order.
 
     Parameters
     ----------
-    h : MdHom
-        Without extents of 0.
+    h : Computation
+        Without extents of 0; what is fused is not cut.
     count : int
         Two or more; as long as a dimension has as many points.
 
@@ -73,7 +77,12 @@ def stretches(h: MdHom, count: int) -> tuple[Part, ...]:
     >>> [found.outputs[0][0] for found in stretches(rows, 2)]
     [slice(0, 5, None), slice(5, 9, None)]
     """
-    if isinstance(h, Chain) or not all(map(_dense, h.inputs)):
+    return ()
+
+
+@stretches.register
+def _(h: MdHom, count: int) -> tuple[Part, ...]:
+    if not all(map(_dense, h.inputs)):
         return ()
     for dim in h.dims("cc"):
         points = -(-h.extents[dim] // count)
@@ -104,7 +113,7 @@ def _part(h: MdHom, dim: int, begin: int, end: int) -> Part:
     for n, v in enumerate(h.inputs):
         if v.boundary == "wrap":
             views[n], regions[n] = moved(v, dim, begin), tuple([slice(0, size) for size in v.shape])
-    return Part(replace(found.mdhom, inputs=tuple(views)), tuple(regions), found.outputs)
+    return Part(found.mdhom.relaid(views), tuple(regions), found.outputs)
 
 
 def _parts(h: MdHom, dim: int, points: int) -> tuple[Part, ...]:
@@ -118,7 +127,7 @@ def _dense(v: View) -> bool:
     return v.offset == 0 and v.strides in (row_major(v.shape), row_major(v.shape[::-1])[::-1])
 
 
-def _fits(h: MdHom, largest: int) -> bool:
+def _fits(h: Computation, largest: int) -> bool:
     return all(v.nbytes <= largest for v in (*h.inputs, *h.outputs))
 
 

@@ -8,6 +8,7 @@ an argument twice.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction, identity_function
-from mdhnp.mdh.mdhom import MdHom, contiguous
+from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
 from mdhnp.mdh.views import View
 
 __all__ = ["Argument", "Stage", "finish_inputs", "renumber_finish", "stages"]
@@ -33,14 +34,15 @@ class Argument(NamedTuple):
 
 @dataclass(frozen=True)
 class Stage:
-    """One of the MDHs and the buffers behind its views."""
+    """A computation of one kernel schema, and the buffers behind its views."""
 
-    mdhom: MdHom
+    mdhom: Computation
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
 
 
-def stages(h: MdHom) -> tuple[Stage, ...]:
+@singledispatch
+def stages(h: Computation) -> tuple[Stage, ...]:
     """Give the stages that compute `h` one after the other; temporaries are numbered in order.
 
     Examples
@@ -52,6 +54,11 @@ def stages(h: MdHom) -> tuple[Stage, ...]:
     md_hom(id, (++, +)) ∘ (A[i,j]) -> T0[i]
     md_hom(id, (ps(+),)) ∘ (T0[i]) -> O[i]
     """
+    return (Stage(h, _arguments("input", len(h.inputs)), _arguments("output", len(h.outputs))),)
+
+
+@stages.register
+def _(h: MdHom) -> tuple[Stage, ...]:
     lowered = lower(h)
     sources = {"input": lowered.inputs, "output": lowered.outputs}
 

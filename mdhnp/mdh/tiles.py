@@ -29,7 +29,7 @@ class Tiles:
         """Points of each map's region along each dimension."""
         return [
             [min(t + more, n) for t, more, n in zip(tile, beyond, one.extents, strict=True)]
-            for beyond, one in zip(self._beyond, self._h.links, strict=True)
+            for beyond, one in zip(self._beyond, self._h.mdhoms, strict=True)
         ]
 
     def kept(self, tile: Sequence[int]) -> int:
@@ -37,7 +37,7 @@ class Tiles:
         if self._streamed >= 0:
             return self._rings(tile)
         found: dict[int, int] = {}
-        for one, sizes in zip(self._h.links[:-1], self.sizes(tile), strict=False):
+        for one, sizes in zip(self._h.mdhoms[:-1], self.sizes(tile), strict=False):
             for view in one.outputs:
                 slot = self._slots[view.name]
                 found[slot] = max(found.get(slot, 0), prod(sizes) * view.dtype.itemsize)
@@ -48,7 +48,7 @@ class Tiles:
         d, total = self._streamed, 0
         if tile[d] not in self._kept:
             self._kept[tile[d]] = rings(self._h.graph, d, tile[d])
-        for one, sizes, ring in zip(self._h.links[:-1], self.sizes(tile), self._kept[tile[d]], strict=False):
+        for one, sizes, ring in zip(self._h.mdhoms[:-1], self.sizes(tile), self._kept[tile[d]], strict=False):
             total += prod(sizes) // sizes[d] * ring.points * sum([view.dtype.itemsize for view in one.outputs])
         return total
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 
-from mdhnp.mdh import Chain, MdHom, View, canonical, stages
+from mdhnp.mdh import Computation, MdHom, View, canonical, stages
 from mdhnp.placement.costs import Costs, costs_of
 from mdhnp.placement.large import DeviceRates, HostRates, device_rates, host_rates, usual_rates
 from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
@@ -87,12 +87,12 @@ def _name(device: Device) -> str:
     return f"{device.name} ({device.runtime})"
 
 
-def choose(h: MdHom, devices: Sequence[Device]) -> Choice:
+def choose(h: Computation, devices: Sequence[Device]) -> Choice:
     """Compare NumPy with kernels on devices; takes some milliseconds, and the first time of all what measuring takes.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         What is computed, without extents of 0.
     devices : sequence of Device
         Where kernels could run, at least one.
@@ -114,7 +114,7 @@ def choose(h: MdHom, devices: Sequence[Device]) -> Choice:
     return Choice(tuple(sorted(found, key=lambda c: (c.seconds, c.device is None))))
 
 
-def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRates | None) -> tuple[float, float]:
+def numpy_times(function: NumpyFunction, h: Computation, costs: Costs, rates: HostRates | None) -> tuple[float, float]:
     """Give the seconds that a function of NumPy's takes by estimate, and at least; `rates` for large calls."""
     result = h.outputs[0].dtype
     one = "float64" if result.char in "dD" else "float32"
@@ -137,7 +137,7 @@ def numpy_times(function: NumpyFunction, h: MdHom, costs: Costs, rates: HostRate
     return costs.call + max(multiplying, reading) + walked + copying, floor
 
 
-def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -> tuple[float, float]:
+def kernel_times(h: Computation, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -> tuple[float, float]:
     """Give the seconds that a call of kernels takes by estimate, and that the device takes for it at least."""
     copies = _copies(h.inputs, rates.sending) + _copies(h.outputs, rates.receiving)
     computing, least = computing_times(h, caps, rates)
@@ -145,15 +145,13 @@ def kernel_times(h: MdHom, caps: DeviceCaps, costs: Costs, rates: DeviceRates) -
     return max(costs.launch + _OURS + copies + computing, floor), floor
 
 
-def computing_times(h: MdHom, caps: DeviceCaps, rates: DeviceRates) -> tuple[float, float]:
+def computing_times(h: Computation, caps: DeviceCaps, rates: DeviceRates) -> tuple[float, float]:
     """Give the seconds that kernels alone take by estimate, and at least."""
     moved = sum(map(nbytes, (*h.inputs, *h.outputs)))
     least = (max(moved - _CACHED, 0) if caps.kind == "cpu" else moved) / rates.bandwidth
     model, computing = 0.0, 0.0
-    each = (
-        h.links if isinstance(h, Chain) else [stage.mdhom for stage in stages(h)]
-    )  # of chains the models know nothing
-    for own in map(canonical, each):
+    # Of what is fused the models know nothing but its MDHs.
+    for own in [canonical(one) for stage in stages(h) for one in stage.mdhom.mdhoms]:
         model += _model(own, caps)
         dtype = "float64" if any(t.char == "d" for t in own.dtypes) else "float32"
         computing += own.points * _instructions(own) / rates.peak.get(dtype, rates.peak["float32"])

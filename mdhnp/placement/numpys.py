@@ -10,13 +10,14 @@ that is copied then.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from math import prod
 from os import cpu_count
 from typing import Any, Literal
 
 import numpy as np
 
-from mdhnp.mdh import Chain, MdHom, View
+from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.placement.maps import numpy_map
 from mdhnp.placement.products import Layout, Product, einsum, is_large, matrix_product
@@ -73,8 +74,9 @@ class NumpyFunction:
     turned: int = 0
 
 
-def numpy_function(h: MdHom) -> NumpyFunction | None:
-    """Give the fastest function that computes an MDH; None where NumPy has none.
+@singledispatch
+def numpy_function(h: Computation) -> NumpyFunction | None:
+    """Give the fastest function that computes an MDH; None where NumPy has none, and for what is fused.
 
     Examples
     --------
@@ -85,8 +87,11 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     >>> numpy_function(sums.bind(a)).compute(a)
     array([4., 4., 4.])
     """
-    if isinstance(h, Chain):
-        return None
+    return None
+
+
+@numpy_function.register
+def _(h: MdHom) -> NumpyFunction | None:
     if (elementwise := _map(h)) is not None:
         return elementwise
     text = subscripts(h)
@@ -126,7 +131,7 @@ def _walked(points: int, layouts: Sequence[Layout], output: str, extents: dict[s
     return points // 6 if char not in "eFD" and _walks_in_rows(layouts, output, extents) else points
 
 
-def roughly(function: NumpyFunction, h: MdHom) -> float:
+def roughly(function: NumpyFunction, h: Computation) -> float:
     """Give the seconds that a function takes on a usual machine, within a factor of 3 or so; measures nothing.
 
     Examples

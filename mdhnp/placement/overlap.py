@@ -5,7 +5,7 @@ From an MDH and a device's measured rates to its parts. It must not know how the
 
 from collections.abc import Iterable
 
-from mdhnp.mdh import MdHom, Part, View, stretches
+from mdhnp.mdh import Computation, Part, View, stretches
 from mdhnp.placement.choice import computing_times, nbytes
 from mdhnp.placement.large import device_rates
 from mdhnp.runtime.devices import Device
@@ -18,12 +18,12 @@ _PARTS, _BYTES = 8, 1 << 25
 _WON, _SHARE = 1e-3, 0.15
 
 
-def overlapping(h: MdHom, device: Device) -> tuple[Part, ...]:
+def overlapping(h: Computation, device: Device) -> tuple[Part, ...]:
     """Give the parts of a call on arrays of the host; none where they would win too little.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         Without extents of 0.
     device : Device
         With memory of its own.

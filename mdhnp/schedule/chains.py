@@ -5,11 +5,12 @@ The other maps have the same work-items and private tiles; their local tiles are
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from itertools import chain, islice, product, zip_longest
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.mdh import Chain, MdHom, Region, Ring, Tiles, regions, rings, slots
+from mdhnp.mdh import Chain, Computation, MdHom, Region, Ring, Tiles, regions, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.illegal import IllegalSchedule, require
 from mdhnp.schedule.schedule import Schedule
@@ -72,7 +73,7 @@ def link(s: Schedule, h: MdHom, tile: Sequence[int], groups: Sequence[int] | Non
 def chain_memory(h: Chain, s: Schedule) -> int:
     """Bytes of local memory that a chain's kernel declares."""
     where, sizes = places(h, s), dict[int, int]()
-    for one, region in zip(h.links[:-1], regions_of(h, s), strict=False):
+    for one, region in zip(h.mdhoms[:-1], regions_of(h, s), strict=False):
         for view in one.outputs:
             size = prod(region.sizes) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
             sizes[where[view.name]] = max(sizes.get(where[view.name], 0), size)
@@ -87,7 +88,7 @@ def check_chain(h: Chain, s: Schedule) -> None:
         require(s.vector_width == 1 or d != s.vector_dim, f"streamed: {d} is the dimension of vectors")
         tiles = -(-h.extents[d] // s.local_tile[d])
         require(tiles > s.num_wg[d], f"streamed: work-groups have one tile each along {d}")
-        least = min([one.extents[d] for one in h.links])
+        least = min([one.extents[d] for one in h.mdhoms])
         require(s.local_tile[d] <= least, f"streamed: a tile is longer than a map's {least} points along {d}")
     if s.vector_width > 1:
         d = s.vector_dim
@@ -124,10 +125,16 @@ def chain_default(h: Chain, caps: DeviceCaps) -> Schedule:
     return whole
 
 
-def pays(h: Chain, s: Schedule, caps: DeviceCaps) -> bool:
-    """Whether a chain is expected to take less time than its maps one by one."""
-    apart = (len(h.links) - 1.0) * _LAUNCH[caps.kind]
-    for one in h.links:
+@singledispatch
+def pays(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
+    """Whether what is fused is expected to take less time than its MDHs one by one."""
+    return True
+
+
+@pays.register
+def _(h: Chain, s: Schedule, caps: DeviceCaps) -> bool:
+    apart = (len(h.mdhoms) - 1.0) * _LAUNCH[caps.kind]
+    for one in h.mdhoms:
         moved = sum([min(v.elements(), one.points * len(v.accesses)) * v.dtype.itemsize for v in one.inputs])
         moved += sum([one.points * v.dtype.itemsize for v in one.outputs])
         apart += moved + _INSTRUCTION * _work(one, one.extents)
@@ -177,7 +184,7 @@ class _RegisterTile(NamedTuple):
 def _register_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
     """Some rows of vectors on CPUs, rows of work-items on GPUs."""
     inner, ones = h.rank - 1, (1,) * h.rank
-    shortest = [min(n) for n in zip(*[one.extents for one in h.links], strict=True)]
+    shortest = [min(n) for n in zip(*[one.extents for one in h.mdhoms], strict=True)]
     if caps.kind == "gpu":
         across = min(32, 1 << shortest[inner].bit_length() - 1)
         for wanted in (8, 4, 16) if h.rank > 1 else (1,):
@@ -201,7 +208,7 @@ def _streamed_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
     Each plane that is read is read for all results beside it, so that several at a time take fewer loads.
     """
     _, items, width, _ = next(_register_tiles(h, caps))
-    least = min([one.extents[0] for one in h.links])
+    least = min([one.extents[0] for one in h.mdhoms])
     for planes in (4, 2) if h.rank > 1 else ():
         if planes <= least and planes < h.extents[0]:
             yield _RegisterTile((planes, *(1,) * (h.rank - 2), width), (1, *items[1:]), width, 0)
@@ -239,7 +246,7 @@ class _Cost:
         """Bytes that all tiles move, and those that could be moved while they compute, on compute units that wait."""
         h, tile = self._h, self._stretch(tile) if self._streamed >= 0 else tile
         moved, work = self._tiles.moved(tile) + prod(tile) * self._beside(), 0.0
-        for one, sizes in zip(h.links, self._tiles.sizes(tile), strict=True):
+        for one, sizes in zip(h.mdhoms, self._tiles.sizes(tile), strict=True):
             across = _ACROSS if self._streamed >= 0 and sizes[-1] < h.extents[-1] else 1
             work += _work(one, sizes) * across
         groups = prod(_groups(h, tile, self._caps))
@@ -257,7 +264,7 @@ class _Cost:
     def _beside(self) -> float:
         """Bytes of a point that come from a cache since some planes at a time read others beside them."""
         total = 0
-        for view in [v for one in self._h.links for v in one.inputs if v.shape]:
+        for view in [v for one in self._h.mdhoms for v in one.inputs if v.shape]:
             distances = [a[0].constant for a in view.accesses]
             total += (max(distances) - min(distances)) * view.dtype.itemsize
         return _AGAIN * total / self._planes

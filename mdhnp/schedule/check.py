@@ -4,8 +4,9 @@
 """
 
 from dataclasses import replace
+from functools import singledispatch
 
-from mdhnp.mdh import Chain, MdHom, Rows, View
+from mdhnp.mdh import Chain, Computation, MdHom, Rows, View
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
@@ -28,12 +29,12 @@ _FLAG = 4
 _ALIGNED = 16
 
 
-def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
+def check(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule unless the schedule is legal.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         One stage in canonical form.
     s : Schedule
         The schedule to check.
@@ -47,17 +48,20 @@ def check(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     """
     _check_shape(h, s)
     _check_following(s)
-    if isinstance(h, Rows):
-        _check_rows(h, s, caps)
-    else:
-        _check_one(h, s, caps)
+    _check_kind(h, s, caps)
     need = local_memory(h, s, caps)
     require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
     require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
 
 
-def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
-    """Raise IllegalSchedule unless a schedule is legal for what has one loop nest, or one for each map of a chain."""
+@singledispatch
+def _check_kind(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
+    """Raise IllegalSchedule unless a schedule is legal for what is computed, and the device."""
+    raise NotImplementedError
+
+
+@_check_kind.register
+def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(not s.steps, f"steps: {len(s.steps)} for one MDH")
     _check_sizes(h, s, caps)
     _check_vectors(h, s)
@@ -66,10 +70,7 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_order(h, s)
     check_stages(h, s)
     check_atom(h, s, caps)
-    if isinstance(h, Chain):
-        check_chain(h, s)
-    else:
-        require(s.streamed < 0, "streamed: only maps of a chain keep results of the tile before")
+    require(s.streamed < 0, "streamed: only maps of a chain keep results of the tile before")
     require(
         chain_is_short(h, s),
         f"local_tile: more than {longest_chain(h)} additions of floats in a row, "
@@ -77,15 +78,25 @@ def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     )
 
 
-def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
-    """Raise IllegalSchedule unless a schedule is legal for rows and the device."""
+@_check_kind.register
+def _(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
+    require(not s.steps, f"steps: {len(s.steps)} for maps whose tiles overlap")
+    check_chain(h, s)
+    _check_sizes(h.last, s, caps)
+    _check_vectors(h.last, s)
+    check_stages(h.last, s)
+    check_atom(h.last, s, caps)
+
+
+@_check_kind.register
+def _(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
     points, each = at_once(h, s), s.steps
-    require(len(each) == len(h.links), f"steps: schedules of {len(each)} MDHs for {len(h.links)}")
-    groups = tuple([s.num_wg[d] for d in h.along[-1]])
+    require(len(each) == len(h.mdhoms), f"steps: schedules of {len(each)} MDHs for {len(h.mdhoms)}")
+    groups = tuple([s.num_wg[d] for d in h.shared[-1]])
     plain = rows_plain(h, points, groups, s.work_items)
     require(replace(s, steps=()) == plain, "rows: tiles and work-groups of rows, and work-items, only")
     require(s.work_items <= caps.max_work_group, f"num_wi: {s.work_items}, the device allows {caps.max_work_group}")
-    for one, along, own, step in zip(links(h, points), h.along, each, h.graph.steps, strict=True):
+    for one, along, own, step in zip(links(h, points), h.shared, each, h.graph.steps, strict=True):
         check(one, own, caps)
         require(own.work_groups == 1, "num_wg: work-groups share rows, and nothing else")
         alone = own.work_items < s.work_items and not any(own.local_copies) and not shared_slots(one, own, 0)
@@ -102,7 +113,7 @@ def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
             require(copy is None or p < h.graph.given, "local_copies: of what is in local memory")
 
 
-def is_legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:
+def is_legal(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
     """Tell whether :func:`check` lets the schedule pass."""
     try:
         check(h, s, caps)
@@ -111,7 +122,7 @@ def is_legal(h: MdHom, s: Schedule, caps: DeviceCaps) -> bool:
     return True
 
 
-def has_shape_of(h: MdHom, s: Schedule) -> bool:
+def has_shape_of(h: Computation, s: Schedule) -> bool:
     """Tell whether the schedule has as many dimensions and inputs as `h`, and nothing but sizes and orders in them."""
     try:
         _check_shape(h, s)
@@ -120,7 +131,7 @@ def has_shape_of(h: MdHom, s: Schedule) -> bool:
     return True
 
 
-def _check_shape(h: MdHom, s: Schedule) -> None:
+def _check_shape(h: Computation, s: Schedule) -> None:
     _check_fields(s, h.rank, len(h.inputs))
 
 
@@ -307,18 +318,26 @@ def tile_itemsize(view: View, *, packed: bool = False) -> int:
     return 4 if view.dtype.char == "e" and not packed else view.dtype.itemsize
 
 
-def _rows_memory(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
+@singledispatch
+def local_memory(h: Computation, s: Schedule, caps: DeviceCaps) -> int:
+    """Bytes of local memory the kernel declares."""
+    raise NotImplementedError
+
+
+@local_memory.register
+def _(h: Chain, s: Schedule, caps: DeviceCaps) -> int:
+    return chain_memory(h, s)
+
+
+@local_memory.register
+def _(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
     points = at_once(h, s)
     each = zip(links(h, points), s.steps, strict=True)
     return rows_memory(h, points) + sum([local_memory(one, own, caps) for one, own in each])
 
 
-def local_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
-    """Bytes of local memory the kernel declares."""
-    if isinstance(h, Rows):
-        return _rows_memory(h, s, caps)
-    if isinstance(h, Chain):
-        return chain_memory(h, s)
+@local_memory.register
+def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     footprint = [s.footprint(d) for d in range(h.rank)]
     total = 0
     ahead = staged(h, s)

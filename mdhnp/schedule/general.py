@@ -7,10 +7,10 @@ kernel that combines the parts is a general one, too.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from math import prod
 
-from mdhnp.mdh import Chain, MdHom, View
+from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.schedule.accuracy import chain_is_short, float_sums
 from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.caps import DeviceCaps
@@ -32,21 +32,22 @@ _ENOUGH = {"cpu": 1, "gpu": 4}
 _PART = {"cpu": 1 << 22, "gpu": 1 << 16}
 
 
-def form(h: MdHom) -> MdHom | None:
+@singledispatch
+def form(h: Computation) -> MdHom | None:
     """Give the MDH with typical extents and dense arrays that stands for all of the same form.
 
     Of strides it keeps their order, their signs, and the short ones; of offsets, which are 0.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         One stage in canonical form, without extents of 0.
 
     Returns
     -------
     MdHom or None
-        None where there is no general kernel: for scans, boundaries, indices that fit some extents only, and arrays
-        whose offsets need more than 32 bits.
+        None where there is no general kernel: for what is fused, scans, boundaries, indices that fit some extents only,
+        and arrays whose offsets need more than 32 bits.
 
     Examples
     --------
@@ -57,8 +58,13 @@ def form(h: MdHom) -> MdHom | None:
     >>> forms[0] == forms[1], forms[0].extents
     (True, (1000, 1000))
     """
+    return None
+
+
+@form.register
+def _(h: MdHom) -> MdHom | None:
     views = (*h.inputs, *h.outputs)
-    if isinstance(h, Chain) or h.dims("ps") or any(v.boundary is not None for v in views) or h.wide:
+    if h.dims("ps") or any(v.boundary is not None for v in views) or h.wide:
         return None
     extent = min(max(round(_POINTS ** (1 / max(h.rank, 1))), _SHORTEST), _LONGEST)
     return stretched(h, (extent,) * h.rank)

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import singledispatch
 
 import numpy as np
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.mdhom import Precision
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
@@ -72,13 +73,14 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     )
 
 
-def at_precision(h: MdHom, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> MdHom:
+@singledispatch
+def at_precision(h: Computation, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
     """Ask for products of a precision; for the highest, where none of the instructions in question differs by that.
 
     Parameters
     ----------
-    h : MdHom
-        Any.
+    h : Computation
+        Any; what is fused multiplies at the highest.
     precision : {"highest", "high", "default"}
         What to ask for.
     atoms : collection of str, optional
@@ -95,6 +97,11 @@ def at_precision(h: MdHom, precision: Precision, atoms: Collection[str] = tuple(
     default
     highest
     """
+    return h
+
+
+@at_precision.register
+def _(h: MdHom, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
     if precision == h.precision == "highest":
         return h
     asked, exact = (h if h.precision == p else replace(h, precision=p) for p in (precision, "highest"))

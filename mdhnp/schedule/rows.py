@@ -16,14 +16,14 @@ __all__ = ["at_once", "links", "places", "rows_memory", "rows_plain"]
 
 def at_once(h: Rows, s: Schedule) -> tuple[int, ...]:
     """Give how many indices of each shared dimension a work-group computes at a time."""
-    return tuple([s.local_tile[d] for d in h.along[-1]])
+    return tuple([s.local_tile[d] for d in h.shared[-1]])
 
 
 def links(h: Rows, points: tuple[int, ...]) -> tuple[MdHom, ...]:
     """Give all MDHs, of so many indices of each shared dimension, between arrays of so many."""
-    found, strides, last = list[MdHom](), dict[int, tuple[int, ...]](), len(h.links) - 1
-    for n, (step, along) in enumerate(zip(h.graph.steps, h.along, strict=True)):
-        one = sized(step.mdhom, along, points)
+    found, strides, last = list[MdHom](), dict[int, tuple[int, ...]](), len(h.mdhoms) - 1
+    for n, (step, along) in enumerate(zip(h.graph.steps, h.shared, strict=True)):
+        one = sized(step.mdhom.last, along, points)
         inputs = [
             replace(v, strides=strides.get(p, v.strides)) for p, v in zip(step.inputs, one.inputs, strict=True)
         ]  # fmt: skip
@@ -51,7 +51,7 @@ def _is_changed_in_place(step: Step, value: int) -> bool:
     """Whether each point of a map reads of a value what it writes, and nothing else."""
     out, read = step.mdhom.outputs[0], [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p == value]
     alike = [(v.dtype, v.shape, v.accesses) == (out.dtype, out.shape, out.accesses) for v in read]
-    return not step.mdhom.dims("pw") and alike == [True]
+    return not step.mdhom.last.dims("pw") and alike == [True]
 
 
 def rows_memory(h: Rows, points: tuple[int, ...]) -> int:
@@ -75,6 +75,6 @@ def rows_plain(h: Rows, points: tuple[int, ...], groups: tuple[int, ...], items:
     plain = Schedule.plain(h.extents, len(h.inputs))
     plain = replace(plain, num_wi=(*plain.num_wi[:-1], items))
     tile, num_wg = list(plain.local_tile), list(plain.num_wg)
-    for d, count, group in zip(h.along[-1], points, groups, strict=True):
+    for d, count, group in zip(h.shared[-1], points, groups, strict=True):
         tile[d], num_wg[d] = count, group
     return replace(plain, local_tile=tuple(tile), num_wg=tuple(num_wg))

@@ -50,7 +50,7 @@ def _ranked(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
 
 def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
     """As many rows as register tiles want, or else as fit."""
-    extents = [h.extents[d] for d in h.along[-1]]
+    extents = [h.extents[d] for d in h.shared[-1]]
     cached = min(caps.local_memory, int(_CACHED * caps.l2))
     found = []
     for count in sorted({min(n, extents[-1]) for n in _ROWS}, reverse=True):
@@ -67,7 +67,7 @@ def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
 def _schedule(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> Schedule | None:
     """The schedule of so many rows at a time; None where that is illegal."""
     steps = []
-    for one, along, step in zip(links(h, points), h.along, h.graph.steps, strict=True):
+    for one, along, step in zip(links(h, points), h.shared, h.graph.steps, strict=True):
         kept = [p >= h.graph.given for p in step.inputs]
         own = next(_of_link(one, along, kept, replace(caps, compute_units=1)), None)
         if own is None:
@@ -80,7 +80,7 @@ def _schedule(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> Schedule | 
 def _groups(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> tuple[int, ...]:
     """Work-groups along each shared dimension: no more than keep all cores busy to the end."""
     found, left = [], _GROUPS * caps.compute_units
-    for d, count in zip(h.along[-1], points, strict=True):
+    for d, count in zip(h.shared[-1], points, strict=True):
         tiles = -(-h.extents[d] // count)
         each = -(-tiles // min(tiles, max(left, 1)))
         found.append(-(-tiles // each))

@@ -27,26 +27,26 @@ def rows_shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
 
     Those want tiles of both operands in local memory, and matrix instructions.
     """
-    one_row = links(h, (1,) * len(h.along[-1]))
-    if any(map(is_product, one_row, h.along)):
+    one_row = links(h, (1,) * len(h.shared[-1]))
+    if any(map(is_product, one_row, h.shared)):
         return
     longest = max([one.points for one in one_row])
     each = min(max(covering(longest // _LONG), min(covering(longest // _SHORT), caps.subgroup or 1)), _MOST)
     for items in dict.fromkeys([each, each // 2, each * 2, each // 4, each * 4]):
         for beside in dict.fromkeys([max(_ITEMS // max(items, 1), 1), 1]):
             if 0 < items * beside <= min(_MOST, caps.max_work_group):
-                s = _schedule(h, items, min(beside, covering(h.extents[h.along[-1][-1]])), caps)
+                s = _schedule(h, items, min(beside, covering(h.extents[h.shared[-1][-1]])), caps)
                 if s is not None:
                     yield s
 
 
 def _schedule(h: Rows, items: int, beside: int, caps: DeviceCaps) -> Schedule | None:
     """The schedule of some rows beside each other, of so many work-items each; None where that is illegal."""
-    points = (*(1 for _ in h.along[-1][1:]), beside)
-    if any([n > h.extents[d] for d, n in zip(h.along[-1], points, strict=True)]):
+    points = (*(1 for _ in h.shared[-1][1:]), beside)
+    if any([n > h.extents[d] for d, n in zip(h.shared[-1], points, strict=True)]):
         return None
-    steps = [_of_link(one, along, items, beside) for one, along in zip(links(h, points), h.along, strict=True)]
-    groups = tuple([-(-h.extents[d] // n) for d, n in zip(h.along[-1], points, strict=True)])
+    steps = [_of_link(one, along, items, beside) for one, along in zip(links(h, points), h.shared, strict=True)]
+    groups = tuple([-(-h.extents[d] // n) for d, n in zip(h.shared[-1], points, strict=True)])
     s = replace(rows_plain(h, points, groups, items * beside), steps=tuple(steps))
     return s if is_legal(h, s, caps) else None
 

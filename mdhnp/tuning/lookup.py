@@ -6,7 +6,7 @@ other kernels are not taken for granted.
 
 from typing import Literal, NamedTuple
 
-from mdhnp.mdh import MdHom, canonical, family, fingerprint
+from mdhnp.mdh import Computation, canonical, family, fingerprint
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.adapt import adapt
@@ -35,25 +35,25 @@ class Found(NamedTuple):
     origin: Origin
 
 
-def key_of(h: MdHom, device: Device) -> Key:
+def key_of(h: Computation, device: Device) -> Key:
     """Give the key under which a stage's schedule is kept."""
     # A precision that the device's instructions do not know changes nothing there.
     c = at_precision(canonical(h), h.precision, device.caps.atoms)
     return Key(family(c), c.extents, fingerprint(c), device.identity, GENERATOR)
 
 
-def tuned_for(h: MdHom, device: Device) -> Schedule | None:
+def tuned_for(h: Computation, device: Device) -> Schedule | None:
     """Look a schedule up that was tuned for exactly this stage, which is in canonical form."""
     entry = cache().get(key_of(h, device))
     return entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
 
 
-def untuned_for(h: MdHom, device: Device) -> Found:
+def untuned_for(h: Computation, device: Device) -> Found:
     """Give the best guess for a stage that is not tuned: the schedule tuned for the nearest extents, or the default.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         In canonical form, without extents of 0.
     device : Device
         Where it will run.

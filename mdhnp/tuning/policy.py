@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Sequence
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device
 from mdhnp.settings import config
 from mdhnp.tuning.lookup import tuned_for
@@ -19,12 +19,12 @@ _searching = threading.Lock()
 _searcher: int | None = None
 
 
-def search(untuned: Sequence[MdHom], device: Device) -> bool:
+def search(untuned: Sequence[Computation], device: Device) -> bool:
     """Search schedules now, for `config.budget` seconds a stage, after another thread's search.
 
     Parameters
     ----------
-    untuned : sequence of MdHom
+    untuned : sequence of Computation
         Stages in canonical form.
     device : Device
         Where they run.
@@ -48,7 +48,7 @@ def search(untuned: Sequence[MdHom], device: Device) -> bool:
         _searching.release()
 
 
-def _search(untuned: Sequence[MdHom], device: Device) -> bool:
+def _search(untuned: Sequence[Computation], device: Device) -> bool:
     for h in untuned:
         if tuned_for(h, device) is not None:  # since the plan was made, by another call, thread or process
             continue

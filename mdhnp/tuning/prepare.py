@@ -12,7 +12,7 @@ from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import InParts, Kernels, Leaf
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import config
@@ -28,7 +28,7 @@ class Prepared:
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         What is computed.
     device : Device
         Where its kernels run.
@@ -38,7 +38,7 @@ class Prepared:
         Of a call by NumPy.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     device: Device
     seconds: float | None
     numpy_seconds: float | None

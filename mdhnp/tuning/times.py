@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mdhnp.mdh import Graph, MdHom, fingerprint
+from mdhnp.mdh import Computation, Graph, fingerprint
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.cache.records import Key, Times
@@ -39,12 +39,12 @@ class _Known:
 _devices: dict[tuple[TuningCache, str], _Known] = {}
 
 
-def measured(h: MdHom, device: Device) -> Mapping[str, float]:
+def measured(h: Computation, device: Device) -> Mapping[str, float]:
     """Give the seconds of whole calls by plan, of those plans that were measured.
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         What calls compute, without extents of 0.
     device : Device
         Where kernels run.
@@ -55,7 +55,7 @@ def measured(h: MdHom, device: Device) -> Mapping[str, float]:
     return MappingProxyType(known.times.get(key_of(h, device), _NONE))
 
 
-def remember(h: MdHom, device: Device, times: Times) -> None:
+def remember(h: Computation, device: Device, times: Times) -> None:
     """Keep what was measured, in place of what was known of the same plans."""
     known, key = _known(device), key_of(h, device)
     known.times[key] = {**known.times.get(key, _NONE), **times}

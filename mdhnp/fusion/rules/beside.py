@@ -23,7 +23,7 @@ def _pairs(graph: Graph) -> Iterator[Match]:
 
 def same_points(graph: Graph, match: Match) -> bool:
     """Both have the same extents, and combine along the same dimensions in the same way."""
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     return (
         f.extents == s.extents
         and [c.kind for c in f.combine] == [c.kind for c in s.combine]
@@ -44,23 +44,23 @@ def same_read(graph: Graph, match: Match) -> bool:
 
 def reads_each_once(graph: Graph, match: Match) -> bool:
     """Neither computes more for what it reads than a pass over memory takes: no products of matrices."""
-    return all([graph.steps[n].mdhom.points <= bytes_of_step(graph.steps[n].mdhom) for n in match])
+    return all([graph.mdhom(n).points <= bytes_of_step(graph.mdhom(n)) for n in match])
 
 
 def _both(graph: Graph, match: Match) -> Graph:
     first, last = match
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     composer, place, scalar = Composer(graph, f.rank, {}), in_place(f.rank), Recorder()
     reads, at = composer.reads, composer.reads.index
     results: list[int] = []
     for n in match:
         step = graph.steps[n]
-        results += paste(scalar, step.mdhom.scalar, composer.operands(scalar, step, place), at(scalar, place))
+        results += paste(scalar, step.mdhom.last.scalar, composer.operands(scalar, step, place), at(scalar, place))
     types = (*f.scalar.dtypes, *s.scalar.dtypes)
     finish, final = Recorder(), list[int]()
     combined, begin = parameters(finish, types), 0
     for n in match:
-        step, h = graph.steps[n], graph.steps[n].mdhom
+        step, h = graph.steps[n], graph.mdhom(n)
         own = combined[begin : begin + len(h.scalar.dtypes)]
         begin += len(own)
         if h.finish is not None:

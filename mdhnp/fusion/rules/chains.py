@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mdhnp.fusion.edit import edited
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import values
-from mdhnp.mdh import Chain, Graph, Step, chain
+from mdhnp.mdh import Graph, Step, chain, unfused
 
 __all__ = ["RULES"]
 
@@ -29,7 +29,7 @@ def read_there_only(graph: Graph, match: Match) -> bool:
 
 def few_maps(graph: Graph, match: Match) -> bool:
     """Both together are so few maps that they are compiled in a moment."""
-    return sum([len(h.links) if isinstance(h, Chain) else 1 for h in (graph.steps[n].mdhom for n in match)]) <= _MOST
+    return sum([len(graph.steps[n].mdhom.mdhoms) for n in match]) <= _MOST
 
 
 def is_a_chain(graph: Graph, match: Match) -> bool:
@@ -52,7 +52,7 @@ def _chained(graph: Graph, match: Match) -> Step | None:
     count = len(place)
     for n in match:
         h, inputs = graph.steps[n]
-        parts = h.graph if isinstance(h, Chain) else Graph.of(h)
+        parts = unfused(h)
         inner = {k: place[p] for k, p in enumerate(inputs)}
         for k, part in enumerate(parts.steps):
             steps.append(Step(part.mdhom, tuple([inner[p] for p in part.inputs])))

@@ -59,7 +59,7 @@ def read_in_order(graph: Graph, match: Match) -> bool:
         step = graph.steps[n]
         if not is_known(step.mdhom) or any([v.boundary is not None for p in made for v, _ in loads(graph, n, p)]):
             return False
-        if splits(step.mdhom, reshaped(graph, step, made)) is None:
+        if splits(step.mdhom.last, reshaped(graph, step, made)) is None:
             return False
     return True
 
@@ -83,7 +83,7 @@ def pairs(graph: Graph) -> Iterator[Match]:
 def pairs_of_one_result(graph: Graph) -> Iterator[Match]:
     """A step that combines one result, and one that reads it and does so, too."""
     for match in pairs(graph):
-        if all([len(graph.steps[n].mdhom.scalar.results) == 1 for n in match]):
+        if all([len(graph.steps[n].mdhom.last.scalar.results) == 1 for n in match]):
             yield match
 
 

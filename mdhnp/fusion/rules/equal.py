@@ -7,7 +7,7 @@ from mdhnp.fusion.edit import edited
 from mdhnp.fusion.reads import unit
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import read_as_written, values, written_plainly
-from mdhnp.mdh import Chain, Graph, MdHom, Step, View
+from mdhnp.mdh import Graph, MdHom, Step, View
 from mdhnp.mdh.views import Access
 
 __all__ = ["RULES"]
@@ -25,7 +25,7 @@ def _pairs(graph: Graph) -> Iterator[Match]:
 def same_computation(graph: Graph, match: Match) -> bool:
     """Both compute the same, though one may write it with axes of one element that the other has not."""
     f, s = (graph.steps[n].mdhom for n in match)
-    return not isinstance(f, Chain) and not isinstance(s, Chain) and _meaning(f) == _meaning(s)
+    return len(f.mdhoms) == len(s.mdhoms) == 1 and _meaning(f.last) == _meaning(s.last)
 
 
 def _meaning(h: MdHom) -> object:
@@ -51,7 +51,7 @@ def _once(graph: Graph, match: Match) -> Graph:
             _seen_of(v, *views[p], step.mdhom.rank) if p in views else v
             for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
         ]
-        new[n] = Step(replace(step.mdhom, inputs=tuple(seen)), step.inputs)
+        new[n] = Step(step.mdhom.relaid(seen), step.inputs)
     return edited(graph, new, {v: graph.made_by[w] for v, w in zip(gone, stays, strict=True)})
 
 

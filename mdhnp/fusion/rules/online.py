@@ -33,7 +33,7 @@ _MOST = 64
 def same_reduction(graph: Graph, match: Match) -> bool:
     """Both reduce the same dimensions, and the last one reads the first one's result of its own point."""
     first, last = match
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     alike = f.extents == s.extents and [c.kind for c in f.combine] == [c.kind for c in s.combine]
     if not alike or f.nested or s.nested or not f.dims("pw") or f.dims("ps") or len(f.outputs) != 1:
         return False
@@ -73,12 +73,12 @@ class _Reader(Composer):
     """Records what two reductions read, and the first one's result as the parameter -1."""
 
     def __init__(self, graph: Graph, match: Match) -> None:
-        super().__init__(graph, graph.steps[match[0]].mdhom.rank, {})
+        super().__init__(graph, graph.mdhom(match[0]).rank, {})
         self._value = graph.firsts[match[0]]
 
     def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Any, before: int) -> int:
         if step.inputs[n] == self._value:
-            return recorder.add(Instruction("param", (), step.mdhom.inputs[n].dtype, -1)).number
+            return recorder.add(Instruction("param", (), step.mdhom.last.inputs[n].dtype, -1)).number
         return super()._operand(recorder, step, n, a, place, before)
 
 
@@ -88,7 +88,7 @@ def _two(graph: Graph, match: Match) -> tuple[_Reader, _Two]:
     found: list[int] = []
     for n in match:
         step = graph.steps[n]
-        found += paste(recorder, step.mdhom.scalar, reader.operands(recorder, step, place), at)
+        found += paste(recorder, step.mdhom.last.scalar, reader.operands(recorder, step, place), at)
     return reader, _Two(recorder.body, *found)
 
 
@@ -109,7 +109,7 @@ def _factors(two: _Two) -> list[int]:
 
 def largest_then_exponentials(graph: Graph, match: Match) -> bool:
     """The first one is the maximum of h, the last one adds exp(h - maximum), times what does not depend on that."""
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     if f.finish is not None or f.scalar.dtypes[0] not in (np.float32, np.float64):
         return False
     if ufunc(f) != "maximum" or ufunc(s) != "add" or s.scalar.dtypes != f.scalar.dtypes:
@@ -151,7 +151,7 @@ def _with_largest(graph: Graph, match: Match) -> Graph:
     others = _exponential(two)
     assert others is not None
     recorder = Recorder(two.body)
-    dtype = graph.steps[match[0]].mdhom.scalar.dtypes[0]
+    dtype = graph.mdhom(match[0]).scalar.dtypes[0]
     factors: list[Any] = [Symbol(recorder, n) for n in others] or [recorder.constant(1, dtype)]
     weight = prod(factors[1:], start=factors[0])
 
@@ -179,7 +179,7 @@ def _without(recorder: Recorder) -> Recorder:
 
 def mean_then_squares(graph: Graph, match: Match) -> bool:
     """The first one is the mean of h, the last one adds (h - mean)²; both in float32."""
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     if f.scalar.dtypes[0] != np.float32 or s.scalar.dtypes[0] != np.float32 or f.finish is None:
         return False
     if ufunc(f) != "add" or ufunc(s) != "add" or not _divides(f):
@@ -213,7 +213,7 @@ def _divides(h: MdHom) -> bool:
 
 def few_terms(graph: Graph, match: Match) -> bool:
     """What is added are at most 2**20 terms."""
-    return _terms(graph.steps[match[0]].mdhom) <= 1 << 20
+    return _terms(graph.mdhom(match[0])) <= 1 << 20
 
 
 def _terms(h: MdHom) -> int:
@@ -228,7 +228,7 @@ def _with_mean(graph: Graph, match: Match) -> Graph:
     """
     reader, two = _two(graph, match)
     step = graph.steps[match[0]]
-    h, terms = step.mdhom, float(_terms(step.mdhom))
+    h, terms = step.mdhom.last, float(_terms(step.mdhom.last))
     wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
     begin = tuple([unit(h.rank) if c.kind == "pw" else Affine.of(d, h.rank) for d, c in enumerate(h.combine)])
 
@@ -268,7 +268,7 @@ def _one_pass(
     one's result is, and what the last one has combined.
     """
     first, last = match
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     recorder, *numbers = scalar
     types = [recorder.body[n].dtype for n in numbers]
     kept = [d for d, c in enumerate(f.combine) if c.kind == "cc"]

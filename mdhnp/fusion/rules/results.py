@@ -31,7 +31,7 @@ def combines_or_stays(graph: Graph, match: Match) -> bool:
     first, last = match
     made = values(graph, first)
     stays = any([v in graph.results or graph.readers(v) != (last,) for v in made])
-    return stays or not is_map(graph.steps[first].mdhom)
+    return stays or not is_map(graph.mdhom(first))
 
 
 def _place(graph: Graph, match: Match) -> Place | None:
@@ -40,7 +40,7 @@ def _place(graph: Graph, match: Match) -> Place | None:
     So each axis of what the first one gives is a dimension of it, or has one element.
     """
     first, last = match
-    h, f = graph.steps[last].mdhom, graph.steps[first].mdhom
+    h, f = graph.mdhom(last), graph.mdhom(first)
     found: list[Affine] = [unit(f.rank)] * h.rank
     seen: set[int] = set()
     for value in values(graph, first):
@@ -70,7 +70,7 @@ def _finished(graph: Graph, match: Match) -> Graph:
     place = _place(graph, match)
     assert place is not None
     step, after = graph.steps[first], graph.steps[last]
-    h, made = step.mdhom, values(graph, first)
+    h, made = step.mdhom.last, values(graph, first)
     kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
     outputs = [*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs]]
     named = tuple([replace(v, name=f"O{n}") for n, v in enumerate(outputs)])
@@ -101,7 +101,7 @@ def _written(view: View, place: Place, rank: int) -> View:
 def _combined(both: _Both) -> Step:
     """The first step, with the last one as its `finish`."""
     graph, first, step, after, place, kept, outputs = both
-    h, types = step.mdhom, step.mdhom.scalar.dtypes
+    h, types = step.mdhom.last, step.mdhom.last.scalar.dtypes
     composer, own = _After(graph, h.rank, first), in_place(h.rank)
     scalar, finish = Recorder(), Recorder()
     results = paste(scalar, h.scalar, composer.operands(scalar, step, own), composer.reads.index(scalar, own))
@@ -123,7 +123,7 @@ def _combined(both: _Both) -> Step:
 def _map(both: _Both) -> Step:
     """Both steps, where the first one is a map, too."""
     graph, first, step, after, place, kept, outputs = both
-    h = step.mdhom
+    h = step.mdhom.last
     composer, scalar = _After(graph, h.rank, first), Recorder()
     composer.made = composer.mapped(scalar, step, in_place(h.rank))
     results = [composer.made[o] for o in kept] + [*composer.mapped(scalar, after, place)]

@@ -26,13 +26,13 @@ def _groups(graph: Graph) -> Iterator[Match]:
     What those before it give nothing else needs, and all of them are known (:func:`along`).
     """
     for last in reversed(range(len(graph.steps))):
-        h = graph.steps[last].mdhom
+        h = graph.steps[last].mdhom.last
         groups: dict[Match, int] = {}  # with how many rows
         for d in h.dims("cc"):
             found = tuple(sorted(along(graph, last, d)))[-_MOST:]
             groups[found] = groups.get(found, 1) * h.extents[d]
         for group in sorted([g for g, count in groups.items() if count >= ENOUGH], key=len, reverse=True):
-            reduced = [k for k, n in enumerate(group) if graph.steps[n].mdhom.dims("pw")]
+            reduced = [k for k, n in enumerate(group) if graph.steps[n].mdhom.last.dims("pw")]
             for begin in dict.fromkeys([0, *reduced]) if reduced else ():
                 if len(group) - begin > 1:
                     yield group[begin:]
@@ -41,12 +41,12 @@ def _groups(graph: Graph) -> Iterator[Match]:
 def no_products(graph: Graph, match: Match) -> bool:
     """None of them is a product of matrices, or another one that reads elements again."""
     h, _ = _required(graph, match)
-    return not any(map(is_product, h.links, h.along))
+    return not any(map(is_product, h.mdhoms, h.shared))
 
 
 def few_links(graph: Graph, match: Match) -> bool:
     """They are so few that they are compiled in a moment."""
-    return len(_required(graph, match)[0].links) <= _LINKS
+    return len(_required(graph, match)[0].mdhoms) <= _LINKS
 
 
 def has_rows(graph: Graph, match: Match) -> bool:
@@ -58,7 +58,7 @@ def rows_lie_together(graph: Graph, match: Match) -> bool:
     """Each row lies in one piece in all arrays that it is a part of."""
     h, _ = _required(graph, match)
     given = [(view, along) for _, along, view in _given(h)]
-    outputs = [(view, h.along[-1]) for view in h.outputs]
+    outputs = [(view, h.shared[-1]) for view in h.outputs]
     return all([_whole(v, along) for v, along in given + outputs])
 
 
@@ -85,8 +85,8 @@ def _required(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]]:
 def _given(h: Rows) -> list[tuple[MdHom, tuple[int, ...], View]]:
     """What is read of the arrays given, by which MDH, along which of its dimensions rows are."""
     return [
-        (step.mdhom, along, view)
-        for step, along in zip(h.graph.steps, h.along, strict=True)
+        (step.mdhom.last, along, view)
+        for step, along in zip(h.graph.steps, h.shared, strict=True)
         for p, view in zip(step.inputs, step.mdhom.inputs, strict=True)
         if p < h.graph.given
     ]
@@ -127,11 +127,11 @@ def _part(graph: Graph, match: Match) -> tuple[Graph, tuple[int, ...]]:
 
 def _simpler(graph: Graph) -> Graph:
     """Put maps into what reads them, where that saves work: what lies in a cache is cheap, not free."""
-    paid = sum([near(s.mdhom) for s in graph.steps])
+    paid = sum([near(s.mdhom.last) for s in graph.steps])
     for rule in (*results.RULES, *maps.RULES):
         for match in rule.found(graph):
             made = rule.rewrite(graph, match)
-            if sum([near(s.mdhom) for s in made.steps]) < paid:
+            if sum([near(s.mdhom.last) for s in made.steps]) < paid:
                 return _simpler(made)
     return graph
 

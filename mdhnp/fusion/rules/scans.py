@@ -19,18 +19,18 @@ __all__ = ["RULES"]
 
 def reduces(graph: Graph, match: Match) -> bool:
     """The last one reduces."""
-    return bool(graph.steps[match[1]].mdhom.dims("pw"))
+    return bool(graph.mdhom(match[1]).dims("pw"))
 
 
 def scans(graph: Graph, match: Match) -> bool:
     """The last one scans."""
-    return bool(graph.steps[match[1]].mdhom.dims("ps"))
+    return bool(graph.mdhom(match[1]).dims("ps"))
 
 
 def combines_a_scan(graph: Graph, match: Match) -> bool:
     """The first one is a scan, whose every result the last one combines along the same dimension, as it is."""
     first, last = match
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     scanned = f.dims("ps")
     made = f.outputs[0]
     read = [*loads(graph, last, graph.firsts[first])]
@@ -48,7 +48,7 @@ def combines_a_scan(graph: Graph, match: Match) -> bool:
 
 def scan_distributes(graph: Graph, match: Match) -> bool:
     """The scan's operator distributes over the other one."""
-    f, s = (graph.steps[n].mdhom for n in match)
+    f, s = (graph.mdhom(n) for n in match)
     # Products of floats overflow apart where those of prefixes do not; sums of integers wrap around, extremes do not.
     kinds = "iu" if ufunc(f) == "multiply" else "f"
     return f.scalar.dtypes[0].kind in kinds and law_holds(f.scalar, ufunc(f), ufunc(s))
@@ -63,8 +63,8 @@ def only_read_there(graph: Graph, match: Match) -> bool:
 def _on_pairs(graph: Graph, match: Match) -> Graph:
     """Combine pairs: what the prefixes give, and what the elements do."""
     first, last = match
-    step, s = graph.steps[first], graph.steps[last].mdhom
-    f = step.mdhom
+    step, s = graph.steps[first], graph.mdhom(last)
+    f = step.mdhom.last
     assert f.operator is not None and s.operator is not None
     (dtype,) = f.scalar.dtypes
     times, plus = (getattr(np, ufunc(h)) for h in (f, s))
@@ -88,7 +88,7 @@ def _on_pairs(graph: Graph, match: Match) -> Graph:
 
 def finishes_alone(graph: Graph, match: Match) -> bool:
     """What the last one does with its results uses no index."""
-    s = graph.steps[match[1]].mdhom
+    s = graph.mdhom(match[1])
     return s.finish is None or not s.finish.used_indices()
 
 

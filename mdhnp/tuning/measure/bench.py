@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.codegen import generate
-from mdhnp.mdh import Argument, MdHom, Stage, View, interleaved
+from mdhnp.mdh import Argument, Computation, Stage, View, interleaved
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
@@ -60,7 +60,7 @@ class Task:
     The device is named by its identity and its position among devices of the same.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     device: str
     reference: Schedule
     seed: int = 0
@@ -215,7 +215,7 @@ def find(task: Task) -> Device:
     return found[task.position]
 
 
-def stage(h: MdHom) -> tuple[Stage, list[Array]]:
+def stage(h: Computation) -> tuple[Stage, list[Array]]:
     """Give the MDH as the only stage of a program, and arrays for its outputs."""
     arrays: list[Array] = []
     targets = []

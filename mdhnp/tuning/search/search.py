@@ -12,15 +12,14 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import Chain, MdHom, Rows
+from mdhnp.mdh import Computation
 from mdhnp.schedule import DeviceCaps, Schedule
-from mdhnp.schedule.chains import chain_schedules
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import PRIVATE, Choices, Facts
 from mdhnp.schedule.cost import cpu_seconds
+from mdhnp.schedule.default import fused_schedules
 from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
-from mdhnp.schedule.rows_default import rows_schedules
 from mdhnp.tuning.search.matrices import Matrices
 from mdhnp.tuning.search.regression import corrected
 from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
@@ -42,7 +41,7 @@ class Search:
 
     Parameters
     ----------
-    h : MdHom
+    h : Computation
         A stage in canonical form.
     caps : DeviceCaps
         The device.
@@ -65,13 +64,18 @@ class Search:
     0.001
     """
 
-    def __init__(self, h: MdHom, caps: DeviceCaps, start: Schedule, seed: int = 0) -> None:
-        self._h, self._caps, self._facts = h, caps, Facts(h)
+    def __init__(self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0) -> None:
+        self._h, self._caps, self._facts = h, caps, Facts(h.loops)
+        self._listed = bool(start.steps)
         self._rng = np.random.default_rng(seed)
         self._times: dict[Schedule, float | None] = {}
         self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
-        known = [s for s in gpu_candidates(h, caps, _POOL) if s != start] if caps.kind == "gpu" else []
+        known = (
+            [s for s in gpu_candidates(h.loops, caps, _POOL) if s != start and is_legal(h, s, caps)]
+            if caps.kind == "gpu"
+            else []
+        )
         pool, plain = [s for s in known if s.atom], [s for s in known if not s.atom]
         self._matrices = Matrices(self._facts, caps, pool)
         shortlist = [s for s in self._shortlist() if s != start]
@@ -127,10 +131,8 @@ class Search:
         """The samples the model likes best, at most two of a kind."""
         if not self._h.rank:  # one point: nothing to choose
             return []
-        if isinstance(self._h, Rows):
-            return rows_schedules(self._h, self._caps)
-        if isinstance(self._h, Chain):  # of which the models know nothing
-            return chain_schedules(self._h, self._caps, _SHORTLIST // 4)
+        if (listed := fused_schedules(self._h, self._caps, _SHORTLIST // 4)) is not None:
+            return listed
         choices = sample(self._facts, self._caps, _SAMPLES, self._rng)
         kinds: dict[tuple[object, ...], int] = {}
         found: dict[Schedule, None] = {}
@@ -152,7 +154,7 @@ class Search:
         Now and then it is any of them.
         """
         ranked = self._ranked()
-        if isinstance(self._h, Rows):  # of which there are few, and all are listed
+        if self._listed:  # of several MDHs: there are few, and all are listed
             return next(iter(self._rest), None)
         if not ranked or not self._h.rank:
             return None
@@ -198,7 +200,7 @@ class Search:
 
     def _model(self, choices: Choices) -> Floats:
         """Logarithm of the time that the device's model expects."""
-        scan = bool(self._h.dims("ps"))
+        scan = bool(self._h.last.dims("ps"))
         model = gpu_seconds if self._caps.kind == "gpu" else scan_seconds if scan else cpu_seconds
         logarithms: Floats = np.log(model(self._facts, choices, self._caps))
         return logarithms

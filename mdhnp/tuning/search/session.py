@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import TypedDict
 
-from mdhnp.mdh import MdHom
+from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
@@ -50,7 +50,7 @@ class Tuned:
 
     Attributes
     ----------
-    mdhom : MdHom
+    mdhom : Computation
         The stage in canonical form.
     schedule : Schedule
         The best known now, which later calls use.
@@ -60,7 +60,7 @@ class Tuned:
         Everything measured, in order.
     """
 
-    mdhom: MdHom
+    mdhom: Computation
     schedule: Schedule
     seconds: float
     default_seconds: float
@@ -85,7 +85,7 @@ class _Budget:
 
 
 def tune_stage(
-    h: MdHom,
+    h: Computation,
     device: Device,
     budget: float,
     evaluations: int | None = None,
@@ -119,7 +119,7 @@ def tune_stage(
         known.release(key, owner)
 
 
-def _team(h: MdHom, members: Sequence[Device], budget: float, seed: int) -> Team:
+def _team(h: Computation, members: Sequence[Device], budget: float, seed: int) -> Team:
     """Workers on the devices, which are known by their positions among equal ones."""
     task = Task(h, members[0].identity, default(h, members[0].caps), seed)
     equal = equal_devices(task.device)
@@ -150,7 +150,9 @@ def _compilers(members: Sequence[Device]) -> _Compilers:
 class _Tuning:
     """One stage's search and final."""
 
-    def __init__(self, h: MdHom, device: Device, key: Key, budget: _Budget, known: TuningCache, owner: str) -> None:
+    def __init__(
+        self, h: Computation, device: Device, key: Key, budget: _Budget, known: TuningCache, owner: str
+    ) -> None:
         self._h, self._key, self._budget, self._known, self._owner = h, key, budget, known, owner
         self._start = default(h, device.caps)
         self._search = Search(h, device.caps, self._start, budget.seed)
@@ -273,7 +275,7 @@ def _now() -> str:
 
 
 @contextmanager
-def _bar(budget: _Budget, h: MdHom) -> Iterator[_Report]:
+def _bar(budget: _Budget, h: Computation) -> Iterator[_Report]:
     """A progress bar on standard error, or nothing."""
     if not budget.show:
         yield lambda count, best: None

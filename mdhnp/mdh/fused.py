@@ -1,0 +1,99 @@
+"""Fused: MDHs that one kernel computes, some of the results at a time, so that what is between them stays in caches.
+
+There are two kinds, by how they are joined: maps whose tiles overlap (`chain.py`), and MDHs that share rows
+(`rows.py`). A fused step holds MDHs and is none: a homomorphism has one operator a dimension, this has several
+functions of several operators. It must not know devices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any, Self
+
+from mdhnp.mdh.graph import Graph, Step
+from mdhnp.mdh.interpret import interpret
+from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
+from mdhnp.mdh.views import View
+
+__all__ = ["Fused", "given_view", "unfused"]
+
+
+@dataclass(frozen=True)
+class Fused(Computation):
+    """Several MDHs as one computation; its results are the last one's.
+
+    Attributes
+    ----------
+    graph : Graph
+        The MDHs. What all but the last one give is needed nowhere else.
+    extents : tuple of int
+        The last one's.
+    inputs : tuple of View
+        The arrays given, each as the first MDH sees it that reads it.
+    outputs : tuple of View
+        The last one's.
+    """
+
+    graph: Graph
+    extents: tuple[int, ...]
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+
+    precision = "highest"
+
+    @property
+    def mdhoms(self) -> tuple[MdHom, ...]:
+        """The MDHs, in order."""
+        return tuple([h for s in self.graph.steps for h in s.mdhom.mdhoms])
+
+    @property
+    def loops(self) -> MdHom:
+        """The last MDH with the inputs of all: the loops over results that tiles and work-groups share."""
+        h, names = self.last, dimension_names(self.rank)
+        return MdHom.unchecked(h.extents, h.combine, h.scalar, self.inputs, self.outputs, h.finish, names)
+
+    @property
+    def divisible(self) -> tuple[int, ...]:
+        """No dimension, unless the MDHs share it."""
+        return ()
+
+    def relaid(self, inputs: Sequence[View]) -> Self:
+        """The same on inputs that lie elsewhere in memory, as these views say."""
+        steps = [Step(s.mdhom.relaid(_views(s, inputs)), s.inputs) for s in self.graph.steps]
+        return replace(self, inputs=tuple(inputs), graph=replace(self.graph, steps=tuple(steps)))
+
+    def __str__(self) -> str:
+        shown = [str(h) for h in self.mdhoms]
+        return " ; ".join(shown if len(shown) < 4 else [shown[0], f"… {len(shown) - 2} more …", shown[-1]])
+
+
+def _views(step: Step, given: Sequence[View]) -> list[View]:
+    """What a step reads, where arrays given lie as these views say."""
+    known = dict(enumerate(given))
+    pairs = [(v, known.get(p, v)) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)]
+    return [replace(v, strides=new.strides, offset=new.offset) for v, new in pairs]
+
+
+def given_view(graph: Graph, value: int) -> View | None:
+    """Give the view of an array given; None where no step reads it, or some see it in another shape."""
+    readers = [graph.steps[n] for n in graph.readers(value)]
+    found = [v for s in readers for p, v in zip(s.inputs, s.mdhom.inputs, strict=True) if p == value]
+    alike = {replace(v, name="", accesses=(), boundary=None, fill="0") for v in found}
+    return found[0] if len(alike) == 1 else None
+
+
+@singledispatch
+def unfused(h: Computation) -> Graph:
+    """Give the graph of the MDHs that a step computes."""
+    return Graph.of(h)
+
+
+@unfused.register
+def _(h: Fused) -> Graph:
+    return h.graph
+
+
+@interpret.register
+def _(h: Fused, *arrays: Any) -> Any:
+    found = h.graph.interpret(*arrays)
+    return found if len(found) > 1 else found[0]
