@@ -10,7 +10,7 @@ from typing import Any
 from random_functions import Picker
 from strategies import shuffled
 
-from mdhnp.mdh import Chain, MdHom, Rows
+from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check, is_legal
@@ -33,12 +33,12 @@ MATRICES = DeviceCaps(
 )  # fmt: skip
 
 
-def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -> Schedule:
+def schedule(p: Picker, h: Computation, caps: DeviceCaps = CAPS, attempts: int = 20) -> Schedule:
     """A random legal schedule: drawn so that `check` accepts nearly all, redrawn where it does not."""
     if isinstance(h, Rows):
         return _of_rows(p, h, caps)
     for _ in range(attempts):
-        drawn = _schedule(p, h)
+        drawn = _schedule(p, h.loops)
         if isinstance(h, Chain):
             drawn = replace(drawn, local_copies=(None,) * len(h.inputs), private_copies=(False,) * len(h.inputs))
         try:
@@ -46,7 +46,7 @@ def schedule(p: Picker, h: MdHom, caps: DeviceCaps = CAPS, attempts: int = 20) -
         except IllegalSchedule:
             continue
         return drawn
-    tile = tuple(1 if c.kind == "cc" else n for c, n in zip(h.combine, h.extents, strict=True))
+    tile = tuple(1 if c.kind == "cc" else n for c, n in zip(h.last.combine, h.extents, strict=True))
     simple = replace(Schedule.plain(h.extents, len(h.inputs)), results="private", local_tile=tile)
     check(h, simple, caps)
     return simple
@@ -71,12 +71,12 @@ def streamed(p: Picker, h: Chain, caps: DeviceCaps = CAPS) -> Schedule | None:
 
 def _of_rows(p: Picker, h: Rows, caps: DeviceCaps) -> Schedule:
     """A random number of rows at a time, and a random schedule for each MDH of so many."""
-    points = tuple([p.integer(1, min(h.extents[d], 6)) for d in h.along[-1]])
-    tiles = [-(-h.extents[d] // n) for d, n in zip(h.along[-1], points, strict=True)]
+    points = tuple([p.integer(1, min(h.extents[d], 6)) for d in h.shared[-1]])
+    tiles = [-(-h.extents[d] // n) for d, n in zip(h.shared[-1], points, strict=True)]
     groups = tuple([p.integer(1, n) for n in tiles])
     for items in (p.choice((1, 1, 2, 4, 6, 8)), 1):
         steps: list[Schedule] = []
-        for one, along, step in reversed([*zip(links(h, points), h.along, h.graph.steps, strict=True)]):
+        for one, along, step in reversed([*zip(links(h, points), h.shared, h.graph.steps, strict=True)]):
             kept = [v >= h.graph.given for v in step.inputs]
             steps.insert(0, _of_link(p, one, along, kept, items, caps))
         s = replace(rows_plain(h, points, groups, items), steps=tuple(steps))

@@ -52,11 +52,11 @@ def _assert_inside(made: Chain, found: Any, corner: tuple[int, ...], tile: list[
 
     At an end it counts as whole, since vectors there begin earlier than it does.
     """
-    last = len(made.links) - 1
+    last = len(made.mdhoms) - 1
     begins = [max(min(c, n - t), 0) for c, t, n in zip(corner, tile, made.extents, strict=True)]
     boxes = {last: [(b, min(b + t, n)) for b, t, n in zip(begins, tile, made.extents, strict=True)]}
     for n in reversed(range(last)):
-        h, region = made.links[n], found[n]
+        h, region = made.mdhoms[n], found[n]
         begins = [min([boxes[m][d][0] + far[d] for m, far in region.reads]) for d in range(h.rank)]
         boxes[n] = [
             (begin := max(0, min(b, extent - size)), begin + size)
@@ -85,8 +85,8 @@ def test_rings_hold_all_that_is_read_of_them(seed: int) -> None:
     """As the kernel does: each map advances by a tile in each round, within what is needed of it at all."""
     p = Seeded(seed)
     made, _ = random_chain(p, 24, 1)
-    d, last = p.integer(0, made.rank - 1), len(made.links) - 1
-    extents = [h.extents[d] for h in made.links]
+    d, last = p.integer(0, made.rank - 1), len(made.mdhoms) - 1
+    extents = [h.extents[d] for h in made.mdhoms]
     tile = p.integer(1, min(extents))
     found, begin = rings(made.graph, d, tile), p.integer(0, extents[last] - 1)
     end = min(begin + tile * p.integer(1, 4), extents[last])
@@ -171,13 +171,13 @@ def test_what_a_schedule_of_a_chain_must_not() -> None:
 
 
 def test_only_chains_are_streamed() -> None:
-    one = blurred(40, 30).links[-1]
+    one = blurred(40, 30).mdhoms[-1]
     with pytest.raises(IllegalSchedule, match="streamed: only maps of a chain"):
         check(one, replace(Schedule.plain((40, 30), 1), local_tile=(8, 15), streamed=0), CAPS)
 
 
 def test_a_streamed_tile_is_no_longer_than_a_map() -> None:
-    h = blurred(40, 30).links[-1]
+    h = blurred(40, 30).mdhoms[-1]
     few = contiguous("y", np.dtype("f4"), (10, 30), (0, 1))
     first = replace(h, extents=(10, 30), outputs=(few,))
     last = replace(h, inputs=(replace(h.inputs[0], shape=few.shape, strides=few.strides),))
@@ -233,12 +233,12 @@ def _mean(x: Any, mode: str = "constant") -> Any:
 def test_what_is_a_chain(function: Any, maps: int, dtype: str) -> None:
     graph = _graph(function, 9, 8, dtype=dtype)
     found = chain(graph)
-    assert (0 if found is None else len(found.links)) == (maps and len(graph.steps))
+    assert (0 if found is None else len(found.mdhoms)) == (maps and len(graph.steps))
 
 
 def test_a_chain_is_told_from_its_last_map_and_from_others() -> None:
     one, other = blurred(20, 30), blurred(20, 30, mode="nearest")
-    kinds = {fingerprint(h) for h in (one, other, one.links[-1], other.links[-1])}
+    kinds = {fingerprint(h) for h in (one, other, one.mdhoms[-1], other.mdhoms[-1])}
     assert len(kinds) == 4
     assert one == blurred(20, 30)
 

@@ -78,7 +78,7 @@ def test_vectors_that_stick_out_read_nothing_that_others_change_in_place() -> No
 def test_parts_of_random_rows_are_rows(seed: int) -> None:
     p = Seeded(2000 + seed)
     made, arrays = random_rows(p, 7)
-    dim = p.choice(made.along[-1])
+    dim = p.choice(made.shared[-1])
     sizes = tuple([2] * (made.extents[dim] // 2 - 1) + [2 + made.extents[dim] % 2])
     parts = cut(made, dim, p.choice((sizes, sizes[::-1])))
     for part in parts.parts:
@@ -145,7 +145,7 @@ def _rows(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Rows:
 )
 def test_what_is_rows(function: Any, along: int, dtype: str) -> None:
     found = rows(_graph(function, (8, 8), dtype=dtype))
-    assert (0 if found is None else len(found.along[-1])) == along
+    assert (0 if found is None else len(found.shared[-1])) == along
 
 
 def test_rows_of_few_are_not_looked_for() -> None:
@@ -162,7 +162,7 @@ def test_rows_of_few_are_not_looked_for() -> None:
 
 def test_rows_are_told_from_their_last_mdh_and_from_others() -> None:
     one, other = _rows(_softmax, (30, 20)), _rows(_softmax, (20, 30))
-    kinds = {fingerprint(h) for h in (one, other, one.links[-1], other.links[-1])}
+    kinds = {fingerprint(h) for h in (one, other, one.mdhoms[-1], other.mdhoms[-1])}
     assert len(kinds) == 4
     assert one == _rows(_softmax, (30, 20)) and hash(one) == hash(_rows(_softmax, (30, 20)))
 
@@ -195,7 +195,7 @@ def test_where_rows_are_computed_step_by_step(device: Device) -> None:
     assert default(product, CAPS).work_items == 1
     with pytest.raises(IllegalSchedule, match="products"):
         default(product, MATRICES)
-    assert [type(s.mdhom) for s in apart(product)] == [Rows, MdHom]
+    assert [type(s.mdhom) for s in apart(product).steps] == [Rows, MdHom]
     x = np.random.default_rng(0).normal(size=(64, 300_000)).astype(np.float32)
     with mdhnp.device(device):
         np.testing.assert_allclose(mdhnp.fuse(_softmax)(x), _softmax(x), rtol=1e-5)

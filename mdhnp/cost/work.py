@@ -4,7 +4,7 @@ from math import prod
 from typing import NamedTuple
 
 from mdhnp.cost.operations import weight
-from mdhnp.mdh import Chain, MdHom, View
+from mdhnp.mdh import Computation, MdHom, View
 
 __all__ = ["NumpyWork", "Work", "bytes_read", "operations", "work"]
 
@@ -51,7 +51,7 @@ class NumpyWork(NamedTuple):
     copied: int
 
 
-def work(h: MdHom) -> Work:
+def work(h: Computation) -> Work:
     """Return what an MDH, or several as one, asks for.
 
     Examples
@@ -63,7 +63,7 @@ def work(h: MdHom) -> Work:
     Work(float32=12.0, float64=0.0, read=36, written=8)
     """
     single = double = 0.0
-    for one in h.links if isinstance(h, Chain) else (h,):
+    for one in h.mdhoms:
         if any([t.char in "dD" for t in one.dtypes]):
             double += operations(one)
         else:
@@ -71,7 +71,7 @@ def work(h: MdHom) -> Work:
     return Work(single, double, sum([bytes_read(h, v) for v in h.inputs]), sum([v.element_bytes for v in h.outputs]))
 
 
-def bytes_read(h: MdHom, view: View) -> int:
+def bytes_read(h: Computation, view: View) -> int:
     """Return the bytes of an input's elements, where its points read them all."""
     return min(prod(view.shape), h.points * len(view.accesses)) * view.dtype.itemsize
 
