@@ -38,12 +38,11 @@ class Context:
         """The argument that holds an input or output."""
         found = self._buffers.get(view.name)
         if found is None:
-            constant = any(view.name == v.name for v in self.nest.h.inputs)
-            found = self._buffers[view.name] = Buffer(view.name, view.dtype, constant=constant)
+            found = self._buffers[view.name] = Buffer(view.name, view.dtype)
         return found
 
     def hold(self, view: View, buffer: Buffer) -> None:
-        """Have a view be of a buffer that is no argument."""
+        """Have a view be of a buffer that is no argument, or no output."""
         self._buffers[view.name] = buffer
 
     def of(self, nest: Nest) -> "Context":

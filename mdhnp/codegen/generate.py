@@ -13,6 +13,7 @@ from mdhnp.codegen.chain import emit_chain
 from mdhnp.codegen.ir.index import ONE, ZERO, Index
 from mdhnp.codegen.ir.passes import lowered
 from mdhnp.codegen.ir.statements import Procedure
+from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import emit_kernel
 from mdhnp.codegen.nest import Nest, sizes
 from mdhnp.codegen.opencl import source
@@ -68,6 +69,8 @@ class _Build:
         nest = Nest(h.loops, s, self.general, self.caps.subgroup)
         offset = _group_offset(nest) if partial else ZERO
         c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
+        for view in h.inputs:
+            c.hold(view, Buffer(view.name, view.dtype, constant=True))
         if scan:
             emit_scan(c, bool(carry))
         else:

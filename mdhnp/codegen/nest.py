@@ -249,12 +249,6 @@ class Nest:
         outputs = self.h.outputs
         return tuple(n for n in range(len(outputs) - 1) if interleaved(outputs[n], outputs[n + 1]))
 
-    @cached_property
-    def wide(self) -> bool:
-        """Whether offsets need 64 bits: in buffers of 2^31 elements and more."""
-        # General kernels take sizes of 32 bits; the arrays of their example are never there.
-        return self.h.wide and not self.general
-
     def var(self, d: int, letter: str) -> Var:
         """One of the dimension's variables: `l`, `n`, `p`, `w`, `g` as above, `b` at borders, `q` for a pulled `p`."""
         return self._vars[d, letter]

@@ -37,7 +37,7 @@ def procedure(c: Context, name: str, h: Computation, carried: Sequence[Buffer], 
         work_items=nest.s.work_items,
         vector_bytes=nest.s.vector_width * max(t.itemsize for t in types),
         contract=all(map(_may_contract, h.mdhoms)),
-        wide=nest.wide,
+        wide=h.wide and not nest.general,
         # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
         inline_borders=bool(nest.combined) and not nest.general,
         buffers=(*inputs, *carried, *passed),

@@ -176,10 +176,12 @@ def _require_cuttable(whole: Computation, dim: int) -> None:
         raise IndexError(f"dim: {dim} is none of {whole.rank} dimensions, numbered from 0")
     if 0 in whole.extents:
         raise ValueError(f"h: {whole} has an extent of 0, and so no parts")
-    h = whole.last
+    h = whole.loops
     combine, name = h.combine[dim], h.names[dim]
+    if not whole.divisible:
+        raise ValueError("h: a chain cannot be cut; cut what it is made of, its `mdhoms`")
     if dim not in whole.divisible:
-        raise ValueError(f"dim: not all that is fused shares {name}; cut its `mdhoms`")
+        raise ValueError(f"dim: not all of the rows have {name}; cut their `mdhoms`")
     if combine.kind == "ps" and (left := left_for_later(h, dim)):
         shown = ", ".join([h.names[d] for d in left])
         raise ValueError(f"dim: {name} is scanned before {shown} may be combined; cut that, or one of its `stages`")
@@ -194,7 +196,7 @@ def _require_cuttable(whole: Computation, dim: int) -> None:
 
 
 def _sizes(h: Computation, dim: int, parts: int | Sequence[int]) -> tuple[int, ...]:
-    extent, name = h.extents[dim], h.last.names[dim]
+    extent, name = h.extents[dim], h.loops.names[dim]
     if isinstance(parts, int | np.integer):
         if parts < 1:
             raise ValueError(f"parts: {parts} is no number of parts")

@@ -48,9 +48,8 @@ class Fused(Computation):
 
     @property
     def loops(self) -> MdHom:
-        """The last MDH with the inputs of all: the loops over results that tiles and work-groups share."""
-        h, names = self.last, dimension_names(self.rank)
-        return MdHom.unchecked(h.extents, h.combine, h.scalar, self.inputs, self.outputs, h.finish, names)
+        """The last MDH under other names than those within: the loops over results, which all MDHs share."""
+        return replace(self.last, names=dimension_names(self.rank))
 
     @property
     def divisible(self) -> tuple[int, ...]:

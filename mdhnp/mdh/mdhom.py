@@ -53,7 +53,7 @@ class Computation:
 
     @property
     def loops(self) -> "MdHom":
-        """The last MDH with the inputs of all: the loops over results that tiles and work-groups share."""
+        """The MDH whose loops over results are those of all, with names for people."""
         raise NotImplementedError
 
     @property

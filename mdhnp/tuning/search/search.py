@@ -65,17 +65,14 @@ class Search:
     """
 
     def __init__(self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0) -> None:
-        self._h, self._caps, self._facts = h, caps, Facts(h.loops)
-        self._listed = bool(start.steps)
+        self._h, self._caps, self._facts = h, caps, Facts(h.last)
+        self._listed = fused_schedules(h, caps, _SHORTLIST // 4)
         self._rng = np.random.default_rng(seed)
         self._times: dict[Schedule, float | None] = {}
         self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
-        known = (
-            [s for s in gpu_candidates(h.loops, caps, _POOL) if s != start and is_legal(h, s, caps)]
-            if caps.kind == "gpu"
-            else []
-        )
+        several = caps.kind == "gpu" and self._listed is None
+        known = [s for s in gpu_candidates(h.last, caps, _POOL) if s != start] if several else []
         pool, plain = [s for s in known if s.atom], [s for s in known if not s.atom]
         self._matrices = Matrices(self._facts, caps, pool)
         shortlist = [s for s in self._shortlist() if s != start]
@@ -131,8 +128,8 @@ class Search:
         """The samples the model likes best, at most two of a kind."""
         if not self._h.rank:  # one point: nothing to choose
             return []
-        if (listed := fused_schedules(self._h, self._caps, _SHORTLIST // 4)) is not None:
-            return listed
+        if self._listed is not None:
+            return self._listed
         choices = sample(self._facts, self._caps, _SAMPLES, self._rng)
         kinds: dict[tuple[object, ...], int] = {}
         found: dict[Schedule, None] = {}
@@ -154,7 +151,7 @@ class Search:
         Now and then it is any of them.
         """
         ranked = self._ranked()
-        if self._listed:  # of several MDHs: there are few, and all are listed
+        if self._listed is not None:
             return next(iter(self._rest), None)
         if not ranked or not self._h.rank:
             return None
