@@ -248,7 +248,7 @@ def test_a_false_equation_is_not_provable() -> None:
     x = operands(PROGRAMS["softmax"], (6, 5), np.float32)
     found = rewritten(PROGRAMS["softmax"], x)
     for step in found.after.steps:
-        assert step.mdhom.operator is None or step.mdhom.operator.name == "rescaled +"
+        assert step.mdhom.last.operator is None or step.mdhom.last.operator.name == "rescaled +"
 
 
 OPERATIONS = st.sampled_from([
