@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial, singledispatch
+from functools import cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.distributed.together import price
 from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, value_of, view_on
 from mdhnp.fusion.least_work import least_work
-from mdhnp.mdh import Computation, Cut, Fused, Graph, MdHom, Part, View, finish_inputs
+from mdhnp.mdh import Computation, Cut, Graph, MdHom, Part, View, finish_inputs
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.runtime.beside import Mark, mark
 from mdhnp.runtime.groups import Group
@@ -47,17 +47,10 @@ def _cuttable(graph: Graph) -> Graph:
     return all_apart(graph, lambda h: bool(h.divisible))
 
 
-@singledispatch
-def _one_by_one(h: Computation, function: str) -> "_Steps | None":
-    """Give the steps that compute an MDH in other ways than as a whole: of what is fused its MDHs."""
-    return None
-
-
-@_one_by_one.register
-def _(h: Fused, function: str) -> "_Steps | None":
+def _one_by_one(h: Computation) -> Graph:
     from mdhnp.fusion.rewrite import apart
 
-    return _Steps(_cuttable(apart(h)), function)
+    return _cuttable(apart(h))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +169,7 @@ class _Step:
 
     def __init__(self, h: Computation, function: str) -> None:
         self.mdhom, self._function = h, function
-        self._links = _one_by_one(h, function)
+        self._links = _Steps(_one_by_one(h), function) if len(h.mdhoms) > 1 else None
         self._prepared: dict[Any, _Prepared | None] = {}  # None: of rows that are computed MDH by MDH
         self._kernels: dict[Computation, Kernel] = {}
 
