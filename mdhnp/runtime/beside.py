@@ -43,23 +43,15 @@ def mark(device: Device) -> Mark:
 def download(device: Device, view: Array, after: Mark | None = None) -> Array:
     """Copy the elements of a view to the host, as soon as what was before the mark is done.
 
-    Without one, when all that was enqueued is done.
-
-    Raises
-    ------
-    LaunchError
-        If a call before failed; names it.
+    Without one, when all that was enqueued is done. LaunchError, which names it, if a call before failed.
     """
     return resident.download(device, view, _reading(device, after))
 
 
 def pass_on(device: Device, view: Array, put: Callable[[Array, int], cl.Event], after: Mark | None = None) -> None:
-    """Copy the elements of a view, in C order, to elsewhere: errors and order as of :func:`download`.
+    """Copy the elements of a view, in C order, to elsewhere, as :func:`mdhnp.runtime.transfers.pass_on` does.
 
-    Parameters
-    ----------
-    put : callable
-        As of :func:`mdhnp.runtime.transfers.pass_on`; what :func:`filling` gives.
+    Errors and order are those of :func:`download`.
     """
     block, offset = resident.place(view)
     transfers.pass_on(device, block.buffer, offset, view.nbytes, put, _reading(device, after))
@@ -76,12 +68,7 @@ def upload_into(device: Device, array: Array, view: Array, after: Mark | None = 
     """Copy an ndarray to where a view is, both in C order, as soon as what was before the mark is done.
 
     Without one, when all that was enqueued is done. What is enqueued from now on comes after the copy; with a mark this
-    is waited for.
-
-    Raises
-    ------
-    LaunchError
-        If the copy, or one before, failed and that is known already; with a mark it is.
+    is waited for. LaunchError if the copy, or one before, failed and that is known already; with a mark it is.
     """
     with _writing(device, after) as queue:
         resident.upload_into(device, array, view, queue)

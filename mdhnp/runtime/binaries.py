@@ -13,9 +13,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mdhnp.process import process
-from mdhnp.runtime.locks import file_lock
 from mdhnp.runtime.paths import cache_folder
-from mdhnp.runtime.private import UnsafeError, opened, read, write
+from mdhnp.runtime.private import UnsafeError, file_lock, opened, read, write
 
 __all__ = ["alone", "has", "load", "store"]
 
@@ -30,27 +29,10 @@ _state = {"pruned": False, "warned": False}
 
 
 def load(key: str) -> bytes | None:
-    """Give what was stored under `key`, or None.
+    """Give the bytes that were stored under `key`, letters and digits, or None.
 
-    Parameters
-    ----------
-    key : str
-        Letters and digits, part of a file's name.
-
-    Returns
-    -------
-    bytes or None
-        Exactly the bytes stored: a checksum guards them, because drivers crash on a cut binary.
-
-    Warns
-    -----
-    RuntimeWarning
-        Once a process, if other users can write to the folder, who could have this process run what they like.
-
-    Examples
-    --------
-    >>> load("0000") is None
-    True
+    A checksum guards them, because drivers crash on a cut binary. RuntimeWarning, once a process, if other users can
+    write to the folder, who could have this process run what they like.
     """
     try:
         with opened(_folder()) as folder:
@@ -74,23 +56,9 @@ def _content(folder: int, name: str) -> bytes | None:
 
 
 def store(key: str, payload: bytes) -> None:
-    """Keep `payload` under `key`, in place of what was there. Other processes never see a part of it.
+    """Keep bytes under `key`, in place of what was there. Other processes never see a part of it.
 
-    Parameters
-    ----------
-    key : str
-        As in :func:`load`.
-    payload : bytes
-        What to keep.
-
-    Warns
-    -----
-    RuntimeWarning
-        Once a process, if the folder cannot be written, or by other users, too, or the disk is full.
-
-    Examples
-    --------
-    >>> store("0000", b"code")  # doctest: +SKIP
+    RuntimeWarning, once a process, if the folder cannot be written, or by other users, too, or the disk is full.
     """
     try:
         with opened(_folder(), missing_ok=True) as folder:
@@ -102,13 +70,7 @@ def store(key: str, payload: bytes) -> None:
 
 
 def has(key: str) -> bool:
-    """Tell whether something is stored under `key`, which may turn out to be damaged.
-
-    Examples
-    --------
-    >>> has("0000")
-    False
-    """
+    """Tell whether something is stored under `key`, which may turn out to be damaged."""
     return (_folder() / f"{key}.bin").exists()
 
 

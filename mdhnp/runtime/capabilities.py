@@ -39,18 +39,7 @@ _AMPERE = 80
 
 
 def query_caps(device: cl.Device) -> DeviceCaps:
-    """Fill in a :class:`DeviceCaps`.
-
-    Parameters
-    ----------
-    device : pyopencl.Device
-        A CPU or a GPU.
-
-    Examples
-    --------
-    >>> query_caps(cl.get_platforms()[0].get_devices()[0]).vector_bytes  # doctest: +SKIP
-    64
-    """
+    """Fill in the sizes and limits of a CPU or a GPU."""
     extensions = device.extensions.split()
     # Oclgrind says that it is everything at once; it behaves like a CPU.
     kind: Literal["cpu", "gpu"] = "cpu" if device.type & cl.device_type.CPU else "gpu"
@@ -116,13 +105,7 @@ def _bytes(text: str) -> int:
 
 @cache
 def cpu_model() -> str:
-    """Processor model and instruction sets, the same in every process on this machine.
-
-    Examples
-    --------
-    >>> cpu_model()  # doctest: +SKIP
-    'x86_64;model name: Intel(R) Xeon(R) Processor;model: 207;...'
-    """
+    """Processor model and instruction sets, the same in every process on this machine."""
     core = _first_core()
     if not core:
         return f"{platform.machine()};{platform.processor()}"

@@ -85,7 +85,7 @@ def devices() -> tuple[Device, ...]:
 
 
 def find_device(spec: "str | int | Device") -> Device:
-    """Give the best device that fits `spec`.
+    """Give the best device that fits `spec`; NoDeviceError, which lists what there is, if none does.
 
     Parameters
     ----------
@@ -93,16 +93,6 @@ def find_device(spec: "str | int | Device") -> Device:
         Position in :func:`devices` (``0``, ``"0"``); a runtime's name (``"intel"``, ``"pocl"``, ``"nvidia"``,
         ``"oclgrind"``), which fits that runtime only; ``"cpu"`` or ``"gpu"``; or a part of the platform's or device's
         name, in any case. A :class:`Device` is given back.
-
-    Raises
-    ------
-    NoDeviceError
-        Nothing fits; the message lists what there is.
-
-    Examples
-    --------
-    >>> find_device("portable computing").runtime  # doctest: +SKIP
-    'pocl'
     """
     return spec if isinstance(spec, Device) else _fitting(spec)[0]
 
@@ -126,18 +116,7 @@ def _fitting(spec: str | int) -> list[Device]:
 
 
 def find_devices(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> tuple[Device, ...]:
-    """Give all devices that `spec` names, as in :func:`device`.
-
-    Raises
-    ------
-    NoDeviceError
-        Nothing fits, or a device cannot be parted so.
-
-    Examples
-    --------
-    >>> len(find_devices("cpu/2"))  # doctest: +SKIP
-    2
-    """
+    """Give all devices that `spec` names, as in :func:`device`; NoDeviceError for none, or a CPU without such parts."""
     if isinstance(spec, Group):
         return spec.members
     if isinstance(spec, list | tuple):
@@ -194,17 +173,8 @@ def default_device() -> Any:
     """Give the device of calls that name none; in a :func:`device` block of several, what stands for them.
 
     The innermost :func:`device` block decides, then ``MDHNP_DEVICE`` (read at the first call), then merit: GPUs
-    before CPUs, on a CPU Intel's runtime before PoCL, a simulator only where there is nothing else.
-
-    Raises
-    ------
-    NoDeviceError
-        There is no device, or none that ``MDHNP_DEVICE`` names.
-
-    Examples
-    --------
-    >>> default_device().kind  # doctest: +SKIP
-    'cpu'
+    before CPUs, on a CPU Intel's runtime before PoCL, a simulator only where there is nothing else. NoDeviceError if
+    there is none, or none that ``MDHNP_DEVICE`` names.
     """
     return _chosen.get() or _first_choice()
 
@@ -222,18 +192,7 @@ def candidates() -> tuple[Any, ...]:
     """Give the devices that a call may choose from: one where the user has decided, else the best CPU and all GPUs.
 
     A :func:`device` block decides, and ``MDHNP_DEVICE`` (read at the first call). Of several runtimes for the same CPU
-    the best is a candidate only.
-
-    Raises
-    ------
-    NoDeviceError
-        As :func:`default_device`, which gives the first of the candidates.
-
-    Examples
-    --------
-    >>> with device("pocl"):  # doctest: +SKIP
-    ...     [d.runtime for d in candidates()]
-    ['pocl']
+    the best is a candidate only. NoDeviceError as :func:`default_device`, which gives the first of the candidates.
     """
     chosen = _chosen.get()
     return _undecided() if chosen is None else (chosen,)

@@ -33,27 +33,12 @@ _temporary: list[tempfile.TemporaryDirectory[str]] = []  # removed when the proc
 
 
 def platforms() -> list[cl.Platform]:
-    """List the OpenCL platforms of the system, of the installed wheels and of NVIDIA's driver.
+    """List the OpenCL platforms of the system, of the installed wheels and of NVIDIA's driver, in the loader's order.
 
     Respects what the user set: ``OCL_ICD_VENDORS`` is used in place of all other sources, ``OCL_ICD_FILENAMES`` in
     place of all but the system's folder (PoCL's wheel is there in any case: pyopencl's loader adds it by itself).
     The environment is left as it was found, but for a setting of Intel's runtime, and one of PoCL's where no variable
-    says where this user's files are.
-
-    Returns
-    -------
-    list of pyopencl.Platform
-        In the loader's order; empty where there is none.
-
-    Warns
-    -----
-    RuntimeWarning
-        Intel's wheel is installed but gives no platform.
-
-    Examples
-    --------
-    >>> [platform.name for platform in platforms()]  # doctest: +SKIP
-    ['Intel(R) OpenCL', 'Portable Computing Language']
+    says where this user's files are. RuntimeWarning if Intel's wheel is installed but gives no platform.
     """
     added = extra_libraries()
     # Kernels bring their own vectors. Intel's implicit ones (2026.22) win nothing measurable, and one of 200 random
@@ -79,16 +64,8 @@ def platforms() -> list[cl.Platform]:
 def extra_libraries() -> tuple[Path, ...]:
     """Libraries to be named to the loader beside the system's: the user's where the user chose.
 
-    Returns
-    -------
-    tuple of Path
-        None of a name that the system's ICD folder holds already: two copies of one vendor's library in a process
-        give every device twice, or crash.
-
-    Examples
-    --------
-    >>> extra_libraries()  # doctest: +SKIP
-    (PosixPath('/home/me/env/lib/libintelocl.so'),)
+    None is of a name that the system's ICD folder holds already: two copies of one vendor's library in a process give
+    every device twice, or crash.
     """
     if os.environ.get("OCL_ICD_VENDORS"):
         return ()

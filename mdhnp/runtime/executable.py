@@ -72,20 +72,6 @@ class Executable:
         A kernel is missing, or needs more work-items or local memory than the device has.
     MemoryError
         The temporaries, or the arrays' copies on the device, do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.codegen.program import Argument, Kernel
-    >>> from mdhnp.runtime.devices import default_device
-    >>> double = Program(
-    ...     "__kernel void twice(__global const float *x, __global float *y)"
-    ...     "{ int i = get_global_id(0); y[i] = 2 * x[i]; }",
-    ...     (Kernel("twice", 8, 4, (Argument("input", 0), Argument("output", 0))),),
-    ...     (),
-    ... )
-    >>> x, y = np.arange(8, dtype=np.float32), np.empty(8, np.float32)
-    >>> Executable(default_device(), double, [Layout.of(x)], [Layout.of(y)])([x], [y])  # doctest: +SKIP
     """
 
     def __init__(
@@ -121,12 +107,8 @@ class Executable:
         run to their end, with the arrays kept alive for them. Later calls on the device wait for that (Ctrl-C ends
         their waiting, too), and so does the end of the process. Of calls shorter than 0.05 s the end is awaited.
 
-        Parameters
-        ----------
-        arrays_in : sequence of numpy.ndarray
-            Of the layouts given; **not checked**. They are only read, and may be read-only arrays.
-        arrays_out : sequence of numpy.ndarray
-            C-contiguous and writable, of the layouts given; not checked either. They share no memory with inputs.
+        Arrays have the layouts given, which is **not checked**. Inputs are only read, and may be read-only. Outputs are
+        C-contiguous and writable, and share no memory with inputs.
 
         Raises
         ------
@@ -170,29 +152,10 @@ class Executable:
         self.free.append(state)
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
-        """Measure the kernels alone, by the device's own clock.
+        """Measure the kernels alone, by the device's own clock: seconds of each, the least of `repeats`.
 
-        Parameters
-        ----------
-        arrays_in, arrays_out : sequence of numpy.ndarray
-            As in a call; copied to the device once, before the first launch. The results are in `arrays_out` after.
-        repeats : int, optional
-            How often all kernels are run.
-
-        Returns
-        -------
-        list of float
-            Seconds for each kernel of the program, in its order: the fastest of `repeats`.
-
-        Raises
-        ------
-        LaunchError, MemoryError
-            As in a call.
-
-        Examples
-        --------
-        >>> executable.profile([x], [y], repeats=10)  # doctest: +SKIP
-        [2.1e-06]
+        Arrays are copied to the device once, before the first launch; the results are in `arrays_out` after. Errors
+        are those of a call.
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
             return self._interruptibly(lambda: self.profile(arrays_in, arrays_out, repeats))

@@ -69,13 +69,7 @@ class Group:
 
 
 def group(members: Sequence[Device]) -> Group:
-    """Give the group of some devices, the same object for the same ones.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or one is named twice.
-    """
+    """Give the group of some devices, the same object for the same ones; ValueError for none, or one named twice."""
     found = tuple(members)
     if not found or len(set(found)) < len(found):
         raise ValueError(f"devices: {list(found)} must be one or more, each named once")
@@ -91,10 +85,7 @@ _parting = process.lock()
 def parts_of(device: Device, count: int) -> tuple[Device, ...]:
     """Give parts of a CPU device, with as many compute units each, as devices of their own; always the same ones.
 
-    Raises
-    ------
-    NoDeviceError
-        If it cannot be parted so, or this process is a forked child of the one that found it.
+    NoDeviceError if it cannot be parted so, or this process is a forked child of the one that found it.
     """
     with _parting:
         found = _parts.get((device, count)) or _parted(device, count)

@@ -125,22 +125,10 @@ def make_state(
     resident: bool = False,
     results: Sequence[Output] = (),
 ) -> State:
-    """Make kernel objects.
+    """Make kernel objects of a compiled program, for calls on arrays of these layouts.
 
-    Parameters
-    ----------
-    device : Device
-        Where the kernels will run.
-    built : pyopencl.Program
-        The compiled text of `program`.
-    program : Program
-        Launches and temporaries.
-    inputs, outputs : sequence of Layout
-        Of the arrays to come.
-    resident : bool
-        Whether these are views of the device's own memory.
-    results : sequence of (tuple of int, dtype)
-        Shapes and types of outputs that calls do not bring, if they are resident.
+    Resident ones are views of the device's own memory; `results` are shapes and types of outputs that calls on these
+    do not bring.
 
     Raises
     ------
@@ -148,10 +136,6 @@ def make_state(
         A kernel is missing, or needs more work-items or local memory than the device has.
     MemoryError
         An array or temporary is larger than the device's largest buffer, or there is no room.
-
-    Examples
-    --------
-    >>> make_state(device, build(device, program.source), program, inputs, outputs)  # doctest: +SKIP
     """
     device.check()
     nbytes = sum(layout.nbytes for layout in (*inputs, *outputs)) + sum(program.temporaries)
@@ -259,28 +243,9 @@ def _check(device: Device, kernel: cl.Kernel, description: Kernel, where: str) -
 
 @contextmanager
 def translating(device: Device, nbytes: int, launch: Launch | None = None) -> Iterator[None]:
-    """Turn an OpenCL error in this block into the exception that tells a user what it means.
+    """Turn an OpenCL error in this block into MemoryError, if it means that memory is full, or LaunchError.
 
-    Parameters
-    ----------
-    device : Device
-        Where.
-    nbytes : int
-        Bytes of all arrays and temporaries.
-    launch : Launch, optional
-        What is under way; by default arrays are brought to the device.
-
-    Raises
-    ------
-    MemoryError
-        If it means that the device's memory is full.
-    LaunchError
-        Anything else that OpenCL refuses.
-
-    Examples
-    --------
-    >>> with translating(device, 4096):  # doctest: +SKIP
-    ...     kernel.set_arg(0, buffer)
+    What is under way is a launch, or by default bringing arrays and temporaries, `nbytes` in all, to the device.
     """
     try:
         yield

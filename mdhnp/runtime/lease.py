@@ -50,16 +50,6 @@ def lease(memory: Any, block: Any, home: Home | None) -> Any:
     """Give an array over memory of a block that goes home when nobody sees it any more.
 
     The memory is no ndarray: of arrays over an array over an ndarray NumPy keeps the last one alive, not the lease.
-
-    Examples
-    --------
-    >>> free = []
-    >>> view = lease(bytearray(4), "a block", free)[1:]
-    >>> free
-    []
-    >>> del view
-    >>> free
-    ['a block']
     """
     made = np.ndarray.__new__(Lease, (len(memory),), np.uint8, memory)
     made.block, made.home = block, home

@@ -211,28 +211,11 @@ def memory_for(
     *,
     resident: bool = False,
 ) -> Memory:
-    """Give the fastest way from arrays to kernels on `device`.
+    """Give the fastest way from arrays to kernels on `device`; MemoryError if one is larger than its largest buffer.
 
-    Parameters
-    ----------
-    device : Device
-        A GPU gets copies even if it can reach the host's memory, which then is slow.
-    inputs, outputs : sequence of Layout
-        Of the arrays to come. Outputs must be contiguous, unless they are resident.
-    temporaries : sequence of int
-        Bytes of what kernels write and read in between.
-    resident : bool
-        Whether arrays are views of the device's own memory.
-
-    Raises
-    ------
-    MemoryError
-        An array is larger than the device's largest buffer.
-
-    Examples
-    --------
-    >>> memory_for(find_device("intel"), [Layout((4,), (4,), 4)], []).transient  # doctest: +SKIP
-    False
+    A GPU gets copies even if it can reach the host's memory, which then is slow. Outputs must be contiguous, unless
+    they are `resident`: views of the device's own memory. `temporaries` are bytes of what kernels write and read in
+    between.
     """
     if resident:
         return Resident(device, inputs, outputs, temporaries)

@@ -37,25 +37,10 @@ class Job(NamedTuple):
 
 
 def overlapped(device: Device, jobs: Sequence[Job]) -> None:
-    """Do all jobs, and return when their results are in the outputs.
+    """Do all jobs on a device with memory of its own, and return when their results are in the outputs.
 
-    Parameters
-    ----------
-    device : Device
-        With memory of its own.
-    jobs : sequence of Job
-        What several of them read is copied once.
-
-    Raises
-    ------
-    LaunchError
-        If a copy or a kernel failed.
-    MemoryError
-        If there is no room for all inputs.
-
-    Notes
-    -----
-    After Ctrl-C the copies and kernels that are on their way are waited for.
+    What several of them read is copied once. LaunchError if a copy or a kernel failed, MemoryError if there is no room
+    for all inputs. After Ctrl-C the copies and kernels that are on their way are waited for.
     """
     # All taken at first and held to the end: copies do not wait for kernels that use what is free later.
     inputs: dict[tuple[Any, ...], resident.Upload] = {}

@@ -11,17 +11,8 @@ __all__ = ["cache_folder", "data_folder"]
 def cache_folder() -> Path:
     """Folder of everything that may be deleted at any time: compiled kernels and sources of failed builds.
 
-    Returns
-    -------
-    Path
-        ``MDHNP_CACHE_DIR`` where that is set and not empty, else the user's cache folder for ``mdhnp``. The
-        folder need not exist, nor be writable. A relative path is taken from the folder that was the current one
-        at the first use.
-
-    Examples
-    --------
-    >>> cache_folder().is_absolute()
-    True
+    ``MDHNP_CACHE_DIR`` where that is set and not empty, else the user's cache folder for ``mdhnp``. The folder need not
+    exist, nor be writable. A relative path is taken from the folder that was the current one at the first use.
     """
     return _chosen() or _users("cache")
 
@@ -29,16 +20,8 @@ def cache_folder() -> Path:
 def data_folder() -> Path:
     """Folder of what took long to make and is to be kept: tuned schedules and their measurements.
 
-    Returns
-    -------
-    Path
-        ``MDHNP_CACHE_DIR``, as for :func:`cache_folder`, else the user's data folder for ``mdhnp``, which no cleaner
-        of caches empties.
-
-    Examples
-    --------
-    >>> data_folder().is_absolute()
-    True
+    ``MDHNP_CACHE_DIR``, as for :func:`cache_folder`, else the user's data folder for ``mdhnp``, which no cleaner of
+    caches empties.
     """
     return _chosen() or _users("data")
 

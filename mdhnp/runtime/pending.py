@@ -68,13 +68,7 @@ class Waiting:
     last: list[Caller] = field(default_factory=list)
 
     def put(self, event: cl.Event) -> None:
-        """Note that the last launch has an event; waits where too much would wait.
-
-        Raises
-        ------
-        LaunchError
-            Of a call that was waited for.
-        """
+        """Note that the last launch has an event; waits where too much would wait, with the errors of these calls."""
         self.add(_Few(self.popped(len(self.last)), event))
         if EACH == 1:
             synchronize(self.device)
@@ -146,13 +140,7 @@ def _described(caller: Caller) -> str:
 
 
 def settled(device: Device) -> None:
-    """Forget what is done.
-
-    Raises
-    ------
-    LaunchError
-        If the next one failed; names it.
-    """
+    """Forget what is done; LaunchError, which names it, if the next one failed."""
     _forget_done(device)
     with suppress(IndexError), errors(device):
         if (first := waiting(device).few[0]).status() < 0:
@@ -168,14 +156,9 @@ def _forget_done(device: Device) -> None:
 
 @contextmanager
 def errors(device: Device) -> Iterator[None]:
-    """Turn an OpenCL error in this block into one that names the launches among which one failed.
+    """Turn an OpenCL error in this block into MemoryError, if the device is full, or LaunchError.
 
-    Raises
-    ------
-    LaunchError
-        Names the kernels, and the lines that called them.
-    MemoryError
-        If it means that the device's memory is full.
+    That names the launches among which one failed: the kernels, and the lines that called them.
     """
     try:
         yield
@@ -193,13 +176,7 @@ def errors(device: Device) -> Iterator[None]:
 
 
 def synchronize(device: Device) -> None:
-    """Wait until all that was enqueued on a device is done.
-
-    Raises
-    ------
-    LaunchError
-        If a call failed; names it.
-    """
+    """Wait until all that was enqueued on a device is done; LaunchError, which names it, if a call failed."""
     here = waiting(device)
     before = len(here.last)
     with errors(device):

@@ -100,11 +100,6 @@ class Pool:
 
     A finalizer may return a block at any line, also at one of ours, so it takes no lock: lists change in single steps,
     which are atomic. What is allocated changes under the lock.
-
-    Parameters
-    ----------
-    device : Device
-        Whose memory it is.
     """
 
     def __init__(self, device: Device) -> None:
@@ -117,13 +112,7 @@ class Pool:
         self.limit = int(_MOST * self.total)
 
     def take(self, nbytes: int) -> Block:
-        """Give a block of at least so many bytes.
-
-        Raises
-        ------
-        MemoryError
-            If there is no room, also after all that is free was given back to the device.
-        """
+        """Give a block of at least so many bytes; MemoryError if there is no room, also without all that is free."""
         return self.block(self.size_of(nbytes))
 
     def size_of(self, nbytes: int) -> int:
@@ -234,13 +223,7 @@ class Pool:
 
 
 def size_class(nbytes: int) -> int:
-    """Give the bytes of the blocks that serve so many.
-
-    Examples
-    --------
-    >>> size_class(1000), size_class(1025), size_class(10**6)
-    (1024, 1088, 1015808)
-    """
+    """Give the bytes of the blocks that serve so many: 1024 for 1000, 1088 for 1025, 1015808 for 10**6."""
     shift = max(nbytes.bit_length() - 5, 0)
     return max(-(-nbytes >> shift) << shift, _SMALLEST)
 

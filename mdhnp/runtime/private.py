@@ -1,4 +1,4 @@
-"""Folders in which nobody but this user can put files: what is loaded from there runs in this process.
+"""Folders in which nobody but this user can put files, which are loaded into this process, and locks on files.
 
 Takes paths and bytes; it must not know what the files hold. A folder is opened first and looked at then, and its files
 are reached through what was opened, so that nobody can put another one in its place in between.
@@ -7,11 +7,18 @@ are reached through what was opened, so that nobody can put another one in its p
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
-__all__ = ["UnsafeError", "make", "opened", "read", "write"]
+try:
+    import fcntl
+except ImportError:  # not POSIX
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["UnsafeError", "file_lock", "make", "opened", "read", "write"]
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -21,13 +28,7 @@ class UnsafeError(PermissionError):
 
 
 def make(folder: Path) -> None:
-    """Make a folder and those above it, where they are missing, for this user alone whatever the umask says.
-
-    Raises
-    ------
-    OSError
-        If that cannot be.
-    """
+    """Make a folder and those above it, where they are missing, for this user alone whatever the umask says."""
     for each in (*reversed(folder.parents), folder):
         if not each.is_dir():
             each.mkdir(0o700, exist_ok=True)
@@ -37,12 +38,7 @@ def make(folder: Path) -> None:
 def opened(folder: Path, *, missing_ok: bool = False) -> Iterator[int]:
     """Open a folder to which, and to the one that it lies in, only this user can write.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder above it may be reached by symbolic links; the folder itself may be none.
-    missing_ok : bool, optional
-        Whether it is made where it is missing.
+    The folder above it may be reached by symbolic links; the folder itself may be none. With `missing_ok` it is made.
 
     Yields
     ------
@@ -56,11 +52,6 @@ def opened(folder: Path, *, missing_ok: bool = False) -> Iterator[int]:
         way there.
     OSError
         If it cannot be opened or made.
-
-    Examples
-    --------
-    >>> with opened(Path.home() / ".cache" / "mdhnp" / "binaries") as folder:  # doctest: +SKIP
-    ...     read(folder, "0000.bin")
     """
     if not hasattr(os, "geteuid"):
         raise UnsafeError(f"this system does not say who can write to {folder}")
@@ -89,15 +80,7 @@ def opened(folder: Path, *, missing_ok: bool = False) -> Iterator[int]:
 
 
 def read(folder: int, name: str) -> bytes:
-    """Give what a file holds.
-
-    Raises
-    ------
-    UnsafeError
-        If others wrote the file, or can, or it is none.
-    OSError
-        If it is not there, or a symbolic link.
-    """
+    """Give what a file holds; UnsafeError if others wrote it, or can, OSError if there is none or a symbolic link."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a pipe must not wait for its writer
     with open(os.open(name, flags, dir_fd=folder), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -107,15 +90,7 @@ def read(folder: int, name: str) -> bytes:
 
 
 def write(folder: int, name: str, content: bytes) -> None:
-    """Write a file, in place of what was there.
-
-    Others see the old file or the new one, never a part: it is written beside and then renamed.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written or the disk is full.
-    """
+    """Write a file, in place of what was there; others see the old file or the new one, never a part."""
     part = f"{name}.{secrets.token_hex(8)}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -134,3 +109,38 @@ def _check(handle: int, name: object) -> None:
         raise UnsafeError(f"{name} belongs to user {status.st_uid}, and this process to user {me}")
     if status.st_mode & _OTHERS:
         raise UnsafeError(f"{name} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}): chmod go-w it")
+
+
+@contextmanager
+def file_lock(path: Path, patience: float, *, shared: bool = False) -> Iterator[None]:
+    """Keep other threads and processes out while the block runs; when a process ends, so do its locks.
+
+    The file is made if it is missing. OSError if it cannot be, or if another one holds it for more than `patience`
+    seconds. Those that share it may be in their blocks at the same time.
+    """
+    if fcntl is None:
+        yield
+        return
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    with _opened(path) as file:
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(file, kind | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough where a forked child has the file open, too
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file to lock: for reading, too, without which network file systems give no shared locks."""
+    try:
+        return open(path, "a+b")
+    except PermissionError:  # another user's file, which can be locked all the same
+        return open(path, "rb")

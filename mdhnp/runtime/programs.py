@@ -59,11 +59,6 @@ def build_options(device: Device) -> tuple[str, ...]:
     OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. Kernels say
     themselves where ``a*b+c`` may be one instruction. Division and square root are rounded as NumPy rounds them, where
     the device can. Warnings are for authors of kernels, and PoCL would print their number.
-
-    Examples
-    --------
-    >>> build_options(find_device("oclgrind"))  # doctest: +SKIP
-    ('-cl-std=CL1.2', '-w')
     """
     exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     rounding = ["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []
@@ -71,33 +66,12 @@ def build_options(device: Device) -> tuple[str, ...]:
 
 
 def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
-    """Compile `source` for `device`, or find it compiled.
+    """Compile OpenCL C for `device`, or find it compiled; BuildError if the compiler rejects it.
 
     Safe to call from many threads and processes; the same text is compiled once, by the one that comes first, while
-    different texts are compiled side by side. Nothing cuts a compiler short: Ctrl-C is seen when it is done.
-
-    Parameters
-    ----------
-    device : Device
-        Where the kernels are to run.
-    source : str
-        OpenCL C.
-    keep : bool, optional
-        Whether the binary is also kept on disk for later processes. A tuner's many candidates are not worth it.
-
-    Returns
-    -------
-    pyopencl.Program
-        Built; the same object to all callers as long as one of them holds it.
-
-    Raises
-    ------
-    BuildError
-        The compiler rejected the text.
-
-    Examples
-    --------
-    >>> program = build(default_device(), "__kernel void zero(__global float *y) { y[0] = 0; }")  # doctest: +SKIP
+    different texts are compiled side by side, and gives all callers the same object as long as one of them holds it.
+    Nothing cuts a compiler short: Ctrl-C is seen when it is done. Where it is not kept, as of a tuner's many
+    candidates, later processes do not find the binary on disk.
     """
     options = " ".join(build_options(device))
     key = _key(device, source, options)
@@ -126,23 +100,12 @@ def is_ready(device: Device, source: str) -> bool:
 
 
 def compiled() -> int:
-    """Give the number of texts that this process has compiled.
-
-    Examples
-    --------
-    >>> compiled() >= 0
-    True
-    """
+    """Give the number of texts that this process has compiled."""
     return _compilations
 
 
 def load(device: Device, source: str, binary: bytes) -> cl.Program | None:
-    """Take what another process compiled from `source`; None if the driver refuses it.
-
-    Examples
-    --------
-    >>> program = load(device, source, build(device, source).binaries[0])  # doctest: +SKIP
-    """
+    """Take what another process compiled from `source`; None if the driver refuses it."""
     options = " ".join(build_options(device))
     program = _from_binary(device, binary, options)
     if program is not None:

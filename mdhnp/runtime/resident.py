@@ -103,17 +103,12 @@ def changed(view: Array) -> None:
 
 
 class Upload:
-    """An ndarray's way to a device.
+    """An ndarray's way to a device; MemoryError if there is no room.
 
     Attributes
     ----------
     view : ndarray
         Of the copy, in C order if the array's elements do not lie one after the other; complete when it was sent.
-
-    Raises
-    ------
-    MemoryError
-        If there is no room.
     """
 
     def __init__(self, device: Device, array: Array) -> None:
@@ -143,10 +138,7 @@ def upload(device: Device, array: Array) -> Array:
 def download(device: Device, view: Array, queue: cl.CommandQueue | None = None) -> Array:
     """Copy the elements of a view to the host, when all that was enqueued before, in the queue of calls or another one.
 
-    Raises
-    ------
-    LaunchError
-        If a call before failed; names it.
+    LaunchError, which names it, if a call before failed.
     """
     if not view.size:
         return np.empty(view.shape, view.dtype)

@@ -60,13 +60,7 @@ class Blocks:
         self._lock = process.lock(reentrant=False)
 
     def take(self, nbytes: int) -> mmap.mmap:
-        """Give a block of at least so many bytes: the last one returned that fits, or a new one.
-
-        Raises
-        ------
-        OSError
-            If there is no memory.
-        """
+        """Give a block of at least so many bytes: the last one returned that fits, or a new one; else OSError."""
         size = -(-nbytes // _PAGE) * _PAGE
         if self._lock.acquire(blocking=False):
             try:
@@ -94,7 +88,7 @@ class Blocks:
                 self._lock.release()
 
     def release(self) -> None:
-        """Give all free blocks back to the system."""
+        """Give the memory of all free blocks back to the system."""
         if self._lock.acquire(blocking=False):
             try:
                 while self.free:
@@ -158,11 +152,6 @@ def maker(outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[
 
     Large arrays do not own their memory, as views do not, and begin at a page's boundary. Without memory the maker
     raises MemoryError.
-
-    Examples
-    --------
-    >>> [a.shape for a in maker([((3, 4), np.dtype(np.float32))])()]
-    [(3, 4)]
     """
     makers = [_maker(shape, dtype) for shape, dtype in outputs]
     if len(makers) == 1:

@@ -33,13 +33,7 @@ LARGE = 1024**2
 
 
 class Ring:
-    """Pinned blocks of the host's memory, for one copy at a time.
-
-    Parameters
-    ----------
-    device : Device
-        From and to which copies go.
-    """
+    """Pinned blocks of the host's memory, for one copy at a time."""
 
     def __init__(self, device: Device) -> None:
         self.lock = threading.RLock()  # reentrant, for finalizers that make a call amid a copy, which find it busy
@@ -244,12 +238,8 @@ def noted(to_device: bool, nbytes: int) -> Iterator[None]:
 def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
     """Copy bytes of the host into a buffer; they may be changed as soon as this returns.
 
-    That a small copy fails is told by whoever next waits for the device.
-
-    Raises
-    ------
-    LaunchError
-        If that, or a call before, failed.
+    That a small copy fails is told by whoever next waits for the device; LaunchError if a large one, or a call before,
+    failed.
     """
     plain, queue = np.frombuffer(source, np.uint8), queue or device.queue
     with pending.errors(device), noted(True, plain.size), _ring_for(device, "up", plain) as ring:
@@ -263,13 +253,7 @@ def send(device: Device, source: Any, buffer: cl.Buffer, offset: int, queue: cl.
 
 
 def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue | None = None) -> None:
-    """Copy bytes of a buffer to the host, when all that was enqueued before is done.
-
-    Raises
-    ------
-    LaunchError
-        If that, or a call before, failed.
-    """
+    """Copy bytes of a buffer to the host, when all that was enqueued before is done; LaunchError if that failed."""
     plain, queue = target.reshape(-1).view(np.uint8), queue or device.queue
     with pending.errors(device), noted(False, plain.size), _ring_for(device, "down", plain) as ring:
         if ring is not None:
@@ -289,16 +273,9 @@ def pass_on(
 ) -> None:
     """Copy bytes of a buffer to elsewhere than the host, when all that was enqueued before is done.
 
-    Parameters
-    ----------
-    put : callable
-        Takes some of the bytes, in memory that is pinned where there is such, and how many are before them; gives the
-        event after which that memory may be used again. That it fails is no error here.
-
-    Raises
-    ------
-    LaunchError
-        If that, or a call before, failed.
+    `put` takes some of the bytes, in memory that is pinned where there is such, and how many are before them; it gives
+    the event after which that memory may be used again. That it fails is no error here; LaunchError if a call before
+    failed.
     """
     queue = queue or device.queue
     with pending.errors(device), noted(False, nbytes), _ring(device, "down", wait=True) as ring:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mdhnp.process import process
-from mdhnp.runtime.locks import file_lock
-from mdhnp.runtime.private import make
+from mdhnp.runtime.private import file_lock, make
 
 __all__ = ["VERSION", "Database"]
 
