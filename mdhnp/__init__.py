@@ -52,6 +52,7 @@ from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, v
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
 from mdhnp.namespace import MODULES
 from mdhnp.patching import patch
+from mdhnp.runtime import executors
 from mdhnp.settings import config
 
 if TYPE_CHECKING:
@@ -201,6 +202,8 @@ _LATER = {
 _LATER |= dict.fromkeys(("asum", "axpy", "iamax", "nrm2", "scal"), "mdhnp.frontend.blas1")
 _LATER |= dict.fromkeys(("conv1d", "conv2d", "conv3d"), "mdhnp.frontend.convolutions")
 _LATER |= dict.fromkeys(("ger", "symv", "syrk", "trmv"), "mdhnp.frontend.blas2")
+
+executors.register(lambda: import_module("mdhnp.distributed.executor"))
 
 
 def __getattr__(name: str) -> Any:

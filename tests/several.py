@@ -13,7 +13,7 @@ from separate import separate
 
 import mdhnp
 from mdhnp.calls.store import forget
-from mdhnp.distributed import plan
+from mdhnp.distributed import executor
 from mdhnp.distributed.choose import Speed
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.groups import Group, group, parts_of
@@ -45,8 +45,8 @@ def groups() -> dict[str, Callable[[], Group]]:
 def cut_always() -> Iterator[None]:
     """Cut small calls, too: work takes so long that it is shared wherever that can be, among equals."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "weights", lambda group: (1.0,) * len(group.members))
-        patch.setattr(plan, "speeds", lambda group: (SLOW,) * len(group.members))
+        patch.setattr(executor, "weights", lambda group: (1.0,) * len(group.members))
+        patch.setattr(executor, "speeds", lambda group: (SLOW,) * len(group.members))
         forget()  # plans of the same calls that are not cut
         yield
         forget()

@@ -27,7 +27,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.frontend.creation",
         "mdhnp.calls.arrays",
         "mdhnp.calls.operands",
-        "mdhnp.distributed.distribution",
         "mdhnp.settings",
     ),
     "placement": (

@@ -19,10 +19,10 @@ from strategies import case
 
 import mdhnp
 from mdhnp.calls.observe import observe
-from mdhnp.distributed import exchange, handing, plan, run
+from mdhnp.distributed import exchange, executor, handing, run
 from mdhnp.distributed.choose import ways
+from mdhnp.distributed.executor import OnSeveral
 from mdhnp.distributed.pays import pays
-from mdhnp.distributed.plan import OnSeveral
 from mdhnp.mdh import Graph, Rows, interpret
 from mdhnp.runtime.devices import find_place
 from mdhnp.runtime.groups import Group, group
@@ -58,8 +58,8 @@ def _check_random(data: st.DataObject, where: Group, points: int) -> None:
         return one
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "choose", chosen)
-        patch.setattr(plan, "in_pieces", lambda *_, **__: pieces)
+        patch.setattr(executor, "choose", chosen)
+        patch.setattr(executor, "in_pieces", lambda *_, **__: pieces)
         found = OnSeveral(where, Graph.of(h), "test", mdhnp.config.mode).run([a._view for a in given_])
     expected = interpret(h, *arrays)
     for n, (view, want) in enumerate(zip(found, expected if type(expected) is tuple else (expected,), strict=True)):
@@ -76,7 +76,7 @@ def test_random_cuts_of_random_mdhs_on_devices(data: st.DataObject) -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
-    def by_definition(self: plan.Kernel, device: Device, arrays: Any, into: Any = None) -> tuple[mdhnp.Array, ...]:
+    def by_definition(self: executor.Kernel, device: Device, arrays: Any, into: Any = None) -> tuple[mdhnp.Array, ...]:
         plain = [np.asarray(mdhnp.arrays.array.make(a, device).numpy()) for a in arrays]
         found = interpret(self.mdhom, *plain)
         if into is not None:
@@ -84,7 +84,7 @@ def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
         return tuple([mdhnp.asarray(f, device=device) for f in (found if type(found) is tuple else (found,))])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan.Kernel, "__call__", by_definition)
+        patch.setattr(executor.Kernel, "__call__", by_definition)
         _check_random(data, groups()[data.draw(st.sampled_from(["unlike", "mixed"]))](), 400)
 
 
@@ -254,7 +254,7 @@ def test_random_rows_on_devices(seed: int, cut_always: None) -> None:
     where = groups()[p.choice(sorted(groups()))]()
     h, arrays = random_rows(p, 9)
     given_ = [mdhnp.distribute(a, p.choice(KINDS), p.integer(0, a.ndim - 1), devices=where) for a in arrays]
-    found = OnSeveral(where, plan.steps_of(Graph.of(h)), "test", mdhnp.config.mode).run([a._view for a in given_])
+    found = OnSeveral(where, executor.steps_of(Graph.of(h)), "test", mdhnp.config.mode).run([a._view for a in given_])
     expected = interpret(h, *arrays)
     for n, (view, want) in enumerate(zip(found, expected if type(expected) is tuple else (expected,), strict=True)):
         assert_same_bits(np.asarray(where.memory.download(where, view)), np.asarray(want), f"output {n}")
@@ -293,7 +293,7 @@ HOST: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", HOST)
 def test_ndarrays_in_and_out(name: str, several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdhnp.distributed.made.pays", lambda graph, group: True)
+    monkeypatch.setattr("mdhnp.distributed.executor.pays", lambda graph, group: True)
     used = []
     monkeypatch.setattr(run, "on_all", lambda devices, jobs, do=run.on_all: used.extend(devices) or do(devices, jobs))
     found = HOST[name]()
@@ -303,7 +303,7 @@ def test_ndarrays_in_and_out(name: str, several: Group, cut_always: None, monkey
 
 
 def test_ndarrays_are_left_to_one_device_where_that_is_sooner(pair: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan.OnSeveral, "run", None)
+    monkeypatch.setattr(executor.OnSeveral, "run", None)
     np.testing.assert_array_equal(mdhnp.matmul(A[:5], B), A[:5] @ B)
 
 

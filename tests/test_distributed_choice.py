@@ -10,7 +10,7 @@ from several import groups
 
 import mdhnp
 from mdhnp.calls.store import forget
-from mdhnp.distributed import exchange, plan
+from mdhnp.distributed import exchange, executor
 from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, Speed, choose
 
@@ -109,7 +109,7 @@ def test_what_is_small_moves_to_one_device_once(monkeypatch: pytest.MonkeyPatch)
     where, weights = groups()["apart"](), np.array([[0, 1], [2, 0], [0, 1], [1, 0]])
     x = np.random.default_rng(1).integers(-3, 4, (20, 6))
     a = mdhnp.distribute(x, devices=where, weights=(1, 1))
-    monkeypatch.setattr(plan, "speeds", lambda group: (HALF,) * 2)
+    monkeypatch.setattr(executor, "speeds", lambda group: (HALF,) * 2)
     forget()  # plans of the same calls that are cut
     moved = []
     for _ in range(4):

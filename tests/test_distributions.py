@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from several import KINDS, A, B, groups, same
 
 import mdhnp
-from mdhnp.distributed import exchange, plan, run
+from mdhnp.arrays.distribution import Block
+from mdhnp.distributed import exchange, executor, run
 from mdhnp.distributed.boxes import Box, split
-from mdhnp.distributed.distribution import Block
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices, find_place
 from mdhnp.runtime.groups import Group
@@ -191,7 +191,7 @@ def test_rows_that_are_taken_one_by_one_share_kernels(
     several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described: list[int] = []
-    monkeypatch.setattr(plan, "_describe", lambda *given, do=plan._describe: described.append(1) or do(*given))
+    monkeypatch.setattr(executor, "_describe", lambda *given, do=executor._describe: described.append(1) or do(*given))
     a = mdhnp.distribute(np.arange(30 * 6).reshape(30, 6), weights=[1] * len(several.members))
     for n in range(30):
         np.testing.assert_array_equal((a[n] * 3).numpy(), np.arange(6 * n, 6 * n + 6) * 3)
@@ -262,14 +262,14 @@ def test_specs_name_several_devices() -> None:
 
 def _broken(device: Device, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]) -> None:
     """Kernels fail on a device."""
-    compute = plan.Kernel.__call__
+    compute = executor.Kernel.__call__
 
-    def call(self: plan.Kernel, where: Device, *given: Any) -> Any:
+    def call(self: executor.Kernel, where: Device, *given: Any) -> Any:
         if where is device:
             fail()
         return compute(self, where, *given)
 
-    monkeypatch.setattr(plan.Kernel, "__call__", call)
+    monkeypatch.setattr(executor.Kernel, "__call__", call)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from several import failed_event, groups, need_failures_told
 
 import mdhnp
-from mdhnp.distributed import plan
+from mdhnp.distributed import executor
 from mdhnp.distributed.choose import Speed, in_pieces
 from mdhnp.distributed.room import pieces_of, rooms_of
 from mdhnp.mdh import cc, cut, interpret, md_hom, pw
@@ -109,7 +109,7 @@ class _Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.events: list[Any] = []
         self._all = threading.Barrier(2)  # what is distributed at first waits for all that was enqueued
-        monkeypatch.setattr(plan, "mark", self._mark)
+        monkeypatch.setattr(executor, "mark", self._mark)
 
     def _mark(self, device: Device) -> beside.Mark:
         found = beside.mark(device)
@@ -183,7 +183,7 @@ def test_a_kernel_that_computes_at_the_end_only_is_searched(
     h = md_hom(lambda v: v, {"i": cc, "j": cc}, "x[i,j] -> y[i,j]", finish=finish).bind(x)
     a, b = (mdhnp.asarray(each, device=device) for each in (x, np.zeros_like(x)))
     with mdhnp.config(tuning="background", host="never"):
-        plan.Kernel(h, "test")(device, [a._view], b._view)
+        executor.Kernel(h, "test")(device, [a._view], b._view)
     np.testing.assert_array_equal(b.numpy(), x if finish is None else 3 * x)
     assert len(searched) == (finish is not None)
 
@@ -194,7 +194,7 @@ def test_what_goes_into_memory_that_is_there_is_computed_by_kernels() -> None:
     device = next(d for d in devices() if not d.own_memory)
     found = np.zeros((9, 5), a.dtype)
     with mdhnp.config(host="auto"):  # with which NumPy computes what is so small
-        plan.Kernel(product, "test")(device, [a, b], found[2:7])
+        executor.Kernel(product, "test")(device, [a, b], found[2:7])
     np.testing.assert_array_equal(found, np.pad(a @ b.T, ((2, 2), (0, 0))))
 
 
@@ -210,9 +210,9 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
     a, device = mdhnp.distribute(x, devices=apart, weights=(1, 1)), apart.members[number]
     for _ in range(2):
         a, x = mdhnp.stencil(a, WEIGHTS, "nearest"), mdhnp.stencil(x, WEIGHTS, "nearest")
-    calls: list[plan.Kernel] = []
+    calls: list[executor.Kernel] = []
 
-    def failing(self: plan.Kernel, where: Device, *given: Any, do: Any = plan.Kernel.__call__) -> Any:
+    def failing(self: executor.Kernel, where: Device, *given: Any, do: Any = executor.Kernel.__call__) -> Any:
         calls.append(self) if where is device else None
         if where is device and len(calls) == at:
             raise mdhnp.LaunchError("no power")
@@ -225,7 +225,7 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
 
     with monkeypatch.context() as patch:
         if at:  # a border, or the inside
-            patch.setattr(plan.Kernel, "__call__", failing)
+            patch.setattr(executor.Kernel, "__call__", failing)
         else:
             patch.setattr(beside, "download", lost)
         with pytest.raises(RuntimeError, match=rf"^{re.escape(device.name)} \({device.runtime}\): LaunchError: no po"):
@@ -246,7 +246,7 @@ def test_borders_that_fail_on_the_device_are_an_error_of_who_reads_them(
 
     start = mdhnp.distribute(x, devices=apart, weights=(1, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "mark", failed)
+        patch.setattr(executor, "mark", failed)
         a = mdhnp.stencil(start, WEIGHTS, "nearest")
     with pytest.raises(RuntimeError, match=rf"^{re.escape(device.name)} \({device.runtime}\): LaunchError: "):
         mdhnp.stencil(a, WEIGHTS, "nearest")

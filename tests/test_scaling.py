@@ -14,7 +14,7 @@ import mdhnp
 from benchmarks.scaling.cases import CASES, COMPUTATIONS, H200S, Case, cube, line, matrices, rows, tensors
 from benchmarks.scaling.model import Estimate, Machine, Task, cheapest, estimate, part
 from benchmarks.scaling.table import COUNTS, HEADER, lines
-from mdhnp.distributed import exchange, plan
+from mdhnp.distributed import exchange, executor
 from mdhnp.runtime.devices import devices
 from mdhnp.runtime.groups import group, parts_of
 
@@ -72,9 +72,9 @@ def test_two_devices_exchange_as_many_bytes_as_the_model_says(
         chosen.append(plan_choose(*args))
         return chosen[-1]
 
-    plan_choose = plan.choose
-    monkeypatch.setattr(plan, "choose", choose)
-    monkeypatch.setattr(plan, "weights", lambda group: (1.0, 1.0))
+    plan_choose = executor.choose
+    monkeypatch.setattr(executor, "choose", choose)
+    monkeypatch.setattr(executor, "weights", lambda group: (1.0, 1.0))
     two = [d for d in devices() if d.runtime != "oclgrind"][:2]
     both = group([separate(d) for d in (two if len(two) == 2 else parts_of(two[0], 2))])
     arrays = []

@@ -13,7 +13,7 @@ import pytest
 from several import groups
 
 import mdhnp
-from mdhnp.distributed import exchange, plan, run
+from mdhnp.distributed import exchange, executor, run
 from mdhnp.distributed.values import Value, value_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_a_halo_read_amid_a_store_is_not_kept(apart: Group, monkeypatch: pytest.
     a = _smooth(a)  # which has room for halos
     stored, completed = threading.Event(), threading.Event()
 
-    def store(target: Any, source: Any, hold: Any, do: Any = plan.store) -> None:
+    def store(target: Any, source: Any, hold: Any, do: Any = executor.store) -> None:
         if hold.device is apart.members[1]:
             completed.wait(20)  # until the first device has read the old elements
         do(target, source, hold)
@@ -62,7 +62,7 @@ def test_a_halo_read_amid_a_store_is_not_kept(apart: Group, monkeypatch: pytest.
             completed.set()
 
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "store", store)
+        patch.setattr(executor, "store", store)
         patch.setattr(exchange, "_complete", complete)
         thread = _put(a, new)
         assert stored.wait(20)
@@ -78,7 +78,7 @@ def test_copies_that_two_threads_store_into_stay_the_same(apart: Group, monkeypa
     begun, done = threading.Event(), threading.Event()
 
     def on_all(devices: Any, jobs: Any, do: Callable[..., Any] = run.on_all) -> Any:
-        if threading.current_thread().name != "puts" or getattr(jobs[0], "func", None) is not plan._stored:
+        if threading.current_thread().name != "puts" or getattr(jobs[0], "func", None) is not executor._stored:
             return do(devices, jobs)
         do(devices[:1], jobs[:1])  # on one device before the other thread, on the other one after it
         begun.set()
@@ -100,7 +100,7 @@ def failing(request: pytest.FixtureRequest, apart: Group, monkeypatch: pytest.Mo
     """Give a block in which a device fails to store, after the other one has stored."""
     stored = threading.Event()
 
-    def store(target: Any, source: Any, hold: Any, do: Any = plan.store) -> None:
+    def store(target: Any, source: Any, hold: Any, do: Any = executor.store) -> None:
         if hold.device is apart.members[request.param]:
             stored.wait(20)
             raise mdhnp.LaunchError("no power")
@@ -110,7 +110,7 @@ def failing(request: pytest.FixtureRequest, apart: Group, monkeypatch: pytest.Mo
     @contextmanager
     def block() -> Iterator[None]:
         with monkeypatch.context() as patch:
-            patch.setattr(plan, "store", store)
+            patch.setattr(executor, "store", store)
             with pytest.raises(RuntimeError, match="no power"):
                 yield
 
@@ -170,7 +170,7 @@ def test_what_a_device_stores_after_ctrl_c_is_what_others_read_later(
     a, old = _smooth(a), _smooth(x)  # which have room for halos
     go_on, first_done, stored = threading.Event(), threading.Event(), threading.Event()
 
-    def late(target: Any, source: Any, hold: Any, do: Any = plan.store) -> None:
+    def late(target: Any, source: Any, hold: Any, do: Any = executor.store) -> None:
         if hold.device is apart.members[1]:
             first_done.wait(20)
             _interrupt()
@@ -186,7 +186,7 @@ def test_what_a_device_stores_after_ctrl_c_is_what_others_read_later(
             stored.set()
 
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "store", late)
+        patch.setattr(executor, "store", late)
         patch.setattr(Value, "_part", parted)
         with pytest.raises(KeyboardInterrupt):
             a[...] = new

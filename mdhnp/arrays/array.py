@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import dlpack
+from mdhnp.arrays.distribution import Distribution, Single
 from mdhnp.arrays.opencl import Arguments
 from mdhnp.arrays.operators import Operators, ours
 from mdhnp.arrays.transfer import read
-from mdhnp.distributed.distribution import Distribution, Single
 
 __all__ = ["Array", "make", "view_of"]
 

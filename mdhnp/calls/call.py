@@ -176,9 +176,8 @@ def _made(
     take = _taking(described, device, routine)
     inputs = given if take is None else tuple(take(given))
     if devices and devices[0].several:
-        from mdhnp.distributed.made import made_for_several
-
-        plan = made_for_several(_way(described, devices), routine.name, devices[0], mode, described.into)
+        group: Any = devices[0]
+        plan = group.executor.plan_of(_way(described, devices), routine.name, group, mode, described.into)
         if plan is not None:
             return Entry(Made(plan), take, described.give), True
         devices = devices[0].members

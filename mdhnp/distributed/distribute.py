@@ -11,11 +11,11 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
 from mdhnp.arrays.opencl import is_array, seen
 from mdhnp.distributed import memory, run
-from mdhnp.distributed.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.exchange import copied, fetch
-from mdhnp.distributed.plan import Kernel
+from mdhnp.distributed.executor import Kernel
 from mdhnp.distributed.speeds import weights as default_weights
 from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
 from mdhnp.frontend.pointwise import pointwise

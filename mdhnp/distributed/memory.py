@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.boxes import Box, split
-from mdhnp.distributed.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.speeds import weights
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, place_of, value_of, view_on

@@ -5,20 +5,21 @@ scalar functions, `combine.py` the combine operators, `views.py` the index maps,
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
 tests), `graph.py` holds several of them, `fused.py` several that are one step (`chain.py`, `rows.py`), `logarithms.py`
 adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along
-any dimension (`pieces.py` its parts, `recombine.py` their results), `slices.py` one whose arrays are too large for a
-device, `stages.py` splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex
-numbers and float32 in place of float16.
+any dimension (`pieces.py` its parts, `recombine.py` their results, `partition.py` the tasks that this makes),
+`slices.py` one whose arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
+`arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
 from mdhnp.mdh.chain import Chain, chain
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
-from mdhnp.mdh.cut import Cut, cut, shares
+from mdhnp.mdh.cut import cut, shares
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Fused, unfused
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
+from mdhnp.mdh.partition import Cut, Partition, Prefix, Stack, Task, Window, whole
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.pieces import Part
 from mdhnp.mdh.recombine import combination, partial, prefixes
@@ -45,13 +46,18 @@ __all__ = [
     "MdHom",
     "Operator",
     "Part",
+    "Partition",
+    "Prefix",
     "Region",
     "Ring",
     "Pattern",
+    "Stack",
     "Stage",
     "Step",
+    "Task",
     "Tiles",
     "View",
+    "Window",
     "canonical",
     "chain",
     "along",
@@ -81,4 +87,5 @@ __all__ = [
     "stretches",
     "trace",
     "unfused",
+    "whole",
 ]

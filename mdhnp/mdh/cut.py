@@ -4,100 +4,24 @@ That a dimension may be cut, in any number of parts of any sizes, again and agai
 its combine operator says what becomes of the parts' results. Where they are concatenated, each part writes its regions
 of the results. Where they are reduced, parts give partial results, which one more MDH combines: any run of neighbours
 to one, so a tree of them, the last with `finish`. Where they are scanned, the totals of the parts are scanned, and each
-part goes on from what those before it add up to. It must not know who computes parts.
+part goes on from what those before it add up to. The tasks that this makes are in `partition.py`. It must not know who
+computes parts.
 
 Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mdhnp.mdh.arithmetic import lower
-from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.pieces import Part, piece
-from mdhnp.mdh.recombine import carrying, combination, left_for_later, partial, prefixes
-from mdhnp.mdh.stages import finish_inputs
+from mdhnp.mdh.mdhom import Computation
+from mdhnp.mdh.partition import Cut
+from mdhnp.mdh.pieces import piece
+from mdhnp.mdh.recombine import carrying, left_for_later, partial
 
-__all__ = ["Cut", "cut", "shares"]
-
-Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The parts of an MDH, and how their results recombine.
-
-    Attributes
-    ----------
-    mdhom : Computation
-        The whole.
-    dim : int
-        The dimension that is cut.
-    parts : tuple of Part
-        In order. "cc": they write disjoint regions. "pw": they give partial results, C-contiguous, one a result of the
-        scalar function. "ps": they write disjoint regions, and all but the first take, after what they read, the
-        combined totals of all parts before.
-    totals : tuple of Part
-        For "ps": what gives the totals of all parts but the last, which are partial results.
-    """
-
-    mdhom: Computation
-    dim: int
-    parts: tuple[Part, ...]
-    totals: tuple[Part, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """How the results of the parts recombine: "cc", "ps" or "pw"."""
-        return self.mdhom.last.combine[self.dim].kind
-
-    def joined(self, count: int) -> MdHom:
-        """Give what combines partial results of neighbours, or totals, to one: from stacks of so many."""
-        return combination(self.mdhom.last, self.dim, count, finish=False)
-
-    def finished(self, count: int) -> MdHom:
-        """Give what combines the last partial results: from stacks, then the inputs that `finish` reads, to results."""
-        return combination(self.mdhom.last, self.dim, count)
-
-    def prefixes(self, count: int) -> MdHom:
-        """Give what scans stacks of totals; the n-th prefix is carried on by part n + 1."""
-        return prefixes(self.mdhom.last, self.dim, count)
-
-    def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
-        """Compute all parts and recombine them.
-
-        Parameters
-        ----------
-        compute : callable
-            Takes an MDH and its arrays, and gives what :func:`interpret` does.
-        *arrays : ndarray
-            The inputs.
-
-        Returns
-        -------
-        ndarray or tuple of ndarray
-            As :func:`interpret` gives them.
-        """
-        h = self.mdhom.last
-        if self.kind == "pw":
-            stacks = _stacked([compute(p.mdhom, *p.reads(arrays)) for p in self.parts])
-            return compute(self.finished(len(self.parts)), *stacks, *[arrays[n] for n in finish_inputs(h)])
-        carried: list[Sequence[Array]] = [()] * len(self.parts)
-        if self.totals:
-            stacks = _stacked([compute(p.mdhom, *p.reads(arrays)) for p in self.totals])
-            scanned = _tuple(compute(self.prefixes(len(self.totals)), *stacks))
-            carried[1:] = zip(*scanned, strict=True)
-        results = tuple([np.empty(v.shape, v.dtype) for v in h.outputs])
-        for part, carry in zip(self.parts, carried, strict=True):
-            found = _tuple(compute(part.mdhom, *part.reads(arrays), *map(np.asarray, carry)))
-            for result, region, value in zip(results, part.outputs, found, strict=True):
-                result[region] = value
-        return results if len(results) > 1 else results[0]
+__all__ = ["cut", "shares"]
 
 
 def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
@@ -205,12 +129,3 @@ def _sizes(h: Computation, dim: int, parts: int | Sequence[int]) -> tuple[int, .
     if min(parts, default=0) < 0 or sum(parts) != extent:
         raise ValueError(f"parts: {tuple(parts)} are no sizes that make the {extent} points of {name}")
     return tuple([n for n in parts if n])
-
-
-def _tuple(found: Any) -> tuple[Array, ...]:
-    return found if isinstance(found, tuple) else (found,)
-
-
-def _stacked(found: Sequence[Any]) -> list[Array]:
-    """The partial results of all parts, each over one more axis, the first."""
-    return [np.stack(each) for each in zip(*map(_tuple, found), strict=True)]

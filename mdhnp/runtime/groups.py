@@ -1,15 +1,15 @@
 """Several devices that calls and Arrays name as one.
 
-It knows which devices they are; what is done with them is `mdhnp/distributed/`.
+It knows which devices they are; what is done with them, `executors.py` says.
 """
 
 from collections.abc import Hashable, Sequence
-from importlib import import_module
 from typing import Any
 
 import pyopencl as cl
 
 from mdhnp.process import process
+from mdhnp.runtime import executors
 from mdhnp.runtime.handle import Device, NoDeviceError
 
 __all__ = ["Group", "group", "parts_of"]
@@ -64,8 +64,13 @@ class Group:
 
     @property
     def memory(self) -> Any:
-        """What keeps Arrays on several devices; it knows calls, and so is looked for by name."""
-        return import_module("mdhnp.distributed.memory")
+        """What keeps Arrays on several devices."""
+        return executors.several().memory
+
+    @property
+    def executor(self) -> Any:
+        """What computes calls on several devices."""
+        return executors.several()
 
 
 def group(members: Sequence[Device]) -> Group:

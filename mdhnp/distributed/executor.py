@@ -12,10 +12,12 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.call import call
+from mdhnp.calls.plans import Plan
 from mdhnp.calls.request import Described, Routine, results
-from mdhnp.distributed import run
+from mdhnp.distributed import memory, run
 from mdhnp.distributed.choose import Chosen, Operand, Speed, choose, in_pieces
 from mdhnp.distributed.exchange import fetch, fetch_region, store
+from mdhnp.distributed.pays import pays
 from mdhnp.distributed.room import Room, pieces_of, rooms_of
 from mdhnp.distributed.speeds import speeds, weights
 from mdhnp.distributed.together import price
@@ -28,12 +30,20 @@ from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
 from mdhnp.settings import Mode, config
 
-__all__ = ["FromHost", "Kernel", "OnSeveral", "steps_of"]
+__all__ = ["FromHost", "Kernel", "OnSeveral", "memory", "plan_of", "steps_of"]
 
 NDArray = npt.NDArray[Any]
 
 #: Ways that inputs are distributed in, of which a step remembers how it was cut.
 _MOST = 64
+
+
+def plan_of(graph: Graph, function: str, group: Group, mode: Mode, into: bool) -> Plan | None:
+    """Make the plan of a call on several devices; None where its ndarrays are better left to one of them."""
+    steps = steps_of(graph)
+    if mode.resident:
+        return OnSeveral(group, steps, function, mode, into)
+    return FromHost(OnSeveral(group, steps, function, mode)) if pays(steps, group) else None
 
 
 def steps_of(graph: Graph) -> Graph:

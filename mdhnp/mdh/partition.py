@@ -1,0 +1,294 @@
+"""Partition: the tasks by which an MDH that is cut is computed, over regions of its inputs and each other's results.
+
+Where parts are concatenated, each is a task. Where they are reduced, partial results of neighbours are combined in a
+tree. Where they are scanned, the totals of parts are, and each part goes on from what those before it add up to. An
+executor computes stage after stage: threads with a device each, or a graph of tasks for a scheduler. It must not know
+executors.
+
+Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh.mdhom import Computation, MdHom
+from mdhnp.mdh.pieces import Part, Region, piece, taken
+from mdhnp.mdh.recombine import combination, left_for_later, prefixes
+from mdhnp.mdh.stages import finish_inputs
+
+__all__ = ["Cut", "Partition", "Prefix", "Read", "Stack", "Task", "Window", "whole"]
+
+Array = npt.NDArray[Any]
+
+
+class Window(NamedTuple):
+    """A region of an input of the whole."""
+
+    input: int
+    region: Region
+
+
+class Stack(NamedTuple):
+    """The same result of several tasks, over one more axis, the first."""
+
+    tasks: tuple[int, ...]
+    output: int
+
+
+class Prefix(NamedTuple):
+    """A result of a task at one index of its first axis."""
+
+    task: int
+    output: int
+    at: int
+
+
+#: What a task reads; a number is an int64 without axes.
+Read = Window | Stack | Prefix | int
+
+
+class Task(NamedTuple):
+    """An MDH, and where its inputs come from.
+
+    Attributes
+    ----------
+    mdhom : Computation
+        What is computed.
+    reads : tuple of Read
+        Of each of its inputs.
+    writes : tuple of Region
+        Of each output of the whole, what it writes; none where it gives partial results.
+    part : int
+        The number of the part that it computes, or of the first one whose results it combines.
+    """
+
+    mdhom: Computation
+    reads: tuple[Read, ...]
+    writes: tuple[Region, ...]
+    part: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The tasks of an MDH; those of one stage read results of earlier ones only.
+
+    Attributes
+    ----------
+    mdhom : Computation
+        The whole.
+    dim : int or None
+        The dimension that is cut; None: the whole is one task.
+    stages : tuple of tuple of Task
+        Tasks are numbered in this order. Those of the last stage write the results.
+    """
+
+    mdhom: Computation
+    dim: int | None
+    stages: tuple[tuple[Task, ...], ...]
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        return tuple([task for stage in self.stages for task in stage])
+
+    def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
+        """Compute all tasks, one after the other.
+
+        Parameters
+        ----------
+        compute : callable
+            Takes an MDH and its arrays, and gives what :func:`interpret` does.
+        *arrays : ndarray
+            The inputs.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            As :func:`interpret` gives them.
+        """
+        found: list[tuple[Array, ...]] = []
+
+        def read(one: Read) -> Array:
+            match one:
+                case Window(n, region):
+                    return taken(arrays[n], region)
+                case Stack(tasks, n):
+                    return np.stack([found[task][n] for task in tasks])
+                case Prefix(task, n, at):
+                    return np.asarray(found[task][n][at])
+            return np.asarray(one, np.int64)
+
+        for task in self.tasks:
+            values = compute(task.mdhom, *map(read, task.reads))
+            found.append(values if isinstance(values, tuple) else (values,))
+        results = tuple([np.empty(v.shape, v.dtype) for v in self.mdhom.outputs])
+        last = self.stages[-1]
+        for task, values in zip(last, found[-len(last) :], strict=True):
+            for result, region, value in zip(results, task.writes, values, strict=True):
+                result[region] = value
+        return results if len(results) > 1 else results[0]
+
+
+#: Gives how an MDH is cut along a dimension, if it is.
+Divide = Callable[[MdHom, int], "Cut | None"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The parts of an MDH, and how their results recombine.
+
+    Attributes
+    ----------
+    mdhom : Computation
+        The whole.
+    dim : int
+        The dimension that is cut.
+    parts : tuple of Part
+        In order. "cc": they write disjoint regions. "pw": they give partial results, C-contiguous, one a result of the
+        scalar function. "ps": they write disjoint regions, and all but the first take, after what they read, the
+        combined totals of all parts before.
+    totals : tuple of Part
+        For "ps": what gives the totals of all parts but the last, which are partial results.
+    """
+
+    mdhom: Computation
+    dim: int
+    parts: tuple[Part, ...]
+    totals: tuple[Part, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """How the results of the parts recombine: "cc", "ps" or "pw"."""
+        return self.mdhom.last.combine[self.dim].kind
+
+    def joined(self, count: int) -> MdHom:
+        """Give what combines partial results of neighbours, or totals, to one: from stacks of so many."""
+        return combination(self.mdhom.last, self.dim, count, finish=False)
+
+    def finished(self, count: int) -> MdHom:
+        """Give what combines the last partial results: from stacks, then the inputs that `finish` reads, to results."""
+        return combination(self.mdhom.last, self.dim, count)
+
+    def prefixes(self, count: int) -> MdHom:
+        """Give what scans stacks of totals; the n-th prefix is carried on by part n + 1."""
+        return prefixes(self.mdhom.last, self.dim, count)
+
+    def partition(self, arity: int = 2, divide: Divide = lambda h, dim: None) -> Partition:
+        """Give the tasks that compute the whole.
+
+        Parameters
+        ----------
+        arity : int, optional
+            Partial results of neighbours that one task combines, at most.
+        divide : callable, optional
+            Gives how what computes partial results is cut along one more reduced dimension, if it is: the parts of all
+            such dimensions are combined in one tree.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mdhnp.mdh import cc, cut, md_hom, pw
+        >>> sums = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((3, 8)))
+        >>> found = cut(sums, 1, 4).partition()
+        >>> [len(stage) for stage in found.stages]
+        [4, 2, 1]
+        >>> found.tasks[4].reads
+        (Stack(tasks=(0, 1), output=0),)
+        """
+        if self.kind == "pw":
+            return Partition(self.mdhom, self.dim, _reduced(self, arity, divide))
+        stages, totals = [], len(self.totals)
+        carried: list[tuple[Prefix, ...]] = [()] * len(self.parts)
+        if totals:
+            results = range(len(self.totals[0].mdhom.outputs))
+            stacks = tuple([Stack(tuple(range(totals)), n) for n in results])
+            stages.append(tuple([Task(p.mdhom, _reads(p), (), n) for n, p in enumerate(self.totals)]))
+            stages.append((Task(self.prefixes(totals), stacks, (), 0),))
+            carried[1:] = [tuple([Prefix(totals, n, at) for n in results]) for at in range(totals)]
+        each = enumerate(zip(self.parts, carried, strict=True))
+        stages.append(tuple([Task(p.mdhom, (*_reads(p), *carry), p.outputs, n) for n, (p, carry) in each]))
+        return Partition(self.mdhom, self.dim, tuple(stages))
+
+    def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
+        """Compute all parts and recombine them, as :meth:`Partition.run` does."""
+        return self.partition().run(compute, *arrays)
+
+
+def whole(h: Computation) -> Partition:
+    """Give the partition of one task."""
+    reads = [Window(n, _all(v.shape)) for n, v in enumerate(h.inputs)]
+    return Partition(h, None, ((Task(h, tuple(reads), _everything(h), 0),),))
+
+
+def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], ...]:
+    """Give the parts, then what combines results of neighbours until there are so few that one task gives the last."""
+    h = made.mdhom.last
+    parts = [task for n, p in enumerate(made.parts) for task in _partials(p, _reads(p), n, divide)]
+    stages, level, count = [tuple(parts)], [*enumerate(parts)], len(parts)
+    while len(level) > arity:
+        above, stage = [], list[Task]()
+        for begin in range(0, len(level), arity):
+            some = level[begin : begin + arity]
+            if len(some) == 1:
+                above += some
+                continue
+            task = Task(made.joined(len(some)), _stacks(some), (), some[0][1].part)
+            above.append((count + len(stage), task))
+            stage.append(task)
+        stages.append(tuple(stage))
+        level, count = above, count + len(stage)
+    last: Computation = made.finished(len(level))
+    reads = _stacks(level)
+    others = finish_inputs(h)
+    if others:  # of which only what is read is taken
+        least = piece(last, 0, 0, last.extents[0])
+        pairs = zip(others, least.inputs[len(reads) :], strict=True)
+        last, reads = least.mdhom, (*reads, *[Window(n, region) for n, region in pairs], *least.begin)
+    return (*stages, (Task(last, reads, _everything(h), 0),))
+
+
+def _partials(part: Part, reads: tuple[Read, ...], number: int, divide: Divide) -> Iterator[Task]:
+    """Give what computes a part's partial results, in order."""
+    h = part.mdhom.last
+    cuts = (divide(h, dim) for dim in h.dims("pw") if not left_for_later(h, dim))
+    made = next((each for each in cuts if each is not None), None)
+    if made is None:
+        yield Task(h, reads, (), number)
+        return
+    for inner in made.parts:
+        yield from _partials(inner, _within(reads, inner), number, divide)
+
+
+def _reads(part: Part) -> tuple[Read, ...]:
+    """Say what a part of the whole reads, but for what it carries on."""
+    return (*[Window(n, region) for n, region in enumerate(part.inputs)], *part.begin)
+
+
+def _within(reads: Sequence[Read], part: Part) -> tuple[Read, ...]:
+    """Say what a part of a part reads."""
+    pairs = zip(reads, part.inputs, strict=True)
+    return (*[_region(read, region) for read, region in pairs], *part.begin)
+
+
+def _region(read: Read, region: Region) -> Read:
+    if not isinstance(read, Window):
+        return read
+    both = zip(read.region, region, strict=True)
+    return Window(read.input, tuple([slice(a.start + b.start, a.start + b.stop) for a, b in both]))
+
+
+def _stacks(level: Sequence[tuple[int, Task]]) -> tuple[Read, ...]:
+    numbers = tuple([number for number, _ in level])
+    return tuple([Stack(numbers, n) for n in range(len(level[0][1].mdhom.outputs))])
+
+
+def _everything(h: Computation) -> tuple[Region, ...]:
+    return tuple([_all(v.shape) for v in h.outputs])
+
+
+def _all(shape: Sequence[int]) -> Region:
+    return tuple([slice(0, n) for n in shape])
