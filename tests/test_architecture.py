@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.codegen.program",
         "mdhnp.runtime",
         "mdhnp.tuning.cache",
+        "mdhnp.calls.numpy_tier",
     ),
     "frontend": (
         "mdhnp.errors",

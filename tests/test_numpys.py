@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import mdhnp
+from mdhnp.calls import ufuncs
+from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.mdh import MdHom, index, interpret
-from mdhnp.placement import maps
-from mdhnp.placement.numpys import numpy_function
 
 RNG = np.random.default_rng(0)
 
@@ -140,14 +140,14 @@ def viewed(views: str, dtypes: tuple[str, str]) -> list[Any]:
     return [np.asarray(RNG.integers(-3, 4, shape)).astype(t) for shape, t in zip(shapes, dtypes, strict=True)]
 
 
-@pytest.mark.parametrize("large", [maps.LARGE, 0], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("large", [ufuncs.LARGE, 0], ids=["at once", "in blocks"])
 @pytest.mark.parametrize("views", VIEWS)
 @pytest.mark.parametrize("name", MAPS)
 def test_maps_are_what_their_definition_says(
     name: str, views: str, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maps, "LARGE", large)
-    monkeypatch.setattr(maps, "_BLOCK", 24)  # bytes: parts of rows, whole rows, or two of them
+    monkeypatch.setattr(ufuncs, "LARGE", large)
+    monkeypatch.setattr(ufuncs, "_BLOCK", 24)  # bytes: parts of rows, whole rows, or two of them
     scalar, expected = MAPS[name]
     for dtypes in (("f4", "f4"), ("i4", "f8"), ("u1", "i2"), ("f2", "f2"), ("?", "f4")):
         arrays = viewed(views, dtypes)

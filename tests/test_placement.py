@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import mdhnp
+from mdhnp.calls.numpy_tier import numpy_function, roughly
 from mdhnp.mdh import MdHom
 from mdhnp.placement import choice, costs, large
 from mdhnp.placement.choice import choose, kernel_times, numpy_times
 from mdhnp.placement.costs import Costs
 from mdhnp.placement.large import DeviceRates, HostRates, device_rates, host_rates, usual_rates
-from mdhnp.placement.numpys import numpy_function, roughly
 from mdhnp.runtime import devices as listing
 from mdhnp.runtime.devices import Device, candidates, default_device
 from mdhnp.schedule import DeviceCaps
@@ -55,7 +55,7 @@ CALLS = {
 def times(h: MdHom) -> dict[str, tuple[float, float]]:
     function = numpy_function(h)
     assert function is not None
-    rates = HOST if roughly(function, h) > 1e-4 else None
+    rates = HOST if roughly(function) > 1e-4 else None
     return {
         "numpy": numpy_times(function, h, ON_CPU, rates),
         "cpu": kernel_times(h, CPU, ON_CPU, CPU_RATES),
@@ -102,7 +102,7 @@ def test_double_precision_needs_a_device_that_has_it(device: Device, monkeypatch
 
 
 def test_rough_times_grow_with_the_work() -> None:
-    found = [roughly(f, h) for h, _ in CALLS.values() for f in [numpy_function(h)] if f is not None]
+    found = [roughly(f) for h, _ in CALLS.values() for f in [numpy_function(h)] if f is not None]
     assert found[2] > 0.05
     assert found[3] < 1e-5
 

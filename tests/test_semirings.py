@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import mdhnp
 from examples import share
 from mdhnp import semiring
+from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.calls.operands import addressable
 from mdhnp.frontend.contraction import extents, parse
 from mdhnp.frontend.einsum import _describe_over
 from mdhnp.frontend.semirings import Semiring, asked
 from mdhnp.mdh import Graph, interpret
-from mdhnp.placement.numpys import numpy_function
 from mdhnp.runtime.devices import Device
 
 Array = np.ndarray[Any, Any]

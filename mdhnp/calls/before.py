@@ -14,12 +14,17 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from mdhnp.calls.entry import Entry, Made, Watcher
+from mdhnp.calls.numpy_tier import numpy_function, roughly
 from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.spending import Spent
 from mdhnp.fusion.least_work import least_work
+<<<<<<< HEAD
 from mdhnp.mdh import Computation, Graph
 from mdhnp.placement.numpys import numpy_function, roughly
+=======
+from mdhnp.mdh import Graph, MdHom
+>>>>>>> befae6c (The NumPy tier is NumPy's own functions, in calls/)
 from mdhnp.process import unforked
 
 if TYPE_CHECKING:
@@ -94,7 +99,7 @@ def before(request: Request) -> Made | None:
     function = numpy_function(request.mdhom)
     if function is None:
         return None
-    if roughly(function, request.mdhom) > _HEAVY:
+    if roughly(function) > _HEAVY:
         with suppress(RuntimeError):  # there is no device
             load()
             return None
@@ -118,8 +123,8 @@ def way(usual: Graph, written: Graph) -> Graph:
 
 def seconds(graph: Graph) -> float:
     """Give the seconds that NumPy's functions take for a graph, roughly; infinitely many where some step has none."""
-    steps = [(step.mdhom, numpy_function(step.mdhom)) for step in least_work(graph).steps]
-    return sum([inf if function is None else roughly(function, h) for h, function in steps])
+    functions = [numpy_function(step.mdhom) for step in least_work(graph).steps]
+    return sum([inf if function is None else roughly(function) for function in functions])
 
 
 def spent_on(h: Computation) -> Spent | None:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import kernels
+from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import Request
 from mdhnp.codegen import Program
@@ -22,7 +23,6 @@ from mdhnp.mdh import Computation
 from mdhnp.placement.choice import Candidate, choose, kernel_times
 from mdhnp.placement.costs import costs_of
 from mdhnp.placement.large import usual_rates
-from mdhnp.placement.numpys import numpy_function
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build, compiled, load
@@ -202,7 +202,7 @@ def compare(plan: Kernels | InParts, request: Request, usual: float | None = Non
             ours = min(_least(partial(plan.run, arrays)) for _ in range(3))
             if request.device.kind == "gpu" or ours < _CLEAR * usual:
                 return ours, usual
-        rest = spinning() if function.multiplied else 0.0
+        rest = spinning() if function.work.multiplied else 0.0
         rounds = [(_least(partial(plan.run, arrays)), _least(partial(function.compute, *arrays), rest)) for _ in "123"]
     except MemoryError:
         return None

@@ -133,7 +133,7 @@ def _try(request: Request, entry: Entry, plan: Plan, candidates: Sequence[tuple[
         if ratio <= 1.0:
             _put(request, entry, best, "made for these sizes, or measured to be the fastest", tuner(request, best))
         return
-    spins = isinstance(plan, ByNumpy) and plan.function.multiplied and request.device.kind == "cpu"
+    spins = isinstance(plan, ByNumpy) and plan.function.work.multiplied and request.device.kind == "cpu"
     rest = spinning() if spins else 0.0
     contest = Contest(plan, candidates, spent, rest, partial(_settle, request))
     entry.put(contest.plan, contest)

@@ -13,10 +13,10 @@ from mdhnp.calls.before import spent_on
 from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Made
 from mdhnp.calls.improve import builder, price, tuner
+from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, roughly
 from mdhnp.calls.plans import ByNumpy, Nothing, Plan
 from mdhnp.calls.request import Request
 from mdhnp.placement.choice import Choice, choose
-from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.policy import search
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
@@ -90,7 +90,7 @@ def _numpy_first(request: Request, function: NumpyFunction) -> Made:
     times = {device: known for device in request.devices if {KERNELS, NUMPY} <= (known := measured(h, device)).keys()}
     if times:
         return _as_measured(request, function, times)
-    if roughly(function, h) > _HEAVY * cost:
+    if roughly(function) > _HEAVY * cost:
         choice = choose(h, request.devices)
         host = next(c for c in choice.candidates if c.device is None)
         best = choice.kernels

@@ -19,8 +19,8 @@ from mdhnp.calls.request import Request
 from mdhnp.mdh import Computation, Part, interpret
 
 if TYPE_CHECKING:  # some of which load OpenCL
+    from mdhnp.calls.numpy_tier import NumpyFunction
     from mdhnp.codegen.program import Program
-    from mdhnp.placement.numpys import NumpyFunction
     from mdhnp.runtime.devices import Device
     from mdhnp.runtime.executable import Executable
     from mdhnp.schedule import Schedule

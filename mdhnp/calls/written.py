@@ -12,12 +12,12 @@ from mdhnp.calls import before, kernels
 from mdhnp.calls.build import Build, Built, Hopeless, install
 from mdhnp.calls.entry import Entry, InSteps, Made
 from mdhnp.calls.improve import failed, paid, price
+from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.calls.plans import ByNumpy, Kernels, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.spending import Spending, Spent
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Graph
-from mdhnp.placement.numpys import numpy_function
 from mdhnp.tuning import background
 
 __all__ = ["until_built"]

@@ -171,7 +171,8 @@ def evaluate_step(step: Instruction, values: Sequence[Any], arguments: Sequence[
         case "const":
             return literal_value(step.literal, step.dtype)
         case "cast":
-            return values[0].astype(step.dtype)
+            # Of complex numbers NumPy would warn that their imaginary parts go.
+            return (values[0] if step.dtype.kind in "bc" else values[0].real).astype(step.dtype)
         case "where":
             return np.where(*values).astype(step.dtype, copy=False)
         case "power" if step.dtype.kind == "i":

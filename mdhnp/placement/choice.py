@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 
+from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, roughly
 from mdhnp.mdh import Computation, MdHom, View, canonical, stages
 from mdhnp.placement.costs import Costs, costs_of
 from mdhnp.placement.large import DeviceRates, HostRates, device_rates, host_rates, usual_rates
-from mdhnp.placement.numpys import NumpyFunction, numpy_function, roughly
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps
 from mdhnp.schedule.choices import Facts, rows
@@ -98,7 +98,7 @@ def choose(h: Computation, devices: Sequence[Device]) -> Choice:
         Where kernels could run, at least one.
     """
     function = numpy_function(h)
-    small = function is not None and roughly(function, h) <= _SMALL
+    small = function is not None and roughly(function) <= _SMALL
     found = []
     if function is not None:
         rates = None if small else host_rates(devices[0])
@@ -120,18 +120,18 @@ def numpy_times(function: NumpyFunction, h: Computation, costs: Costs, rates: Ho
     one = "float64" if result.char in "dD" else "float32"
     parts = 4 if result.char in "FD" else 1  # multiply-adds of real numbers in one of complex ones
     point, element, turned = costs.product[one]
-    walked = function.walked * costs.slow.get(result.name, costs.einsum)
-    multiplied = parts * function.multiplied
+    walked = function.work.walked * costs.slow.get(result.name, costs.einsum)
+    multiplied = parts * function.work.multiplied
     moved = sum(map(nbytes, (*h.inputs, *h.outputs)))
-    touched = function.elements * element if multiplied else 0.0
+    touched = sum([prod(v.shape) for v in (*h.inputs, *h.outputs)]) * element if multiplied else 0.0
     if rates is None:
         multiplying = multiplied * point + touched
-        seconds = multiplying + function.copied * element + function.turned * turned
+        seconds = multiplying + function.work.copied / result.itemsize * turned
         return costs.call + walked + seconds, costs.call
     few, large = min(multiplied, _THREADED), min(rates.product[one], point)
     multiplying = few * point + (multiplied - few) * large
     reading = moved * rates.byte
-    copying = function.copied * result.itemsize * rates.copied
+    copying = function.work.copied * rates.copied
     floor = costs.call + max(multiplied * large, max(moved - _CACHED, 0) * rates.byte)
     # BLAS reads ahead while it multiplies; loops that walk through arrays wait for them.
     return costs.call + max(multiplying, reading) + walked + copying, floor

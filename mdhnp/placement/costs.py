@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from mdhnp.calls.numpy_tier import dot, einsum
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.placement.products import dot, einsum
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout

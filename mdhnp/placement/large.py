@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from mdhnp.calls.numpy_tier import dot, einsum
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.placement.costs import keep, kept, least
-from mdhnp.placement.products import dot, einsum
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.memory import DeviceBuffers, Layout
