@@ -97,6 +97,14 @@ def test_mixed_types_and_extremes() -> None:
     np.testing.assert_array_equal(function.compute(ones, ones), 4096)
 
 
+def test_sums_of_long_rows_lose_no_more_than_numpys() -> None:
+    a = np.full((150, 150), 0.1, np.float32)
+    for text in ("ab->", "aa->", "ab->a"):
+        function = numpy_function(bound(text, a))
+        assert function is not None
+        np.testing.assert_allclose(function.compute(a), np.einsum(text, a.astype(np.float64)), rtol=1e-6)
+
+
 def test_nothing_for_other_computations() -> None:
     a = np.ones((3, 3))
     dims = {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}

@@ -122,7 +122,8 @@ def _einsum(h: MdHom, text: str) -> Compute:
         return _through_float32(lambda *arrays: einsum(text, *arrays, dtype=np.float32, order="C"))
     if view:
         return lambda a: einsum(text, a).copy()
-    if "," in terms and char in _BLAS and h.points >= _OPTIMIZED:
+    alone = any([terms.count(n) == 1 for n in {*terms} - {*output} - {","}])  # which NumPy sums first
+    if (alone or terms.count(",") > 1) and "," in terms and char in _BLAS and h.points >= _OPTIMIZED:
         return lambda *arrays: _in_order(np.einsum(text, *arrays, optimize=True))
     return (lambda *arrays: np.ascontiguousarray(einsum(text, *arrays))) if output else partial(einsum, text)
 

@@ -34,8 +34,9 @@ einsum: Compute = getattr(np._core.multiarray, "c_einsum", np.einsum)  # type: i
 #: Common operations that do not warn of single values, or only where results are too large for floats: to silence
 #: NumPy takes 0.8 µs.
 _SILENT = frozenset(
-    """param const index add subtract multiply square negative positive absolute sign maximum minimum equal not_equal less
-    less_equal greater greater_equal logical_and logical_or logical_not where isnan conjugate""".split()  # noqa: SIM905
+    """param const index add subtract multiply square negative positive absolute sign maximum minimum equal not_equal
+    less less_equal greater greater_equal logical_and logical_or logical_not where isnan conjugate
+    """.split()  # noqa: SIM905
 )
 #: Points of a sum that take as long as one of an einsum, and as one of a scan.
 _FAST, _SCAN = 4, 32
@@ -403,7 +404,8 @@ def row_sums(view: View, labels: str, output: str) -> Compute | None:
     while outer and labels[outer - 1] not in output and view.strides[outer - 1] == row:
         outer -= 1
         row *= view.shape[outer]
-    if view.dtype.char not in "fd" or row < _LONG or output != "".join([n for n in labels if n in output]):
+    order = "".join([n for n in labels if n in output])
+    if view.dtype.char not in "fd" or row < _LONG or order != output or len({*labels}) < len(labels):
         return None
     kept, others = view.shape[:outer], tuple([d for d in range(outer) if labels[d] not in output])
     whole = row // _ROW * _ROW
