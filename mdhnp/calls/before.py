@@ -19,12 +19,7 @@ from mdhnp.calls.plans import ByNumpy, Plan
 from mdhnp.calls.request import Request
 from mdhnp.calls.spending import Spent
 from mdhnp.fusion.least_work import least_work
-<<<<<<< HEAD
 from mdhnp.mdh import Computation, Graph
-from mdhnp.placement.numpys import numpy_function, roughly
-=======
-from mdhnp.mdh import Graph, MdHom
->>>>>>> befae6c (The NumPy tier is NumPy's own functions, in calls/)
 from mdhnp.process import unforked
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ reductions and scans ufuncs (`ufuncs.py`). It must not know devices.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, singledispatch
 from math import prod
 from os import cpu_count
 from typing import Any
@@ -18,7 +18,7 @@ from mdhnp.calls.ufuncs import einsum, map_by_ufuncs, reduction_by_ufunc, row_su
 from mdhnp.cost.machine import usual_numpy
 from mdhnp.cost.seconds import numpy_seconds
 from mdhnp.cost.work import NumpyWork
-from mdhnp.mdh import Chain, MdHom, View
+from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.mdh.subscripts import subscripts
 
 __all__ = ["NumpyFunction", "dot", "einsum", "numpy_function", "roughly"]
@@ -58,8 +58,9 @@ class NumpyFunction:
     work: NumpyWork
 
 
-def numpy_function(h: MdHom) -> NumpyFunction | None:
-    """Return the NumPy function that computes an MDH; None where there is none.
+@singledispatch
+def numpy_function(h: Computation) -> NumpyFunction | None:
+    """Return the NumPy function that computes an MDH; None where there is none, and for what is fused.
 
     Examples
     --------
@@ -70,7 +71,12 @@ def numpy_function(h: MdHom) -> NumpyFunction | None:
     >>> numpy_function(sums.bind(a)).compute(a)
     array([4., 4., 4.])
     """
-    if isinstance(h, Chain) or len(h.outputs) != 1:
+    return None
+
+
+@numpy_function.register
+def _(h: MdHom) -> NumpyFunction | None:
+    if len(h.outputs) != 1:
         return None
     found = map_by_ufuncs(h)
     if found is None and (text := subscripts(h)) is not None:
