@@ -13,15 +13,13 @@ from strategies import shuffled
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import check, is_legal
+from mdhnp.schedule.check import check, check_ahead, is_legal
 from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.general import for_all_sizes, form, stretched
-from mdhnp.schedule.illegal import IllegalSchedule
+from mdhnp.schedule.layout import shared_slots
 from mdhnp.schedule.rows import links, rows_plain
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
 from mdhnp.schedule.split import split, splits
-from mdhnp.schedule.stages import check_stages
-from mdhnp.schedule.together import shared_slots
 
 #: A device whose limits the CPU runtimes and Oclgrind all meet.
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 32 * 1024, 256, 49152, 2 << 20, True, False, 1 << 30)
@@ -229,7 +227,7 @@ def _schedule(p: Picker, h: MdHom) -> Schedule:
     )  # fmt: skip
     ahead = replace(drawn, stages=p.choice((1, 2, 2, 3)))
     try:
-        check_stages(h, ahead)
+        check_ahead(h, ahead)
     except IllegalSchedule:
         return drawn
     return ahead

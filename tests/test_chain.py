@@ -23,8 +23,7 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, chain_schedules, pays
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
-from mdhnp.schedule.illegal import IllegalSchedule
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

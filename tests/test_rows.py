@@ -26,10 +26,9 @@ from mdhnp.mdh.canonical import fingerprint
 from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.default import default
-from mdhnp.schedule.illegal import IllegalSchedule
 from mdhnp.schedule.rows import links, places, rows_memory, rows_plain
 from mdhnp.schedule.rows_default import rows_schedules
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

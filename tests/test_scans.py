@@ -20,9 +20,9 @@ from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import MdHom, Stage, cc, md_hom, ps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
-from mdhnp.schedule.scans import chunk_totals
+from mdhnp.schedule.layout import exchanging
 from mdhnp.schedule.schedule import Schedule
-from mdhnp.schedule.together import exchanging
+from mdhnp.schedule.split import chunk_totals
 
 if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device

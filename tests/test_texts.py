@@ -29,14 +29,13 @@ from mdhnp.mdh import MdHom, Stage, bounded, canonical, cc, family, fingerprint,
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.schedule.accuracy import chain_is_short
-from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import IllegalSchedule, check, local_memory
 from mdhnp.schedule.choices import RESULTS, Choices, Facts, complete, fallback
 from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.cpu import fitting
 from mdhnp.schedule.default import default
-from mdhnp.schedule.general import any_sizes, fitted, form, general_schedule, stretched
+from mdhnp.schedule.general import adapt, any_sizes, fitted, form, general_schedule, stretched
 from mdhnp.schedule.gpu import gpu_complete
 from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
 from mdhnp.schedule.schedule import Schedule

@@ -13,10 +13,10 @@ from schedules import MATRICES
 from mdhnp.mdh import canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps, LocalCopy, Schedule, check
-from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
+from mdhnp.schedule.general import adapt
 from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.gpu_matrices import beside, expected, matrix_schedules
 from mdhnp.tuning.cache import cache

@@ -9,7 +9,7 @@ from mdhnp.codegen.ir.statements import FillLanes, Store, StorePair
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value, in_type
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh.views import Slice, View
-from mdhnp.schedule.copies import tile_places
+from mdhnp.schedule.layout import tile_strides
 from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
@@ -297,7 +297,7 @@ def _layout(nest: Nest, number: int) -> TileLayout:
     footprints = tuple(nest.s.footprint(d) for d in range(nest.h.rank))
     low = tuple(min(a[axis].constant for a in view.accesses) for axis in range(len(view.shape)))
     extents = [view.box(axis, footprints) for axis in range(len(view.shape))]
-    places = tile_places(view, copy, footprints, nest.s.private_tile)
+    places = tile_strides(view, copy, footprints, nest.s.private_tile)
     steps = frozenset([nest.var(d, "p") for d in range(nest.h.rank)])
     return TileLayout(
         view, copy, tuple(extents), places.strides, places.blocks, places.block_strides, low, places.size, footprints,

@@ -24,9 +24,8 @@ from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Chain, Computation, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
-from mdhnp.schedule.scans import chunk_totals
 from mdhnp.schedule.schedule import Schedule
-from mdhnp.schedule.split import split, splits
+from mdhnp.schedule.split import chunk_totals, split, splits
 
 __all__ = ["generate", "generate_general", "procedures", "procedures_for_any_sizes", "resized"]
 

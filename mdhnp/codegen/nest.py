@@ -20,11 +20,10 @@ import numpy as np
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import MdHom, View, interleaved
 from mdhnp.mdh.views import Access
+from mdhnp.schedule.layout import copied_ahead, exchanging, shared_slots
 from mdhnp.schedule.matrices import packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
-from mdhnp.schedule.stages import staged
-from mdhnp.schedule.together import exchanging, shared_slots
 
 __all__ = ["Nest", "sizes"]
 
@@ -323,7 +322,7 @@ class Nest:
     @cached_property
     def staged(self) -> tuple[int, ...]:
         """Inputs whose local tiles are copied ahead: those that move with the reduction."""
-        return staged(self.h, self.s)
+        return copied_ahead(self.h, self.s)
 
     @cached_property
     def packed(self) -> frozenset[str]:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from mdhnp.mdh import Chain, Computation, MdHom, Region, Ring, Tiles, regions, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.illegal import IllegalSchedule, require
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require
 
 __all__ = [
     "chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "pays", "places", "regions_of",

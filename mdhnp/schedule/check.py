@@ -5,26 +5,26 @@
 
 from dataclasses import replace
 from functools import singledispatch
+from math import prod
 
-from mdhnp.mdh import Chain, Computation, MdHom, Rows, View
+from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.copies import tile_places
-from mdhnp.schedule.illegal import IllegalSchedule, require
+from mdhnp.schedule.layout import copied_ahead, shared_slots, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
-from mdhnp.schedule.schedule import Schedule
-from mdhnp.schedule.stages import check_stages, staged
-from mdhnp.schedule.together import shared_slots
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require
 
-__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "has_shape_of", "is_legal", "local_memory", "tile_itemsize"]
+__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "check_ahead", "has_shape_of", "is_legal", "local_memory"]
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
 #: Bytes in which work-items tell each other that a matrix instruction may be wrong.
 _FLAG = 4
+#: Most copies of a work-item for one tile that is copied ahead, all of which are written out.
+_MOST_COPIES = 64
 #: Bytes at whose multiples tiles begin that are copied ahead.
 _ALIGNED = 16
 
@@ -68,7 +68,7 @@ def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     _check_copies(h, s)
     _check_results(h, s)
     _check_order(h, s)
-    check_stages(h, s)
+    check_ahead(h, s)
     check_atom(h, s, caps)
     require(s.streamed < 0, "streamed: only maps of a chain keep results of the tile before")
     require(
@@ -84,7 +84,7 @@ def _(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
     check_chain(h, s)
     _check_sizes(h.last, s, caps)
     _check_vectors(h.last, s)
-    check_stages(h.last, s)
+    check_ahead(h.last, s)
     check_atom(h.last, s, caps)
 
 
@@ -255,6 +255,28 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         require(all(s.local_copies[n] is None for n in read), "local_copies: inputs read at the end are not copied")
 
 
+def check_ahead(h: MdHom, s: Schedule) -> None:
+    """Raise IllegalSchedule where tiles cannot be copied ahead."""
+    if s.stages == 1:
+        return
+    inputs = copied_ahead(h, s)
+    require(s.results == "private" and not h.dims("ps"), "stages: results do not stay in registers")
+    require(bool(inputs), "stages: no input with a local copy moves along the reduction")
+    combined = h.dims("pw")
+    require(all(s.num_wi[d] == 1 for d in combined), "stages: work-items share results")
+    operator = h.operator
+    require(operator is None or operator.commutative, "stages: operands are combined in order")
+    for n in inputs:
+        view, copy = h.inputs[n], s.local_copies[n]
+        assert copy is not None
+        require(view.boundary is None, f"stages: input {n} has a boundary")
+        require(not copy.blocked, f"stages: the tile of input {n} is blocked")
+        footprint = [s.footprint(d) for d in range(h.rank)]
+        size = prod(view.box(axis, footprint) for axis in range(len(view.shape)))
+        few = size <= _MOST_COPIES * s.work_items
+        require(few, f"stages: {size} elements of input {n} for {s.work_items} work-items")
+
+
 def _check_results(h: MdHom, s: Schedule) -> None:
     kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
     if not combined:
@@ -313,11 +335,6 @@ def _check_order(h: MdHom, s: Schedule) -> None:
     require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
 
 
-def tile_itemsize(view: View, *, packed: bool = False) -> int:
-    """Bytes of an input's element in local memory, where float16 is kept as float32 unless it is `packed`."""
-    return 4 if view.dtype.char == "e" and not packed else view.dtype.itemsize
-
-
 @singledispatch
 def local_memory(h: Computation, s: Schedule, caps: DeviceCaps) -> int:
     """Bytes of local memory the kernel declares."""
@@ -340,11 +357,11 @@ def _(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
 def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     footprint = [s.footprint(d) for d in range(h.rank)]
     total = 0
-    ahead = staged(h, s)
+    ahead = copied_ahead(h, s)
     for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
         if copy is not None:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
-            size *= tile_places(view, copy, footprint, s.private_tile).size
+            size *= tile_strides(view, copy, footprint, s.private_tile).size
             total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
     total += _FLAG if s.atom else 0
     kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import is_legal, tile_itemsize
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fallback, packed_layout
 from mdhnp.schedule.cost import cpu_seconds
+from mdhnp.schedule.layout import tile_itemsize
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["cpu_default", "fitting", "vector_choices"]

@@ -1,4 +1,4 @@
-"""Schedules for general kernels, which take extents, strides and work-groups as arguments and serve all sizes.
+"""Schedules for other sizes: one moved to other extents, and those of general kernels, which take sizes as arguments.
 
 MDHs that differ in sizes only have one form. Tiles are chosen for the form, as the default for typical extents, and
 only work-groups follow the sizes of a call. Where kept dimensions have too few of them, a reduction is split; the
@@ -12,13 +12,13 @@ from math import prod
 
 from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.schedule.accuracy import chain_is_short, float_sums
-from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.check import has_shape_of, is_legal
 from mdhnp.schedule.default import default
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import split, splits
 
-__all__ = ["any_sizes", "fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
+__all__ = ["adapt", "any_sizes", "fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
 
 #: Points of a form, its longest and shortest extent.
 _POINTS, _LONGEST, _SHORTEST = 1 << 20, 1000, 7
@@ -156,3 +156,30 @@ def _dense(v: View, extents: tuple[int, ...]) -> View:
         step = max(step, abs(strides[axis]) * shape[axis])
     lowest = sum(-s * (n - 1) for s, n in zip(strides, shape, strict=True) if s < 0)
     return replace(v, shape=shape, strides=tuple(strides), offset=max(lowest, min(v.offset, 1)))
+
+
+def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:
+    """Fit tiles and work-groups to the extents of `h`; None where `s` is not for such an MDH, or still illegal.
+
+    Local tiles become no larger than their extent and multiples of the work-items' step; work-groups no more than there
+    are local tiles. Everything else stays.
+    """
+    if 0 in h.extents or not has_shape_of(h, s):
+        return None
+    local, groups = [], []
+    for d, extent in enumerate(h.extents):
+        step, tile = s.step(d), min(s.local_tile[d], extent)
+        if h.last.combine[d].kind == "cc" and tile < extent:
+            tile = min(-(-tile // step) * step, extent)
+        tiles = -(-extent // tile)
+        per_group = -(-tiles // min(s.num_wg[d], tiles))
+        local.append(tile)
+        groups.append(-(-tiles // per_group))
+    fitted = replace(s, local_tile=tuple(local), num_wg=tuple(groups))
+    kept = h.last.dims("cc")
+    if fitted.results == "private" and h.rank > len(kept) and any(fitted.step(d) < fitted.local_tile[d] for d in kept):
+        fitted = replace(
+            fitted, local_tile=tuple(min(fitted.step(d), t) if d in kept else t for d, t in enumerate(local))
+        )
+        return adapt(h, fitted, caps) if fitted.local_tile != s.local_tile else None
+    return fitted if is_legal(h, fitted, caps) else None

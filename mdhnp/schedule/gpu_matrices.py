@@ -16,10 +16,10 @@ from mdhnp.schedule import gpu_estimate as estimate
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import is_legal, tile_itemsize
+from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.copies import tile_places
 from mdhnp.schedule.gpu_estimate import SECTOR, Pair, Side, Sums, parts_of
+from mdhnp.schedule.layout import tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, one_sum, packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
@@ -327,7 +327,7 @@ def _turns(facts: Facts, n: int, s: Schedule) -> int:
     assert copy is not None
     view, points = facts.h.inputs[n], [s.step(d) if d in facts.kept else t for d, t in enumerate(s.local_tile)]
     strides = [0] * facts.h.rank
-    for stride, index in zip(tile_places(view, copy, points, s.private_tile).strides, view.accesses[0], strict=True):
+    for stride, index in zip(tile_strides(view, copy, points, s.private_tile).strides, view.accesses[0], strict=True):
         for d, coefficient in enumerate(index.coefficients):
             strides[d] += coefficient * stride
     rows, columns, terms = s.atom_dims

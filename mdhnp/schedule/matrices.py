@@ -10,10 +10,8 @@ from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.mdhom import Precision
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.copies import tile_places
-from mdhnp.schedule.illegal import require
-from mdhnp.schedule.schedule import Schedule
-from mdhnp.schedule.stages import staged
+from mdhnp.schedule.layout import copied_ahead, tile_strides
+from mdhnp.schedule.schedule import Schedule, require
 
 __all__ = [
     "ACROSS", "DOWN", "allowed", "at_precision", "axis_of", "check_atom", "factors", "in_rows", "one_sum", "operands",
@@ -123,7 +121,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     assert found is not None
     rounded = "".join(f", and rounds {name}" for name in atom.rounded)
     require(atom in allowed(h), f"atom: {s.atom} is for {', '.join(atom.values)}{rounded}")
-    ahead = {*staged(h, s)}
+    ahead = {*copied_ahead(h, s)}
     require({number for number, _ in found} <= ahead, "atom: its operands are tiles that are copied ahead")
     if packed(s):
         rows_of_both = [in_rows(h, s, factor, d) for factor, d in zip(found, (rows, columns), strict=True)]
@@ -190,7 +188,7 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
     index, wide = view.accesses[access][inner], _ROW // itemsize
     begin = index.constant - min(a[inner].constant for a in view.accesses)
-    places = tile_places(view, copy, footprint, s.private_tile)
+    places = tile_strides(view, copy, footprint, s.private_tile)
     others = [stride for axis, stride in enumerate(places.strides) if axis != inner]
     if any(n % wide for n in (begin, places.size, *others)):
         return None

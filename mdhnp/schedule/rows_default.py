@@ -13,10 +13,9 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.cpu import cpu_default
-from mdhnp.schedule.illegal import IllegalSchedule
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
 from mdhnp.schedule.rows_gpu import rows_shared
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
 __all__ = ["rows_default", "rows_schedules"]
 

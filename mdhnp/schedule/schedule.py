@@ -7,9 +7,20 @@ High-Performance Code via Multi-Dimensional Homomorphisms", Table I; numbers in 
 
 import json
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any, Literal, Self
 
-__all__ = ["LocalCopy", "Schedule"]
+__all__ = ["IllegalSchedule", "LocalCopy", "Schedule", "require"]
+
+
+class IllegalSchedule(ValueError):
+    """A schedule that cannot be generated for this MDH and device; the message names the broken rule."""
+
+
+def require(holds: bool, rule: str) -> None:
+    """Raise IllegalSchedule with the rule where it does not hold."""
+    if not holds:
+        raise IllegalSchedule(rule)
 
 
 @dataclass(frozen=True)
@@ -146,12 +157,12 @@ class Schedule:
     @property
     def work_items(self) -> int:
         """Work-items in a work-group."""
-        return _product(self.num_wi)
+        return prod(self.num_wi)
 
     @property
     def work_groups(self) -> int:
         """Work-groups in all."""
-        return _product(self.num_wg)
+        return prod(self.num_wg)
 
     def to_json(self) -> str:
         """Text that :meth:`from_json` reads back.
@@ -188,10 +199,3 @@ class Schedule:
         values["second"] = None if fields.get("second") is None else cls._from_dict(fields["second"])
         values["steps"] = tuple(cls._from_dict(step) for step in fields.get("steps", ()))
         return cls(**values)
-
-
-def _product(values: tuple[int, ...]) -> int:
-    result = 1
-    for v in values:
-        result *= v
-    return result

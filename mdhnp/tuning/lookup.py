@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 from mdhnp.mdh import Computation, canonical, family, fingerprint
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
-from mdhnp.schedule.adapt import adapt
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
+from mdhnp.schedule.general import adapt
 from mdhnp.schedule.matrices import at_precision
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key

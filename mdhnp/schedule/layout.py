@@ -1,0 +1,138 @@
+"""What a kernel keeps in local memory: where a copied tile's elements lie, which tiles are copied ahead, and results.
+
+Work-items that share a reduction or a scan bring their results together in slots there. Where the device's work-items
+run together in subgroups, neighbours exchange registers instead, and only what is left takes slots.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from mdhnp.mdh import MdHom, View
+from mdhnp.schedule.schedule import LocalCopy, Schedule
+
+__all__ = ["TileStrides", "copied_ahead", "exchanging", "shared_slots", "tile_itemsize", "tile_strides"]
+
+
+class TileStrides(NamedTuple):
+    """Where the elements of a tile lie.
+
+    Attributes
+    ----------
+    strides : tuple of int
+        How far neighbours along each axis are from each other, along a blocked one inside of a block.
+    blocks, block_strides : tuple of int
+        Elements of a block along each axis, 0 along one without, and how far blocks are from each other.
+    size : int
+        Of the whole tile.
+    """
+
+    strides: tuple[int, ...]
+    blocks: tuple[int, ...]
+    block_strides: tuple[int, ...]
+    size: int
+
+
+def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], private_tile: Sequence[int]) -> TileStrides:
+    """Say where the elements of an input's tile lie.
+
+    Parameters
+    ----------
+    view : View
+        The input.
+    copy : LocalCopy
+        How its tile lies in local memory.
+    footprint, private_tile : sequence of int
+        Points of a tile in each dimension, and those of a work-item.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import Affine
+    >>> axes = Affine((1, 0, 0)), Affine((0, 1, 0)), Affine((0, 0, 1))
+    >>> view = View("x", np.dtype(np.float32), (9, 9, 3), (27, 3, 1), 0, (axes,))
+    >>> found = tile_strides(view, LocalCopy((0, 1, 2), pad=4), (2, 8, 3), (1, 1, 1))
+    >>> found.strides, found.size  # rows are of the last two axes
+    ((28, 3, 1), 56)
+    """
+    axes, size = len(view.shape), 1
+    strides, blocks, block_strides = [0] * axes, [0] * axes, [0] * axes
+    for axis in reversed(copy.blocked):
+        blocks[axis] = private_tile[view.accesses[0][axis].dims()[0]]
+        strides[axis] = size
+        size *= blocks[axis]
+    begin = _row(view, copy, footprint)
+    for place in reversed(range(axes)):
+        axis = copy.order[place]
+        extent = view.box(axis, footprint)
+        if blocks[axis]:
+            block_strides[axis] = size
+            size *= -(-extent // blocks[axis])
+        else:
+            strides[axis] = size
+            size = size * extent + (copy.pad if place == begin else 0)
+    return TileStrides(tuple(strides), tuple(blocks), tuple(block_strides), size)
+
+
+def _row(view: View, copy: LocalCopy, footprint: Sequence[int]) -> int:
+    """Give the place in the order where a row's axes begin: inside of it elements are neighbours in the array, too."""
+    begin = len(copy.order) - 1
+    while begin > 0:
+        outer, axis = copy.order[begin - 1], copy.order[begin]
+        whole = view.box(axis, footprint) == view.shape[axis]
+        if not whole or view.strides[outer] != view.shape[axis] * view.strides[axis]:
+            break
+        begin -= 1
+    return begin
+
+
+def tile_itemsize(view: View, *, packed: bool = False) -> int:
+    """Bytes of an input's element in local memory, where float16 is kept as float32 unless it is `packed`."""
+    return 4 if view.dtype.char == "e" and not packed else view.dtype.itemsize
+
+
+def _walked(h: MdHom, s: Schedule) -> tuple[int, ...]:
+    """Combined dimensions along which a work-group walks over several local tiles, in loop order."""
+    several = [-(-n // t) > g for n, t, g in zip(h.extents, s.local_tile, s.num_wg, strict=True)]
+    return tuple(d for d in s.global_order if several[d] and h.combine[d].kind != "cc")
+
+
+def copied_ahead(h: MdHom, s: Schedule) -> tuple[int, ...]:
+    """Inputs whose local tiles are copied ahead: those that move with the reduction."""
+    if s.stages == 1:
+        return ()
+    dims = _walked(h, s)
+    copies = enumerate(s.local_copies)
+    return tuple(n for n, copy in copies if copy is not None and any(h.inputs[n].depends_on(d) for d in dims))
+
+
+def exchanging(h: MdHom, s: Schedule, subgroup: int) -> int:
+    """How many neighbouring work-items combine their results by exchanging registers; 1 for none.
+
+    These must be the neighbours in the dimension, too, and a power of two; all work-items of a subgroup must take part;
+    and one result of each subgroup must be few enough for one subgroup to combine them.
+    """
+    sharing = _sharing(h, s)
+    count = prod(s.num_wi[d] for d in sharing)
+    fastest = [d for d in s.item_order if s.num_wi[d] > 1][: len(sharing)]
+    able = (
+        subgroup > 0
+        and sorted(fastest) == sharing
+        and count & (count - 1) == 0
+        and s.work_items % subgroup == 0
+        and count <= subgroup**2
+    )
+    return min(count, subgroup) if able else 1
+
+
+def shared_slots(h: MdHom, s: Schedule, subgroup: int) -> int:
+    """How many results of work-items of a group are in local memory; of scans without exchanges twice as many."""
+    near = exchanging(h, s, subgroup)
+    left = prod(s.num_wi[d] for d in _sharing(h, s)) // near
+    twice = 2 if h.dims("ps") and near == 1 else 1
+    return twice * s.work_items // near if left > 1 else 0
+
+
+def _sharing(h: MdHom, s: Schedule) -> list[int]:
+    """Reduced or scanned dimensions along which there are several work-items."""
+    return [d for d in range(h.rank) if h.combine[d].kind != "cc" and s.num_wi[d] > 1]
