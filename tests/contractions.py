@@ -14,9 +14,9 @@ from random_functions import Picker, Seeded
 from strategies import shuffled
 
 from mdhnp.mdh import MdHom, cc, md_hom, pw
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.schedule import Schedule
@@ -122,7 +122,7 @@ def matrix_schedule(p: Picker, h: MdHom, caps: DeviceCaps) -> Schedule:
     plain, found = default(h, replace(caps, atoms=())), list[Schedule]()
     for atom in shuffled(p, caps.atoms):
         if not found:
-            made = matrix_schedules(Facts(h), replace(caps, atoms=(atom,)), plain)
+            made = matrix_schedules(AccessPattern(h), replace(caps, atoms=(atom,)), plain)
             found = [c.schedule for c in islice(made, _CANDIDATES)]
     s = min([p.choice(found) for _ in range(p.choice(_DRAWN))], key=lambda s: s.work_groups * s.work_items)
     for change in _changes(p, h, s):

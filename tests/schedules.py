@@ -12,9 +12,9 @@ from strategies import shuffled
 
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check, check_ahead, is_legal
-from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.general import for_all_sizes, form, stretched
 from mdhnp.schedule.layout import shared_slots
 from mdhnp.schedule.rows import links, rows_plain

@@ -27,10 +27,10 @@ from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.show import show
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Stage, cc, md_hom, pw
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
-from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.schedule import LocalCopy, Schedule
@@ -188,8 +188,8 @@ def test_what_is_added_to_products_at_the_end_is_no_factor() -> None:
         lambda a, b, d: a * b, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j], D[i,j] -> C[i,j]",
         finish=lambda total, a, b, d: total + d,
     ).bind(a, b, d)  # fmt: skip
-    facts = Facts(lowered(h)[0].mdhom)
-    found = next(matrix_schedules(facts, MATRICES, default(facts.h, CAPS)))
+    access = AccessPattern(lowered(h)[0].mdhom)
+    found = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
     got, _ = _run(h, [a, b, d], found.schedule, MATRICES)
     np.testing.assert_array_equal(got, a @ b + d)
 

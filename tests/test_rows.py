@@ -23,8 +23,8 @@ from mdhnp.fusion.rewrite import apart
 from mdhnp.fusion.rules import rows as rules
 from mdhnp.mdh import Graph, MdHom, Rows, cut, interpret, rows
 from mdhnp.mdh.canonical import fingerprint
+from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.check import check, local_memory
-from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.default import default
 from mdhnp.schedule.rows import links, places, rows_memory, rows_plain
 from mdhnp.schedule.rows_default import rows_schedules

@@ -28,16 +28,16 @@ from mdhnp.codegen import Program, generate, generate_general, resized
 from mdhnp.mdh import MdHom, Stage, bounded, canonical, cc, family, fingerprint, md_hom, ps, pw, stages
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.subscripts import subscripts
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import chain_is_short
+from mdhnp.schedule.batch import Batch, cpu_schedule, fallback
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import IllegalSchedule, check, local_memory
-from mdhnp.schedule.choices import RESULTS, Choices, Facts, complete, fallback
-from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.cpu import fitting
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt, any_sizes, fitted, form, general_schedule, stretched
-from mdhnp.schedule.gpu import gpu_complete
-from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
+from mdhnp.schedule.gpu import gpu_schedule
+from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import split, splits
 
@@ -78,29 +78,24 @@ def _whole(program: Program) -> str:
     return f"{program.source}\n{program.kernels}\n{program.temporaries}\n{program.sizes}\n"
 
 
-def _row(s: Schedule) -> Choices:
-    """The schedule as a batch of one."""
-    return Choices(
-        *(np.array([v]) for v in (s.num_wg, s.num_wi, s.local_tile, s.private_tile, s.vector_dim, s.vector_width)),
-        np.array([[c is not None for c in s.local_copies]]), np.array([RESULTS.index(s.results)]),
-    )  # fmt: skip
+def _row(s: Schedule) -> Batch:
+    return Batch.of([s])
 
 
 def _estimates(h: MdHom, s: Schedule) -> str:
-    """Seconds that the models give; the tuner asks them about more than one point."""
+    """Seconds that the model gives; the tuner asks it about more than one point."""
     if not h.rank:
         return "-"
-    models = [gpu_seconds, *([scan_seconds] if h.dims("ps") else [cpu_seconds])]
-    found = [model(Facts(h), _row(s), caps)[0] for caps in (FORGETFUL, *DEVICES.values()) for model in models]
-    return " ".join(f"{seconds:.5g}" for seconds in found)
+    found = [seconds(AccessPattern(h), _row(s), caps)[0] for caps in (FORGETFUL, *DEVICES.values())]
+    return " ".join(f"{each:.5g}" for each in found)
 
 
 def _completed(h: MdHom, s: Schedule) -> str:
     """What the tuner makes of the schedule's numbers."""
-    facts, row = Facts(h), _row(s)
+    access, row = AccessPattern(h), _row(s)
     second = canonical(split(h, s)[1]) if splits(h, s) else None
-    on_gpu = gpu_complete(facts, row, 0) if h.rank else None
-    return f"{complete(facts, row, 0)!r} {on_gpu!r} {fitting(facts, row, CAPS)} {second!r} {fallback(h)!r}"
+    on_gpu = gpu_schedule(access, row, 0) if h.rank else None
+    return f"{cpu_schedule(access, row, 0)!r} {on_gpu!r} {fitting(access, row, CAPS)} {second!r} {fallback(h)!r}"
 
 
 def _bound(one: Case) -> str:

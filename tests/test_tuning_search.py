@@ -13,18 +13,20 @@ from schedules import MATRICES
 from mdhnp.mdh import canonical, cc, md_hom, ps, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps, LocalCopy, Schedule, check
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.batch import Batch
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt
 from mdhnp.schedule.gpu import gpu_candidates
-from mdhnp.schedule.gpu_matrices import beside, expected, matrix_schedules
+from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
+from mdhnp.schedule.model import seconds
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import Entry
 from mdhnp.tuning.lookup import key_of, tuned_for, untuned_for
 from mdhnp.tuning.search.search import Search
-from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
+from mdhnp.tuning.search.space import neighbours, sample, schedule
 
 CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
 GPU = replace(
@@ -63,12 +65,12 @@ def stages():
 @pytest.mark.parametrize("name", stages())
 def test_samples_and_neighbours_are_legal(name, caps):
     h = stages()[name]
-    facts, rng = Facts(h), np.random.default_rng(0)
+    access, rng = AccessPattern(h), np.random.default_rng(0)
     start = default(h, caps)
-    samples = sample(facts, caps, 2000, rng)
-    beside = neighbours(facts, rows([start]), caps, 300, rng)
+    samples = sample(access, caps, 2000, rng)
+    beside = neighbours(access, Batch.of([start]), caps, 300, rng)
     for choices, least in ((samples, 20), (beside, 6)):
-        found = [schedule(facts, choices, row, caps) for row in range(0, len(choices), 1 + len(choices) // 100)]
+        found = [schedule(access, choices, row, caps) for row in range(0, len(choices), 1 + len(choices) // 100)]
         assert len(set(found)) >= least
         legal = [s for s in found if is_legal(h, s, caps)]
         assert len(legal) >= 0.8 * len(found), "rejection sees almost all there is to see"
@@ -156,14 +158,14 @@ def parts(h, s: Schedule) -> int:
 
 @pytest.mark.parametrize("name", products())
 def test_schedules_beside_one_with_matrix_instructions(name):
-    """They differ in everything that a tuner should try; what is expected of candidates is their speed."""
+    """They differ in everything that a tuner should try; the model gives candidates' time."""
     h = products()[name]
-    facts, plain = Facts(h), default(h, replace(MATRICES, atoms=()))
+    access, plain = AccessPattern(h), default(h, replace(MATRICES, atoms=()))
     reached = set()
-    for speed, s in islice(matrix_schedules(facts, MATRICES, plain), 30):
+    for time, s in islice(matrix_schedules(access, MATRICES, plain), 30):
         if s.stages == 3:
-            assert expected(facts, MATRICES, s) == pytest.approx(speed)
-        found = {*beside(facts, s)} - {s}
+            assert seconds(access, [s], MATRICES)[0] == pytest.approx(time)
+        found = {*matrix_neighbours(access, MATRICES, s)} - {s}
         legal = [other for other in found if is_legal(h, other, MATRICES)]
         assert len(legal) >= 0.3 * len(found)
         reached |= {f.name for f in fields(s) for other in legal if getattr(other, f.name) != getattr(s, f.name)}
@@ -238,7 +240,7 @@ def test_search_resumes_among_schedules_with_matrix_instructions():
         second.tell(asked[-1], seconds(asked[-1]))
     assert best in asked[:6]
     assert len({s for s, _ in log} & set(asked)) <= 6
-    assert {*beside(Facts(h), best)} & {*asked[6:]}
+    assert {*matrix_neighbours(AccessPattern(h), MATRICES, best)} & {*asked[6:]}
 
 
 def test_adapt_fits_other_extents():
@@ -284,9 +286,9 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkey
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
     h, near = gemm(61, 67, 71), gemm(62, 68, 72)
     start = default(h, device.caps)
-    facts = Facts(h)
-    beside = neighbours(facts, rows([start]), device.caps, 50, np.random.default_rng(0))
-    listed = (schedule(facts, beside, row, device.caps) for row in range(len(beside)))
+    access = AccessPattern(h)
+    beside = neighbours(access, Batch.of([start]), device.caps, 50, np.random.default_rng(0))
+    listed = (schedule(access, beside, row, device.caps) for row in range(len(beside)))
     other = next(s for s in listed if s != start and is_legal(h, s, device.caps))
     assert tuned_for(h, device) is None
     assert untuned_for(h, device) == (start, "default")

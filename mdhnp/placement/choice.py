@@ -14,10 +14,9 @@ from mdhnp.placement.costs import Costs, costs_of
 from mdhnp.placement.large import DeviceRates, HostRates, device_rates, host_rates, usual_rates
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import DeviceCaps
-from mdhnp.schedule.choices import Facts, rows
-from mdhnp.schedule.cost import cpu_seconds
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.default import default
-from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
+from mdhnp.schedule.model import seconds
 
 __all__ = ["Candidate", "Choice", "choose", "computing_times", "kernel_times", "nbytes", "numpy_times"]
 
@@ -161,8 +160,7 @@ def computing_times(h: Computation, caps: DeviceCaps, rates: DeviceRates) -> tup
 @lru_cache(maxsize=1024)
 def _model(h: MdHom, caps: DeviceCaps) -> float:
     """Give the time of a stage with its default schedule."""
-    seconds = gpu_seconds if caps.kind == "gpu" else scan_seconds if h.dims("ps") else cpu_seconds
-    return float(seconds(Facts(h), rows([default(h, caps)]), caps)[0])
+    return float(seconds(AccessPattern(h), [default(h, caps)], caps)[0])
 
 
 def _instructions(h: MdHom) -> float:

@@ -7,6 +7,7 @@ objects: the runtime fills the record in, tests write one down by hand.
 from dataclasses import dataclass
 from typing import Literal
 
+from mdhnp.cost.machine import Machine, usual
 from mdhnp.schedule.atoms import ATOMS
 
 __all__ = ["DeviceCaps", "atoms_of"]
@@ -74,6 +75,11 @@ class DeviceCaps:
     split_vectors: bool = False
     atoms: tuple[str, ...] = ()
     subgroup: int = 0
+
+    @property
+    def machine(self) -> Machine:
+        """What such a device usually has: so that default schedules are the same whatever was measured."""
+        return usual(self.kind, self.compute_units, self.vector_bytes)
 
 
 def atoms_of(capability: int) -> tuple[str, ...]:

@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import MdHom
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
+from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, cpu_schedule, fallback, packed_layout
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, fallback, packed_layout
-from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.layout import tile_itemsize
+from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["cpu_default", "fitting", "vector_choices"]
+__all__ = ["cpu_default", "fitting", "vectorisations"]
 
 #: Register tiles looked at in dimensions without vectors, at most, and in two of them, and vectors a row.
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
@@ -31,45 +32,47 @@ _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 
 def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
     """The candidate that the cost model ranks first."""
-    facts = Facts(h)
+    access = AccessPattern(h)
     if h.dims("ps"):
-        return _scan(facts, caps)
-    choices = _with_groups(facts, _with_local_tiles(facts, _register_tiles(facts, caps), caps), caps)
-    for row in np.argsort(cpu_seconds(facts, choices, caps), kind="stable"):
-        schedule = complete(facts, choices, row)
+        return _scan(access, caps)
+    batch = _with_groups(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
+    for row in np.argsort(seconds(access, batch, caps), kind="stable"):
+        schedule = cpu_schedule(access, batch, row)
         if is_legal(h, schedule, caps):
             return schedule
     return fallback(h)
 
 
-def vector_choices(facts: Facts, caps: DeviceCaps) -> list[tuple[int, int]]:
+def vectorisations(access: AccessPattern, caps: DeviceCaps) -> list[tuple[int, int]]:
     """(dimension, width): contiguous in the output or an input, or in the copy of one; scalars last."""
-    h, full = facts.h, min(max(caps.vector_bytes // facts.itemsize, 1), 16)
+    h, full = access.h, min(max(caps.vector_bytes // access.itemsize, 1), 16)
     operator = h.operator
     reducible = operator is None or (operator.commutative and operator.identity is not None)
-    choices = []
-    for d in range(h.rank if facts.vectorisable else 0):
-        unit = abs(facts.output_strides[d]) == facts.output_step or any(facts.near(n, d) for n in range(len(h.inputs)))
+    found = []
+    for d in range(h.rank if access.vectorisable else 0):
+        unit = abs(access.output_strides[d]) == access.output_step or any(
+            access.near(n, d) for n in range(len(h.inputs))
+        )
         # Copies make a strided dimension contiguous; a long sum pays for scattering its results.
-        long = prod(h.extents[k] for k in facts.combined) >= _LONG and h.extents[d] >= full
-        copied = long and d in facts.kept and any(d in facts.depends[n] for n in facts.reused)
-        if h.extents[d] > 1 and (unit or copied) and (d in facts.kept or (h.combine[d].kind == "pw" and reducible)):
+        long = prod(h.extents[k] for k in access.combined) >= _LONG and h.extents[d] >= full
+        copied = long and d in access.kept and any(d in access.depends[n] for n in access.reused)
+        if h.extents[d] > 1 and (unit or copied) and (d in access.kept or (h.combine[d].kind == "pw" and reducible)):
             width = full
             while width > 2 and width > h.extents[d]:
                 width //= 2
-            choices.append((d, width))
-    return [c for c in choices if c[1] > 1] + [(-1, 1)]
+            found.append((d, width))
+    return [c for c in found if c[1] > 1] + [(-1, 1)]
 
 
-def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
+def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
     """Register tiles of up to two rows' dimensions and some vectors, with everything else in one local tile."""
-    h = facts.h
-    volume = prod(h.extents[d] for d in facts.combined)
+    h = access.h
+    volume = prod(h.extents[d] for d in access.combined)
     tiles, vectors = [], []
-    for vector, width in vector_choices(facts, caps):
-        small = [d for d in facts.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
+    for vector, width in vectorisations(access, caps):
+        small = [d for d in access.combined if d != vector and h.extents[d] <= 8 and volume <= 32]
         # Of tiles that the model cannot tell apart the first stays: one of long dimensions.
-        others = sorted((d for d in _rowed(facts) if d != vector), key=lambda d: -h.extents[d])
+        others = sorted((d for d in _rowed(access) if d != vector), key=lambda d: -h.extents[d])
         for rows in _rows(h, others):
             for count in _VECTORS if vector >= 0 else (1,):
                 if vector >= 0 and not _worthwhile(count, -(-h.extents[vector] // width)):
@@ -84,27 +87,27 @@ def _register_tiles(facts: Facts, caps: DeviceCaps) -> Choices:
                 tiles.append(private)
                 vectors.append((vector, width))
     count = len(tiles)
-    choices = Choices(
+    batch = Batch(
         num_wg=np.ones((count, h.rank), np.int64),
         num_wi=np.ones((count, h.rank), np.int64),
         local_tile=np.tile(np.array(h.extents, np.int64), (count, 1)),
         private_tile=np.array(tiles, np.int64).reshape(count, h.rank),
         vector_dim=np.array([v for v, _ in vectors], np.int64),
         vector_width=np.array([w for _, w in vectors], np.int64),
-        packed=np.tile(np.array([n in facts.reused for n in range(len(h.inputs))], bool), (count, 1)),
-        results=np.full(count, GLOBAL if facts.combined else PRIVATE, np.int64),
+        packed=np.tile(np.array([n in access.reused for n in range(len(h.inputs))], bool), (count, 1)),
+        results=np.full(count, GLOBAL if access.combined else PRIVATE, np.int64),
     )
     # With tiles of everything at once, only the register tile decides. No dimension of vectors takes all places.
-    ranked = choices.take(np.argsort(cpu_seconds(facts, choices, caps), kind="stable"))
+    ranked = batch.take(np.argsort(seconds(access, batch, caps), kind="stable"))
     best = [np.flatnonzero(ranked.vector_dim == d)[: _KEEP_TILES // 2] for d in np.unique(ranked.vector_dim)]
     places = np.concatenate([*best, np.arange(min(_KEEP_TILES // 2, len(ranked)))])
     return ranked.take(np.unique(places))
 
 
-def _rowed(facts: Facts) -> tuple[int, ...]:
+def _rowed(access: AccessPattern) -> tuple[int, ...]:
     """Dimensions worth rows of a register tile: those that some input is used again in, if these are long enough."""
-    shared = tuple(d for d in facts.kept if not all(d in moved for moved in facts.depends))
-    return shared if prod(facts.h.extents[d] for d in shared) >= _SHARED else facts.kept
+    shared = tuple(d for d in access.kept if not all(d in moved for moved in access.depends))
+    return shared if prod(access.h.extents[d] for d in shared) >= _SHARED else access.kept
 
 
 def _rows(h: MdHom, dims: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -127,15 +130,15 @@ def _worthwhile(count: int, vectors: int) -> bool:
     return covering <= 0.95 * before and covering <= pairs
 
 
-def _with_local_tiles(facts: Facts, tiles: Choices, caps: DeviceCaps) -> Choices:
+def _with_local_tiles(access: AccessPattern, tiles: Batch, caps: DeviceCaps) -> Batch:
     """Each register tile with copies, local tiles and a place for results; the best for one core."""
     batches = []
     for row in range(len(tiles)):
-        for packed in _packings(facts, tiles, row):
-            listed = list(product(*_tile_sizes(facts, tiles, row, any(packed))))
-            sizes = np.array(listed, np.int64).reshape(len(listed), facts.h.rank)
+        for packed in _packings(access, tiles, row):
+            listed = list(product(*_tile_sizes(access, tiles, row, any(packed))))
+            sizes = np.array(listed, np.int64).reshape(len(listed), access.h.rank)
             batch = tiles.take(np.full(len(sizes), row))
-            private = (batch.private_tile >= sizes)[:, list(facts.kept)].all(axis=1)
+            private = (batch.private_tile >= sizes)[:, list(access.kept)].all(axis=1)
             batches.append(
                 replace(
                     batch,
@@ -144,38 +147,38 @@ def _with_local_tiles(facts: Facts, tiles: Choices, caps: DeviceCaps) -> Choices
                     results=np.where(private, PRIVATE, GLOBAL),
                 )
             )
-    choices = Choices.join(batches)
-    choices = choices.take(np.flatnonzero(fitting(facts, choices, caps)))
+    batch = Batch.join(batches)
+    batch = batch.take(np.flatnonzero(fitting(access, batch, caps)))
     alone = replace(caps, compute_units=1)
-    return choices.take(np.argsort(cpu_seconds(facts, choices, alone), kind="stable")[:_KEEP_SIZES])
+    return batch.take(np.argsort(seconds(access, batch, alone), kind="stable")[:_KEEP_SIZES])
 
 
-def _packings(facts: Facts, tiles: Choices, row: int) -> list[tuple[bool, ...]]:
+def _packings(access: AccessPattern, tiles: Batch, row: int) -> list[tuple[bool, ...]]:
     """No copies, copies of the vector's operands, of the others, and of all that is used again."""
     vector = int(tiles.vector_dim[row])
     private = [int(n) for n in tiles.private_tile[row]]
-    able = [n for n in facts.reused if packed_layout(facts, n, private, vector)]
-    operands = [n for n in able if vector in facts.depends[n] and vector in facts.kept]
+    able = [n for n in access.reused if packed_layout(access, n, private, vector)]
+    operands = [n for n in able if vector in access.depends[n] and vector in access.kept]
     others = [n for n in able if n not in operands]
-    count = range(len(facts.h.inputs))
+    count = range(len(access.h.inputs))
     return list(dict.fromkeys(tuple(n in chosen for n in count) for chosen in ([], operands, others, able)))
 
 
-def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[list[int]]:
+def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copying: bool) -> list[list[int]]:
     """Local tiles of each dimension: the vector's wide, other register tiles some high, reductions cut for caches."""
-    h = facts.h
+    h = access.h
     sizes: list[list[int]] = []
-    inner = facts.loop_order[-1] if h.rank else -1
-    long = prod(h.extents[d] for d in facts.combined) > 512
+    inner = access.loop_order[-1] if h.rank else -1
+    long = prod(h.extents[d] for d in access.combined) > 512
     for d in range(h.rank):
         extent, step = h.extents[d], int(tiles.private_tile[row][d])
         wanted = [extent]
-        if d in facts.combined:
+        if d in access.combined:
             if d == inner and extent > 64:
                 wanted = [8, 32, 128, 256, 512, 4096, extent]
             elif d != inner and long:
                 # Of a dimension that an input is contiguous in, a tile takes whole cache lines.
-                near = any(facts.near(n, d) for n in range(len(h.inputs)))
+                near = any(access.near(n, d) for n in range(len(h.inputs)))
                 wanted = [1, 4, 16, 32, extent] if near else [1, 8, 32, extent]
         elif d == tiles.vector_dim[row]:
             wanted = [step, 64, 128, 256, 384, 512, extent] if copying else [step, 512, 2048, extent]
@@ -190,69 +193,69 @@ def _tile_sizes(facts: Facts, tiles: Choices, row: int, copying: bool) -> list[l
     return sizes
 
 
-def fitting(facts: Facts, choices: Choices, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
+def fitting(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
     """Tell which rows' copies fit in local memory, results may wait where they say, and float sums are short."""
-    h = facts.h
-    need = np.zeros(len(choices))
+    h = access.h
+    need = np.zeros(len(batch))
     for n, view in enumerate(h.inputs):
-        size = facts.tile_elements(n, choices.local_tile) * tile_itemsize(view)
-        need += np.where(choices.packed[:, n], size, 0)
+        size = access.tile_elements(n, batch.local_tile) * tile_itemsize(view)
+        need += np.where(batch.packed[:, n], size, 0)
     same = h.finish is None and h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
     waiting = same and h.operator is not None and h.operator.identity is not None
-    combined = list(facts.combined)
-    once = (choices.local_tile[:, combined] == np.array(h.extents, np.int64)[combined]).all(axis=1)
-    chain = np.prod(-(-choices.local_tile[:, combined] // _lanes(choices, combined)), axis=1)
-    tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // choices.local_tile[:, combined]), axis=1)
-    short = (chain <= longest_chain(h)) & ((choices.results == PRIVATE) | (tiles <= MOST_TILES))
-    accurate = short if float_sums(h) else np.full(len(choices), True)
-    split = (choices.num_wg[:, combined] > 1).any(axis=1)
-    allowed = (choices.results == PRIVATE) | ((once | waiting) & ~split)
+    combined = list(access.combined)
+    once = (batch.local_tile[:, combined] == np.array(h.extents, np.int64)[combined]).all(axis=1)
+    chain = np.prod(-(-batch.local_tile[:, combined] // _lanes(batch, combined)), axis=1)
+    tiles = np.prod(-(-np.array(h.extents, np.int64)[combined] // batch.local_tile[:, combined]), axis=1)
+    short = (chain <= longest_chain(h)) & ((batch.results == PRIVATE) | (tiles <= MOST_TILES))
+    accurate = short if float_sums(h) else np.full(len(batch), True)
+    split = (batch.num_wg[:, combined] > 1).any(axis=1)
+    allowed = (batch.results == PRIVATE) | ((once | waiting) & ~split)
     return np.asarray((need <= caps.local_memory) & accurate & allowed)
 
 
-def _lanes(choices: Choices, dims: list[int]) -> npt.NDArray[np.int64]:
+def _lanes(batch: Batch, dims: list[int]) -> npt.NDArray[np.int64]:
     """Work-items and lanes of their vectors along each of the given dimensions."""
-    vectors = np.where(choices.vector_dim[:, None] == np.array(dims, np.int64), choices.vector_width[:, None], 1)
-    return np.asarray(choices.num_wi[:, dims] * vectors)
+    vectors = np.where(batch.vector_dim[:, None] == np.array(dims, np.int64), batch.vector_width[:, None], 1)
+    return np.asarray(batch.num_wi[:, dims] * vectors)
 
 
-def _with_groups(facts: Facts, choices: Choices, caps: DeviceCaps) -> Choices:
+def _with_groups(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Batch:
     """Each schedule alone, and with work-groups along each of its dimensions that may be split."""
-    h = facts.h
-    tiles = -(-np.array(h.extents) // choices.local_tile)
-    results = prod(h.extents[d] for d in facts.kept)
-    batches = [choices]
+    h = access.h
+    tiles = -(-np.array(h.extents) // batch.local_tile)
+    results = prod(h.extents[d] for d in access.kept)
+    batches = [batch]
     for d in range(h.rank):
-        if d in facts.combined and (h.operator is None or results > 1 << 16):
+        if d in access.combined and (h.operator is None or results > 1 << 16):
             continue
         for wanted in (n * caps.compute_units for n in (1, 2, 4, 8)):
             # A tile each where there are fewer; with half as many or less, a smaller number does the same.
             able = tiles[:, d] > (wanted // 2 if wanted > caps.compute_units else 1)
-            if d in facts.combined:
-                able &= choices.results == PRIVATE
+            if d in access.combined:
+                able &= batch.results == PRIVATE
             rows = np.flatnonzero(able)
             per_group = -(-tiles[rows, d] // np.minimum(wanted, tiles[rows, d]))
-            num_wg = choices.num_wg[rows].copy()
+            num_wg = batch.num_wg[rows].copy()
             num_wg[:, d] = -(-tiles[rows, d] // per_group)
-            batches.append(replace(choices.take(rows), num_wg=num_wg))
-    return Choices.join(batches)
+            batches.append(replace(batch.take(rows), num_wg=num_wg))
+    return Batch.join(batches)
 
 
-def _scan(facts: Facts, caps: DeviceCaps) -> Schedule:
+def _scan(access: AccessPattern, caps: DeviceCaps) -> Schedule:
     """The first legal scan: vectors along a contiguous kept dimension, else scalars; chunks for want of other work."""
-    return next((s for s in _scans(facts, caps) if is_legal(facts.h, s, caps)), fallback(facts.h))
+    return next((s for s in _scans(access, caps) if is_legal(access.h, s, caps)), fallback(access.h))
 
 
-def _scans(facts: Facts, caps: DeviceCaps) -> Iterator[Schedule]:
-    h = facts.h
+def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
+    h = access.h
     (d,) = h.dims("ps")
-    order = (*(k for k in facts.loop_order if k != d), d)
+    order = (*(k for k in access.loop_order if k != d), d)
     plain = replace(
         Schedule.plain(h.extents, len(h.inputs)),
         results="private", global_order=order, local_order=order, private_order=order, group_order=order[::-1],
     )  # fmt: skip
-    for vector, width in vector_choices(facts, caps):
-        if vector in facts.combined:
+    for vector, width in vectorisations(access, caps):
+        if vector in access.combined:
             continue
         # Rows of a few vectors: with one, each step of the scan takes one line of another page.
         most = max(h.extents[vector] // (4 * caps.compute_units), width)

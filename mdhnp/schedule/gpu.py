@@ -6,14 +6,17 @@ from itertools import islice
 from math import prod
 
 from mdhnp.mdh import MdHom
-from mdhnp.schedule import gpu_estimate, gpu_matrices, gpu_products
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import chain_is_short, longest_chain
+from mdhnp.schedule.batch import Batch, fallback
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Choices, Facts, fallback
+from mdhnp.schedule.gpu_matrices import matrix_schedules
+from mdhnp.schedule.gpu_products import product_tiles
+from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["covering", "gpu_candidates", "gpu_complete", "gpu_default", "of_tiles"]
+__all__ = ["covering", "gpu_candidates", "gpu_default", "gpu_schedule", "of_tiles"]
 
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
@@ -35,9 +38,9 @@ _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
 
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
     """The first legal of: a register-tiled product, a reduction shared by work-items, one work-item an element."""
-    facts = Facts(h)
+    access = AccessPattern(h)
     for build in (_scan, _product, _shared_reduction, _elementwise):
-        for schedule in build(facts, caps):
+        for schedule in build(access, caps):
             if is_legal(h, schedule, caps):
                 return schedule
     return fallback(h)
@@ -45,29 +48,29 @@ def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
 
 def gpu_candidates(h: MdHom, caps: DeviceCaps, most: int) -> list[Schedule]:
     """Give the most promising schedules with matrix instructions, and the best without; none of other MDHs."""
-    facts = Facts(h)
-    plain = [s for s in _product(facts, replace(caps, atoms=())) if is_legal(h, s, caps)][:1]
-    found = gpu_matrices.matrix_schedules(facts, caps, plain[0]) if plain else iter(())
+    access = AccessPattern(h)
+    plain = [s for s in _product(access, replace(caps, atoms=())) if is_legal(h, s, caps)][:1]
+    found = matrix_schedules(access, caps, plain[0]) if plain else iter(())
     return [*(c.schedule for c in islice(found, most)), *plain]
 
 
-def gpu_complete(facts: Facts, choices: Choices, row: int) -> Schedule:
-    """The schedule of one row of a batch whose results stay in registers, with the orders that the rules above use."""
-    h, units = facts.h, _units(facts)
-    x = units[0] if units else -1
-    copies = tuple(_shared_tile(facts, n, x) if p else None for n, p in enumerate(choices.packed[row]))
+def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
+    """The schedule of one row of a batch whose results stay in registers, with the orders of the default ones."""
+    h, units = access.h, access.contiguous_first
+    x = access.sides[0].written if access.sides else units[0] if units else -1
+    copies = tuple(_shared_tile(access, n, x) if p else None for n, p in enumerate(batch.packed[row]))
     s = replace(
-        of_tiles(facts, {}, {}, {}),
-        num_wg=tuple(choices.num_wg[row].tolist()),
-        num_wi=tuple(choices.num_wi[row].tolist()),
-        local_tile=tuple(choices.local_tile[row].tolist()),
-        private_tile=tuple(choices.private_tile[row].tolist()),
-        vector_dim=int(choices.vector_dim[row]),
-        vector_width=int(choices.vector_width[row]),
+        of_tiles(access, {}, {}, {}),
+        num_wg=tuple(batch.num_wg[row].tolist()),
+        num_wi=tuple(batch.num_wi[row].tolist()),
+        local_tile=tuple(batch.local_tile[row].tolist()),
+        private_tile=tuple(batch.private_tile[row].tolist()),
+        vector_dim=int(batch.vector_dim[row]),
+        vector_width=int(batch.vector_width[row]),
         local_copies=copies,
     )
-    if any(s.num_wi[d] > 1 for d in facts.combined):
-        side = [d for d in _walked(facts) if d in facts.kept]
+    if any(s.num_wi[d] > 1 for d in access.combined):
+        side = [d for d in _walked(access) if d in access.kept]
         s = replace(s, item_order=(*side, *(d for d in s.item_order if d not in side)))
     ordered = bool(h.dims("pw")) and h.operator is not None and not h.operator.commutative
     return replace(s, combine_on="local") if ordered or not chain_is_short(h, s) else s
@@ -88,9 +91,9 @@ def _halves(n: int) -> list[int]:
     return [n >> k for k in range(n.bit_length())]
 
 
-def of_tiles(facts: Facts, items: dict[int, int], points: dict[int, int], tiles: dict[int, int]) -> Schedule:
+def of_tiles(access: AccessPattern, items: dict[int, int], points: dict[int, int], tiles: dict[int, int]) -> Schedule:
     """One local tile a work-group in kept dimensions; the caller gives the reduced dimensions' tiles."""
-    h = facts.h
+    h = access.h
     plain = Schedule.plain(h.extents, len(h.inputs))
     num_wi = tuple(items.get(d, 1) for d in range(h.rank))
     private = tuple(points.get(d, 1) for d in range(h.rank))
@@ -99,11 +102,11 @@ def of_tiles(facts: Facts, items: dict[int, int], points: dict[int, int], tiles:
         tile = tiles.get(d, num_wi[d] * private[d])
         tile = min(tile, h.extents[d])
         local.append(tile)
-        num_wg.append(-(-h.extents[d] // tile) if d in facts.kept else 1)
-    kept = sorted(facts.kept, key=lambda d: -abs(facts.output_strides[d]))
-    combined = sorted(facts.combined, key=lambda d: -max((abs(s[d]) for s in facts.strides), default=0))
+        num_wg.append(-(-h.extents[d] // tile) if d in access.kept else 1)
+    kept = sorted(access.kept, key=lambda d: -abs(access.output_strides[d]))
+    combined = sorted(access.combined, key=lambda d: -max((abs(s[d]) for s in access.strides), default=0))
     order = (*kept, *combined)
-    fastest = tuple(sorted(range(h.rank), key=lambda d: (d not in facts.combined, order.index(d)), reverse=True))
+    fastest = tuple(sorted(range(h.rank), key=lambda d: (d not in access.combined, order.index(d)), reverse=True))
     fast_items = tuple(sorted(range(h.rank), key=lambda d: -order.index(d)))
     return replace(
         plain, num_wg=tuple(num_wg), num_wi=num_wi, local_tile=tuple(local), private_tile=private, results="private",
@@ -113,100 +116,75 @@ def of_tiles(facts: Facts, items: dict[int, int], points: dict[int, int], tiles:
     )  # fmt: skip
 
 
-def _units(facts: Facts) -> list[int]:
-    """Kept dimensions, contiguous in the output first."""
-    return sorted((d for d in facts.kept if facts.h.extents[d] > 1), key=lambda d: abs(facts.output_strides[d]))
-
-
-def _apart(facts: Facts, x: int, y: int) -> bool:
-    """Whether some input moves along x but not along y."""
-    return any(x in moved and y not in moved for moved in facts.depends)
-
-
-def _product(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
-    """Two kept dimensions that different inputs move along: both tiles are shared in local memory."""
-    h = facts.h
-    if not facts.combined or h.dims("ps") or len(h.inputs) < 2:
+def _product(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
+    """Sums of products: tiles of both factors are shared in local memory, or matrix instructions multiply them."""
+    h, sides = access.h, access.sides
+    if sides is None:
         return []
-    units = _units(facts)
-    pairs = [
-        (x, y) for x in units for y in units
-        if x != y and _apart(facts, x, y) and _apart(facts, y, x)
-    ]  # fmt: skip
-    if not pairs:
-        return []
-    x, y = min(pairs, key=lambda p: (units.index(p[0]), -h.extents[p[1]]))
-    inner = max(facts.combined, key=lambda d: h.extents[d])
-    found, speed = [], 0.0
-    for tile in gpu_products.tiles(facts, caps, x, y, inner):
-        speed = max(speed, tile.speed)
-        sums = {d: 1 for d in facts.combined} | {inner: tile.depth}
-        s = of_tiles(facts, tile.items, tile.points, sums)
-        parts = -(-h.extents[inner] // sums[inner])
-        parts = -(-parts // -(-parts // tile.parts))
-        s = replace(s, num_wg=tuple(parts if d == inner else n for d, n in enumerate(s.num_wg)))
-        s = s if chain_is_short(h, s) else _short_chains(facts, s, inner, caps)
+    inner = max(access.combined, key=lambda d: h.extents[d])
+    batch, plain = product_tiles(access, caps, sides, inner), []
+    for row in range(len(batch)):
+        s = replace(gpu_schedule(access, batch, row), combine_on="global")
+        s = s if chain_is_short(h, s) else _short_chains(access, s, inner, caps)
         order = (*(d for d in s.global_order if d != inner), inner)
-        added = [len(moved) > 1 and not moved.isdisjoint(facts.combined) for moved in facts.depends]
-        copies = tuple([_shared_tile(facts, n, x) if moves else None for n, moves in enumerate(added)])
-        found.append(replace(s, global_order=order, local_order=order, local_copies=copies))
-    best = next(gpu_matrices.matrix_schedules(facts, caps, found[0]), None) if found else None
-    if best is not None and best.speed > gpu_estimate.plain_speed(facts, speed):
-        return [best.schedule, *found]
-    return found
+        plain.append(replace(s, global_order=order, local_order=order))
+    best = next(matrix_schedules(access, caps, plain[0]), None) if plain else None
+    if best is not None and best.seconds < seconds(access, batch.take([0]), caps)[0]:
+        return [best.schedule, *plain]
+    return plain
 
 
-def _short_chains(facts: Facts, s: Schedule, inner: int, caps: DeviceCaps) -> Schedule:
+def _short_chains(access: AccessPattern, s: Schedule, inner: int, caps: DeviceCaps) -> Schedule:
     """Split a long float sum over work-groups, or, where their parts would not fit, cut it into compensated ones."""
-    h = facts.h
-    tiles = {d: -(-h.extents[d] // s.local_tile[d]) for d in facts.combined}
+    h = access.h
+    tiles = {d: -(-h.extents[d] // s.local_tile[d]) for d in access.combined}
     left = -(-prod(tiles.values()) * s.local_tile[inner] // longest_chain(h))
     num_wg = list(s.num_wg)
-    for d in sorted(facts.combined, key=lambda d: d == inner):  # the others first, which are walked over all the same
+    for d in sorted(access.combined, key=lambda d: d == inner):  # the others first, which are walked over all the same
         groups = max(min(tiles[d], left), num_wg[d])
         num_wg[d] = -(-tiles[d] // -(-tiles[d] // groups))
         left = -(-left // num_wg[d])
     split = replace(s, num_wg=tuple(num_wg))
-    size = sum(t.itemsize for t in h.scalar.dtypes) * prod(h.extents[d] for d in facts.kept)
-    if prod(num_wg[d] for d in facts.combined) * size <= caps.max_allocation // 8 and chain_is_short(h, split):
+    size = sum(t.itemsize for t in h.scalar.dtypes) * prod(h.extents[d] for d in access.kept)
+    if prod(num_wg[d] for d in access.combined) * size <= caps.max_allocation // 8 and chain_is_short(h, split):
         return split
     return replace(s, combine_on="local")
 
 
-def _shared_tile(facts: Facts, n: int, x: int) -> LocalCopy | None:
+def _shared_tile(access: AccessPattern, n: int, x: int) -> LocalCopy | None:
     """An input's tile with the reduction outermost, so that work-items read neighbouring addresses."""
-    view = facts.h.inputs[n]
+    view = access.h.inputs[n]
     if not view.one_box:
         return None
 
     def innermost(axis: int) -> tuple[bool, bool, int]:
         dims = view.accesses[0][axis].dims()
-        return (x in dims, any(d in facts.kept for d in dims), -abs(view.strides[axis]))
+        return (x in dims, any(d in access.kept for d in dims), -abs(view.strides[axis]))
 
     return LocalCopy(tuple(sorted(range(len(view.shape)), key=innermost)))
 
 
-def _walked(facts: Facts) -> list[int]:
+def _walked(access: AccessPattern) -> list[int]:
     """Dimensions that neighbouring work-items should walk along: where the largest input is contiguous."""
-    h = facts.h
+    h = access.h
     largest = max(range(len(h.inputs)), key=lambda n: h.inputs[n].elements())
-    return [d for d in range(h.rank) if facts.near(largest, d) and h.extents[d] > 1]
+    return [d for d in range(h.rank) if access.near(largest, d) and h.extents[d] > 1]
 
 
-def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
+def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
     """Few results, or inputs contiguous along the reduction: work-items share each reduction and combine in a tree."""
-    h = facts.h
-    if not facts.combined or h.dims("ps"):
+    h = access.h
+    if not access.combined or h.dims("ps"):
         return []
     operator = h.operator
     if operator is None or not operator.commutative:
         return []
-    unit = _walked(facts)
-    contiguous = [d for d in unit if d in facts.combined]
-    side = [d for d in unit if d in facts.kept]
-    units, results = _units(facts), prod(h.extents[d] for d in facts.kept)
+    unit = _walked(access)
+    contiguous = [d for d in unit if d in access.combined]
+    side = [d for d in unit if d in access.kept]
+    units, results = access.contiguous_first, prod(h.extents[d] for d in access.kept)
     busy = caps.compute_units * 256
-    inner = contiguous[0] if contiguous else max(facts.combined, key=lambda d: h.extents[d])
+    inner = contiguous[0] if contiguous else max(access.combined, key=lambda d: h.extents[d])
     if results >= busy and not (contiguous and h.extents[inner] >= 2 * _WARP):
         return []
     beside = {side[0]: min(_WARP, covering(h.extents[side[0]]))} if side and not contiguous else {}
@@ -218,48 +196,50 @@ def _shared_reduction(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
         if not beside and units and items[inner] < min(count, _FEWEST):
             # Several short lines a work-group: the device starts no more than one a nanosecond or so.
             items[units[0]] = min(_FEWEST // items[inner], covering(h.extents[units[0]]))
-        tiles = {d: h.extents[d] for d in facts.combined}
-        s = of_tiles(facts, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
+        tiles = {d: h.extents[d] for d in access.combined}
+        s = of_tiles(access, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
             s = replace(s, item_order=(*beside, *(d for d in s.item_order if d not in beside)))
         wanted = 4 * caps.compute_units
-        reduced = prod(h.extents[d] for d in facts.combined)
+        reduced = prod(h.extents[d] for d in access.combined)
         if s.work_groups < wanted and reduced >= _SERIAL * shared and operator.identity is not None:
-            split = max(facts.combined, key=lambda d: h.extents[d])
+            split = max(access.combined, key=lambda d: h.extents[d])
             parts = min(-(-4 * wanted // s.work_groups), max(h.extents[split] // (4 * s.step(split)), 1))
             # Whole steps: work-items whose reads begin anywhere are slower by a tenth.
             tile = -(-h.extents[split] // (parts * s.step(split))) * s.step(split)
             local = tuple(tile if d == split else t for d, t in enumerate(s.local_tile))
             number = -(-h.extents[split] // tile)
             s = replace(s, local_tile=local, num_wg=tuple(number if d == split else g for d, g in enumerate(s.num_wg)))
-        found.append(s if chain_is_short(h, s) else _compensated(facts, s, inner))
+        found.append(s if chain_is_short(h, s) else _compensated(access, s, inner))
     return found
 
 
-def _compensated(facts: Facts, s: Schedule, inner: int) -> Schedule:
+def _compensated(access: AccessPattern, s: Schedule, inner: int) -> Schedule:
     """Cut a long float sum that work-items share into tiles, whose sums are added with compensation."""
-    h = facts.h
+    h = access.h
     local, num_wg = list(s.local_tile), list(s.num_wg)
-    for d in facts.combined:
+    for d in access.combined:
         local[d] = min(local[d], longest_chain(h) * s.num_wi[d]) if d == inner else 1
         tiles = -(-h.extents[d] // local[d])
         num_wg[d] = -(-tiles // -(-tiles // min(num_wg[d], tiles)))
     return replace(s, local_tile=tuple(local), num_wg=tuple(num_wg), combine_on="local")
 
 
-def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
+def _elementwise(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
     """Neighbouring work-items along the output's contiguous dimension; each has an element, of large maps some.
 
     A work-item with one element has too few loads under way for the memory's bandwidth: of H200's a quarter. Those of
     stencils lie along other dimensions, so that it reads what they share once, and caches are asked for less.
     """
-    h, units = facts.h, _units(facts)
-    shared = {} if facts.combined else _windows(facts, units)
+    h, units = access.h, access.contiguous_first
+    shared = {} if access.combined else _windows(access, units)
     found = []
-    tiles = {d: 1 for d in facts.combined[:-1]} | {d: min(h.extents[d], longest_chain(h)) for d in facts.combined[-1:]}
+    tiles = {d: 1 for d in access.combined[:-1]} | {
+        d: min(h.extents[d], longest_chain(h)) for d in access.combined[-1:]
+    }
     for total in (256, 64, 1):
         left, items, points = min(total, caps.max_work_group), dict[int, int](), dict[int, int]()
-        rounds = 0 if facts.combined else h.points // (caps.compute_units * total * _ROUNDS)
+        rounds = 0 if access.combined else h.points // (caps.compute_units * total * _ROUNDS)
         window = shared if rounds >= prod(shared.values()) else {}
         for d in units:
             square = not items and len(units) > 1 and len(window) != 1
@@ -269,28 +249,28 @@ def _elementwise(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
             points = window
         elif rounds >= _POINTS:
             points = {d: _POINTS for d in units[:1] if h.extents[d] >= _POINTS * items[d]}
-        s = replace(of_tiles(facts, items, points, tiles), combine_on="local" if facts.combined else "global")
-        lanes = _lanes(facts, units[0]) if points and not window else 1
+        s = replace(of_tiles(access, items, points, tiles), combine_on="local" if access.combined else "global")
+        lanes = _lanes(access, units[0]) if points and not window else 1
         found += [replace(s, vector_dim=units[0], vector_width=lanes)] if lanes > 1 else []
         found.append(s)
     return found
 
 
-def _lanes(facts: Facts, d: int) -> int:
+def _lanes(access: AccessPattern, d: int) -> int:
     """How many neighbours along a dimension are loaded and stored at once; 1 where they are no neighbours everywhere.
 
     That are the bytes of the widest type that one instruction moves: a third faster than so many instructions, each of
     one element of all work-items.
     """
-    views = (*facts.h.inputs, *facts.h.outputs)
+    views = (*access.h.inputs, *access.h.outputs)
     moved = [view.linear(a).coefficients[d] if a else 0 for view in views for a in view.accesses]
-    plain = all([n in (0, 1) for n in moved]) and facts.vectorisable and not any([v.boundary for v in views])
+    plain = all([n in (0, 1) for n in moved]) and access.vectorisable and not any([v.boundary for v in views])
     return min(_AT_ONCE // max([v.dtype.itemsize for v in views]), _POINTS) if plain else 1
 
 
-def _windows(facts: Facts, units: Sequence[int]) -> dict[int, int]:
+def _windows(access: AccessPattern, units: Sequence[int]) -> dict[int, int]:
     """Give points of a work-item of a stencil along the dimensions, but the first unit, whose neighbours are read."""
-    h = facts.h
+    h = access.h
     taps = sum(len(v.accesses) for v in h.inputs)
     apart = {
         d for v in h.inputs for x in range(len(v.shape)) if len({a[x].constant for a in v.accesses}) > 1
@@ -307,29 +287,29 @@ def _windows(facts: Facts, units: Sequence[int]) -> dict[int, int]:
     return found
 
 
-def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
+def _scan(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
     """A scan: lines side by side where there are many, else work-items share a line, and work-groups if it is long."""
-    h = facts.h
+    h = access.h
     if not h.dims("ps"):
         return []
     (d,) = h.dims("ps")
-    lines = prod(h.extents[k] for k in facts.kept)
+    lines = prod(h.extents[k] for k in access.kept)
     operator = h.operator
     if caps.subgroup and operator is not None and operator.identity is not None:
-        return _exchanging_scan(facts, caps, d)
+        return _exchanging_scan(access, caps, d)
     if (
         operator is None
         or operator.identity is None
-        or (lines >= 64 * caps.compute_units and abs(facts.output_strides[d]) != facts.output_step)
+        or (lines >= 64 * caps.compute_units and abs(access.output_strides[d]) != access.output_step)
     ):
-        items = {k: min(64, covering(h.extents[k])) for k in _units(facts)[:1]}
-        return [of_tiles(facts, items, {}, {d: h.extents[d]})]
+        items = {k: min(64, covering(h.extents[k])) for k in access.contiguous_first[:1]}
+        return [of_tiles(access, items, {}, {d: h.extents[d]})]
     found = []
     for count, size in ((256, 4), (128, 2), (32, 1), (1, 1)):
         if count * size > h.extents[d]:
             continue
         tile = count * size
-        s = of_tiles(facts, {d: count}, {d: size}, {d: tile})
+        s = of_tiles(access, {d: count}, {d: size}, {d: tile})
         tiles = -(-h.extents[d] // tile)
         groups = min(tiles, max(2 * caps.compute_units // max(lines, 1), 1)) if tile >= 64 and tiles > 4 else 1
         per_group = -(-tiles // groups)
@@ -337,24 +317,24 @@ def _scan(facts: Facts, caps: DeviceCaps) -> list[Schedule]:
     return found
 
 
-def _exchanging_scan(facts: Facts, caps: DeviceCaps, d: int) -> list[Schedule]:
+def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> list[Schedule]:
     """A scan whose work-items exchange registers: beside each other where lines are, else along the line, in rows.
 
     A work-item has so many points that enough bytes are under way.
     """
-    h, units, row = facts.h, _units(facts), caps.subgroup
+    h, units, row = access.h, access.contiguous_first, caps.subgroup
     # Registers have no less than 4 bytes.
     extent, most = h.extents[d], _power_of_two(_UNDER_WAY // sum(max(t.itemsize, 4) for t in h.scalar.dtypes))
-    side = units and h.extents[units[0]] >= row and abs(facts.output_strides[d]) != facts.output_step
+    side = units and h.extents[units[0]] >= row and abs(access.output_strides[d]) != access.output_step
     if side or extent < row:
         items = {k: min(2 * row, covering(h.extents[k])) for k in units[:1]}
-        return [_cut(of_tiles(facts, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]
+        return [_cut(of_tiles(access, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]
     found = []
     for count, points in (*((8 * row, n) for n in _halves(most) if n > 1), *((row, n) for n in _halves(min(most, 8)))):
         if count * points <= extent:
             # Of short lines a work-group has several.
             beside = {k: min(_FEWEST // row, covering(h.extents[k])) for k in units[:1] if count == row}
-            s = of_tiles(facts, {d: count, **beside}, {d: points}, {d: count * points})
+            s = of_tiles(access, {d: count, **beside}, {d: points}, {d: count * points})
             found.append(_cut(s, caps, d, extent))
     return found
 

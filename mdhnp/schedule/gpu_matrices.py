@@ -1,10 +1,9 @@
 """Schedules for GPUs of sums of products by matrix instructions: along which dimensions, and in how large tiles.
 
 One side of kept dimensions moves one factor, another the other; both move along the sums. What is possible is ranked
-by :mod:`mdhnp.schedule.gpu_estimate`.
+by :mod:`mdhnp.schedule.model_matrices`.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
@@ -12,18 +11,26 @@ from itertools import product
 from math import prod
 from typing import Literal, NamedTuple, TypeVar
 
-from mdhnp.schedule import gpu_estimate as estimate
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.gpu_estimate import SECTOR, Pair, Side, Sums, parts_of
-from mdhnp.schedule.layout import tile_itemsize, tile_strides
-from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, in_rows, one_sum, packed
+from mdhnp.schedule.layout import tile_itemsize
+from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, one_sum, packed
+from mdhnp.schedule.model_matrices import (
+    FactorTile,
+    ResultTile,
+    TermTile,
+    bank_turns,
+    bank_waiting,
+    most_parts,
+    parts_of,
+    tile_read,
+)  # fmt: skip
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 
-__all__ = ["Candidate", "beside", "expected", "matrix_schedules"]
+__all__ = ["Candidate", "matrix_neighbours", "matrix_schedules"]
 
 T = TypeVar("T")
 
@@ -46,25 +53,23 @@ _MADE = 24
 _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
 _STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
-#: By how much each further turn of loads from the same bank adds to all time.
-_TURN = 0.18
-#: Banks of local memory, and bytes that are copied at once.
-_BANKS, _WIDE = 32, 16
+#: Bytes that are copied at once, and elements of the smallest part of memory that is read at once.
+_WIDE, _SECTOR = 16, 8
 
 
 class Candidate(NamedTuple):
-    """A schedule, and what part of the device's multiply-adds without matrix instructions it is expected to make."""
+    """A schedule and its estimated time, in seconds."""
 
-    speed: float
+    seconds: float
     schedule: Schedule
 
 
-def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterator[Candidate]:
+def matrix_schedules(access: AccessPattern, caps: DeviceCaps, plain: Schedule) -> Iterator[Candidate]:
     """Give legal schedules, the most promising first.
 
     Parameters
     ----------
-    facts : Facts
+    access : AccessPattern
         Of any MDH.
     caps : DeviceCaps
         Of a GPU.
@@ -73,54 +78,49 @@ def matrix_schedules(facts: Facts, caps: DeviceCaps, plain: Schedule) -> Iterato
     """
     made: list[tuple[float, int, Schedule]] = []
     # Of equals one with few rows: its instructions have the same rows for longer, and 4096³ of float64 took 0.91.
-    best_first = sorted(_shapes(facts, caps), key=lambda shape: (-shape.speed, shape.rows.each))
+    best_first = sorted(_shapes(access, caps), key=lambda shape: (shape.seconds, shape.rows.each))
     for number, shape in enumerate(best_first):
-        while made and (-made[0][0] >= shape.speed or len(made) == _MADE):
+        while made and (made[0][0] <= shape.seconds or len(made) == _MADE):
             yield _fastest(made)
-        s = _schedule(facts, caps, plain, shape)
+        s = _schedule(access, caps, plain, shape)
         if s is not None:
             # How work-items meet in banks is known only now, and can cost as much as all the rest.
-            heappush(made, (-shape.speed / _waiting(facts, s), number, s))
+            heappush(made, (shape.seconds * bank_waiting(access, caps, s), number, s))
     while made:
         yield _fastest(made)
 
 
 def _fastest(made: list[tuple[float, int, Schedule]]) -> Candidate:
     """Take the fastest from a heap."""
-    slowness, _, s = heappop(made)
-    return Candidate(-slowness, s)
+    seconds, _, s = heappop(made)
+    return Candidate(seconds, s)
 
 
-def expected(facts: Facts, caps: DeviceCaps, s: Schedule) -> float:
-    """Give the speed of a legal schedule with a matrix instruction as a candidate."""
-    return estimate.expected(facts, caps, s) / _waiting(facts, s)
-
-
-def beside(facts: Facts, s: Schedule) -> Iterator[Schedule]:
+def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> Iterator[Schedule]:
     """Give schedules that differ in one thing each, what a tuner may try next; some may be illegal, or no others.
 
     Parameters
     ----------
-    facts : Facts
+    access : AccessPattern
         Of a sum of products.
     s : Schedule
         A legal one with a matrix instruction.
     """
-    (row, column, terms), parts = s.atom_dims, parts_of(facts, s)
-    tile = {d: s.local_tile[d] for d in facts.combined}
+    (row, column, terms), parts = s.atom_dims, parts_of(access, s)
+    tile = {d: s.local_tile[d] for d in access.combined}
     for d, step in ((row, DOWN), (column, ACROSS)):
         for items in {s.num_wi[d] - step, s.num_wi[d] + step, 2 * s.num_wi[d]} - {0}:
-            yield _laid_out(facts, replace(s, num_wi=_with(s.num_wi, d, items)), tile, parts)
-    for d in facts.kept:
+            yield _laid_out(access, caps, replace(s, num_wi=_with(s.num_wi, d, items)), tile, parts)
+    for d in access.kept:
         # Atoms have points in pairs.
         pairs = {row, column} & {d}
         for points in {s.private_tile[d] // 2, 2 * s.private_tile[d], s.private_tile[d] + 2} if pairs else _BESIDE:
-            if points not in (0, s.private_tile[d]) and points <= max(2, facts.h.extents[d]):
-                yield _laid_out(facts, replace(s, private_tile=_with(s.private_tile, d, points)), tile, parts)
+            if points not in (0, s.private_tile[d]) and points <= max(2, access.h.extents[d]):
+                yield _laid_out(access, caps, replace(s, private_tile=_with(s.private_tile, d, points)), tile, parts)
     for d, points in tile.items():
-        others = _DEPTHS if d == terms else {1, *_RUNS, min(facts.h.extents[d], _WINDOW)}
-        yield from (_laid_out(facts, s, tile | {d: other}, parts) for other in others if other != points)
-    yield from (_laid_out(facts, s, tile, other) for other in {1, parts // 2, parts + 1, 2 * parts} - {0, parts})
+        others = _DEPTHS if d == terms else {1, *_RUNS, min(access.h.extents[d], _WINDOW)}
+        yield from (_laid_out(access, caps, s, tile | {d: other}, parts) for other in others if other != points)
+    yield from (_laid_out(access, caps, s, tile, other) for other in {1, parts // 2, parts + 1, 2 * parts} - {0, parts})
     yield from (replace(s, stages=stages) for stages in _IN_FLIGHT if stages != s.stages)
     for n, copy in enumerate(s.local_copies):
         if copy is not None and copy.pad:
@@ -128,81 +128,84 @@ def beside(facts: Facts, s: Schedule) -> Iterator[Schedule]:
     for d in {row, column} - {s.group_order[0]}:
         yield replace(s, group_order=(d, *(other for other in s.group_order if other != d)))
     other: Literal["local", "global"] = "local" if s.combine_on == "global" else "global"
-    yield _laid_out(facts, replace(s, combine_on=other), tile, parts)
+    yield _laid_out(access, caps, replace(s, combine_on=other), tile, parts)
 
 
 class _Shape(NamedTuple):
     """Everything that a schedule is made of."""
 
-    speed: float
+    seconds: float
     atom: Atom
-    rows: Side
-    columns: Side
-    sums: Sums
+    rows: FactorTile
+    columns: FactorTile
+    sums: TermTile
     parts: int
 
 
-def _shapes(facts: Facts, caps: DeviceCaps) -> Iterator[_Shape]:
+def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
     """Everything that is tried."""
-    h, found = facts.h, factors(facts.h)
-    if found is None or not facts.combined:
+    h, found = access.h, factors(access.h)
+    if found is None or not access.combined:
         return
     atoms = [atom for atom in allowed(h) if atom.name in caps.atoms]
     (one, _), (other, _) = found
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
         points, most = _POINTS if atom.rounds and not single else _MORE_POINTS, _MOST_POINTS * (2 if single else 1)
-        sums = [*_sums(facts, atom, facts.depends[a] & facts.depends[b] & {*facts.combined})]
-        rows = _ways(facts, facts.only(a, b), a, points, atom.shape[0] // DOWN)
-        columns = _ways(facts, facts.only(b, a), b, points, 0)
+        sums = [*_sums(access, caps, atom, access.depends[a] & access.depends[b] & {*access.combined})]
+        rows = _ways(access, access.only(a, b), a, points, atom.shape[0] // DOWN)
+        columns = _ways(access, access.only(b, a), b, points, 0)
         read = [
-            [(x, [estimate.read(facts, n, x, s) for s in sums]) for x in some] for n, some in ((a, rows), (b, columns))
+            [(x, [tile_read(access, caps, n, x, s) for s in sums]) for x in some]
+            for n, some in ((a, rows), (b, columns))
         ]
         for (x, above), (y, across) in product(*read):
             if x.each * y.each > most:
                 continue
-            pair = Pair(facts, caps, atom, (a, b), x, y)
-            if pair.warps > _MOST_WARPS:
+            result = ResultTile(access, caps, atom, (a, b), x, y)
+            if result.warps > _MOST_WARPS:
                 continue
-            most_parts, best = estimate.split(facts, caps, pair.groups), dict[int, _Shape]()
+            limit, best = most_parts(access, caps, result.groups), dict[int, _Shape]()
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
                 stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
                 if stages < _STAGES[-1]:
                     continue
-                for parts in dict.fromkeys((1, most_parts)):
-                    real = prod(_parted(facts, s.tile, s.terms, parts).values())
-                    speed = pair.speed(s, (left_tile, right_tile), stages, real)
-                    if s.terms not in best or speed > best[s.terms].speed:
-                        best[s.terms] = _Shape(speed, atom, x, y, s, parts)
+                for parts in dict.fromkeys((1, limit)):
+                    real = prod(_parted(access, s.tile, s.terms, parts).values())
+                    seconds = result.seconds(s, (left_tile, right_tile), stages, real)
+                    if s.terms not in best or seconds < best[s.terms].seconds:
+                        best[s.terms] = _Shape(seconds, atom, x, y, s, parts)
             yield from best.values()
 
 
-def _sums(facts: Facts, atom: Atom, both: frozenset[int]) -> Iterator[Sums]:
+def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[int]) -> Iterator[TermTile]:
     """Tiles of the combined dimensions; the atom's terms are along one that moves both factors.
 
-    Of the others a tile has one point, or all of a window's, or, where neighbours along one are neighbours in an
+    Of the others a tile has one point, or all of a window's, or, where matrix_neighbours along one are neighbours in an
     array, as many as are read at once.
     """
-    extents = facts.h.extents
+    extents = access.h.extents
     for terms in both:
-        others = [d for d in facts.combined if d != terms]
+        others = [d for d in access.combined if d != terms]
         ones = dict.fromkeys(others, 1)
         window = {d: extents[d] for d in others if 1 < extents[d] <= _WINDOW}
-        near = [d for d in others if extents[d] > _WINDOW and any(facts.near(n, d) for n in range(len(facts.h.inputs)))]
+        near = [
+            d for d in others if extents[d] > _WINDOW and any(access.near(n, d) for n in range(len(access.h.inputs)))
+        ]
         tiles = [ones, *([ones | window] if window else []), *(ones | {d: run} for d, run in product(near, _RUNS))]
         for depth, tile in product(_DEPTHS, tiles):
             few = depth * prod(tile.values()) <= _MOST_DEPTH or depth == atom.shape[2]
             if depth < extents[terms] and depth % atom.shape[2] == 0 and few:
-                yield Sums.of(facts, atom, terms, {**tile, terms: depth})
+                yield TermTile.of(access, caps, atom, terms, {**tile, terms: depth})
 
 
-def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: int) -> list[Side]:
+def _ways(access: AccessPattern, side: list[int], n: int, points: Sequence[int], halves: int) -> list[FactorTile]:
     """Ways to lay lanes and points along a side: along rows in so many parts, or, where it is 0, along columns."""
-    extents = facts.h.extents
-    near = next((d for d in side if facts.near(n, d) and extents[d] > 1), None)
+    extents = access.h.extents
+    near = next((d for d in side if access.near(n, d) and extents[d] > 1), None)
     found = []
     for main in side:
-        beside = _beside(facts, n, side, main, near)
+        beside = _beside(access, n, side, main, near)
         ways = [*_laid(extents, main, beside, points, halves)]
         # Large tiles need fewer reads, small ones leave more work-groups: some of each.
         ways.sort(key=lambda way: -way.useful * _run(way, near) * way.each / (way.each + 2))
@@ -210,25 +213,25 @@ def _ways(facts: Facts, side: list[int], n: int, points: Sequence[int], halves: 
     return found
 
 
-def _beside(facts: Facts, n: int, side: list[int], main: int, near: int | None) -> int | None:
+def _beside(access: AccessPattern, n: int, side: list[int], main: int, near: int | None) -> int | None:
     """Where points of a side are along another dimension, too: the contiguous one, or, if that is short, one beside it.
 
     Tiles along a short one alone are small, or stick out of it.
     """
     if near != main:
         return near
-    others = [d for d in side if d != main and facts.h.extents[d] > 1] if facts.h.extents[main] <= _SHORT else []
-    return min(others, key=lambda d: abs(facts.strides[n][d]), default=None)
+    others = [d for d in side if d != main and access.h.extents[d] > 1] if access.h.extents[main] <= _SHORT else []
+    return min(others, key=lambda d: abs(access.strides[n][d]), default=None)
 
 
-def _run(way: Side, near: int | None) -> float:
-    """What part of a sector is read, where neighbours lie along one of the side's dimensions."""
-    return 1.0 if near is None else min(way.tiles[near] / SECTOR, 1.0)
+def _run(way: FactorTile, near: int | None) -> float:
+    """What part of a sector is read, where matrix_neighbours lie along one of the side's dimensions."""
+    return 1.0 if near is None else min(way.tiles[near] / _SECTOR, 1.0)
 
 
 def _laid(
     extents: tuple[int, ...], main: int, beside: int | None, counts: Sequence[int], halves: int
-) -> Iterator[Side]:
+) -> Iterator[FactorTile]:
     """Lay lanes along a dimension, and points along that and another one; no tile is twice as large as the extent."""
     lanes = DOWN if halves else ACROSS
     for warps, points in product(_WARPS, counts if halves != 1 else (1, *counts)):
@@ -237,24 +240,24 @@ def _laid(
             tile = lanes * warps * points
             fits = tile < 2 * extents[main] or tile <= lanes * max(halves, 2)
             if fits and prod(laid.values()) <= _MOST_POINTS // 4:
-                yield Side.of(extents, {main: lanes * warps}, laid)
+                yield FactorTile.of(extents, {main: lanes * warps}, laid)
 
 
-def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
+def _schedule(access: AccessPattern, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
     """Make a legal schedule with as many tiles in flight as fit; None where there is none."""
-    h, (_, atom, rows, columns, sums, parts) = facts.h, shape
+    h, (_, atom, rows, columns, sums, parts) = access.h, shape
     (row, *_), (column, *_), terms = rows.points, columns.points, sums.terms
     items, points = rows.items | columns.items, rows.points | columns.points | {terms: atom.shape[2]}
     num_wi = tuple(items.get(d, 1) for d in range(h.rank))
     private = tuple(points.get(d, 1) for d in range(h.rank))
-    kept = [d for d in plain.global_order if d in facts.kept]
-    order = (*kept, *(d for d in plain.global_order if d in facts.combined and d != terms), terms)
+    kept = [d for d in plain.global_order if d in access.kept]
+    order = (*kept, *(d for d in plain.global_order if d in access.combined and d != terms), terms)
     s = replace(
         plain, num_wi=num_wi, private_tile=private, vector_dim=column, vector_width=2, results="private",
         global_order=order, local_order=order, combine_on="local", atom=atom.name, atom_dims=(row, column, terms),
-        private_order=(*(d for d in order if d in facts.combined), *kept), private_copies=(True,) * len(h.inputs),
+        private_order=(*(d for d in order if d in access.combined), *kept), private_copies=(True,) * len(h.inputs),
     )  # fmt: skip
-    s = _laid_out(facts, s, sums.tile, parts)
+    s = _laid_out(access, caps, s, sums.tile, parts)
     if atom.packed > 1 and one_sum(h):
         whole = replace(s, combine_on="global", combine_every=1)
         s = whole if chain_is_short(h, whole) or rows.each * columns.each > _MOST_POINTS else s
@@ -265,25 +268,25 @@ def _schedule(facts: Facts, caps: DeviceCaps, plain: Schedule, shape: _Shape) ->
     return None
 
 
-def _laid_out(facts: Facts, s: Schedule, sums: Mapping[int, int], parts: int) -> Schedule:
+def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mapping[int, int], parts: int) -> Schedule:
     """Give a schedule the tiles, work-groups and copies that its work-items and points need."""
-    h, terms = facts.h, s.atom_dims[2]
+    h, terms = access.h, s.atom_dims[2]
     local = tuple(sums.get(d, min(s.step(d), n)) for d, n in enumerate(h.extents))
     tiles = [-(-n // t) for n, t in zip(h.extents, local, strict=True)]
-    parted = _parted(facts, sums, terms, parts)
+    parted = _parted(access, sums, terms, parts)
     groups = [parted[d] if d in parted else tiles[d] for d in range(h.rank)]
-    # Sums that are exact enough are combined as rarely as a chain may be long.
+    # TermTile that are exact enough are combined as rarely as a chain may be long.
     rarely = s.combine_on == "local" and not ATOMS[s.atom].rounds
     every = max(LONGEST // prod(sums.values()), 1) if rarely else 1
     s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)
-    return replace(s, local_copies=tuple(_copy(facts, n, s) for n in range(len(h.inputs))))
+    return replace(s, local_copies=tuple(_copy(access, caps, n, s) for n in range(len(h.inputs))))
 
 
-def _parted(facts: Facts, sums: Mapping[int, int], terms: int, parts: int) -> dict[int, int]:
+def _parted(access: AccessPattern, sums: Mapping[int, int], terms: int, parts: int) -> dict[int, int]:
     """Split combined dimensions into about so many parts in all, each of whole tiles; that of the terms last."""
     found = {}
-    for d in sorted(facts.combined, key=lambda d: d == terms):
-        tiles = -(-facts.h.extents[d] // sums.get(d, facts.h.extents[d]))
+    for d in sorted(access.combined, key=lambda d: d == terms):
+        tiles = -(-access.h.extents[d] // sums.get(d, access.h.extents[d]))
         found[d] = -(-tiles // -(-tiles // min(parts, tiles)))
         parts = -(-parts // found[d])
     return found
@@ -294,50 +297,17 @@ def _with(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
     return (*values[:at], value, *values[at + 1 :])
 
 
-def _copy(facts: Facts, n: int, s: Schedule) -> LocalCopy | None:
+def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> LocalCopy | None:
     """An input's tile in the array's order, with rows padded so that an instruction's lanes find different banks."""
-    view, depends = facts.h.inputs[n], facts.depends[n]
+    view, depends = access.h.inputs[n], access.depends[n]
     terms = s.atom_dims[2]
     if terms not in depends or len(depends & {*s.atom_dims}) != 2 or len(view.accesses) != 1:
         return None  # no factor: what is read at the end moves along rows and columns
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
     found: list[tuple[int, LocalCopy]] = []
-    for pad in range(0, _BANKS, _WIDE // tile_itemsize(view, packed=packed(s))):
+    for pad in range(0, caps.machine.unit.banks, _WIDE // tile_itemsize(view, packed=packed(s))):
         copy = LocalCopy(order, (), pad)
-        found.append((_turns(facts, n, replace(s, local_copies=_with(s.local_copies, n, copy))), copy))
+        found.append((bank_turns(access, caps, n, replace(s, local_copies=_with(s.local_copies, n, copy))), copy))
         if found[-1][0] == 1:
             break
     return min(found, key=lambda each: each[0])[1]
-
-
-def _waiting(facts: Facts, s: Schedule) -> float:
-    """How much longer everything takes where loads need more than a turn each; those of rows are more."""
-    row, column, _ = s.atom_dims
-    above, across = estimate.loads(ATOMS[s.atom], s.private_tile[row], s.private_tile[column])
-    further = 0.0
-    for n, copy in enumerate(s.local_copies):
-        if copy is not None:
-            further += (above if row in facts.depends[n] else across) * (_turns(facts, n, s) - 1)
-    return 1 + 2 * _TURN * further / (above + across)
-
-
-def _turns(facts: Facts, n: int, s: Schedule) -> int:
-    """In how many turns lanes load one element each of a copy: of those whose words lie in the same bank one a turn."""
-    copy = s.local_copies[n]
-    assert copy is not None
-    view, points = facts.h.inputs[n], [s.step(d) if d in facts.kept else t for d, t in enumerate(s.local_tile)]
-    strides = [0] * facts.h.rank
-    for stride, index in zip(tile_strides(view, copy, points, s.private_tile).strides, view.accesses[0], strict=True):
-        for d, coefficient in enumerate(index.coefficients):
-            strides[d] += coefficient * stride
-    rows, columns, terms = s.atom_dims
-    across, factor = (rows if rows in facts.depends[n] else columns), (n, 0)
-    size = tile_itemsize(view, packed=packed(s))
-    turned = in_rows(facts.h, s, factor, across)
-    if turned is not None:
-        along = strides[terms if turned else across]
-        return max(Counter(row * along * size // _WIDE % (4 * _BANKS // _WIDE) for row in range(DOWN)).values())
-    words = max(size // 4, 1)
-    lanes = [(g, t) for g in range(DOWN // words) for t in range(ACROSS)]
-    banks = Counter((g * strides[across] + t * strides[terms]) % (_BANKS // words) for g, t in lanes)
-    return max(banks.values())

@@ -9,9 +9,9 @@ from dataclasses import replace
 from math import gcd, prod
 
 from mdhnp.mdh import MdHom, Rows, sized
+from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import fallback
 from mdhnp.schedule.cpu import cpu_default
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
 from mdhnp.schedule.rows_gpu import rows_shared

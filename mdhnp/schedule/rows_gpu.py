@@ -5,9 +5,9 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import MdHom, Rows, is_product
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Facts
 from mdhnp.schedule.gpu import covering, of_tiles
 from mdhnp.schedule.rows import links, rows_plain
 from mdhnp.schedule.schedule import Schedule
@@ -53,20 +53,20 @@ def _schedule(h: Rows, items: int, beside: int, caps: DeviceCaps) -> Schedule | 
 
 def _of_link(h: MdHom, along: Sequence[int], items: int, beside: int) -> Schedule:
     """One tile, whose work-items are neighbours where elements are."""
-    facts = Facts(h)
-    strides = (*facts.strides, facts.output_strides)
+    access = AccessPattern(h)
+    strides = (*access.strides, access.output_strides)
     near = [min([abs(s[d]) for s in strides if s[d]], default=0) for d in range(h.rank)]
     free = sorted([d for d in range(h.rank) if d not in along], key=lambda d: near[d])
     num_wi, left = {along[-1]: beside}, items
     for d in free:
         num_wi[d] = min(left, covering(h.extents[d]))
         left //= num_wi[d]
-    if facts.combined:
+    if access.combined:
         # What is left waits for the others.
-        num_wi[facts.combined[-1]] *= left
+        num_wi[access.combined[-1]] *= left
     points = {d: min(_AHEAD, max(h.extents[d] // num_wi[d], 1)) for d in free[:1]}
-    s = of_tiles(facts, num_wi, points, dict(enumerate(h.extents)))
-    kept = [d for d in free if d in facts.kept]
-    if prod([-(-h.extents[d] // s.step(d)) for d in kept]) > 1 and facts.combined:
+    s = of_tiles(access, num_wi, points, dict(enumerate(h.extents)))
+    kept = [d for d in free if d in access.kept]
+    if prod([-(-h.extents[d] // s.step(d)) for d in kept]) > 1 and access.combined:
         s = replace(s, results="global", combine_on="local")
     return replace(s, item_order=(*free, *reversed(along)))

@@ -1,6 +1,6 @@
 """The schedules with matrix instructions that a search chooses from.
 
-At first those that the estimate of :mod:`mdhnp.schedule.gpu_matrices` likes best; then also the neighbours of those
+At first those that the cost model likes best; then also the neighbours of those
 that were measured to be the fastest: other tiles, depths, tiles in flight, parts of sums, padding.
 """
 
@@ -11,18 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import Facts
-from mdhnp.schedule.gpu_matrices import beside, expected
+from mdhnp.schedule.gpu_matrices import matrix_neighbours
+from mdhnp.schedule.model import seconds
 from mdhnp.tuning.search.regression import corrected
 
 __all__ = ["Matrices"]
 
 Floats = npt.NDArray[np.float64]
-
-#: Multiply-adds of a compute unit in a second: only as exact as a first comparison with other schedules has to be.
-_ADDS = 128 * 1.5e9
 
 
 class Matrices:
@@ -30,7 +28,7 @@ class Matrices:
 
     Parameters
     ----------
-    facts : Facts
+    access : AccessPattern
         Of a stage in canonical form.
     caps : DeviceCaps
         The device.
@@ -38,8 +36,8 @@ class Matrices:
         Those that the pool begins with.
     """
 
-    def __init__(self, facts: Facts, caps: DeviceCaps, schedules: Sequence[Schedule]) -> None:
-        self._facts, self._caps = facts, caps
+    def __init__(self, access: AccessPattern, caps: DeviceCaps, schedules: Sequence[Schedule]) -> None:
+        self._access, self._caps = access, caps
         self._pool = dict.fromkeys(schedules)
         self._widened: set[Schedule] = set()
         #: Of each schedule, the logarithm of the time that is expected, and its features.
@@ -50,8 +48,8 @@ class Matrices:
         for parent in parents:
             if parent not in self._widened:
                 self._widened.add(parent)
-                found = beside(self._facts, parent)
-                self._pool |= {s: None for s in found if is_legal(self._facts.h, s, self._caps)}
+                found = matrix_neighbours(self._access, self._caps, parent)
+                self._pool |= {s: None for s in found if is_legal(self._access.h, s, self._caps)}
 
     def without(self, left: set[Schedule]) -> list[Schedule]:
         """Those in the pool but not among others."""
@@ -66,20 +64,18 @@ class Matrices:
 
     def _row(self, s: Schedule) -> tuple[float, list[float]]:
         if s not in self._known:
-            speed = expected(self._facts, self._caps, s)
-            best = self._facts.h.points / (self._caps.compute_units * _ADDS)
-            seconds = log(best / speed)
+            expected = log(seconds(self._access, [s], self._caps)[0])
             # The estimate is a feature, too: where it is wrong, the regression believes less of it.
-            self._known[s] = seconds, [seconds, *_features(self._facts, s)]
+            self._known[s] = expected, [expected, *_features(self._access, s)]
         return self._known[s]
 
 
-def _features(facts: Facts, s: Schedule) -> list[float]:
+def _features(access: AccessPattern, s: Schedule) -> list[float]:
     """Logarithms of sizes, what is wasted at borders, and which choices were made."""
-    (row, column, _), dims = s.atom_dims, range(facts.h.rank)
+    (row, column, _), dims = s.atom_dims, range(access.h.rank)
     sizes = [*s.num_wi, *s.private_tile, s.work_items, prod(s.private_tile), s.work_groups]
-    sizes += [*(s.local_tile[d] for d in facts.combined), prod(s.num_wg[d] for d in facts.combined)]
-    ragged = [-facts.h.extents[d] % s.local_tile[d] / facts.h.extents[d] for d in dims]
+    sizes += [*(s.local_tile[d] for d in access.combined), prod(s.num_wg[d] for d in access.combined)]
+    ragged = [-access.h.extents[d] % s.local_tile[d] / access.h.extents[d] for d in dims]
     chosen = [s.atom == name for name in ATOMS] + [at == d for at in (row, column) for d in dims]
     chosen += [s.group_order[0] == d for d in dims] + [s.combine_on == "local"]
     pads = [log(1 + copy.pad) if copy else 0.0 for copy in s.local_copies]

@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from mdhnp.mdh import Computation
 from mdhnp.schedule import DeviceCaps, Schedule
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.batch import PRIVATE, Batch
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.choices import PRIVATE, Choices, Facts
-from mdhnp.schedule.cost import cpu_seconds
 from mdhnp.schedule.default import fused_schedules
 from mdhnp.schedule.gpu import gpu_candidates
-from mdhnp.schedule.roofline import gpu_seconds, scan_seconds
+from mdhnp.schedule.model import seconds
 from mdhnp.tuning.search.matrices import Matrices
 from mdhnp.tuning.search.regression import corrected
-from mdhnp.tuning.search.space import neighbours, rows, sample, schedule
+from mdhnp.tuning.search.space import neighbours, sample, schedule
 
 __all__ = ["Search"]
 
@@ -65,7 +65,7 @@ class Search:
     """
 
     def __init__(self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0) -> None:
-        self._h, self._caps, self._facts = h, caps, Facts(h.last)
+        self._h, self._caps, self._access = h, caps, AccessPattern(h.last)
         self._listed = fused_schedules(h, caps, _SHORTLIST // 4)
         self._rng = np.random.default_rng(seed)
         self._times: dict[Schedule, float | None] = {}
@@ -74,7 +74,7 @@ class Search:
         several = caps.kind == "gpu" and self._listed is None
         known = [s for s in gpu_candidates(h.last, caps, _POOL) if s != start] if several else []
         pool, plain = [s for s in known if s.atom], [s for s in known if not s.atom]
-        self._matrices = Matrices(self._facts, caps, pool)
+        self._matrices = Matrices(self._access, caps, pool)
         shortlist = [s for s in self._shortlist() if s != start]
         self._first, self._rest = [start, *pool[:_FIRST], *plain, *shortlist[:_FIRST]], shortlist[_FIRST:]
 
@@ -130,14 +130,14 @@ class Search:
             return []
         if self._listed is not None:
             return self._listed
-        choices = sample(self._facts, self._caps, _SAMPLES, self._rng)
+        batch = sample(self._access, self._caps, _SAMPLES, self._rng)
         kinds: dict[tuple[object, ...], int] = {}
         found: dict[Schedule, None] = {}
-        for row in np.argsort(self._model(choices), kind="stable"):
-            kind = _kind(choices, int(row))
+        for row in np.argsort(self._model(batch), kind="stable"):
+            kind = _kind(batch, int(row))
             if kinds.get(kind, 0) >= 2:
                 continue
-            candidate = schedule(self._facts, choices, int(row), self._caps)
+            candidate = schedule(self._access, batch, int(row), self._caps)
             if candidate not in found and is_legal(self._h, candidate, self._caps):
                 kinds[kind] = kinds.get(kind, 0) + 1
                 found[candidate] = None
@@ -160,24 +160,24 @@ class Search:
         pool = self._matrices.without(self._asked | self._old)
         listed = [*pool, *self._rest]
         for _ in range(4):
-            choices = self._beside(plain)
+            batch = self._beside(plain)
             explore = self._rng.random() < _EXPLORE
-            liking = np.concatenate((self._predict_matrices(pool), self._predict(choices)))
+            liking = np.concatenate((self._predict_matrices(pool), self._predict(batch)))
             liking = self._rng.random(len(liking)) if explore else liking
             for row in np.argsort(liking, kind="stable"):
                 at = int(row)
-                found = listed[at] if at < len(listed) else schedule(self._facts, choices, at - len(pool), self._caps)
+                found = listed[at] if at < len(listed) else schedule(self._access, batch, at - len(pool), self._caps)
                 new = found not in self._asked and found not in self._old
                 if new and is_legal(self._h, found, self._caps):
                     return found
         return None
 
-    def _beside(self, parents: list[Schedule]) -> Choices:
+    def _beside(self, parents: list[Schedule]) -> Batch:
         """What is left of the shortlist, then neighbours of schedules without matrix instructions."""
-        batches = [rows(self._rest)] if self._rest else []
+        batches = [Batch.of(self._rest)] if self._rest else []
         if parents:
-            batches.append(neighbours(self._facts, rows(parents), self._caps, _NEIGHBOURS, self._rng))
-        return Choices.join(batches) if batches else rows([Schedule.plain(self._h.extents, len(self._h.inputs))])
+            batches.append(neighbours(self._access, Batch.of(parents), self._caps, _NEIGHBOURS, self._rng))
+        return Batch.join(batches) if batches else Batch.of([Schedule.plain(self._h.extents, len(self._h.inputs))])
 
     def _measured(self, *, matrices: bool) -> tuple[list[Schedule], list[float]]:
         """Schedules with matrix instructions, or all others, that were told, and their times."""
@@ -189,23 +189,20 @@ class Search:
         """Logarithm of the expected time of schedules with matrix instructions."""
         return self._matrices.predict(*self._measured(matrices=True), pool)
 
-    def _predict(self, candidates: Choices) -> Floats:
+    def _predict(self, candidates: Batch) -> Floats:
         """Logarithm of the expected time of others: the model's, corrected by what was measured."""
         measured, times = self._measured(matrices=False)
-        choices = Choices.join([rows(measured), candidates]) if measured else candidates
-        return corrected(times, self._model(choices), _features(self._facts, choices))
+        batch = Batch.join([Batch.of(measured), candidates]) if measured else candidates
+        return corrected(times, self._model(batch), _features(self._access, batch))
 
-    def _model(self, choices: Choices) -> Floats:
-        """Logarithm of the time that the device's model expects."""
-        scan = bool(self._h.last.dims("ps"))
-        model = gpu_seconds if self._caps.kind == "gpu" else scan_seconds if scan else cpu_seconds
-        logarithms: Floats = np.log(model(self._facts, choices, self._caps))
-        return logarithms
+    def _model(self, batch: Batch) -> Floats:
+        """Logarithm of the time that the model expects."""
+        return np.asarray(np.log(seconds(self._access, batch, self._caps)))
 
 
-def _features(facts: Facts, c: Choices) -> Floats:
-    """Logarithms of all sizes, what is wasted at borders, and which choices were made, one line a schedule."""
-    dims, extents = np.arange(facts.h.rank), np.array(facts.h.extents, np.int64)
+def _features(access: AccessPattern, c: Batch) -> Floats:
+    """Logarithms of all sizes, what is wasted at borders, and which batch were made, one line a schedule."""
+    dims, extents = np.arange(access.h.rank), np.array(access.h.extents, np.int64)
     sizes = np.log2(np.column_stack((c.num_wg, c.num_wi, c.local_tile, c.private_tile)))
     ragged = (-extents % (c.private_tile * c.num_wi)) / extents
     vector = c.vector_dim[:, None] == dims
@@ -213,8 +210,8 @@ def _features(facts: Facts, c: Choices) -> Floats:
     return np.column_stack((sizes, ragged, vector, c.packed, points, groups, c.results == PRIVATE)).astype(float)
 
 
-def _kind(choices: Choices, row: int) -> tuple[object, ...]:
+def _kind(batch: Batch, row: int) -> tuple[object, ...]:
     """What makes two schedules alike: register tile, work-groups, work-items, copies."""
-    groups = tuple(int(g).bit_length() for g in choices.num_wg[row])
-    tile, items = choices.private_tile[row].tolist(), choices.num_wi[row].tolist()
-    return (tuple(tile), int(choices.vector_dim[row]), groups, tuple(items), tuple(choices.packed[row].tolist()))
+    groups = tuple(int(g).bit_length() for g in batch.num_wg[row])
+    tile, items = batch.private_tile[row].tolist(), batch.num_wi[row].tolist()
+    return (tuple(tile), int(batch.vector_dim[row]), groups, tuple(items), tuple(batch.packed[row].tolist()))

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
-from mdhnp.schedule.choices import GLOBAL, PRIVATE, Choices, Facts, complete, packed_layout, rows
-from mdhnp.schedule.cpu import fitting, vector_choices
-from mdhnp.schedule.gpu import gpu_complete
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, cpu_schedule, packed_layout
+from mdhnp.schedule.cpu import fitting, vectorisations
+from mdhnp.schedule.gpu import gpu_schedule
 
-__all__ = ["neighbours", "rows", "sample", "schedule"]
+__all__ = ["neighbours", "sample", "schedule"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -37,12 +38,12 @@ _WALKS = (1, 1, 1, 1, 2, 4)
 _UNROLLED, _GPU_UNROLLED, _WHOLE = 64, 128, 256
 
 
-def sample(facts: Facts, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Choices:
+def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Batch:
     """Draw `count` rows of schedules and keep those that can be legal.
 
     Parameters
     ----------
-    facts : Facts
+    access : AccessPattern
         Of a stage in canonical form.
     caps : DeviceCaps
         The device: one work-item a work-group on CPUs, many on GPUs.
@@ -51,16 +52,16 @@ def sample(facts: Facts, caps: DeviceCaps, count: int, rng: np.random.Generator)
     rng : numpy.random.Generator
         Source of randomness.
     """
-    h, gpu = facts.h, caps.kind == "gpu"
-    options = vector_choices(facts, caps)
+    h, gpu = access.h, caps.kind == "gpu"
+    options = vectorisations(access, caps)
     weights = np.array([1.0 if d >= 0 or gpu else 0.1 for d, _ in options])
     picked = rng.choice(len(options), count, p=weights / weights.sum())
     vector = np.array([d for d, _ in options])[picked]
     width = np.array([w for _, w in options])[picked]
     if gpu:
-        points, items = _spread(facts, count, _LOG_POINTS, rng), _spread(facts, count, _LOG_ITEMS, rng)
+        points, items = _spread(access, count, _LOG_POINTS, rng), _spread(access, count, _LOG_ITEMS, rng)
     else:
-        points, items = _cpu_points(facts, count, vector, rng), np.ones((count, h.rank), np.int64)
+        points, items = _cpu_points(access, count, vector, rng), np.ones((count, h.rank), np.int64)
     private, local, groups = (np.ones((count, h.rank), np.int64) for _ in range(3))
     for d, extent in enumerate(h.extents):
         lanes = np.where(vector == d, width, 1)
@@ -70,24 +71,24 @@ def sample(facts: Facts, caps: DeviceCaps, count: int, rng: np.random.Generator)
         step = private[:, d] * items[:, d]
         local[:, d] = np.where(rng.random(count) < 0.25, extent, step * rng.choice(_STEPS, count))
         groups[:, d] = rng.choice(_GROUPS, count)
-        if gpu and d in facts.kept:
+        if gpu and d in access.kept:
             groups[:, d] = -(-extent // step // rng.choice(_WALKS, count))
-    able = np.array([_able(facts, n) for n in range(len(h.inputs))], bool)
+    able = np.array([_able(access, n) for n in range(len(h.inputs))], bool)
     packed = (rng.random((count, len(able))) < 0.5) & able
     results = np.full(count, PRIVATE)
-    return _possible(facts, Choices(groups, items, local, private, vector, width, packed, results), caps)
+    return _possible(access, Batch(groups, items, local, private, vector, width, packed, results), caps)
 
 
-def _cpu_points(facts: Facts, count: int, vector: Ints, rng: np.random.Generator) -> Ints:
+def _cpu_points(access: AccessPattern, count: int, vector: Ints, rng: np.random.Generator) -> Ints:
     """Points, or vectors, of private tiles."""
-    points = rng.choice(_POINTS, (count, facts.h.rank))
-    return np.where(vector[:, None] == np.arange(facts.h.rank), rng.choice(_VECTORS, (count, 1)), points)
+    points = rng.choice(_POINTS, (count, access.h.rank))
+    return np.where(vector[:, None] == np.arange(access.h.rank), rng.choice(_VECTORS, (count, 1)), points)
 
 
-def _spread(facts: Facts, count: int, logarithms: Sequence[int], rng: np.random.Generator) -> Ints:
+def _spread(access: AccessPattern, count: int, logarithms: Sequence[int], rng: np.random.Generator) -> Ints:
     """Powers of two whose product has one of the logarithms, spread over the dimensions unevenly."""
-    shares = rng.random((count, facts.h.rank)) ** 3
-    shares[:, list(facts.combined)] *= _SHARED
+    shares = rng.random((count, access.h.rank)) ** 3
+    shares[:, list(access.combined)] *= _SHARED
     total = rng.choice(logarithms, count)
     return 1 << rng.multinomial(total, shares / shares.sum(axis=1, keepdims=True))
 
@@ -97,7 +98,7 @@ def _covering(values: Ints) -> Ints:
     return 1 << np.ceil(np.log2(values)).astype(np.int64)
 
 
-def neighbours(facts: Facts, parents: Choices, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Choices:
+def neighbours(access: AccessPattern, parents: Batch, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Batch:
     """Change one thing about each of `count` parents taken at random, and keep what can be legal.
 
     Local tile and private tile of a dimension move together; otherwise work-groups, work-items, copies, or the
@@ -108,41 +109,41 @@ def neighbours(facts: Facts, parents: Choices, caps: DeviceCaps, count: int, rng
     shares = rng.multinomial(count, np.full(len(moves), 1 / len(moves)))
     taken, ends = parents.take(rng.integers(len(parents), size=count)), np.cumsum(shares)
     moved = [
-        move(facts, taken.take(slice(end - share, end)), caps, rng)
+        move(access, taken.take(slice(end - share, end)), caps, rng)
         for move, share, end in zip(moves, shares, ends, strict=True)
     ]
     largest = float(np.max(np.prod(parents.private_tile, axis=1) / parents.vector_width))
-    return _possible(facts, Choices.join(moved), caps, largest)
+    return _possible(access, Batch.join(moved), caps, largest)
 
 
-def schedule(facts: Facts, choices: Choices, row: int, caps: DeviceCaps) -> Schedule:
+def schedule(access: AccessPattern, batch: Batch, row: int, caps: DeviceCaps) -> Schedule:
     """The schedule of one row: loop orders, layouts of copies and the like follow from it."""
-    return gpu_complete(facts, choices, row) if caps.kind == "gpu" else complete(facts, choices, row)
+    return gpu_schedule(access, batch, row) if caps.kind == "gpu" else cpu_schedule(access, batch, row)
 
 
-def _able(facts: Facts, n: int) -> bool:
+def _able(access: AccessPattern, n: int) -> bool:
     """Whether copying an input to local memory can pay."""
-    able = n in facts.reused and not facts.h.dims("ps")
-    return able and packed_layout(facts, n, [1] * facts.h.rank, -1) is not None
+    able = n in access.reused and not access.h.dims("ps")
+    return able and packed_layout(access, n, [1] * access.h.rank, -1) is not None
 
 
-def _possible(facts: Facts, c: Choices, caps: DeviceCaps, unrolled: float = 0.0) -> Choices:
+def _possible(access: AccessPattern, c: Batch, caps: DeviceCaps, unrolled: float = 0.0) -> Batch:
     """The rows, repaired, that are within work-items and work-groups, can be legal, and are quick to compile.
 
     As large a private tile as `unrolled` is allowed in any case: a schedule in use may have it.
     """
-    c = _repaired(facts, c, caps)
-    points, combined = np.prod(c.private_tile, axis=1), list(facts.combined)
+    c = _repaired(access, c, caps)
+    points, combined = np.prod(c.private_tile, axis=1), list(access.combined)
     groups, items = np.prod(c.num_wg, axis=1), np.prod(c.num_wi, axis=1)
-    able = fitting(facts, c, caps) & (items <= caps.max_work_group)
+    able = fitting(access, c, caps) & (items <= caps.max_work_group)
     if caps.kind == "gpu":
         step = c.private_tile * c.num_wi
-        idle = (c.num_wi > 1) & (step >= 2 * np.array(facts.h.extents, np.int64))
+        idle = (c.num_wi > 1) & (step >= 2 * np.array(access.h.extents, np.int64))
         able &= ~idle.any(axis=1) & (points <= _GPU_UNROLLED)
     else:
-        extents = np.array(facts.h.extents, np.int64)
+        extents = np.array(access.h.extents, np.int64)
         whole = (c.private_tile[:, combined] >= extents[combined]).all(axis=1) & bool(combined)
-        vectors = c.vector_dim[:, None] == np.arange(facts.h.rank)
+        vectors = c.vector_dim[:, None] == np.arange(access.h.rank)
         ragged = (vectors & (extents % c.private_tile != 0)).any(axis=1)
         most = np.where(whole, _WHOLE, _UNROLLED) / np.where(ragged, 3, 1)
         able &= points / c.vector_width <= np.maximum(most, unrolled)
@@ -150,11 +151,11 @@ def _possible(facts: Facts, c: Choices, caps: DeviceCaps, unrolled: float = 0.0)
     return c.take(np.flatnonzero(able))
 
 
-def _repaired(facts: Facts, c: Choices, caps: DeviceCaps) -> Choices:
+def _repaired(access: AccessPattern, c: Batch, caps: DeviceCaps) -> Batch:
     """Tiles no larger than extents, in whole steps; as many work-groups as have a tile; results where they fit."""
-    h = facts.h
+    h = access.h
     extents, step = np.array(h.extents, np.int64), c.private_tile * c.num_wi
-    kept = np.array([d in facts.kept for d in range(h.rank)], bool)
+    kept = np.array([d in access.kept for d in range(h.rank)], bool)
     local = np.minimum(c.local_tile, extents)
     if caps.kind == "gpu" or h.dims("ps"):  # results stay in registers: one step a tile
         local = np.where(kept, np.minimum(step, extents), local)
@@ -165,16 +166,16 @@ def _repaired(facts: Facts, c: Choices, caps: DeviceCaps) -> Choices:
     tiles = -(-extents // local)
     per_group = -(-tiles // np.clip(c.num_wg, 1, tiles))
     single = (step >= local)[:, kept].all(axis=1)
-    results = np.where(single | (not facts.combined), PRIVATE, GLOBAL)
+    results = np.where(single | (not access.combined), PRIVATE, GLOBAL)
     return replace(c, local_tile=local, num_wg=-(-tiles // per_group), results=results)
 
 
-_Move = Callable[[Facts, Choices, DeviceCaps, np.random.Generator], Choices]
+_Move = Callable[[AccessPattern, Batch, DeviceCaps, np.random.Generator], Batch]
 
 
-def _one_dim(facts: Facts, c: Choices, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _one_dim(access: AccessPattern, c: Batch, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Index of one dimension, taken at random, of each row."""
-    return np.arange(len(c)), rng.integers(facts.h.rank, size=len(c))
+    return np.arange(len(c)), rng.integers(access.h.rank, size=len(c))
 
 
 def _changed(values: Ints, at: tuple[Ints, Ints], new: Ints) -> Ints:
@@ -187,9 +188,9 @@ def _scaled(values: Ints, rng: np.random.Generator) -> Ints:
     return np.maximum(np.rint(values * rng.choice(_FACTORS, len(values))).astype(np.int64), 1)
 
 
-def _move_tile(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
-    at = _one_dim(facts, c, rng)
-    extents = np.array(facts.h.extents, np.int64)[at[1]]
+def _move_tile(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.random.Generator) -> Batch:
+    at = _one_dim(access, c, rng)
+    extents = np.array(access.h.extents, np.int64)[at[1]]
     width = np.where(at[1] == c.vector_dim, c.vector_width, 1)
     sizes = sorted(set(_GPU_POINTS if caps.kind == "gpu" else _POINTS))
     # As many points as the extent has, in whole vectors.
@@ -198,40 +199,43 @@ def _move_tile(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Genera
     tile = np.where(rng.random(len(c)) < 0.15, extents, _scaled(c.local_tile[at], rng))
     local = np.where(rng.random(len(c)) < 0.6, tile, c.local_tile[at])
     moved = replace(c, private_tile=_changed(c.private_tile, at, private), local_tile=_changed(c.local_tile, at, local))
-    return _same_walk(facts, c, moved, caps)
+    return _same_walk(access, c, moved, caps)
 
 
-def _same_walk(facts: Facts, old: Choices, new: Choices, caps: DeviceCaps) -> Choices:
+def _same_walk(access: AccessPattern, old: Batch, new: Batch, caps: DeviceCaps) -> Batch:
     """On a GPU, keep the tiles that each work-group walks over along kept dimensions, not the work-groups."""
     if caps.kind != "gpu":
         return new
-    extents, kept = np.array(facts.h.extents, np.int64), np.array([d in facts.kept for d in range(facts.h.rank)], bool)
+    extents, kept = (
+        np.array(access.h.extents, np.int64),
+        np.array([d in access.kept for d in range(access.h.rank)], bool),
+    )
     tiles = -(-extents // np.minimum(new.private_tile * new.num_wi, extents))
     walk = -(-extents // (old.local_tile * old.num_wg))
     return replace(new, num_wg=np.where(kept, -(-tiles // walk), new.num_wg))
 
 
-def _move_groups(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
-    at = _one_dim(facts, c, rng)
+def _move_groups(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.random.Generator) -> Batch:
+    at = _one_dim(access, c, rng)
     first = rng.choice((2, 4, caps.compute_units), len(c))
     groups = np.where(c.num_wg[at] > 1, _scaled(c.num_wg[at], rng), first)
     return replace(c, num_wg=_changed(c.num_wg, at, groups))
 
 
-def _move_items(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
+def _move_items(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.random.Generator) -> Batch:
     """Other work-items in one dimension, or moved from one dimension to another."""
-    at, other = _one_dim(facts, c, rng), _one_dim(facts, c, rng)
+    at, other = _one_dim(access, c, rng), _one_dim(access, c, rng)
     count = 1 << rng.integers(0, 9, len(c))
     traded = (rng.random(len(c)) < 0.5) & (c.num_wi[at] > 1) & (at[1] != other[1])
     items = _changed(c.num_wi, at, np.where(traded, c.num_wi[at] // 2, count))
     items[other] = np.where(traded, 2 * items[other], items[other])
     local = c.local_tile * items // c.num_wi
-    return _same_walk(facts, c, replace(c, num_wi=items, local_tile=np.maximum(local, 1)), caps)
+    return _same_walk(access, c, replace(c, num_wi=items, local_tile=np.maximum(local, 1)), caps)
 
 
-def _move_copies(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
+def _move_copies(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.random.Generator) -> Batch:
     del caps
-    able = [n for n in range(len(facts.h.inputs)) if _able(facts, n)]
+    able = [n for n in range(len(access.h.inputs)) if _able(access, n)]
     if not able:
         return c
     at = np.arange(len(c)), rng.choice(able, len(c))
@@ -240,11 +244,11 @@ def _move_copies(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Gene
     return replace(c, packed=packed)
 
 
-def _move_vector(facts: Facts, c: Choices, caps: DeviceCaps, rng: np.random.Generator) -> Choices:
-    options = vector_choices(facts, caps)
+def _move_vector(access: AccessPattern, c: Batch, caps: DeviceCaps, rng: np.random.Generator) -> Batch:
+    options = vectorisations(access, caps)
     picked = rng.integers(len(options), size=len(c))
     vector, width = np.array([d for d, _ in options])[picked], np.array([w for _, w in options])[picked]
-    dims = np.arange(facts.h.rank)
+    dims = np.arange(access.h.rank)
     before = np.where(dims == c.vector_dim[:, None], c.vector_width[:, None], 1)
     after = np.where(dims == vector[:, None], width[:, None], 1)
     private = np.maximum(c.private_tile // before, 1) * after

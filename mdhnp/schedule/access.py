@@ -1,0 +1,161 @@
+"""How an MDH's loops access its arrays: what choosing a schedule needs of it, computed once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh import MdHom, View, interleaved
+
+__all__ = ["AccessPattern", "Side"]
+
+Ints = npt.NDArray[np.int64]
+
+#: Instructions of one application, in vector operations; others count as one.
+_WEIGHTS = {
+    "param": 0, "const": 0, "index": 0, "cast": 0.5, "divide": 8, "sqrt": 8, "exp": 15, "log": 15, "log2": 15,
+    "tanh": 30, "sin": 25, "cos": 25, "power": 40, "maximum": 3, "minimum": 3, "remainder": 20, "floor_divide": 20,
+    "text": 10,
+}  # fmt: skip
+
+
+class Side(NamedTuple):
+    """Kept dimensions that move the same inputs, and those of them in which neighbours are written, and read."""
+
+    dims: tuple[int, ...]
+    written: int
+    read: int
+
+
+@dataclass(frozen=True)
+class AccessPattern:
+    """Dimensions of an MDH, and how each moves its inputs and outputs."""
+
+    h: MdHom
+
+    @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """Concatenated dimensions."""
+        return self.h.dims("cc")
+
+    @cached_property
+    def combined(self) -> tuple[int, ...]:
+        """Reduced or scanned dimensions."""
+        return tuple(d for d in range(self.h.rank) if self.h.combine[d].kind != "cc")
+
+    @cached_property
+    def strides(self) -> tuple[tuple[int, ...], ...]:
+        """Of each input's first access, the distance in elements that each dimension moves it."""
+        return tuple(_coefficients(v, self.h.rank) for v in self.h.inputs)
+
+    @cached_property
+    def output_strides(self) -> tuple[int, ...]:
+        """The same of the first output."""
+        return _coefficients(self.h.outputs[0], self.h.rank)
+
+    @cached_property
+    def output_step(self) -> int:
+        """Distance of neighbours in the first output: 2 for the real parts of complex numbers."""
+        return 2 if len(self.h.outputs) > 1 and interleaved(*self.h.outputs[:2]) else 1
+
+    def near(self, n: int, d: int) -> bool:
+        """Whether neighbours along a dimension are neighbours in an input, or have the other part in between."""
+        return abs(self.strides[n][d]) in (1, 2)
+
+    @cached_property
+    def depends(self) -> tuple[frozenset[int], ...]:
+        """Dimensions that move each input."""
+        return tuple(frozenset(d for d in range(self.h.rank) if v.depends_on(d)) for v in self.h.inputs)
+
+    def only(self, n: int, other: int) -> list[int]:
+        """Kept dimensions that move an input and not another one."""
+        return [d for d in self.kept if d in self.depends[n] and d not in self.depends[other]]
+
+    @cached_property
+    def reused(self) -> tuple[int, ...]:
+        """Inputs whose elements serve several results, so that copying them can pay: tiles of sums, neighbours."""
+        return tuple(n for n, view in enumerate(self.h.inputs) if self._serves_several(n, view))
+
+    def _serves_several(self, n: int, view: View) -> bool:
+        if not self.combined:
+            return len(view.accesses) > 1 and bool(self.depends[n])
+        return any(d not in self.depends[n] for d in self.kept) and len(self.depends[n]) > 1
+
+    def tile_elements(self, n: int, tiles: Ints) -> Ints:
+        """Elements of an input in local tiles, one row each, with the neighbours that they read."""
+        size, view = np.ones(len(tiles), np.int64), self.h.inputs[n]
+        for axis in range(len(view.shape)):
+            size = size * view.box(axis, list(tiles.T))
+        return size
+
+    @cached_property
+    def loop_order(self) -> tuple[int, ...]:
+        """Kept dimensions by falling distance in the output, then combined ones by falling distance in the inputs."""
+        kept = sorted(self.kept, key=lambda d: -abs(self.output_strides[d]))
+        far = {d: max((abs(s[d]) for s in self.strides), default=0) for d in self.combined}
+        return (*kept, *sorted(self.combined, key=lambda d: -far[d]))
+
+    @cached_property
+    def contiguous_first(self) -> tuple[int, ...]:
+        """Kept dimensions with several points by rising distance in the output."""
+        several = [d for d in self.kept if self.h.extents[d] > 1]
+        return tuple(sorted(several, key=lambda d: abs(self.output_strides[d])))
+
+    @cached_property
+    def sides(self) -> tuple[Side, Side] | None:
+        """Of a sum, two sides each of which moves an input that the other one does not; None where there are none."""
+        units = self.contiguous_first
+        if not self.combined or self.h.dims("ps"):
+            return None
+        apart = {(x, y) for x in units for y in units if any(x in moved and y not in moved for moved in self.depends)}
+        pairs = [(x, y) for x in units for y in units if {(x, y), (y, x)} <= apart]
+        if not pairs:
+            return None
+        x, y = min(pairs, key=lambda pair: (units.index(pair[0]), -self.h.extents[pair[1]]))
+        return self._side(x), self._side(y)
+
+    def _side(self, d: int) -> Side:
+        moves = [d in moved for moved in self.depends]
+        dims = [k for k in self.kept if [k in moved for moved in self.depends] == moves and self.h.extents[k] > 1]
+        written = min(dims, key=lambda k: abs(self.output_strides[k]))
+        near = [k for n, moved in enumerate(self.depends) if d in moved for k in dims if self.near(n, k)]
+        return Side(tuple(dims), written, near[0] if near else written)
+
+    @cached_property
+    def operations(self) -> float:
+        """Vector operations of one application of the scalar function and one combination."""
+        function = self.h.scalar
+        count = sum(_WEIGHTS.get(function.body[n].op, 1) for n in function.live())
+        op = self.h.operator
+        if op is not None:
+            combine = sum(_WEIGHTS.get(op.function.body[n].op, 1) for n in op.function.live())
+            # A product that is added at once is one instruction.
+            count = count + combine - (1 if any(op.adds) and count >= 1 else 0)
+        return float(max(count, 1))
+
+    @cached_property
+    def bytes_read(self) -> int:
+        """Of all inputs."""
+        return sum(v.nbytes for v in self.h.inputs)
+
+    @cached_property
+    def bytes_written(self) -> int:
+        """Of all outputs."""
+        return sum(v.nbytes for v in self.h.outputs)
+
+    @cached_property
+    def itemsize(self) -> int:
+        """Bytes of the first result."""
+        return self.h.scalar.dtypes[0].itemsize
+
+    @cached_property
+    def vectorisable(self) -> bool:
+        """Whether the scalar functions exist on vectors."""
+        return not self.h.calls_text
+
+
+def _coefficients(view: View, rank: int) -> tuple[int, ...]:
+    """Distances along each dimension of the view's first access."""
+    return view.linear(view.accesses[0]).coefficients or (0,) * rank

@@ -1,0 +1,66 @@
+"""The one cost model of schedules: how many seconds a launch takes, whoever asks, before anything is compiled."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.batch import Batch
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.model_cpu import cpu_seconds
+from mdhnp.schedule.model_gpu import gpu_seconds
+from mdhnp.schedule.model_matrices import matrix_seconds
+from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.tiling import Floats
+
+__all__ = ["seconds"]
+
+
+def seconds(access: AccessPattern, schedules: Batch | Sequence[Schedule], caps: DeviceCaps) -> Floats:
+    """Return the estimated time of one launch of each schedule, in seconds.
+
+    Parameters
+    ----------
+    access : AccessPattern
+        Of one stage in canonical form, of rank 1 or more.
+    schedules : Batch or sequence of Schedule
+        Legal ones. A batch has none with matrix instructions.
+    caps : DeviceCaps
+        The device, whose `machine` has the fitted numbers.
+    """
+    if isinstance(schedules, Batch):
+        model = gpu_seconds if caps.kind == "gpu" else _scan_seconds if access.h.dims("ps") else cpu_seconds
+        return model(access, schedules, caps)
+    found = np.empty(len(schedules))
+    plain = [n for n, s in enumerate(schedules) if not s.atom]
+    if plain:
+        found[plain] = seconds(access, Batch.of([schedules[n] for n in plain]), caps)
+    for n, s in enumerate(schedules):
+        if s.atom:
+            found[n] = matrix_seconds(access, caps, s)
+    return found
+
+
+def _scan_seconds(access: AccessPattern, c: Batch, caps: DeviceCaps) -> Floats:
+    """Of scans on a CPU, one work-item a work-group."""
+    core, h, (scanned,) = caps.machine.core, access.h, access.combined
+    private, groups = c.private_tile.astype(float), np.prod(c.num_wg, axis=1)
+    bodies = np.prod(np.ceil(np.array(h.extents) / private), axis=1)
+    lines = np.prod(private[:, list(access.kept)], axis=1) / c.vector_width
+    points = lines * private[:, scanned]
+    moves = np.zeros(len(groups))
+    for strides in (*access.strides, access.output_strides):
+        apart = np.zeros(len(groups), bool)
+        for d in access.kept:
+            apart |= (c.vector_dim == d) & (abs(strides[d]) > 1)
+        moves += points * np.where(apart, 1.5 * c.vector_width, 1.0)
+    cycles = bodies * (
+        np.maximum(np.maximum(points * access.operations, moves) / 2, private[:, scanned] * core.latency) + 3
+    )
+    # Over several work-groups the totals come first: everything is read and added twice.
+    passes = np.where(c.num_wg[:, scanned] > 1, 2.0, 1.0)
+    moved = access.bytes_read + access.bytes_written
+    busy = np.minimum(groups, caps.compute_units)
+    overhead = core.group * (groups / caps.compute_units + passes**2)
+    seconds: Floats = passes * np.maximum(cycles / core.clock, moved / core.memory) / busy + overhead
+    return seconds

@@ -1,0 +1,272 @@
+"""How long schedules take on a CPU, one work-item a work-group, before anything is compiled.
+
+Counts what a schedule makes a core do, per private tile (vector operations, loads, dependent chains, registers), per
+local tile (copies, stores) and in all (memory traffic: `model_memory.py`, uneven work-groups), and turns counts into
+seconds with the fitted numbers of a :class:`mdhnp.cost.Core`. It ranks batches, thousands in milliseconds; it does not
+predict seconds to better than a small factor.
+"""
+
+from math import gcd
+
+import numpy as np
+
+from mdhnp.mdh import View
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.model_memory import seconds_moving
+from mdhnp.schedule.tiling import Floats, Tiling, product
+
+__all__ = ["cpu_seconds"]
+
+
+def cpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
+    """Estimate the time of one launch of each schedule, in seconds; one work-item a work-group.
+
+    Compute or memory, whichever is slower, some of the other, and what work-groups cost.
+    """
+    c, units = Tiling(access, batch, caps), caps.compute_units
+    core = c.core
+    groups = product(c.wg, range(access.h.rank))
+    bodies = np.ones(len(groups))
+    for d in range(access.h.rank):
+        inside = np.maximum(c.extents[:, d] / c.pt[:, d], 1)
+        bodies = bodies * (_steps(c, d) if d in access.combined else np.ceil(inside))
+    visits = product(np.ceil(c.extents / c.pt), access.kept) * product(c.tiles, access.combined)
+    cycles = bodies * _body(c) + visits * _visit(c) + _copies(c) * groups + _border(c)
+    busy = np.minimum(groups, units)
+    rounds = np.where(groups >= units, np.ceil(groups / units) * units / groups, 1.0)
+    # The slowest unit: whole rounds of work-groups, each with the most points any group has.
+    points = np.minimum(c.per_group * c.lt, c.extents)
+    ragged = product(points * c.wg / c.extents, range(access.h.rank))
+    compute = cycles / core.clock / busy * rounds * ragged
+    memory = seconds_moving(c) / busy
+    slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
+    # Few work-groups a core wait for the slowest core; more of them level out.
+    slower = slower * np.where(groups > 1, 1 + core.straggle * np.minimum(units / groups, 1) ** 2, 1.0)
+    parts = product(c.wg, access.combined)
+    moved = 3 * parts * access.bytes_written / units
+    second = np.where(parts > 1, core.second_kernel + moved / core.shared_cache, 0.0)
+    woken = np.where(groups > 1, core.wake, 0.0)
+    seconds: Floats = slower + core.exposed * faster + core.group * (groups / units + 1) + second + woken
+    return seconds
+
+
+def _steps(c: Tiling, d: int) -> Floats:
+    """Private tiles along a reduction; what vectors leave over takes scalars."""
+    left = np.where(c.moves[d], c.lt[:, d] % c.width, 0.0)
+    steps: Floats = c.tiles[:, d] * np.maximum((c.lt[:, d] - left + left * c.width) / c.pt[:, d], 1)
+    return np.where(c.moves[d], steps, np.maximum(c.extents[:, d] / c.pt[:, d], 1))
+
+
+def _body(c: Tiling) -> Floats:
+    """Cycles of one private tile of one step: the busiest of arithmetic, loads, dependent chain; spills on top."""
+    access = c.access
+    everything = range(access.h.rank)
+    arithmetic = product(c.pt, everything) / c.width * access.operations / 2 * c.registers
+    loads, live, far, paged = (np.zeros(len(c.pt)) for _ in range(4))
+    for n, view in enumerate(access.h.inputs):
+        lanes = np.zeros(len(c.pt), bool)
+        stride = np.zeros(len(c.pt))
+        for d in access.depends[n]:
+            lanes |= c.moves[d]
+            stride = np.where(c.moves[d], abs(access.strides[n][d]), stride)
+        stride = np.where(lanes & c.packed[:, n], _packed_stride(c, n), stride)
+        points = product(c.pt, access.depends[n]) / np.where(lanes, c.width, 1)
+        vectors, waiting, lines = _neighbours(c, view, points)
+        paged += c.core.row * lines * bool(access.depends[n])
+        loads += vectors * np.where(lanes, _vector_load(c, stride, view.dtype.itemsize), 1.0)
+        live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
+        count = vectors * np.where(lanes, c.registers, 1.0)
+        far += _far(c, n, count, view.dtype.itemsize * np.where(lanes, c.width / c.registers, 1.0))
+        paged += _paged(c, n, count)
+    reduced = np.zeros(len(c.pt), bool)
+    for d in access.combined:
+        reduced |= c.moves[d]
+    results = len(access.h.scalar.dtypes)
+    accumulators = results * product(c.pt, access.kept) / np.where(reduced, 1.0, c.width) * c.registers
+    chain = np.zeros(len(c.pt))
+    if access.combined:
+        chain = product(c.pt, access.combined) / np.where(reduced, c.width, 1.0) * c.core.latency
+    spilled = np.maximum(0.0, accumulators + live - c.caps.registers)
+    busiest = np.maximum(np.maximum(arithmetic, loads / 2), np.maximum(chain, far))
+    cycles: Floats = busiest + paged + 2 * spilled + 1.0
+    return cycles
+
+
+def _vector_load(c: Tiling, stride: Floats, itemsize: int) -> Floats:
+    """Loads that one vector takes: itself, two that are shuffled, or its lanes one by one, each from its page."""
+    lane = np.where(stride * itemsize < c.core.page, 1.5, c.core.scattered)
+    # Shuffles take the place of arithmetic, too.
+    apart = np.where(stride == 2, 6 * c.registers, lane * c.width)
+    cycles: Floats = np.where(stride <= 1, c.registers, apart)
+    return cycles
+
+
+def _packed_stride(c: Tiling, n: int) -> Floats:
+    """Distance of lanes in a packed tile: 1 where the vector's axis is blocked, which register tiles are."""
+    stride = np.ones(len(c.pt))
+    for d in c.access.kept:
+        steps = [abs(index.coefficients[d]) for index in c.access.h.inputs[n].accesses[0] if d in index.dims()]
+        stride = np.where(c.moves[d], max(steps, default=1), stride)
+    for d in c.access.combined:
+        stride = np.where(c.moves[d] & (d in c.access.depends[n]) & (d != c.access.loop_order[-1]), 2.0, stride)
+    return stride
+
+
+def _neighbours(c: Tiling, view: View, points: Floats) -> tuple[Floats, Floats, Floats]:
+    """Loads of a private tile, how many of them wait in registers for the tile's other rows, and the array's rows.
+
+    A stencil that fills its box loads each of the tile's neighbours once, at every distance along the vectors.
+    """
+    spans = []
+    for axis in range(len(view.shape)):
+        constants = [a[axis].constant for a in view.accesses]
+        spans.append(max(constants) - min(constants))
+    if len(view.accesses) == 1:
+        return points, np.zeros(len(points)), np.zeros(len(points))
+    loads, waiting, lines = (np.ones(len(points)) for _ in range(3))
+    again = np.zeros(len(points), bool)
+    for index, span in zip(view.accesses[0], spans, strict=True):
+        rows, moves = np.ones(len(points)), np.zeros(len(points), bool)
+        for d in index.dims():
+            rows = rows * c.pt[:, d]
+            moves |= c.moves[d]
+        # Of neighbouring vectors one is aligned; the others lie across two cache lines and count twice.
+        here = np.where(moves, rows / c.width * (2 * span + 1), rows + span)
+        again |= ~moves & (rows > 1) & (span > 0)
+        loads = loads * here
+        waiting = waiting * np.where(moves, rows / c.width * (span + 1), rows)
+        lines = lines * np.where(moves, 1.0, rows + span)
+    if np.prod([span + 1 for span in spans]) != len(view.accesses):
+        # A cross, say: few neighbours are shared.
+        return points * len(view.accesses), points * (len(view.accesses) - 1), lines
+    return loads, np.where(again, waiting, 0.0), lines
+
+
+def _trips(c: Tiling, n: int) -> Floats:
+    """Private tiles that the innermost loops of a reduction walk through in an input."""
+    dims = [d for d in c.access.combined if d in c.access.depends[n]]
+    return product(c.lt / c.pt, dims)
+
+
+def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
+    """Cycles to bring loads from the second-level cache while the innermost reduction runs."""
+    access = c.access
+    if not access.combined or access.loop_order[-1] not in access.depends[n]:
+        return np.zeros(len(count))
+    itemsize = access.h.inputs[n].dtype.itemsize
+    # Results in registers wait for all local tiles of the reduction.
+    through = (c.results == PRIVATE) & (product(c.tiles, access.combined) > 1) & ~c.packed[:, n]
+    trips = product(c.extents / c.pt, set(access.combined) & access.depends[n])
+    swept = product(c.pt, access.depends[n]) * np.where(through, trips, _trips(c, n)) * itemsize
+    # Until the next private tile that reads the same, the loops inside of that one sweep over more.
+    again = np.zeros(len(count), bool)
+    for d in (d for d in reversed(access.loop_order) if d in access.kept):
+        steps = np.where(through, c.per_group[:, d], np.ceil(c.lt[:, d] / c.pt[:, d]))
+        if d in access.depends[n]:
+            swept = swept * np.where(again, 1.0, steps)
+        else:
+            again |= steps > 1
+    # Steps of the reduction that lie a power of two apart share few of the cache's sets.
+    stride = abs(access.strides[n][access.loop_order[-1]]) * itemsize
+    row = np.ones(len(count))
+    for d in access.depends[n]:
+        if access.near(n, d):
+            row = row * c.pt[:, d] * itemsize
+    used = np.minimum(1.0, np.ceil(row / c.core.line) * c.core.line / max(gcd(stride, c.core.page), c.core.line))
+    used = np.where(c.packed[:, n], 1.0, used)
+    speed = np.where(c.packed[:, n], c.core.packed_l2, c.core.rows_l2)
+    return np.where(swept > 0.75 * c.caps.l1 * used, count * width / speed, 0.0)
+
+
+def _paged(c: Tiling, n: int, count: Floats) -> Floats:
+    """Cycles lost on loads from more pages than the first level of address translation remembers."""
+    access = c.access
+    inner = access.loop_order[-1] if access.combined else -1
+    if inner not in access.depends[n]:
+        return np.zeros(len(count))
+    stride = abs(access.strides[n][inner]) * access.h.inputs[n].dtype.itemsize
+    if stride < 512:
+        return np.zeros(len(count))
+    pages = np.where(c.packed[:, n], 0.0, _trips(c, n) * min(stride, c.core.page) / c.core.page)
+    return np.where(pages > c.core.pages, 1.5 * count + 4.0 * min(stride / c.core.page, 1.0), 0.0)
+
+
+def _visit(c: Tiling) -> Floats:
+    """Cycles to start and store one private tile."""
+    access, itemsize = c.access, c.access.h.outputs[0].dtype.itemsize
+    elements = product(c.pt, access.kept)
+    contiguous = np.zeros(len(elements), bool)
+    for d in access.kept:
+        contiguous |= c.moves[d] & (abs(access.output_strides[d]) == access.output_step)
+    lanes = elements / c.width
+    cycles: Floats
+    if not access.combined:
+        step = np.ones(len(elements))
+        for d in access.kept:
+            step = np.where(c.moves[d], abs(access.output_strides[d]) * itemsize, step)
+        apart = np.where(step < c.core.page, 2.0, c.core.scattered) * c.width
+        cycles = lanes * np.where(contiguous, 1.0, np.where(c.width == 1, c.core.scalar_store, apart)) + 6
+        return cycles
+    kept = np.zeros(len(elements), bool)
+    for d in access.kept:
+        kept |= c.moves[d]
+    row = np.ones(len(elements))
+    for d in access.kept:
+        row = np.where(abs(access.output_strides[d]) == access.output_step, c.pt[:, d], row)
+    lines = elements / np.minimum(row, c.core.line / itemsize)
+    alone = np.where(lines * c.core.line > c.caps.l1 / 4, c.core.scattered * lines / elements, 0.0)
+    scattered = np.where(c.clashing(c.core.page, itemsize), c.core.scattered, np.maximum(0.5, alone)) * c.width
+    vector_stores = lanes * np.where(contiguous, 1.0, scattered)
+    scalar_stores = elements * (2 + np.where(c.width > 1, 1.2 * (1 + np.log2(c.width)), 0.0))
+    stores = np.where(kept, vector_stores, scalar_stores)
+    passes = product(c.tiles, access.combined)
+    cycles = np.where(
+        c.results == PRIVATE,
+        3 + elements / c.width + (20 + 3 * stores) / np.maximum(passes, 1),
+        20 + stores * (2 + np.where((passes > 1) & (c.results == GLOBAL), 2.0, 1.0)),
+    )
+    return cycles
+
+
+def _border(c: Tiling) -> Floats:
+    """Cycles for vectors with neighbours outside of an array, where no copy holds those."""
+    access, total = c.access, np.zeros(len(c.pt))
+    for n, view in enumerate(access.h.inputs):
+        if view.boundary is None:
+            continue
+        inside = np.ones(len(total))
+        for axis, index in enumerate(view.accesses[0]):
+            spans = [a[axis].span(access.h.extents) for a in view.accesses]
+            beyond = (-min(low for low, _ in spans), max(high for _, high in spans) - view.shape[axis] + 1)
+            for d in (d for d in index.dims() if d in access.kept):
+                width = np.where(c.moves[d], c.width, 1.0) * abs(index.coefficients[d])
+                lost = sum((np.ceil(max(reach, 0) / width) * width for reach in beyond), np.zeros(len(total)))
+                inside *= np.maximum(1 - lost / abs(index.coefficients[d]) / c.extents[:, d], 0.0)
+        vectors = access.h.points * (1 - inside) / c.width * len(view.accesses)
+        total += np.where(c.packed[:, n], 0.0, c.core.border * vectors)
+    return total
+
+
+def _copies(c: Tiling) -> Floats:
+    """Cycles one work-group spends copying tiles to local memory."""
+    access, total = c.access, np.zeros(len(c.pt))
+    trips = c.in_order(c.per_group)
+    for n in np.flatnonzero(c.packed.any(axis=0)).tolist():
+        times = np.ones(len(total))
+        pending = np.ones(len(total))
+        for count, moved in zip(trips, c.moved(n), strict=True):
+            pending = pending * count
+            # A loop that moves the tile copies it anew, with all loops around it.
+            times = np.where(moved & (count > 1), pending, times)
+        size = access.tile_elements(n, c.lt)
+        unit = [d for d in access.depends[n] if access.near(n, d)]
+        straight = np.zeros(len(total), bool)
+        for d in unit:
+            straight |= c.moves[d] if d in access.kept else False
+        # Neighbours make rows longer than whole vectors, and their ends may lie outside of the array.
+        straight &= len(access.h.inputs[n].accesses) == 1
+        cycles = np.where(straight, c.core.copied[0], c.core.copied[1 if unit else 2])
+        total += np.where(c.packed[:, n], times * (size * cycles + 30), 0.0)
+    return total

@@ -1,0 +1,137 @@
+"""How long schedules without matrix instructions take on a GPU, roughly.
+
+What bounds a kernel from below is counted (arithmetic, loads, traffic, chains of dependent steps), and how much of the
+device a schedule keeps busy. That sorts out what cannot be fast; which of the rest is fastest, only measuring tells.
+"""
+
+import numpy as np
+
+from mdhnp.schedule.access import AccessPattern, Side
+from mdhnp.schedule.batch import Batch
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.tiling import Floats
+
+__all__ = ["gpu_seconds"]
+
+#: Work-items of a group that keep enough reads under way.
+_FEWEST = 128
+
+
+def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
+    """Of batches; products whose factors' tiles are in local memory have a model of their own."""
+    found = _Gpu(access, batch, caps).seconds()
+    if access.sides is None:
+        return found
+    added = [len(moved) > 1 and not moved.isdisjoint(access.combined) for moved in access.depends]
+    copied = batch.packed[:, added].all(axis=1)
+    return np.where(copied, _product_seconds(access, access.sides, batch, caps), found)
+
+
+def _product_seconds(access: AccessPattern, sides: tuple[Side, Side], c: Batch, caps: DeviceCaps) -> Floats:
+    """Multiply-adds, reads of local memory or of the cache behind it, whichever takes longest, on busy units."""
+    unit, extents = caps.machine.unit, np.array(access.h.extents)
+    tiles = c.num_wi * c.private_tile
+    speed = np.minimum(np.prod(c.num_wi, axis=1) / _FEWEST, 1.0)
+    each, sizes, reads = [], [], []
+    for side in sides:
+        dims = list(side.dims)
+        each.append(np.prod(c.private_tile[:, dims], axis=1))
+        sizes.append(np.prod(tiles[:, dims], axis=1))
+        speed = speed * np.prod(extents[dims] / (-(-extents[dims] // tiles[:, dims]) * tiles[:, dims]), axis=1)
+        run = np.minimum(tiles, extents)[:, [side.written, side.read]].min(axis=1)
+        reads.append(sizes[-1] / np.minimum(4 * run / unit.sector, 1.0))
+    adds, local = each[0] * each[1] / unit.lanes, (each[0] + each[1]) / unit.load_lanes
+    whole, cached = sizes[0] * sizes[1] / unit.lanes, (reads[0] + reads[1]) / unit.cache_words
+    groups = np.prod(c.num_wg, axis=1)
+    busy = groups / (-(-groups // caps.compute_units) * caps.compute_units)
+    speed = speed * busy * np.minimum(adds / np.maximum(adds, local), whole / np.maximum(whole, cached))
+    rounds = np.prod(extents[list(access.combined)], dtype=float) / unit.plain_depth
+    moved = unit.write_adds / 4 * (access.bytes_read + access.bytes_written) / access.h.points
+    best = access.h.points / (caps.compute_units * unit.lanes * unit.clock)
+    # Everybody waits for the first tiles.
+    return np.asarray(best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 / rounds))
+
+
+class _Gpu:
+    """The terms of the estimate, one number a schedule each."""
+
+    def __init__(self, access: AccessPattern, c: Batch, caps: DeviceCaps) -> None:
+        self.access, self.c, self.caps, self.unit = access, c, caps, caps.machine.unit
+        self.private, self.items = c.private_tile.astype(float), c.num_wi.astype(float)
+        step = self.private * self.items
+        steps = np.ceil(c.local_tile / step)
+        # As far as tiles reach: a partial one costs as much as a full one.
+        self.local = steps * step
+        self.per_group = np.ceil(np.ceil(np.array(access.h.extents) / c.local_tile) / c.num_wg)
+        self.groups = np.prod(c.num_wg, axis=1).astype(float)
+        self.warps = np.ceil(np.prod(self.items, axis=1) / 32) * 32
+        self.steps = np.prod(self.per_group * steps, axis=1)
+        self.results = np.prod(self.private[:, list(access.kept)], axis=1)
+
+    def seconds(self) -> Floats:
+        """Compute or memory, whichever is slower, some of the other, and what combining parts costs."""
+        unit, units, combined = self.unit, self.caps.compute_units, list(self.access.combined)
+        registers, copied = self._registers(), self._copied()
+        fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * registers))
+        fitting = np.minimum(np.minimum(fitting, unit.groups), unit.local_memory / (copied + 1))
+        fitting = np.maximum(np.floor(fitting), 0.5)
+        resident = np.minimum(fitting, np.ceil(self.groups / units))
+        busy = np.minimum(1.0, resident * self.warps * np.minimum(self.results, 8) / unit.hiding)
+        applied = np.prod(self.private, axis=1) * self.access.operations
+        step = applied + self._loads() * unit.lanes / unit.load_lanes
+        cycles = self.steps * np.maximum(step * self.warps * resident / unit.lanes / busy, unit.latency)
+        waves = np.ceil(self.groups / (units * resident))
+        compute = waves * cycles / unit.clock * np.where(registers > self.caps.registers, 4.0, 1.0)
+        memory = self._memory() / np.minimum(units, self.groups)
+        memory = memory / np.minimum(1.0, resident * self.warps / unit.filling)
+        tree = np.where(np.prod(self.items[:, combined], axis=1) > 1, unit.tree, 0.0)
+        second = np.where(np.prod(self.c.num_wg[:, combined], axis=1) > 1, unit.launch, 0.0)
+        return np.asarray(np.maximum(compute, memory) + 0.2 * np.minimum(compute, memory) + tree + second + unit.launch)
+
+    def _moved(self, sizes: Floats, n: int) -> Floats:
+        """Points of a tile that move input `n`."""
+        return np.asarray(np.prod(sizes[:, sorted(self.access.depends[n])], axis=1))
+
+    def _registers(self) -> Floats:
+        loaded = [np.minimum(self._moved(self.private, n), 16) for n in range(len(self.access.h.inputs))]
+        return np.asarray(np.sum([self.results, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24)
+
+    def _copied(self) -> Floats:
+        """Bytes of local memory."""
+        total = np.zeros(len(self.groups))
+        for n, view in enumerate(self.access.h.inputs):
+            total += np.where(self.c.packed[:, n], self._moved(self.local, n) * view.dtype.itemsize, 0.0)
+        return total
+
+    def _loads(self) -> Floats:
+        """Turns of one work-item's loads in one step: from caches one a sector that lanes touch."""
+        total = np.zeros(len(self.groups))
+        for n, view in enumerate(self.access.h.inputs):
+            sectors = np.clip(self._spread(n) * view.dtype.itemsize / 4, 2.0, 32.0)
+            loads = self._moved(self.private, n) * len(view.accesses)
+            total += loads * np.where(self.c.packed[:, n], 1.0, sectors)
+        return total
+
+    def _memory(self) -> Floats:
+        """Seconds for one unit to move everything: from memory once, from the shared cache once for every tile."""
+        h = self.access.h
+        total = np.full(len(self.groups), (self.access.bytes_read + self.access.bytes_written) / self.unit.memory)
+        for n, view in enumerate(h.inputs):
+            size = view.dtype.itemsize
+            waste = np.where(self.c.packed[:, n], 1.0, np.clip(self._spread(n), 1.0, self.unit.sector / size))
+            tiles = np.prod(self.per_group, axis=1) * self.groups
+            total += tiles * self._moved(self.local, n) * size * waste / self.unit.cache
+        return total
+
+    def _spread(self, n: int) -> Floats:
+        """Elements between the addresses of neighbouring work-items in an input."""
+        c, order = self.c, np.array(self.access.loop_order[::-1], np.int64)
+        if not len(order):  # one point
+            return np.ones(len(c))
+        several = c.num_wi[:, order] > 1
+        fastest = order[np.argmax(several, axis=1)]
+        # Work-items that exchange registers scan rows, in which neighbours have neighbouring points.
+        rows = np.isin(fastest, self.access.h.dims("ps") if self.caps.subgroup else ())
+        points = np.where((c.vector_dim == fastest) | rows, 1, c.private_tile[np.arange(len(c)), fastest])
+        jump = np.abs(np.array(self.access.strides[n], np.int64))[fastest] * points
+        return np.where(several.any(axis=1), jump, 1).astype(float)

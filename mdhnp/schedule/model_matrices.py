@@ -1,0 +1,263 @@
+"""How long products by matrix instructions take on a GPU, by a few lines of arithmetic on the sizes of tiles.
+
+The time of each multiply-add is that of products and loads from local memory, of reading the tiles, and of moving
+everything from and to memory once, parts of sectors as often as they are read again. What is left of that speed is how
+much of the tiles is useful, how many work-groups there are for how many compute units, how long all wait for the first
+tiles, and what a second kernel takes where sums are split; loads that meet in the same bank of local memory make
+everything longer. All speeds are parts of the multiply-adds that the device makes without matrix instructions.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import NamedTuple
+
+from mdhnp.schedule.access import AccessPattern
+from mdhnp.schedule.atoms import ATOMS, Atom
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.layout import tile_itemsize, tile_strides
+from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands, packed
+from mdhnp.schedule.schedule import Schedule
+
+__all__ = [
+    "FactorTile", "ResultTile", "TermTile", "TileRead", "bank_turns", "bank_waiting", "matrix_seconds", "most_parts",
+    "parts_of", "tile_read",
+]  # fmt: skip
+
+#: Registers that are loaded at once where lanes point at rows, and bytes that are copied at once.
+_AT_ONCE, _WIDE = 4, 16
+#: Points of a sum for each of its parts at least.
+_PART = 32
+
+
+class FactorTile(NamedTuple):
+    """Work-items and points along the dimensions that move one factor only, the atom's first.
+
+    With them the points of a work-item, and of a work-group, in each dimension and in all; what part is useful.
+    """
+
+    items: dict[int, int]
+    points: dict[int, int]
+    each: int
+    tiles: dict[int, int]
+    size: int
+    useful: float
+
+    @classmethod
+    def of(cls, extents: Sequence[int], items: dict[int, int], points: dict[int, int]) -> "FactorTile":
+        each, tiles = prod(points.values()), {d: p * items.get(d, 1) for d, p in points.items()}
+        useful = prod(extents[d] / (-(-extents[d] // t) * t) for d, t in tiles.items())
+        return cls(items, points, each, tiles, prod(items.values()) * each, useful)
+
+
+class TermTile(NamedTuple):
+    """The atom's terms, points of a tile along each combined dimension and in all, and what is left of the speed."""
+
+    terms: int
+    tile: dict[int, int]
+    points: int
+    left: float
+
+    @classmethod
+    def of(cls, access: AccessPattern, caps: DeviceCaps, atom: Atom, terms: int, tile: dict[int, int]) -> "TermTile":
+        extents, points = access.h.extents, prod(tile.values())
+        rounds = prod(-(-extents[d] // t) for d, t in tile.items())
+        useful = prod(extents[d] / t for d, t in tile.items()) / rounds
+        deep = next(left for least, left in caps.machine.unit.deep.items() if points * atom.itemsize >= least)
+        # Everybody waits for the first tiles.
+        return cls(terms, tile, points, deep * useful * rounds / (rounds + 0.5))
+
+
+class TileRead(NamedTuple):
+    """Elements of a factor's tile, and what part is of use of what is read at once."""
+
+    elements: int
+    run: float
+
+
+class ResultTile:
+    """Tiles of both factors, which are the rows and columns of an atom: all that does not depend on terms.
+
+    Parameters
+    ----------
+    access, caps : AccessPattern, DeviceCaps
+        Of a sum of products, and of a GPU.
+    atom : Atom
+        The instruction.
+    inputs : tuple of int
+        Which inputs the factors are.
+    rows, columns : FactorTile
+        How work-items lie along the factors' dimensions.
+
+    Attributes
+    ----------
+    warps : int
+        Subgroups of a work-group.
+    groups : int
+        Work-groups along kept dimensions.
+    """
+
+    def __init__(
+        self,
+        access: AccessPattern,
+        caps: DeviceCaps,
+        atom: Atom,
+        inputs: tuple[int, int],
+        rows: FactorTile,
+        columns: FactorTile,
+    ) -> None:
+        h, each, unit = access.h, rows.each * columns.each, caps.machine.unit
+        self._unit, self._units, self._itemsize = unit, caps.compute_units, atom.itemsize
+        self._plain = h.points / (caps.compute_units * unit.lanes * unit.clock)
+        self._results = rows.size * columns.size
+        self.warps = prod((*rows.items.values(), *columns.items.values())) // atom.lanes
+        products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
+        reads = sum(_loads(atom, rows.each, columns.each)) / (_AT_ONCE if atom.packed > 1 else 1)
+        # Where factors are rounded the time of each product is that of each of three.
+        rounded = atom.rounded and h.precision == "default"
+        faster = 3 * unit.atoms["3xtf32"] if rounded else unit.atoms[atom.name]
+        tiles = rows.tiles | columns.tiles
+        self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in access.kept)
+        crowded = unit.crowded if self.warps > unit.few else unit.alone.get(self.warps, 1.0)
+        self._part = rows.useful * columns.useful * crowded
+        # What is not written in whole sectors takes as long as these; lanes write along rows and columns only.
+        near = [d for d in access.kept if abs(access.output_strides[d]) == access.output_step]
+        lanes = {next(iter(side.points)) for side in (rows, columns)}
+        run = min(tiles[near[0]] * 4 / unit.sector, 1.0) if lanes & {*near[:1]} else unit.scattered
+        self._computing = (1 + reads / products) / faster
+        moved = unit.write_adds / 4 / h.points
+        self._written, self._read = moved * access.bytes_written / run, moved * access.bytes_read
+        sizes = [(n, h.inputs[n].nbytes) for n in inputs]
+        self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
+        self._combining = unit.combining * caps.compute_units / h.points
+
+    def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
+        """Return the estimated time, in seconds.
+
+        Parameters
+        ----------
+        terms : TermTile
+            The tiles of the sums.
+        reads : tuple of TileRead
+            Of both factors' tiles.
+        stages : int
+            Tiles in flight.
+        parts : int
+            Into how many sums are split.
+        """
+        (a, b), itemsize, unit = reads, self._itemsize, self._unit
+        size = stages * (a.elements + b.elements) * itemsize
+        loaded = a.elements / a.run + b.elements / b.run
+        reading = unit.read_adds * itemsize / 4 * loaded / (self._results * terms.points)
+        # Where few are at work all wait for all tiles.
+        at_work = min(self.warps * (unit.local_memory // size) / unit.working, 1.0)
+        # Whole sectors are read while others compute; parts of them cost as much again each time.
+        moved = self._written + self._read + sum(n * (1 / x.run - 1) for n, x in zip(self._again, reads, strict=True))
+        speed = self._part * self._busy(parts) * terms.left * at_work / (self._computing + reading + moved)
+        return self._plain * (1 / speed + (self._combining if parts > 1 else 0.0))
+
+    def _busy(self, parts: int) -> float:
+        """How well so many parts of the sums keep compute units at work, from 0 to 1."""
+        turns = -(-self.groups * parts // self._units)
+        even = self.groups * parts / (turns * self._units)
+        return even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (self._unit.split if parts > 1 else 1.0)
+
+
+def _loads(atom: Atom, rows: int, columns: int) -> tuple[float, float]:
+    """Registers that a lane loads for so many of its points along rows, and along columns."""
+    return rows * DOWN / atom.shape[0] * atom.registers(atom.a), columns / 2 * atom.registers(atom.b)
+
+
+def _passes(access: AccessPattern, caps: DeviceCaps, n: int, size: int, tiles: Mapping[int, int]) -> float:
+    """How often an input is read from memory: what the cache does not hold is read again for each turn of outer loops.
+
+    Work-groups walk the dimensions in the order of the results; those that are at work share what they read.
+    """
+    unit = caps.machine.unit
+    if size <= caps.l2 * unit.held:
+        return 1.0
+    order = sorted(access.kept, key=lambda d: -abs(access.output_strides[d]))
+    counts = [-(-access.h.extents[d] // tiles.get(d, 1)) for d in order]
+    inner = next((k for k, d in enumerate(order) if d in access.depends[n] and counts[k] > 1), len(order))
+    at_once = unit.busy_groups * caps.compute_units / prod(counts[inner:])
+    return max(prod(counts[:inner]) / max(at_once, 1.0), 1.0)
+
+
+def tile_read(access: AccessPattern, caps: DeviceCaps, n: int, side: FactorTile, terms: TermTile) -> TileRead:
+    view, points = access.h.inputs[n], [1] * access.h.rank
+    for d, tile in (side.tiles | terms.tile).items():
+        points[d] = tile
+    boxes = [view.box(axis, points) for axis in range(len(view.shape))]
+    run = 1
+    for axis in sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis])):
+        if not view.strides[axis]:
+            continue
+        if abs(view.strides[axis]) > run:
+            break
+        run *= min(boxes[axis], view.shape[axis])
+        if boxes[axis] < view.shape[axis]:
+            break
+    return TileRead(prod(boxes), min(run * view.dtype.itemsize / caps.machine.unit.sector, 1.0))
+
+
+def matrix_seconds(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:
+    """Return the estimated time of a legal schedule with a matrix instruction, in seconds."""
+    row, column, terms = s.atom_dims
+    found = operands(access.h, row, column, terms)
+    assert found is not None
+    (a, _), (b, _) = found
+    rows, columns = (_factor_tile(access, s, *side) for side in ((row, a, b), (column, b, a)))
+    atom = ATOMS[s.atom]
+    tile = TermTile.of(access, caps, atom, terms, {d: s.local_tile[d] for d in access.combined})
+    reads = tile_read(access, caps, a, rows, tile), tile_read(access, caps, b, columns, tile)
+    result = ResultTile(access, caps, atom, (a, b), rows, columns)
+    return result.seconds(tile, reads, s.stages, parts_of(access, s)) * bank_waiting(access, caps, s)
+
+
+def _factor_tile(access: AccessPattern, s: Schedule, main: int, n: int, other: int) -> FactorTile:
+    """The tile of the dimensions that move an input and not the other one."""
+    side = (main, *access.only(n, other))
+    return FactorTile.of(access.h.extents, {main: s.num_wi[main]}, {d: s.private_tile[d] for d in side})
+
+
+def most_parts(access: AccessPattern, caps: DeviceCaps, groups: int) -> int:
+    """Into how many parts the sums may be split, where there are so many work-groups."""
+    reduced = prod(access.h.extents[d] for d in access.combined)
+    wanted = caps.machine.unit.busy_groups * caps.compute_units // groups
+    return min(max(wanted, 1), max(reduced // (4 * _PART), 1))
+
+
+def parts_of(access: AccessPattern, s: Schedule) -> int:
+    return prod(s.num_wg[d] for d in access.combined)
+
+
+def bank_waiting(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:
+    """How many times as long everything takes where loads need more than a turn each; those of rows are more."""
+    row, column, _ = s.atom_dims
+    above, across = _loads(ATOMS[s.atom], s.private_tile[row], s.private_tile[column])
+    further = 0.0
+    for n, copy in enumerate(s.local_copies):
+        if copy is not None:
+            further += (above if row in access.depends[n] else across) * (bank_turns(access, caps, n, s) - 1)
+    return 1 + 2 * caps.machine.unit.turn * further / (above + across)
+
+
+def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> int:
+    """In how many turns lanes load one element each of a copy: of those whose words lie in the same bank one a turn."""
+    copy, banks = s.local_copies[n], caps.machine.unit.banks
+    assert copy is not None
+    view, points = access.h.inputs[n], [s.step(d) if d in access.kept else t for d, t in enumerate(s.local_tile)]
+    strides = [0] * access.h.rank
+    for stride, index in zip(tile_strides(view, copy, points, s.private_tile).strides, view.accesses[0], strict=True):
+        for d, coefficient in enumerate(index.coefficients):
+            strides[d] += coefficient * stride
+    rows, columns, terms = s.atom_dims
+    across, factor = (rows if rows in access.depends[n] else columns), (n, 0)
+    size = tile_itemsize(view, packed=packed(s))
+    turned = in_rows(access.h, s, factor, across)
+    if turned is not None:
+        along = strides[terms if turned else across]
+        return max(Counter(row * along * size // _WIDE % (4 * banks // _WIDE) for row in range(DOWN)).values())
+    words = max(size // 4, 1)
+    lanes = [(g, t) for g in range(DOWN // words) for t in range(ACROSS)]
+    return max(Counter((g * strides[across] + t * strides[terms]) % (banks // words) for g, t in lanes).values())

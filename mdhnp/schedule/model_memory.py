@@ -1,0 +1,149 @@
+"""How long a schedule makes one core move data that the caches cannot keep."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.mdh import View
+from mdhnp.schedule.batch import GLOBAL
+from mdhnp.schedule.tiling import Floats, Tiling, product
+
+__all__ = ["seconds_moving"]
+
+
+def seconds_moving(c: Tiling) -> Floats:
+    """Time to move what the caches cannot keep, by one core."""
+    access, caps = c.access, c.caps
+    total = np.zeros(len(c.pt))
+    for n, view in enumerate(access.h.inputs):
+        size = view.nbytes
+        again, pending = np.ones(len(total)), np.ones(len(total))
+        if size > caps.l2 // 2:
+            # Loops around an inner loop that moves the input bring it in again, as do work-groups.
+            for count, moved in zip(c.in_order(c.per_group), c.moved(n), strict=True):
+                again = np.where(moved & (count > 1), pending, again)
+                pending = np.where(moved, pending, pending * count)
+            again = again * product(c.wg, set(range(access.h.rank)) - access.depends[n])
+        run = _run(c, access.strides[n], access.depends[n], c.core.row_end / view.dtype.itemsize)
+        run = np.where(c.packed[:, n], run, np.minimum(run, _followed(c, n)))
+        pages = _apart(c, view, access.strides[n]) > c.core.pages
+        waste = _waste(c, run * view.dtype.itemsize, size, np.where(pages, 2.0 * c.core.gap, c.core.gap))
+        total += size * again * waste / (c.core.memory if size > 8 * caps.l2 else c.core.shared_cache)
+        total += size * again * (_walks(c, n) - 1) / c.core.shared_cache
+        total += size * _rows_again(c, n) / c.core.rows_again
+    passes = np.where(c.results == GLOBAL, product(c.tiles, access.combined), 1.0)
+    for view in access.h.outputs:
+        size = view.nbytes
+        times = passes if size > caps.l2 // 2 else np.ones(len(total))
+        run = _run(c, access.output_strides, access.kept, c.core.result_end / view.dtype.itemsize)
+        run = run * view.dtype.itemsize
+        # Prefetchers gain something in long runs only, as long as they can follow.
+        lost = (run >= c.core.gap) & (_apart(c, view, access.output_strides) > c.core.followed)
+        waste = _waste(c, run, size, np.where(lost, c.core.gap, c.core.line))
+        clashing = c.clashing(caps.l2 // c.core.ways, view.dtype.itemsize)
+        waste = np.where(clashing, c.core.clash * c.core.line / view.dtype.itemsize, waste)
+        if size > 8 * caps.l2:
+            waste = waste * np.where(_streams(c, view.dtype.itemsize), c.core.streams, 1.0)
+        total += size * waste * (2 * times - 0.5) / (c.core.memory if size > 8 * caps.l2 else c.core.shared_cache)
+    return total
+
+
+def _walks(c: Tiling, n: int) -> Floats:
+    """How often a local tile that lies in the input, and the second-level cache cannot keep, is walked through.
+
+    Loops over private tiles that do not move the input walk again through what the loops inside of them move.
+    """
+    access, times = c.access, np.ones(len(c.pt))
+    walked = access.tile_elements(n, c.lt) * access.h.inputs[n].dtype.itemsize
+    for d in (d for d in access.loop_order if d in access.kept):
+        steps = np.ceil(c.lt[:, d] / c.pt[:, d])
+        if d in access.depends[n]:
+            walked = walked / steps
+        else:
+            times = times * np.where(walked > 0.75 * c.caps.l2, steps, 1.0)
+    return np.where(c.packed[:, n], 1.0, times)
+
+
+def _rows_again(c: Tiling, n: int) -> Floats:
+    """How often more than once register tiles read rows of neighbours that the first-level cache does not keep."""
+    view, times = c.access.h.inputs[n], np.ones(len(c.pt))
+    size = c.access.tile_elements(n, c.lt) * view.dtype.itemsize
+    for axis, index in enumerate(view.accesses[0]):
+        constants = [a[axis].constant for a in view.accesses]
+        span = max(constants) - min(constants)
+        rows, moved = np.ones(len(c.pt)), np.zeros(len(c.pt), bool)
+        for d in index.dims():
+            rows, moved = rows * c.pt[:, d], moved | c.moves[d]
+            size = size / c.lt[:, d]
+        kept = moved | (size * (span + 1) < 0.75 * c.caps.l1)
+        times = times * np.where(kept, 1.0, 1 + span / rows)
+    return times - 1
+
+
+def _streams(c: Tiling, itemsize: int) -> npt.NDArray[np.bool_]:
+    """Whether a private tile has results in several places of a page: its prefetcher follows one of them only."""
+    access = c.access
+    several, whole = np.zeros(len(c.pt), bool), np.ones(len(c.pt), bool)
+    for d in sorted(access.kept, key=lambda d: abs(access.output_strides[d])):
+        if abs(access.output_strides[d]) * itemsize < c.core.page:
+            several |= ~whole & (c.pt[:, d] > 1)
+        whole &= c.pt[:, d] >= access.h.extents[d]
+    return several
+
+
+def _waste(c: Tiling, run: Floats, size: int, gap: Floats | float) -> Floats:
+    """How many times as much is moved because a local tile's elements lie in runs of so many bytes.
+
+    Beyond the caches, as much as `gap` bytes is lost between two runs.
+    """
+    gap = gap if size > 8 * c.caps.l2 else np.minimum(gap, c.core.shared_gap)
+    waste: Floats = 1 + gap / run if size > c.caps.l2 else np.maximum(1.0, c.core.line / run)
+    return waste
+
+
+def _apart(c: Tiling, view: View, strides: Sequence[int]) -> Floats:
+    """Rows of a local tile that lie in other pages each."""
+    return product(c.lt, (d for d, stride in enumerate(strides) if abs(stride) * view.dtype.itemsize >= c.core.page))
+
+
+def _followed(c: Tiling, n: int) -> Floats:
+    """Elements of an input in a row that are read by one private tile, or by many if prefetchers follow.
+
+    They do where the loops inside of the one that goes on in the row come by few other rows.
+    """
+    access = c.access
+    chain = sorted(access.depends[n], key=lambda d: abs(access.strides[n][d]))
+    run, going = np.ones(len(c.pt)), np.ones(len(c.pt), bool)
+    if chain and not access.near(n, chain[0]):
+        return run
+    found = np.full(len(c.pt), np.inf)
+    for place, d in enumerate(chain):
+        visit = c.lt[:, d] if d in access.combined else c.pt[:, d]
+        run = np.where(going, run * visit, run)
+        stops = going & (visit < c.lt[:, d])
+        lines = np.maximum(run, c.core.line / access.h.inputs[n].dtype.itemsize)  # what is left of one waits in a cache
+        found = np.where(stops & (_passed(c, d, chain[place + 1 :]) > c.core.followed), lines, found)
+        going &= ~stops
+    return found
+
+
+def _passed(c: Tiling, d: int, others: Sequence[int]) -> Floats:
+    """Rows along other dimensions that are read between two private tiles next to each other in one."""
+    inside = c.access.loop_order[c.access.loop_order.index(d) + 1 :]
+    return product(c.lt, set(others) & set(inside)) * product(c.pt, set(others) - set(inside))
+
+
+def _run(c: Tiling, strides: Sequence[int], dims: Iterable[int], most: float) -> Floats:
+    """Elements of a local tile in a row: of more than one axis where it takes whole ones, up to `most`."""
+    order = sorted(dims, key=lambda d: abs(strides[d]))
+    run = np.ones(len(c.lt))
+    for d in order:
+        run = np.maximum(run, c.lt[:, d] if abs(strides[d]) in (1, 2) else 1.0)
+    whole = np.full(len(run), bool(order) and abs(strides[order[0]]) in (1, 2))
+    for inner, d in pairwise(order):
+        extent, step = c.access.h.extents[inner], abs(strides[inner])
+        whole &= (c.lt[:, inner] >= extent) & (abs(strides[d]) == extent * step)
+        run = np.where(whole, np.maximum(run, np.minimum(run * c.lt[:, d], most)), run)
+    return run
