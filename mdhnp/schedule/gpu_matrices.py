@@ -181,7 +181,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
 def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[int]) -> Iterator[TermTile]:
     """Tiles of the combined dimensions; the atom's terms are along one that moves both factors.
 
-    Of the others a tile has one point, or all of a window's, or, where matrix_neighbours along one are neighbours in an
+    Of the others a tile has one point, or all of a window's, or, where neighbours along one are neighbours in an
     array, as many as are read at once.
     """
     extents = access.h.extents
@@ -225,7 +225,7 @@ def _beside(access: AccessPattern, n: int, side: list[int], main: int, near: int
 
 
 def _run(way: FactorTile, near: int | None) -> float:
-    """What part of a sector is read, where matrix_neighbours lie along one of the side's dimensions."""
+    """What part of a sector is read, where neighbours lie along one of the side's dimensions."""
     return 1.0 if near is None else min(way.tiles[near] / _SECTOR, 1.0)
 
 
