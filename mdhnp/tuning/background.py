@@ -9,7 +9,6 @@ import atexit
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,7 +18,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, ClassVar, Protocol
 
-from mdhnp.tuning.processes import PARENT, start
+from mdhnp.process import process
+from mdhnp.tuning.processes import PARENT, Servant
 
 __all__ = ["Job", "ahead", "complain", "later", "serve", "submit", "wait"]
 
@@ -71,12 +71,9 @@ _Task = tuple[Job | None, Callable[[Any], object], Callable[[str], object]]
 def submit(job: Job, then: Callable[[Any], object], failed: Callable[[str], object]) -> bool:
     """Have a job done, and then, in another thread, one of two functions called: with the answer, or with the reason.
 
-    Returns
-    -------
-    bool
-        False where nobody can do it: the program ends, there is no interpreter to start (a frozen program), this is a
-        daemonic process of multiprocessing, which may have no children, or the system allows no more threads. Where it
-        allows no more processes the thread does the job.
+    Gives False where nobody can do it: the program ends, there is no interpreter to start (a frozen program), this is a
+    daemonic process of multiprocessing, which may have no children, or the system allows no more threads. Where it
+    allows no more processes the thread does the job.
     """
     return _can() and _helper.submit((job, then, failed))
 
@@ -114,8 +111,7 @@ class _Helper:
         # Its lock is reentrant, for finalizers that make a call.
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._pipe: Connection | None = None
+        self._process: Servant | None = None
         self._owed = 0  # answers that nobody has read
         self._ending = False
 
@@ -145,9 +141,9 @@ class _Helper:
             left = [then for job, then, _ in self._tasks if job is None]
             self._tasks.clear()
             self._changed.notify_all()
-            thread, process = self._thread, self._process
-            if process is not None:
-                process.kill()
+            thread = self._thread
+            if self._process is not None:
+                self._process.kill()
         if thread is not None:
             thread.join(_PATIENCE)
         for then in left:  # times to be kept
@@ -157,11 +153,8 @@ class _Helper:
     def ahead(self, job: Job) -> None:
         """Give the process a job whose answer is passed over, in the thread."""
         with suppress(OSError):  # there can be no more processes, or it has ended: the next job will tell
-            if self._pipe is None:
-                self._start()
-            if self._pipe is not None:
-                self._pipe.send(job)
-                self._owed += 1
+            (self._process or self._start()).pipe.send(job)
+            self._owed += 1
 
     def _work(self) -> None:
         while (task := self._next()) is not None:
@@ -188,13 +181,10 @@ class _Helper:
             return None
 
     def _answer(self, job: Job) -> Any:
-        if self._pipe is None:
-            try:
-                self._start()
-            except OSError:  # there can be no more processes
-                return job.run()
-        pipe = self._pipe
-        assert pipe is not None
+        try:
+            pipe = (self._process or self._start()).pipe
+        except OSError:  # there can be no more processes
+            return job.run()
         answer, error = None, f"no answer within {job.limit:.0f} s"
         try:
             pipe.send(job)
@@ -211,23 +201,19 @@ class _Helper:
             error = "the helper process ended"
         raise RuntimeError(error)
 
-    def _start(self) -> None:
+    def _start(self) -> Servant:
         with self._changed:
             if self._ending:
                 raise RuntimeError("the program ends")
-            self._process, self._pipe = start(*self.serve, None, _alone())
+            self._process = Servant(*self.serve, None, _alone())
+            return self._process
 
     def _close(self) -> None:
         """End the process, whatever it is doing."""
         with self._changed:
-            process, pipe = self._process, self._pipe
-            self._process = self._pipe = None
-            self._owed = 0
-        if process is not None:
-            process.kill()
-            process.wait()
-        if pipe is not None:
-            pipe.close()
+            servant, self._process, self._owed = self._process, None, 0
+        if servant is not None:
+            servant.close()
 
 
 def _alone() -> dict[str, str]:
@@ -291,10 +277,9 @@ def _end() -> None:
     _helper.end()
 
 
-def _after_fork_in_child() -> None:
+def _renew() -> None:
     global _helper  # noqa: PLW0603
-    _helper = _Helper()  # the thread is not here
+    _helper = _Helper()  # the thread is not in a forked child
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+process.at_fork(_renew)

@@ -1,10 +1,10 @@
 """Tuning in the way of a call, for ``config.tuning = "full"``: never a call that fails because of it."""
 
-import os
 import threading
 from collections.abc import Sequence
 
 from mdhnp.mdh import Computation
+from mdhnp.process import process
 from mdhnp.runtime.devices import Device
 from mdhnp.settings import config
 from mdhnp.tuning.lookup import tuned_for
@@ -15,24 +15,14 @@ __all__ = ["search"]
 
 # One search at a time in a process: two would disturb each other's measurements. A finalizer or signal handler amid a
 # search must not wait for its own thread.
-_searching = threading.Lock()
+_searching = process.lock(reentrant=False)
 _searcher: int | None = None
 
 
 def search(untuned: Sequence[Computation], device: Device) -> bool:
-    """Search schedules now, for `config.budget` seconds a stage, after another thread's search.
+    """Search schedules of stages in canonical form now, `config.budget` seconds each, after another thread's search.
 
-    Parameters
-    ----------
-    untuned : sequence of Computation
-        Stages in canonical form.
-    device : Device
-        Where they run.
-
-    Returns
-    -------
-    bool
-        Whether to leave it at that: not where another process is searching, or this thread.
+    Gives whether to leave it at that: not where another process is searching, or this thread.
     """
     global _searcher  # noqa: PLW0603
     if not _searching.acquire(blocking=_searcher != threading.get_ident()):
@@ -58,12 +48,3 @@ def _search(untuned: Sequence[Computation], device: Device) -> bool:
         if stopped:
             break
     return True
-
-
-def _after_fork_in_child() -> None:
-    global _searching, _searcher
-    _searching, _searcher = threading.Lock(), None  # a thread that is not here may hold the old one
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

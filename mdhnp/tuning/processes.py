@@ -1,17 +1,17 @@
-"""Other processes: which are still there, how to start one that serves this one."""
+"""Other processes: which are still there, and those that serve this one."""
 
 import os
 import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, NamedTuple
 
-__all__ = ["PARENT", "Process", "cores", "start"]
+__all__ = ["PARENT", "Process", "Servant", "cores"]
 
 #: Environment variable that tells the process who started it, who may be gone before it can ask.
 PARENT = "MDHNP_PARENT"
@@ -37,11 +37,6 @@ class Process(NamedTuple):
         The process's number.
     started : str
         Time of its start as the system writes it; empty where that is unknown.
-
-    Examples
-    --------
-    >>> Process.current().is_dead()
-    False
     """
 
     host: str
@@ -89,53 +84,65 @@ def _started(pid: int) -> str:
 
 
 def cores() -> int:
-    """Give the number of cores that this process may use.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
+    """Give the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def start(
-    module: str, function: str, errors: IO[bytes] | None, environment: Mapping[str, str] | None = None
-) -> "tuple[subprocess.Popen[bytes], Connection]":
-    """Start a Python process that runs a function on its end of a pipe, and nothing of the caller's program.
+class Servant:
+    """A Python process that runs a function on its end of a pipe, and nothing of the caller's program.
+
+    Ctrl-C in a terminal is not for it. OSError if there can be no more processes or pipes.
 
     Parameters
     ----------
     module, function : str
-        What to run; it is given a file descriptor, for ``multiprocessing.connection.Connection``. Ctrl-C in a terminal
-        is not for the process.
+        What to run; it is given a file descriptor, for ``multiprocessing.connection.Connection``.
     errors : file, optional
         Where its standard error goes; by default nowhere.
     environment : mapping of str to str, optional
         Variables that it has besides the caller's.
-
-    Raises
-    ------
-    OSError
-        If there can be no more processes or pipes.
     """
-    ours, theirs = Pipe()
-    with theirs:
-        handle = theirs.fileno()
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-c", _START, module, function, str(handle), *filter(_is_text, sys.path)],
-                pass_fds=(handle,),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors or subprocess.DEVNULL,
-                env={**os.environ, **(environment or {}), PARENT: str(os.getpid())},
-                process_group=0,
-            )
-        except BaseException:
-            ours.close()
-            raise
-    return process, ours
+
+    def __init__(
+        self, module: str, function: str, errors: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.pipe, theirs = Pipe()
+        with theirs:
+            handle = theirs.fileno()
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _START, module, function, str(handle), *filter(_is_text, sys.path)],
+                    pass_fds=(handle,),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors or subprocess.DEVNULL,
+                    env={**os.environ, **(environment or {}), PARENT: str(os.getpid())},
+                    process_group=0,
+                )
+            except BaseException:
+                self.pipe.close()
+                raise
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End the process while another thread waits for its answer, which finds the pipe closed."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        self.pipe.close()
+
+    def status(self) -> str:
+        """Say how the process has ended, if it does within two seconds."""
+        with suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(2.0)
+            return f"signal {-code}" if code < 0 else f"exit status {code}"
+        return ""
 
 
 def _is_text(value: object) -> bool:

@@ -1,4 +1,1 @@
-"""What measures schedules: `bench.py` in a process of its own, `worker.py` its parent's end, `team.py` several of them.
-
-`builder.py` compiles candidates in further processes.
-"""
+"""What measures schedules: `bench.py` in processes of their own, `worker.py` their parent's end, `team.py` several."""

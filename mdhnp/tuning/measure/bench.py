@@ -1,4 +1,4 @@
-"""What the measuring process does: builds candidates, compares their results, times them.
+"""What the measuring process does: builds candidates, compares their results, times them. Others only compile.
 
 Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is
 compared with the first schedule's before it is timed. A machine that others use is now faster, now slower: so each
@@ -23,12 +23,12 @@ from mdhnp.mdh import Argument, Computation, Stage, View, interleaved
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.programs import BuildError, load
+from mdhnp.runtime.programs import BuildError, build, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
 
-__all__ = ["Bench", "Task", "close", "find", "runs_after", "serve", "stage", "tolerance"]
+__all__ = ["Bench", "Compiler", "Task", "close", "runs_after", "serve", "serve_compiler", "tolerance"]
 
 Array = npt.NDArray[Any]
 
@@ -67,18 +67,12 @@ class Task:
     position: int = 0
 
 
-def serve(handle: int, kind: Callable[[Task], Any] | None = None) -> None:
+def serve(handle: int, kind: "Callable[[Task], Any] | None" = None) -> None:
     """Answer one parent until it closes the pipe.
 
     The parent sends a limit in seconds and a :class:`Task`, which is answered with an error's text or None; then
-    requests: the name of a method, its arguments and a limit, which are answered with what the method gives.
-
-    Parameters
-    ----------
-    handle : int
-        File descriptor of this end of the pipe.
-    kind : callable, optional
-        Makes of the task the object with these methods; a :class:`Bench` by default.
+    requests: the name of a method, its arguments and a limit, which are answered with what the method gives. It is one
+    of the object that `kind` makes of the task.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
     pipe = Connection(handle)
@@ -102,6 +96,10 @@ def serve(handle: int, kind: Callable[[Task], Any] | None = None) -> None:
         pipe.send(answer)
 
 
+def serve_compiler(handle: int) -> None:
+    serve(handle, Compiler)
+
+
 def runs_after(first: float, *, by_turns: bool) -> int:
     """How often a candidate is run again whose first run took that many seconds, by turns with another or alone."""
     most = _MOST if by_turns else _MOST_ALONE
@@ -112,11 +110,11 @@ class Bench:
     """One stage's arrays, its right results, and timing."""
 
     def __init__(self, task: Task) -> None:
-        self.device = find(task)
+        self.device = _device_of(task)
         self.h = task.mdhom
         rng = np.random.default_rng(task.seed)
         self.inputs = [_filled(v, rng) for v in self.h.inputs]
-        self.stage, self.outputs = stage(self.h)
+        self.stage, self.outputs = _stage(self.h)
         self._built: dict[Schedule, Executable] = {}
         plan = self._plan(task.reference)
         plan(self.inputs, self.outputs)
@@ -207,7 +205,27 @@ class Bench:
         return time.perf_counter() - begin
 
 
-def find(task: Task) -> Device:
+class Compiler:
+    """What compiling processes have in place of a :class:`Bench`."""
+
+    def __init__(self, task: Task) -> None:
+        self._device = _device_of(task)
+        self._stage = _stage(task.mdhom)[0]
+
+    def compile(self, schedule: Schedule) -> bytes | Measurement:
+        """Generate and compile; every failure is an answer."""
+        try:
+            program = generate([self._stage], [schedule], self._device.caps, default)
+            return bytes(build(self._device, program.source, keep=False).binaries[0])
+        except IllegalSchedule as error:  # of a second kernel, which only the generator sees
+            return Measurement(schedule, None, "illegal", str(error)[:500])
+        except BuildError as error:
+            return Measurement(schedule, None, "build", str(error)[:500])
+        except MemoryError as error:
+            return Measurement(schedule, None, "crash", str(error)[:500])
+
+
+def _device_of(task: Task) -> Device:
     """Find the task's device in this process."""
     found = equal_devices(task.device)
     if task.position >= len(found):
@@ -215,7 +233,7 @@ def find(task: Task) -> Device:
     return found[task.position]
 
 
-def stage(h: Computation) -> tuple[Stage, list[Array]]:
+def _stage(h: Computation) -> tuple[Stage, list[Array]]:
     """Give the MDH as the only stage of a program, and arrays for its outputs."""
     arrays: list[Array] = []
     targets = []

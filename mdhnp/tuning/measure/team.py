@@ -19,8 +19,7 @@ from typing import TypeVar
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.bench import Task
-from mdhnp.tuning.measure.builder import Builder
-from mdhnp.tuning.measure.worker import Worker
+from mdhnp.tuning.measure.worker import Builder, Worker
 
 __all__ = ["Team"]
 
@@ -81,13 +80,7 @@ class Team:
             self._dismiss()
 
     def measure(self, schedules: Sequence[Schedule], best: float | None) -> Iterator[Measurement]:
-        """Measure schedules, at most as many as keep the team busy; in their order.
-
-        Raises
-        ------
-        WorkerError
-            If one of the processes that measure cannot start.
-        """
+        """Measure schedules in their order, at most as many as keep the team busy; WorkerError as of a worker."""
         if not self.serial and len(schedules) > 1:
             pairs = zip(self._workers, schedules, strict=False)
             yield from self._together([partial(worker.measure, s, best) for worker, s in pairs])

@@ -4,19 +4,16 @@ The process runs `serve` of `bench.py` and nothing of the caller's program, whic
 pipe between the two is theirs alone: what compilers print goes elsewhere.
 """
 
-import subprocess
 import tempfile
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import IO, Any, ClassVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.bench import Task
-from mdhnp.tuning.processes import start
+from mdhnp.tuning.processes import Servant
 
-__all__ = ["Task", "Worker", "WorkerError"]
-
+__all__ = ["Builder", "Task", "Worker", "WorkerError"]
 
 #: Seconds to start in, and for a schedule that nothing is known to compare with.
 _START = 60.0
@@ -52,17 +49,13 @@ class Worker:
 
     def __init__(self, task: Task, limit: float = 20.0) -> None:
         self._task, self._limit = task, limit
-        self._process: subprocess.Popen[bytes] | None = None
-        self._pipe: Connection | None = None
+        self._servant: Servant | None = None
         self._said: IO[bytes] | None = None
 
     def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
-        """Build, check and time one schedule; `best` is the fastest so far in seconds, `binary` what was built already.
+        """Build, check and time one schedule; WorkerError if the process cannot start.
 
-        Raises
-        ------
-        WorkerError
-            If the process cannot start.
+        The fastest so far takes `best` seconds; `binary` is what was built already.
         """
         limit = max(self._limit, _START) if best is None else self._limit + _SLOWEST * best
         found = self._ask("measure", (schedule, best, binary), schedule, limit)
@@ -71,10 +64,7 @@ class Worker:
 
     def _ask(self, method: str, arguments: tuple[Any, ...], schedule: Schedule, limit: float) -> bytes | Measurement:
         """Have a method of the process's object called; a crash or hang is a measurement of the schedule, too."""
-        if self._pipe is None:
-            self._start()
-        pipe = self._pipe
-        assert pipe is not None
+        pipe = (self._servant or self._start()).pipe
         answer: Any = None
         try:
             pipe.send((method, arguments, limit))
@@ -93,13 +83,13 @@ class Worker:
         made: bytes | Measurement = answer
         return made
 
-    def _start(self) -> None:
+    def _start(self) -> Servant:
         try:
-            self._spawn()
-            pipe = self._pipe
-            assert pipe is not None
-            pipe.send((_START, self._task))
-            error = pipe.recv() if pipe.poll(_START) else f"not ready within {_START:g} s"
+            with suppress(OSError):
+                self._said = tempfile.TemporaryFile()  # noqa: SIM115
+            servant = self._servant = Servant(*self.serve, self._said)
+            servant.pipe.send((_START, self._task))
+            error = servant.pipe.recv() if servant.pipe.poll(_START) else f"not ready within {_START:g} s"
         except (EOFError, OSError) as reason:
             error = self._end() or str(reason)
         except BaseException:
@@ -108,49 +98,47 @@ class Worker:
         if error is not None:
             self.close()
             raise WorkerError(f"the {self.what} did not start: {error}")
-
-    def _spawn(self) -> None:
-        with suppress(OSError):
-            self._said = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process, self._pipe = start(*self.serve, self._said)
+        return servant
 
     def _end(self) -> str:
         """Close, and say how the process ended: its status, and the last thing it printed."""
-        process, said = self._process, self._said
-        status, last = "", ""
-        if process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(2.0)
-            if process.returncode is not None and process.returncode < 0:
-                status = f"signal {-process.returncode}"
-            elif process.returncode is not None:
-                status = f"exit status {process.returncode}"
-        if said is not None:
+        status, last = self._servant.status() if self._servant is not None else "", ""
+        if self._said is not None:
             with suppress(OSError):
-                said.seek(max(said.seek(0, 2) - 2000, 0))
-                last = (said.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+                self._said.seek(max(self._said.seek(0, 2) - 2000, 0))
+                last = (self._said.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
         self.close()
         return ", ".join(filter(None, (status, last)))
 
     def kill(self) -> None:
         """End the process while another thread waits for it, which gets a failed measurement."""
-        process = self._process
-        if process is not None:
-            process.kill()
+        if (servant := self._servant) is not None:
+            servant.kill()
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
-        process, pipe, said = self._process, self._pipe, self._said
-        self._process = self._pipe = self._said = None
-        if process is not None:
-            process.kill()
-            process.wait()
-        for part in (pipe, said):
-            if part is not None:
-                part.close()
+        servant, said = self._servant, self._said
+        self._servant = self._said = None
+        for each in (servant, said):
+            if each is not None:
+                each.close()
 
     def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class Builder(Worker):
+    """Compiles candidates in another process, one a core: on a CPU a search spends most of its time on that.
+
+    Nothing is measured meanwhile, which would disturb both; what measures gets binaries.
+    """
+
+    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.bench", "serve_compiler")
+    what: ClassVar[str] = "compiling process"
+
+    def compile(self, schedule: Schedule) -> bytes | Measurement:
+        """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
+        return self._ask("compile", (schedule,), schedule, self._limit)
