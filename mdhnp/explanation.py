@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mdhnp.calls.before import load
+from mdhnp.calls.candidates import choose
 from mdhnp.calls.kernels import procedures_of
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
@@ -15,7 +16,6 @@ from mdhnp.codegen.ir.show import show
 from mdhnp.distributed import exchange
 from mdhnp.frontend.fuse import Fused
 from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting_of
-from mdhnp.placement.choice import choose
 from mdhnp.runtime.devices import NoDeviceError
 from mdhnp.runtime.transfers import Copy, watched
 from mdhnp.tuning.times import KERNELS, NUMPY, measured

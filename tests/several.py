@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,20 @@ from separate import separate
 
 import mdhnp
 from mdhnp.calls.store import forget
+from mdhnp.cost import Link, Machine
 from mdhnp.distributed import executor
-from mdhnp.distributed.choose import Speed
 from mdhnp.runtime.devices import Device, devices
 from mdhnp.runtime.groups import Group, group, parts_of
 
-#: What a device takes for which only work counts.
-SLOW = Speed(operation=1e3, byte=1e3, asking=1e-3, moving=1e-6, handing=1e-3)
+
+def machine(*, operation: float, byte: float, asking: float, moving: float, handing: float) -> Machine:
+    """Return a machine by the seconds that things take on it."""
+    flops, memory, bandwidth = (1 / t if t else inf for t in (2 * operation, byte, moving))
+    return Machine("cpu", 1, 0.0, memory, flops, flops, fetching=Link(asking, bandwidth), handing=handing)
+
+
+#: A device for which only work counts.
+SLOW = machine(operation=1e3, byte=1e3, asking=1e-3, moving=1e-6, handing=1e-3)
 
 KINDS = ("block", "copy", "overlap", "single")
 
@@ -46,7 +54,7 @@ def cut_always() -> Iterator[None]:
     """Cut small calls, too: work takes so long that it is shared wherever that can be, among equals."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(executor, "weights", lambda group: (1.0,) * len(group.members))
-        patch.setattr(executor, "speeds", lambda group: (SLOW,) * len(group.members))
+        patch.setattr(executor, "machines", lambda group: (SLOW,) * len(group.members))
         forget()  # plans of the same calls that are not cut
         yield
         forget()

@@ -29,15 +29,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "mdhnp.calls.operands",
         "mdhnp.settings",
     ),
-    "placement": (
-        "mdhnp.mdh",
-        "mdhnp.cost",
-        "mdhnp.schedule",
-        "mdhnp.codegen.program",
-        "mdhnp.runtime",
-        "mdhnp.tuning.cache",
-        "mdhnp.calls.numpy_tier",
-    ),
     "frontend": (
         "mdhnp.errors",
         "mdhnp.mdh",
@@ -104,7 +95,7 @@ def test_importing_the_package_loads_no_opencl() -> None:
 import sys
 import mdhnp
 late = {"pyopencl", "opt_einsum", "platformdirs", "sqlite3", "rich", "click", "hashlib", "subprocess",
-        "mdhnp.schedule", "mdhnp.codegen", "mdhnp.runtime.devices", "mdhnp.tuning", "mdhnp.placement.choice",
+        "mdhnp.schedule", "mdhnp.codegen", "mdhnp.runtime.devices", "mdhnp.tuning", "mdhnp.calls.candidates",
         "mdhnp.frontend.prl", "mdhnp.frontend.stencil", "mdhnp.skeletons"}
 assert not late & (set(sys.modules) - before), late & set(sys.modules)
 assert set(mdhnp.__all__) <= set(dir(mdhnp))

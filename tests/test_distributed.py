@@ -19,10 +19,10 @@ from strategies import case
 
 import mdhnp
 from mdhnp.calls.observe import observe
-from mdhnp.distributed import exchange, executor, handing, run
-from mdhnp.distributed.choose import ways
+from mdhnp.distributed import exchange, executor, machines, run
+from mdhnp.distributed.choose import candidates
 from mdhnp.distributed.executor import OnSeveral
-from mdhnp.distributed.pays import pays
+from mdhnp.distributed.machines import pays
 from mdhnp.mdh import Graph, Rows, interpret
 from mdhnp.runtime.devices import find_place
 from mdhnp.runtime.groups import Group, group
@@ -52,7 +52,7 @@ def _check_random(data: st.DataObject, where: Group, points: int) -> None:
     pieces = data.draw(st.booleans(), label="in pieces")
 
     def chosen(h: Any, *what: Any) -> Any:
-        found = list(ways(h, *what))
+        found = list(candidates(h, *what))
         one = found[data.draw(st.integers(0, len(found) - 1), label="way")]
         note(f"  cut {None if one.cut is None else (one.cut.dim, [p.mdhom.extents for p in one.cut.parts])}")
         return one
@@ -324,9 +324,9 @@ def test_what_handing_over_takes_is_measured_once(monkeypatch: pytest.MonkeyPatc
         handed.append(len(jobs))
         return do(devices, jobs)
 
-    monkeypatch.setattr(handing, "_handing", {})
-    monkeypatch.setattr(handing, "_RUNS", 1)
-    monkeypatch.setattr(handing, "median", lambda times: 3.0)
+    monkeypatch.setattr(machines, "_handed", {})
+    monkeypatch.setattr(machines, "_RUNS", 1)
+    monkeypatch.setattr(machines, "median", lambda times: 3.0)
     monkeypatch.setattr(run, "on_all", watched)
     for _ in range(2):
         assert not pays(Graph.of(_SHORTEST.bind(a, a)), where)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from several import groups
+from several import groups, machine
 
 import mdhnp
 from mdhnp.calls.store import forget
 from mdhnp.distributed import exchange, executor
 from mdhnp.distributed.boxes import Box
-from mdhnp.distributed.choose import Operand, Speed, choose
+from mdhnp.distributed.choose import Operand, choose
 
 
 def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:
     a, row = np.empty((1000, 1000)), 8000
     negative = mdhnp.md_hom(np.negative, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j] -> b[i,j]").bind(a)
-    usual = Speed(operation=1e-12, byte=2e-11, asking=4e-5, moving=5e-11, handing=0.0)
+    usual = machine(operation=1e-12, byte=2e-11, asking=4e-5, moving=5e-11, handing=0.0)
     stretches = ((0, 300 * row), (0, 0), (300 * row, 1000 * row))
     found = choose(negative, [Operand(Box(0, a.shape, a.strides, 8), stretches, stretches)], (1, 1, 1), (usual,) * 3)
     assert (found.devices, [part.outputs[0][0].stop for part in found.cut.parts]) == ((0, 2), [300, 1000])  # type: ignore[union-attr]
@@ -27,13 +28,14 @@ def test_a_cut_follows_inputs_that_some_devices_have_nothing_of() -> None:
 def test_a_boundary_that_wraps_costs_what_is_read_of_the_other_end() -> None:
     step = mdhnp.md_hom(lambda x, y: x + y, {"i": mdhnp.cc}, "x[i-2], x[i+1] -> y[i]", boundary={"x": "wrap"})
     h, ends = step.bind(np.zeros(20), i=20), ((0, 80), (80, 160))
-    found = choose(h, [Operand(Box(0, (20,), (8,), 8), ends, ends)], (1, 1), [Speed(1e3, 0.0, 0.0, 1.0, 0.0)] * 2)
+    each = machine(operation=1e3, byte=0.0, asking=0.0, moving=1.0, handing=0.0)
+    found = choose(h, [Operand(Box(0, (20,), (8,), 8), ends, ends)], (1, 1), [each] * 2)
     assert found.cut is not None
     assert found.price == 2 * (2 + 1) * 8 + 10 * 1e3  # each reads two before its block, and one after it
 
 
 #: Half of a CPU's, as two threads of one process drive them.
-HALF = Speed(operation=1e-11, byte=5e-11, asking=4e-5, moving=1e-10, handing=2.5e-4)
+HALF = machine(operation=1e-11, byte=5e-11, asking=4e-5, moving=1e-10, handing=2.5e-4)
 
 
 def _halves(view: Any, kind: str) -> Operand:
@@ -85,13 +87,13 @@ def test_what_takes_less_than_handing_it_over_is_left_to_one_device(name: str, n
     h = written.bind(*[x] * (2 if name == "product" else 1), **({"i": n, "j": n} if boundary else {}))
     operands = [_halves(v, kind) for v in h.inputs]
     assert (choose(h, operands, (1, 1), (HALF,) * 2).cut is not None) == cut
-    cheap = HALF._replace(handing=0.0)
+    cheap = replace(HALF, handing=0.0)
     assert choose(h, operands, (1, 1), (cheap,) * 2).cut is not None or kind == "first"
 
 
 def test_each_device_is_handed_its_part_and_of_a_scan_a_total_too() -> None:
-    free = Speed(operation=1e3, byte=0.0, asking=0.0, moving=0.0, handing=0.0)
-    each = (free._replace(handing=1.0), free._replace(handing=2.0), free._replace(handing=4.0))
+    free = machine(operation=1e3, byte=0.0, asking=0.0, moving=0.0, handing=0.0)
+    each = tuple([replace(free, handing=seconds) for seconds in (1.0, 2.0, 4.0)])
     x = np.empty(30)
     for kind, times in ((mdhnp.cc, 1), (mdhnp.pw("add"), 1), (mdhnp.ps("add"), 2)):
         h = mdhnp.md_hom(np.negative, {"i": kind}, f"x[i] -> y[{'' if kind.kind == 'pw' else 'i'}]").bind(x)
@@ -109,7 +111,7 @@ def test_what_is_small_moves_to_one_device_once(monkeypatch: pytest.MonkeyPatch)
     where, weights = groups()["apart"](), np.array([[0, 1], [2, 0], [0, 1], [1, 0]])
     x = np.random.default_rng(1).integers(-3, 4, (20, 6))
     a = mdhnp.distribute(x, devices=where, weights=(1, 1))
-    monkeypatch.setattr(executor, "speeds", lambda group: (HALF,) * 2)
+    monkeypatch.setattr(executor, "machines", lambda group: (HALF,) * 2)
     forget()  # plans of the same calls that are cut
     moved = []
     for _ in range(4):

@@ -11,11 +11,11 @@ import pyopencl as cl
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
-from several import failed_event, groups, need_failures_told
+from several import failed_event, groups, machine, need_failures_told
 
 import mdhnp
 from mdhnp.distributed import executor
-from mdhnp.distributed.choose import Speed, in_pieces
+from mdhnp.distributed.choose import in_pieces
 from mdhnp.distributed.room import pieces_of, rooms_of
 from mdhnp.mdh import cc, cut, interpret, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
@@ -87,7 +87,7 @@ def test_pieces_pay_where_halos_come_meanwhile_or_what_is_joined_is_large(
     views = ", ".join(f"x[i+({n}),j]" for n in range(-(width // 2), width // 2 + 1))
     step = md_hom(lambda *a: sum(a[1:], a[0]), {"i": cc, "j": cc}, f"{views} -> y[i,j]", boundary={"x": mode})
     made = cut(step.bind(x, i=rows, j=rows), 0, 2)
-    core = Speed(operation=1e-10, byte=5e-11, asking=4e-5, moving=1e-10, handing=3e-4)
+    core = machine(operation=1e-10, byte=5e-11, asking=4e-5, moving=1e-10, handing=3e-4)
     for part, pieces in zip(made.parts, pieces_of(made), strict=True):
         assert len(pieces) == (3 if mode == "wrap" else 2)
         assert in_pieces(part, len(pieces), core, enqueued=True) == enqueued

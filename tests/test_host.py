@@ -17,25 +17,28 @@ import pytest
 
 import mdhnp
 from mdhnp import config
+from mdhnp.calls import candidates
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy
 from mdhnp.calls.store import entries, forget
+from mdhnp.cost import NumpyRates, usual
 from mdhnp.mdh.subscripts import subscripts
-from mdhnp.placement import choice, costs
-from mdhnp.placement.costs import Costs, costs_of
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.measure import machine
+from mdhnp.tuning.measure.machine import machine_of
 
 #: A device that begins after a millisecond, beside a NumPy like any: all small calls are NumPy's.
-SLOW = Costs(1e-3, 1e-6, 1e-9, {"float32": (2e-11, 1e-10, 1e-9), "float64": (4e-11, 1e-10, 1e-9)})
+NUMPY = NumpyRates(1e-6, 5e10, 2.5e10, 5e10, 2.5e10, 1e9, 1e9, 1e9, 1e9, 4e10, 3e10, 4e9)
+SLOW = replace(usual("cpu", 2), launch=1e-3, numpy=NUMPY)
 #: One that begins at once, beside a NumPy that does not.
-QUICK = replace(SLOW, launch=1e-9, call=1e-5)
+QUICK = replace(SLOW, launch=1e-9, numpy=replace(NUMPY, call=1e-5))
 
 
 @pytest.fixture(autouse=True)
 def auto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let NumPy compute, with costs that do not depend on the machine."""
-    monkeypatch.setattr(choice, "costs_of", lambda device: SLOW)
+    monkeypatch.setattr(candidates, "machine_of", lambda device, **_: SLOW)
     forget()
     with config(host="auto"):
         yield
@@ -166,9 +169,9 @@ def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.Monkey
     with config(specialise="always"):  # estimates decide
         h = {n: mdhnp.explain(mdhnp.matmul, *[np.ones((n, n), np.int32)] * 2) for n in (4, 400)}
     assert [isinstance(h[n].launches[0], ByNumpy) for n in (4, 400)] == [True, False]
-    monkeypatch.setattr(choice, "costs_of", lambda device: QUICK)
-    found = choice.choose(h[4].launches[0].mdhom, h[4].launches[0].devices)
-    assert found.host is None
+    monkeypatch.setattr(candidates, "machine_of", lambda device, **_: QUICK)
+    found = candidates.choose(h[4].launches[0].mdhom, h[4].launches[0].devices)
+    assert found.candidates[0].function is None
     assert [c.seconds for c in found.candidates] == sorted(c.seconds for c in found.candidates)
 
 
@@ -188,7 +191,7 @@ def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.Monkey
 def test_products_that_take_numpy_longer_are_kernels(
     monkeypatch: pytest.MonkeyPatch, text: str, shapes: Any, hosted: bool
 ) -> None:
-    monkeypatch.setattr(choice, "costs_of", lambda device: replace(SLOW, launch=1e-5))
+    monkeypatch.setattr(candidates, "machine_of", lambda device, **_: replace(SLOW, launch=1e-5))
     operands = [np.ones(shape, np.float32) for shape in shapes]
     with config(specialise="always"):
         found, hosts = seen(mdhnp.einsum, text, *operands)
@@ -222,24 +225,24 @@ def test_threads_agree() -> None:
 
 def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(costs, "_known", {})
-    measured: list[Costs] = []
-    original = costs._measure
-    monkeypatch.setattr(costs, "_measure", lambda d: measured.append(original(d)) or measured[-1])
-    first = costs_of(device)
-    assert first.launch > first.call > 0
-    assert set(first.product) == {"float32", "float64"}
-    assert costs_of(device) == first
-    costs._known.clear()
-    assert costs_of(device) == first
+    monkeypatch.setattr(machine, "_known", {})
+    measured: list[Any] = []
+    original = machine._measure_small
+    monkeypatch.setitem(machine._MEASURES, "small", lambda d: measured.append(original(d)) or measured[-1])
+    first = machine_of(device)
+    assert first.launch > first.numpy.call > 0
+    assert min(first.numpy.float32, first.numpy.float64) > 0
+    assert machine_of(device) == first
+    machine._known.clear()
+    assert machine_of(device) == first
     assert len(measured) == 1
     cache().close()
-    for damaged in ("", "[]", '{"launch": 1}', '{"small": {"launch": "x", "call": 1, "einsum": 1, "product": {}}}'):
+    for damaged in ("", "[]", '{"launch": 1}', '{"small": {"launch": "x", "numpy": {}}}'):
         with sqlite3.connect(cache().path) as db:
             db.execute("UPDATE records SET content = ? WHERE kind = 'costs'", (damaged,))
         db.close()
-        costs._known.clear()
-        costs_of(device)
+        machine._known.clear()
+        machine_of(device)
     assert len(measured) == 5
     cache().clear(device="another")
     assert cache().costs(device.identity) is not None

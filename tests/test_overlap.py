@@ -10,11 +10,11 @@ import pytest
 from separate import separate
 
 import mdhnp
+from mdhnp.calls import overlap
 from mdhnp.calls.observe import observe
 from mdhnp.calls.store import forget
+from mdhnp.cost import Link, Machine
 from mdhnp.mdh import cc, interpret, md_hom, pw, stretches
-from mdhnp.placement import overlap
-from mdhnp.placement.large import DeviceRates
 from mdhnp.runtime import overlap as overlapping
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import Device
@@ -32,8 +32,8 @@ CUBE = np.random.default_rng(1).integers(-3, 4, (4, 11, 5)).astype("f4")
 @pytest.fixture
 def where(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """Give a device with memory of its own, on which small calls are computed in parts, too."""
-    rates = DeviceRates(1.0, {"float32": 1.0, "float64": 1.0}, (0.0, 1.0), (0.0, 1.0))
-    monkeypatch.setattr(overlap, "device_rates", lambda _: rates)
+    slow = Machine("gpu", 1, 0.0, 1.0, 1.0, 1.0, Link(0.0, 1.0), Link(0.0, 1.0))
+    monkeypatch.setattr(overlap, "machine_of", lambda _, large: slow)
     monkeypatch.setattr(overlap, "_BYTES", 1000)
     monkeypatch.setattr(overlap, "_SHARE", 0.0)
     monkeypatch.setattr(transfers, "LARGE", 512)

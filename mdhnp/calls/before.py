@@ -81,9 +81,9 @@ class _Ready:
     def run(self) -> None:
         """Load it, and see what the device's smallest calls take."""
         from mdhnp.calls import build  # noqa: F401 (which the first job would have to wait for)
-        from mdhnp.placement.costs import costs_of
+        from mdhnp.tuning.measure.machine import machine_of
 
-        costs_of(load()[0])
+        machine_of(load()[0])
 
 
 def before(request: Request) -> Made | None:

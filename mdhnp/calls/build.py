@@ -15,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import kernels
+from mdhnp.calls.candidates import Candidate, choose, kernel_times
 from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import Request
 from mdhnp.codegen import Program
 from mdhnp.mdh import Computation
-from mdhnp.placement.choice import Candidate, choose, kernel_times
-from mdhnp.placement.costs import costs_of
-from mdhnp.placement.large import usual_rates
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build, compiled, load
@@ -30,6 +28,7 @@ from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning.lookup import Found
 from mdhnp.tuning.measure.bench import close, tolerance
+from mdhnp.tuning.measure.machine import machine_of
 
 __all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "filled", "install", "pack"]
 
@@ -137,7 +136,7 @@ class Build:
         h = self.mdhom
         if not device.caps.fp64 and any(t.char in "dD" for t in h.dtypes):
             return None
-        times = kernel_times(h, device.caps, costs_of(device), usual_rates(device.caps))
+        times = kernel_times(h, device.caps, machine_of(device))
         return Candidate(device.name, *times, device=device)
 
 

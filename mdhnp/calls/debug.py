@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Iterator
 
+from mdhnp.calls.candidates import choose
 from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Nothing, Plan
 from mdhnp.calls.request import Request
-from mdhnp.placement.choice import choose
 from mdhnp.settings import config
 
 __all__ = ["lines", "show"]

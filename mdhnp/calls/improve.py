@@ -11,6 +11,7 @@ from functools import partial
 
 from mdhnp.calls import kernels
 from mdhnp.calls.build import Build, Built, Hopeless, install
+from mdhnp.calls.candidates import choose
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Entry, Watcher
@@ -20,7 +21,6 @@ from mdhnp.calls.search import Found, Search, learn
 from mdhnp.calls.spending import Spending, Spent
 from mdhnp.mdh import Computation
 from mdhnp.mdh.mdhom import is_row_major
-from mdhnp.placement.choice import choose
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning import background

@@ -12,13 +12,13 @@ import numpy as np
 
 from mdhnp.calls import recorded
 from mdhnp.calls.general import general_procedures, general_program
+from mdhnp.calls.overlap import overlapping
 from mdhnp.calls.plans import InParts, Kernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import Computation, Part, Stage, bounded, canonical, stages
-from mdhnp.placement.overlap import overlapping
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from mdhnp.calls import kernels
 from mdhnp.calls.before import spent_on
+from mdhnp.calls.candidates import Choice, choose
 from mdhnp.calls.debug import show
 from mdhnp.calls.entry import Made
 from mdhnp.calls.improve import builder, price, tuner
 from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, roughly
 from mdhnp.calls.plans import ByNumpy, Nothing, Plan
 from mdhnp.calls.request import Request
-from mdhnp.placement.choice import Choice, choose
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.policy import search
 from mdhnp.tuning.times import KERNELS, NUMPY, measured

@@ -6,18 +6,16 @@ A :class:`Machine` is frozen, hashable, and JSON can hold it. Its rates and link
 not know devices.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
-from typing import Literal
-
-import numpy as np
+from typing import Any, Literal, NamedTuple
 
 __all__ = ["ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "usual", "usual_numpy"]
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A way for bytes: `start` seconds until the first one arrives, then `bandwidth` bytes a second."""
 
     start: float = 0.0
@@ -25,6 +23,10 @@ class Link:
 
     def seconds(self, nbytes: float) -> float:
         return self.start + nbytes / self.bandwidth
+
+
+#: To memory that is shared, nothing has to be copied.
+_SHARED = Link()
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,10 @@ class NumpyRates:
         Points a second of an einsum that does not call BLAS.
     loop_float16, loop_complex64, loop_complex128 : float
         The same for types in which its loops take many times as long.
-    memory : float
-        Bytes a second that a sum reads of an array beyond the caches.
+    cache, memory : float
+        Bytes a second of operands and results that lie in a core's caches, and that lie beyond all caches.
     copying : float
-        Bytes a second that are copied to be in another order.
+        Bytes a second that are copied to be in another order, or that BLAS reads of a matrix along the sum.
     """
 
     call: float
@@ -58,6 +60,7 @@ class NumpyRates:
     loop_float16: float
     loop_complex64: float
     loop_complex128: float
+    cache: float
     memory: float
     copying: float
 
@@ -67,7 +70,7 @@ def usual_numpy(cores: int) -> NumpyRates:
     """Give what NumPy usually gets of a host of so many cores: within a factor of 3 on Xeon and EPYC, NumPy 2."""
     return NumpyRates(
         call=1.5e-6, float32=6e10, float64=3e10, threads32=6e10 * cores, threads64=3e10 * cores,
-        loop=2.5e9, loop_float16=3e8, loop_complex64=6e8, loop_complex128=6e8, memory=33e9, copying=4e9,
+        loop=2.5e9, loop_float16=3e8, loop_complex64=6e8, loop_complex128=6e8, cache=100e9, memory=33e9, copying=4e9,
     )  # fmt: skip
 
 
@@ -288,17 +291,28 @@ class Machine:
     memory: float
     float32: float
     float64: float
-    sending: Link = Link()
-    receiving: Link = Link()
-    fetching: Link = Link()
+    sending: Link = _SHARED
+    receiving: Link = _SHARED
+    fetching: Link = _SHARED
     handing: float = 0.0
     numpy: NumpyRates = field(default_factory=lambda: usual_numpy(1))
     core: Core = Core()
     unit: ComputeUnit = ComputeUnit()
 
-    def rate(self, dtype: np.dtype[np.generic]) -> float:
-        """Multiply-adds a second in a type: in float64 where it has as many bits, else in float32."""
-        return self.float64 if dtype.char in "dD" else self.float32
+    def measured(self, values: Mapping[str, Any]) -> "Machine":
+        """Return this machine with numbers that were measured: by their names, those of NumPy as `numpy`.
+
+        Raises
+        ------
+        AttributeError, TypeError, ValueError
+            If they are none of a machine's.
+        """
+        links = ("sending", "receiving", "fetching")
+        found: dict[str, Any] = {
+            n: Link(*map(float, v)) if n in links else float(v) for n, v in values.items() if n != "numpy"
+        }
+        numpy = {n: float(v) for n, v in values.get("numpy", {}).items()}
+        return replace(self, numpy=replace(self.numpy, **numpy), **found)
 
 
 @lru_cache(maxsize=64)

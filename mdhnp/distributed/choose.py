@@ -1,4 +1,4 @@
-"""The cost model: which dimension of an MDH is cut for several devices, and where.
+"""The choice of a cut: which dimension of an MDH is cut for several devices, and where.
 
 Takes what devices have of the inputs, as boxes and stretches, and how fast they are; gives a cut. Pure: it must not
 know devices, nor what moves the elements.
@@ -11,39 +11,25 @@ and scans are cut along what is reduced where that lies apart.
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from itertools import accumulate
+from math import prod
 from typing import NamedTuple
 
+from mdhnp.cost import Machine, seconds, work
 from mdhnp.distributed.boxes import Box, Region, split
-from mdhnp.mdh import Computation, Cut, MdHom, Part, Rows, cut, shares
+from mdhnp.mdh import Computation, Cut, Graph, Part, Rows, cut, shares
+from mdhnp.mdh.mdhom import row_major
 from mdhnp.mdh.views import View
 
-__all__ = ["Chosen", "Operand", "Speed", "choose", "in_pieces", "ways"]
+__all__ = ["Chosen", "Operand", "candidates", "choose", "in_pieces", "price"]
 
 #: Seconds in which one more kernel is enqueued for a part, and in which one is called that its thread waits for, while
-#: other devices' threads want the interpreter, too: measured on two halves of a CPU.
+#: other devices' threads want the interpreter, too: measured on two halves of a CPU (Intel's runtime, two cores).
 _CALL, _WAITED = 1e-4, 3.5e-4
-#: What no instruction is needed for.
-_FREE = ("param", "const", "index", "cast")
+#: Each element of a scan over several devices is read twice, and written once: times as long as at once.
+_TWICE = 1.5
 
-
-class Speed(NamedTuple):
-    """What a device takes, in seconds.
-
-    Attributes
-    ----------
-    operation, byte : float
-        For an operation of a scalar function, and a byte that is read or written.
-    asking, moving : float
-        To get something that others have, and for each of its bytes.
-    handing : float
-        To be handed a part by the caller, whose own thread does what only one device does.
-    """
-
-    operation: float
-    byte: float
-    asking: float
-    moving: float
-    handing: float
+#: For each device, from which byte on and up to which it has an array.
+Stretches = tuple[tuple[int, int], ...]
 
 
 class Operand(NamedTuple):
@@ -53,15 +39,15 @@ class Operand(NamedTuple):
     ----------
     box : Box
         Where its elements are.
-    stretches : tuple of (int, int)
-        For each device, from which byte on and up to which it has them.
-    owned : tuple of (int, int)
-        For each device, those that it gives to others.
+    stretches : Stretches
+        Which of them devices have.
+    owned : Stretches
+        Those that they give to others.
     """
 
     box: Box
-    stretches: tuple[tuple[int, int], ...]
-    owned: tuple[tuple[int, int], ...]
+    stretches: Stretches
+    owned: Stretches
 
 
 class Chosen(NamedTuple):
@@ -82,7 +68,9 @@ class Chosen(NamedTuple):
     price: float
 
 
-def choose(h: Computation, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]) -> Chosen:
+def choose(
+    h: Computation, operands: Sequence[Operand], weights: Sequence[float], machines: Sequence[Machine]
+) -> Chosen:
     """Choose the cut of the least price: what is exchanged and handed over, and what the slowest takes for its part.
 
     What is small moves to one device, and stays there: it leaves blocks where moving it and half of the work cost less
@@ -96,34 +84,70 @@ def choose(h: Computation, operands: Sequence[Operand], weights: Sequence[float]
         Its inputs.
     weights : sequence of float
         The devices' shares where inputs do not say where to cut.
-    speeds : sequence of Speed
-        What each device takes.
+    machines : sequence of Machine
+        The devices.
     """
-    return min(ways(h, operands, weights, speeds), key=lambda c: c.price)
+    return min(candidates(h, operands, weights, machines), key=lambda c: c.price)
 
 
-def ways(
-    h: Computation, operands: Sequence[Operand], weights: Sequence[float], speeds: Sequence[Speed]
+def candidates(
+    h: Computation, operands: Sequence[Operand], weights: Sequence[float], machines: Sequence[Machine]
 ) -> Iterator[Chosen]:
-    """Give all ways to compute an MDH that `choose` compares: on one device, and cut."""
-    for n, speed in enumerate(speeds):
-        moved = sum([_price(o.box, [o.box.whole], o.stretches[n], speed) for o in operands])
-        yield Chosen(None, (n,), moved + _work(h, speed))
+    """Yield all that `choose` compares: an MDH on one device, and cut."""
+    for n, machine in enumerate(machines):
+        moved = sum([_fetched(o.box, [o.box.whole], o.stretches[n], machine) for o in operands])
+        yield Chosen(None, (n,), moved + seconds(work(h), machine))
     if 0 not in h.extents:
         for dim in h.divisible:
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
-                yield from _cut(h, dim, sizes, operands, speeds)
+                yield from _cut(h, dim, sizes, operands, machines)
 
 
-def in_pieces(part: Part, count: int, speed: Speed, *, enqueued: bool) -> bool:
+def price(graph: Graph, operands: Sequence[Operand], weights: Sequence[float], machines: Sequence[Machine]) -> float:
+    """Return the estimated seconds of several steps, each cut as is cheapest where those before it left values.
+
+    Rows are cut as a whole where this is more.
+    """
+    stretches, total = list[Stretches](), 0.0
+    for h, inputs in graph.steps:
+        read = [
+            operands[p] if p < graph.given else _operand(v, stretches[p - graph.given])
+            for p, v in zip(inputs, h.inputs, strict=True)
+        ]
+        chosen = choose(h, read, weights, machines)
+        total += chosen.price
+        stretches += [_stretches(h, chosen, n, len(machines)) for n in range(len(h.outputs))]
+    return total
+
+
+def _operand(view: View, stretches: Stretches) -> Operand:
+    return Operand(Box(0, view.shape, _steps(view), view.dtype.itemsize), stretches, stretches)
+
+
+def _steps(view: View) -> tuple[int, ...]:
+    return tuple([s * view.dtype.itemsize for s in row_major(view.shape)])
+
+
+def _stretches(h: Computation, chosen: Chosen, n: int, devices: int) -> Stretches:
+    """Return which bytes of an output each device has afterwards."""
+    view, found = h.outputs[n], {chosen.devices[0]: (0, h.outputs[n].element_bytes)}
+    if chosen.cut is not None and chosen.cut.kind != "pw":
+        for device, part in zip(chosen.devices, chosen.cut.parts, strict=True):
+            begin = sum([s.start * step for s, step in zip(part.outputs[n], _steps(view), strict=True)])
+            size = prod([s.stop - s.start for s in part.outputs[n]]) * view.dtype.itemsize
+            found[device] = begin, begin + size
+    return tuple([found.get(d, (0, 0)) for d in range(devices)])
+
+
+def in_pieces(part: Part, count: int, machine: Machine, *, enqueued: bool) -> bool:
     """Say whether it pays to compute a part in so many pieces.
 
     Where kernels are enqueued, halos come while its inside is computed. Elsewhere each is waited for, and all that
     pieces spare is that the part is joined with its halos in new memory: each byte is read and written.
     """
     if enqueued:
-        return _work(part.mdhom, speed) > (count - 1) * _CALL
-    return 2 * sum([v.nbytes for v in part.mdhom.inputs]) * speed.byte > (count - 1) * _WAITED
+        return seconds(work(part.mdhom), machine) > (count - 1) * _CALL
+    return 2 * sum([v.span_bytes for v in part.mdhom.inputs]) / machine.memory > (count - 1) * _WAITED
 
 
 def _in_one_stretch(view: View, part: Part, n: int) -> bool:
@@ -134,7 +158,7 @@ def _in_one_stretch(view: View, part: Part, n: int) -> bool:
 
 
 def _cut(
-    h: Computation, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], speeds: Sequence[Speed]
+    h: Computation, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], machines: Sequence[Machine]
 ) -> Iterator[Chosen]:
     devices = tuple([n for n, size in enumerate(sizes) if size])
     if len(devices) < 2:
@@ -149,14 +173,12 @@ def _cut(
     moved = 0.0
     for n, part in zip(devices, made.parts, strict=True):
         for operand, region in zip(operands, part.inputs, strict=False):
-            moved += _price(operand.box, _regions(operand.box, region), operand.stretches[n], speeds[n])
-    results, first = made.parts if kind == "pw" else made.totals, speeds[devices[0]]
-    moved += sum([first.asking + first.moving * v.nbytes for part in results[1:] for v in part.mdhom.outputs])
-    handed = sum([speeds[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
-    slowest = max([_work(p.mdhom, speeds[n]) for n, p in zip(devices, made.parts, strict=True)])
-    if kind == "ps":  # each element is read twice, and written once
-        slowest *= 1.5
-    yield Chosen(made, devices, handed + moved + slowest)
+            moved += _fetched(operand.box, _regions(operand.box, region), operand.stretches[n], machines[n])
+    results, first = made.parts if kind == "pw" else made.totals, machines[devices[0]]
+    moved += sum([first.fetching.seconds(v.span_bytes) for part in results[1:] for v in part.mdhom.outputs])
+    handed = sum([machines[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
+    slowest = max([seconds(work(p.mdhom), machines[n]) for n, p in zip(devices, made.parts, strict=True)])
+    yield Chosen(made, devices, handed + moved + slowest * (_TWICE if kind == "ps" else 1))
 
 
 def _regions(box: Box, region: Sequence[slice]) -> list[Region]:
@@ -168,21 +190,10 @@ def _regions(box: Box, region: Sequence[slice]) -> list[Region]:
     return found
 
 
-def _price(box: Box, regions: Sequence[Region], stretch: tuple[int, int], speed: Speed) -> float:
-    """What it costs to bring regions to who has a stretch."""
+def _fetched(box: Box, regions: Sequence[Region], stretch: tuple[int, int], machine: Machine) -> float:
+    """Return the seconds in which regions are brought to who has a stretch."""
     missing = sum(map(box.nbytes, split(box, regions, *stretch)[1]))
-    return speed.asking + speed.moving * missing if missing else 0.0
-
-
-def _work(h: Computation, speed: Speed) -> float:
-    """What a device takes for an MDH."""
-    operations = sum(map(_operations, h.mdhoms))
-    moved = sum([v.nbytes for v in (*h.inputs, *h.outputs)])
-    return max(operations * speed.operation, moved * speed.byte)
-
-
-def _operations(h: MdHom) -> int:
-    return h.points * max(sum([step.op not in _FREE for step in h.scalar.body]), 1)
+    return machine.fetching.seconds(missing) if missing else 0.0
 
 
 @singledispatch

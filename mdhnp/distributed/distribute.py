@@ -16,7 +16,7 @@ from mdhnp.arrays.opencl import is_array, seen
 from mdhnp.distributed import memory, run
 from mdhnp.distributed.exchange import copied, fetch
 from mdhnp.distributed.executor import Kernel
-from mdhnp.distributed.speeds import weights as default_weights
+from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.mdh import Function, pw, shares

@@ -14,13 +14,12 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.call import call
 from mdhnp.calls.plans import Plan
 from mdhnp.calls.request import Described, Routine, results
+from mdhnp.cost import Machine
 from mdhnp.distributed import memory, run
-from mdhnp.distributed.choose import Chosen, Operand, Speed, choose, in_pieces
+from mdhnp.distributed.choose import Chosen, Operand, choose, in_pieces, price
 from mdhnp.distributed.exchange import fetch, fetch_region, store
-from mdhnp.distributed.pays import pays
+from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.room import Room, pieces_of, rooms_of
-from mdhnp.distributed.speeds import speeds, weights
-from mdhnp.distributed.together import price
 from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, value_of, view_on
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Computation, Cut, Graph, MdHom, Part, View, finish_inputs
@@ -143,7 +142,7 @@ class _Prepared:
         h: Computation,
         chosen: Chosen,
         group: Group,
-        rates: Sequence[Speed],
+        rates: Sequence[Machine],
         kernel: Callable[[Computation], Kernel],
     ) -> None:
         self.mdhom, self.cut = h, chosen.cut
@@ -199,7 +198,7 @@ class _Step:
         return self._links.results(group, inputs)
 
     def _prepare(self, group: Group, operands: Sequence[Operand]) -> _Prepared | None:
-        rates, shares = speeds(group), weights(group)
+        rates, shares = machines(group), weights(group)
         chosen = choose(self.mdhom, operands, shares, rates)
         if self._links is not None and price(self._links.graph, operands, shares, rates) < chosen.price:
             return None

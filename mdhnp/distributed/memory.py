@@ -11,7 +11,7 @@ from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.exchange import copied, gathered
-from mdhnp.distributed.speeds import weights
+from mdhnp.distributed.machines import weights
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, place_of, value_of, view_on
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group

@@ -203,7 +203,7 @@ class TuningCache:
         return str(found[0][6]) if found else None
 
     def set_costs(self, device: str, costs: str) -> None:
-        """Keep what small calls cost on a device and in this NumPy, for :mod:`mdhnp.placement`."""
+        """Keep what was measured of a device and this NumPy."""
         key = Key("", (), "", device, "")
         self._database.write(lambda db: _set(db, "costs", key, costs, np.__version__))
 

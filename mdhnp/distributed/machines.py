@@ -1,0 +1,140 @@
+"""What a group's devices give: their shares of the work, their machines, and whether all beat the best one.
+
+Of unlike devices rates are measured, once for each; equal ones have equal shares, and what such devices usually give.
+What it takes to hand parts to the devices' threads is measured once in a process.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf, sqrt
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.calls import candidates
+from mdhnp.cost import Link, Machine, usual
+from mdhnp.distributed import run
+from mdhnp.distributed.boxes import Box
+from mdhnp.distributed.choose import Operand, choose
+from mdhnp.distributed.exchange import fetch
+from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
+from mdhnp.mdh import Computation, Graph
+from mdhnp.runtime.groups import Group
+from mdhnp.runtime.handle import Device
+from mdhnp.tuning.measure.machine import machine_of
+
+__all__ = ["machines", "pays", "weights"]
+
+NDArray = npt.NDArray[Any]
+
+#: Seconds in which it is found out who has what a device needs, and in which one piece is copied: two halves of a CPU.
+_ASKING = 4e-5
+#: How many times as fast several devices must be by estimate, since estimates are rough.
+_SURE = 1.2
+#: How often handing over is measured.
+_RUNS = 16
+
+
+def weights(group: Group) -> tuple[float, ...]:
+    """Return the share of the work of each device: equal ones, or, of unlike devices, by their measured rates."""
+    if _equal(group):
+        return (1.0,) * len(group.members)
+    each = [machine_of(d, large=True) for d in group.members]
+    return tuple([sqrt(m.memory / each[0].memory * m.float32 / each[0].float32) for m in each])
+
+
+def machines(group: Group) -> tuple[Machine, ...]:
+    equal, handing, found = _equal(group), _handing(group) / len(group.members), []
+    for device in group.members:
+        caps = device.caps
+        m = usual(caps.kind, caps.compute_units, caps.vector_bytes) if equal else machine_of(device, large=True)
+        # By way of the host, or read and written there.
+        byte = max(1 / m.sending.bandwidth + 1 / m.receiving.bandwidth, 2 / m.memory)
+        fetching = Link(_ASKING + m.sending.start + m.receiving.start, 1 / byte)
+        found.append(replace(m, fetching=fetching, handing=handing))
+    return tuple(found)
+
+
+def _equal(group: Group) -> bool:
+    return len({d.identity for d in group.members}) == 1
+
+
+def pays(graph: Graph, group: Group) -> bool:
+    """Return whether all steps together take less time on all devices than on the best one, or by NumPy."""
+    one = several = 0.0
+    for step in graph.steps:
+        if 0 in step.mdhom.extents:
+            continue
+        best = candidates.choose(step.mdhom, group.members).candidates
+        if not best:
+            return False
+        one += best[0].seconds
+        several += _seconds(step.mdhom, group)
+    return several * _SURE < one
+
+
+def _seconds(h: Computation, group: Group) -> float:
+    """Return the estimated seconds of a step on all devices: that of the slowest one, but copies share one link."""
+    nowhere = ((0, 0),) * len(group.members)
+    operands = [
+        Operand(Box(0, v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize), nowhere, nowhere)
+        for v in h.inputs
+    ]
+    found = choose(h, operands, weights(group), machines(group))
+    if found.cut is None:
+        return inf
+    computing, copying = [], 0.0
+    for n, part in zip(found.devices, found.cut.parts, strict=True):
+        device = group.members[n]
+        best = candidates.choose(part.mdhom, (device,)).kernels
+        if best is None:
+            return inf
+        m = machine_of(device, large=True)
+        copied = [m.sending.seconds(v.element_bytes) for v in part.mdhom.inputs]
+        moved = sum(copied) + sum([m.receiving.seconds(v.element_bytes) for v in part.mdhom.outputs])
+        computing.append((best.seconds - moved) * _crowd(group.members, device))
+        copying += moved
+    # Each byte is read, and written.
+    joining = 2 * sum([v.element_bytes for v in h.outputs]) / machine_of(group.members[0], large=True).numpy.memory
+    return _handing(group) + max(computing) + copying + joining
+
+
+def _crowd(devices: Sequence[Device], device: Device) -> float:
+    """Return how many times as long a device takes beside others of the same processor."""
+    if device.kind != "cpu":
+        return 1.0
+    cores = len(os.sched_getaffinity(0))
+    return max(sum([d.caps.compute_units for d in devices if d.kind == "cpu"]) / cores, 1.0)
+
+
+_handed: dict[Group, float] = {}
+
+
+def _handing(group: Group) -> float:
+    """Return the seconds in which parts of an array are handed to the devices' threads, and results joined.
+
+    All that a call does but to compute, on an element a device: the median, since threads wake up sooner at times, and
+    much later at others. Where devices have memory of their own, what it takes to begin each result's way back is in
+    it, which others count again, so that one device is preferred by some microseconds more.
+    """
+    if group not in _handed:
+        elements, times = np.zeros(len(group.members), np.uint8), []
+        for _ in range(_RUNS):
+            begin = time.perf_counter()
+            _hand(group, elements)
+            times.append(time.perf_counter() - begin)
+        _handed[group] = median(times)
+    return _handed[group]
+
+
+def _hand(group: Group, elements: NDArray) -> None:
+    whole = lent(elements)
+    jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
+    each = enumerate(zip(group.members, run.on_all(group.members, jobs), strict=True))
+    holds = [Hold(device, flat(view, device), n) for n, (device, view) in each]
+    fetch(view_on(Value(holds), elements.shape, elements.dtype), None)
