@@ -82,7 +82,7 @@ def _(h: MdHom) -> NumpyFunction | None:
     if found is None and (text := subscripts(h)) is not None:
         return _sum_of_products(h, text)
     found = found or reduction_by_ufunc(h)
-    return None if found is None else _function(h, found.name, found.compute, walked=found.walked)
+    return None if found is None else _function(h, found[0], found[1], walked=found[2])
 
 
 def roughly(function: NumpyFunction) -> float:
