@@ -16,7 +16,7 @@ from schedules import CAPS, MATRICES, schedule
 
 import mdhnp
 from mdhnp.calls import kernels
-from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, regions, rings
+from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, footprints, rings
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.schedule.caps import DeviceCaps
@@ -41,7 +41,7 @@ def test_regions_hold_all_that_is_read_of_them(seed: int) -> None:
     p = Seeded(seed)
     made, _ = random_chain(p)
     tile = [p.integer(1, n) for n in made.extents]
-    found = regions(made.graph, tile)
+    found = footprints(made.graph, tile)
     for corner in product(*[range(0, n, t) for n, t in zip(made.extents, tile, strict=True)]):
         _assert_inside(made, found, corner, tile)
 

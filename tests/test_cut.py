@@ -18,7 +18,7 @@ from strategies import Case, case
 from test_laws import better, left_on_ties, matrix, moments, segments, softmax
 
 from mdhnp.mdh import Cut, MdHom, cc, cut, finish_inputs, index, interpret, md_hom, ps, pw, shares
-from mdhnp.mdh.pieces import taken
+from mdhnp.mdh.regions import read_region
 from mdhnp.mdh.views import BOUNDARIES
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def test_halos_are_no_larger_than_they_must_be(boundary: str) -> None:
     assert parts[1].mdhom == parts[2].mdhom  # one kernel
     for part in parts:
         assert_lie_so(part.mdhom, part.reads([x]))
-    assert np.shares_memory(taken(x, (first,)), x) == (boundary != "wrap")
+    assert np.shares_memory(read_region(x, (first,)), x) == (boundary != "wrap")
 
 
 def test_parts_that_ask_for_indices_share_a_kernel() -> None:

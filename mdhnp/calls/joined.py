@@ -12,8 +12,8 @@ import numpy as np
 from mdhnp.fusion.reads import Reads, paste, unit
 from mdhnp.mdh import Affine, Function, Instruction, MdHom, Step, View
 from mdhnp.mdh.combine import CC
+from mdhnp.mdh.complex import where
 from mdhnp.mdh.mdhom import contiguous
-from mdhnp.mdh.parts import where
 from mdhnp.mdh.trace import Recorder, Symbol
 
 __all__ = ["Part", "joined", "part_of"]

@@ -21,9 +21,9 @@ from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import map_tile
 from mdhnp.codegen.layers import group_loops, ids, tile_count
 from mdhnp.codegen.nest import Nest
-from mdhnp.mdh import Chain, MdHom, Region, View
+from mdhnp.mdh import Chain, Footprint, MdHom, View
 from mdhnp.mdh.mdhom import row_major
-from mdhnp.schedule.chains import link, places, regions_of, rings_of
+from mdhnp.schedule.chains import footprints_of, link, places, rings_of
 
 __all__ = ["emit_chain"]
 
@@ -35,7 +35,7 @@ _Strides = Mapping[str, tuple[int, ...]]
 def emit_chain(c: Context, chain: Chain) -> None:
     """Build the body of a chain."""
     s = c.nest.s
-    each = regions_of(chain, s)
+    each = footprints_of(chain, s)
     strides = {v.name: row_major(r.sizes) for h, r in zip(chain.mdhoms[:-1], each, strict=False) for v in h.outputs}
     kept = _declare(c, chain, each)
     ids(c)
@@ -47,7 +47,7 @@ def emit_chain(c: Context, chain: Chain) -> None:
             _stream(c, chain, kept, each, strides)
 
 
-def _tile(c: Context, chain: Chain, kept: _Kept, each: tuple[Region, ...], strides: _Strides) -> None:
+def _tile(c: Context, chain: Chain, kept: _Kept, each: tuple[Footprint, ...], strides: _Strides) -> None:
     """All that one tile needs, and the tile."""
     s, last = c.nest.s, len(chain.mdhoms) - 1
     origins = _origins(c, chain, each)
@@ -63,7 +63,7 @@ def _tile(c: Context, chain: Chain, kept: _Kept, each: tuple[Region, ...], strid
     map_tile(c.of(Nest(final, link(s, final, s.local_tile, s.num_wg), moved=moved)))
 
 
-def _stream(c: Context, chain: Chain, kept: _Kept, each: tuple[Region, ...], strides: _Strides) -> None:
+def _stream(c: Context, chain: Chain, kept: _Kept, each: tuple[Footprint, ...], strides: _Strides) -> None:
     """Tiles that follow each other along a dimension: with each of them all maps advance by as many points.
 
     The first rounds are for the maps that are ahead only; later ones begin where the one before ended.
@@ -106,7 +106,7 @@ def _map(c: Context, one: Context) -> None:
         map_tile(one)
 
 
-def _declare(c: Context, chain: Chain, each: tuple[Region, ...]) -> dict[str, Buffer]:
+def _declare(c: Context, chain: Chain, each: tuple[Footprint, ...]) -> dict[str, Buffer]:
     """Declare local memory, and give the part of it where each map's results are."""
     where, sizes, kept = places(chain, c.nest.s), dict[Buffer, int](), dict[str, Buffer]()
     for h, region in zip(chain.mdhoms[:-1], each, strict=False):
@@ -126,7 +126,7 @@ def _hold(c: Context, kept: _Kept, h: MdHom, n: int) -> None:
 
 
 def _origins(
-    c: Context, chain: Chain, each: tuple[Region, ...], streamed: Mapping[int, Index] | None = None
+    c: Context, chain: Chain, each: tuple[Footprint, ...], streamed: Mapping[int, Index] | None = None
 ) -> dict[int, tuple[Index, ...]]:
     """Name where the maps' regions begin: those of the last ones first, since they say where others do.
 

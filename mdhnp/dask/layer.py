@@ -21,7 +21,7 @@ from mdhnp.dask.sizes import TASK, Ends, chosen
 from mdhnp.dask.task import Call, Read, Work, assembled, sliced
 from mdhnp.mdh import Computation, Cut, MdHom, Part, Rows, View, cut, finish_inputs
 from mdhnp.mdh.mdhom import row_major
-from mdhnp.mdh.pieces import piece
+from mdhnp.mdh.regions import part_of
 from mdhnp.mdh.recombine import left_for_later
 
 __all__ = ["Layer", "Made"]
@@ -182,7 +182,7 @@ class Layer:
                     ends[dim] = blocks.whole.ends(axis)
         sources: list[Source] = [*[b.whole for b in stacks], *others]
         if others:
-            least = piece(h, 0, 0, h.extents[0])
+            least = part_of(h, 0, 0, h.extents[0])
             h, sources = least.mdhom.last, _read(sources, least)
         return self._parts(self._one(_plain(h)), sources, _sizes(h, [ends.get(d, ()) for d in range(h.rank)]))
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from mdhnp.cost import Machine, seconds, work
 from mdhnp.distributed.boxes import Box, Region, split
-from mdhnp.mdh import Computation, Cut, Graph, Part, Rows, cut, shares
+from mdhnp.mdh import Computation, Cut, Graph, Part, Rows, cut, is_stretch, shares
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.mdh.views import View
 
@@ -150,13 +150,6 @@ def in_pieces(part: Part, count: int, machine: Machine, *, enqueued: bool) -> bo
     return 2 * sum([v.span_bytes for v in part.mdhom.inputs]) / machine.memory > (count - 1) * _WAITED
 
 
-def _in_one_stretch(view: View, part: Part, n: int) -> bool:
-    """Whether what a part writes of an output lies together."""
-    counts = [s.stop - s.start for s in part.outputs[n]]
-    cuts = [axis for axis, size in enumerate(view.shape) if counts[axis] < size]
-    return all(size == 1 for size in counts[: max(cuts, default=0)])
-
-
 def _cut(
     h: Computation, dim: int, sizes: tuple[int, ...], operands: Sequence[Operand], machines: Sequence[Machine]
 ) -> Iterator[Chosen]:
@@ -168,7 +161,7 @@ def _cut(
     except ValueError:
         return
     kind = made.kind
-    if kind != "pw" and not all(_in_one_stretch(v, p, n) for p in made.parts for n, v in enumerate(h.outputs)):
+    if kind != "pw" and not all(is_stretch(v, p.outputs[n]) for p in made.parts for n, v in enumerate(h.outputs)):
         return
     moved = 0.0
     for n, part in zip(devices, made.parts, strict=True):

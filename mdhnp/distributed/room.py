@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from mdhnp.mdh import Cut, Part
-from mdhnp.mdh.pieces import piece
+from mdhnp.mdh.regions import part_of
 
 __all__ = ["Room", "pieces_of", "rooms_of"]
 
@@ -79,7 +79,7 @@ def _in_pieces(made: Cut, part: Part, begin: int, end: int, low: int, high: int)
     if first >= last or not (low or high):
         return (part,)
     spans = [(b, e) for b, e in ((begin, first), (last, end), (first, last)) if b < e]
-    return tuple([piece(made.mdhom, made.dim, b, e) for b, e in spans])
+    return tuple([part_of(made.mdhom, made.dim, b, e) for b, e in spans])
 
 
 def _ends(made: Cut) -> _Ends | None:

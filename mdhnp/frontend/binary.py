@@ -1,6 +1,6 @@
 """Elementwise functions of two operands: arithmetic, comparisons, logic, bits.
 
-What they mean of complex numbers is written down in `mdh/parts.py`.
+What they mean of complex numbers is written down in `mdh/complex.py`.
 """
 
 from typing import Any

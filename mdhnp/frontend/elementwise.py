@@ -1,6 +1,6 @@
 """Elementwise functions of one operand, and of conditions and bounds.
 
-What they mean of complex numbers is written down in `mdh/parts.py`.
+What they mean of complex numbers is written down in `mdh/complex.py`.
 """
 
 from operator import index

@@ -5,9 +5,9 @@ scalar functions, `combine.py` the combine operators, `views.py` the index maps,
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
 tests), `graph.py` holds several of them, `fused.py` several that are one step (`chain.py`, `rows.py`), `logarithms.py`
 adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along
-any dimension (`pieces.py` its parts, `recombine.py` their results, `partition.py` the tasks that this makes),
-`slices.py` one whose arrays are too large for a device, `stages.py` splits one into kernels' worth, for which
-`arithmetic.py` puts pairs of reals in place of complex numbers and float32 in place of float16.
+any dimension (`regions.py` its parts, `recombine.py` their results, `partition.py` the tasks that this makes),
+`stages.py` splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex numbers
+and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
@@ -21,13 +21,11 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.partition import Cut, Partition, Prefix, Stack, Task, Window, whole
 from mdhnp.mdh.pattern import Pattern, md_hom
-from mdhnp.mdh.pieces import Part
 from mdhnp.mdh.recombine import combination, partial, prefixes
-from mdhnp.mdh.regions import Region, Ring, regions, rings, slots
+from mdhnp.mdh.regions import Part, bounded, is_stretch, stretches
 from mdhnp.mdh.rows import Rows, along, is_product, rows, sized
-from mdhnp.mdh.slices import bounded, stretches
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, stages
-from mdhnp.mdh.tiles import Tiles
+from mdhnp.mdh.tiles import Footprint, Ring, Tiles, footprints, rings, slots
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
 
@@ -48,7 +46,7 @@ __all__ = [
     "Part",
     "Partition",
     "Prefix",
-    "Region",
+    "Footprint",
     "Ring",
     "Pattern",
     "Stack",
@@ -73,13 +71,14 @@ __all__ = [
     "index",
     "interleaved",
     "is_product",
+    "is_stretch",
     "interpret",
     "md_hom",
     "partial",
     "prefixes",
     "ps",
     "pw",
-    "regions",
+    "footprints",
     "rings",
     "shares",
     "slots",

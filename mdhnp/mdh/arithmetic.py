@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mdhnp.mdh.combine import Combine, Operator
+from mdhnp.mdh.complex import FORMULAS, where
 from mdhnp.mdh.function import Function, Instruction, identity_function, literal_value
 from mdhnp.mdh.mdhom import MdHom
-from mdhnp.mdh.parts import FORMULAS, where
 from mdhnp.mdh.trace import Recorder, Symbol
 from mdhnp.mdh.views import View
 

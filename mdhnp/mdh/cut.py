@@ -18,7 +18,7 @@ import numpy as np
 from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.mdhom import Computation
 from mdhnp.mdh.partition import Cut
-from mdhnp.mdh.pieces import piece
+from mdhnp.mdh.regions import part_of
 from mdhnp.mdh.recombine import carrying, left_for_later, partial
 
 __all__ = ["cut", "shares"]
@@ -70,7 +70,7 @@ def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
     if kind != "cc" and np.float16 in h.last.scalar.dtypes and not any([t.kind == "c" for t in h.dtypes]):
         h = lower(h.last).mdhom
     ends = [*accumulate(_sizes(h, dim, parts), initial=0)]
-    pieces = [piece(h, dim, begin, end) for begin, end in pairwise(ends)]
+    pieces = [part_of(h, dim, begin, end) for begin, end in pairwise(ends)]
     if kind == "cc":
         return Cut(h, dim, tuple(pieces))
     given = pieces if kind == "pw" else pieces[:-1]

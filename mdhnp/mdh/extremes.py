@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mdhnp.mdh.combine import Combine, pw
+from mdhnp.mdh.complex import where
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.trace import index, trace
 
@@ -31,7 +32,7 @@ def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
     """
     if dtype.kind != "c":
         return pw(which).resolve([dtype])
-    spec = pw(lambda p, q: _where(_wins(which, q, p), q, p), identity=_last(which, dtype), commutative=True, name=which)
+    spec = pw(lambda p, q: where(_wins(which, q, p), q, p), identity=_last(which, dtype), commutative=True, name=which)
     return spec.resolve([dtype])
 
 
@@ -57,7 +58,7 @@ def first(which: Which, p: Any, q: Any) -> tuple[Any, Any]:
     (a, i), (b, j) = p, q
     alike = (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind in "fc" else a == b
     taken = _wins(which, b, a) | (alike & (j < i))
-    return _where(taken, b, a), _where(taken, j, i)
+    return where(taken, b, a), where(taken, j, i)
 
 
 def _wins(which: Which, a: Any, b: Any) -> Any:
@@ -71,10 +72,6 @@ def _wins(which: Which, a: Any, b: Any) -> Any:
 
 def _by_parts(before: np.ufunc, a: Any, b: Any) -> Any:
     return before(a.real, b.real) | ((a.real == b.real) & before(a.imag, b.imag))
-
-
-def _where(condition: Any, a: Any, b: Any) -> Any:
-    return np.where(condition, a, b)
 
 
 def _last(which: Which, dtype: np.dtype[Any]) -> Any:

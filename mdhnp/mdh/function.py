@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.mdh.parts import FORMULAS
+from mdhnp.mdh.complex import FORMULAS
 
 __all__ = [
     "COMPLEX_OPERATIONS", "OPERATIONS", "CText", "Function", "Instruction", "complex_expm1", "identity_function",

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.pieces import Part, Region, piece, taken
+from mdhnp.mdh.regions import Part, Region, part_of, taken
 from mdhnp.mdh.recombine import combination, left_for_later, prefixes
 from mdhnp.mdh.stages import finish_inputs
 
@@ -245,7 +245,7 @@ def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], .
     reads = _stacks(level)
     others = finish_inputs(h)
     if others:  # of which only what is read is taken
-        least = piece(last, 0, 0, last.extents[0])
+        least = part_of(last, 0, 0, last.extents[0])
         pairs = zip(others, least.inputs[len(reads) :], strict=True)
         last, reads = least.mdhom, (*reads, *[Window(n, region) for n, region in pairs], *least.begin)
     return (*stages, (Task(last, reads, _everything(h), 0),))

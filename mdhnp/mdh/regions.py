@@ -1,177 +1,327 @@
-"""Regions: what tiles of a chain's results need of its maps, and where that is kept.
+"""Parts of a computation: some neighbouring points of a dimension, and the regions of its arrays that they work on.
 
-It must not know devices.
+Regions overlap where a stencil's neighbours lie in them, as SkelCL's overlap distribution does. Some partitions leave
+nothing to recombine: those of concatenated dimensions whose parts work on arrays that a device, or copies to it, can
+take. It must not know how the results of other parts recombine.
+
+Source: Gorlatch & Steuwer, "Towards High-Level Programming for Systems with Many Cores".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh.graph import Graph
+from mdhnp.mdh.function import Function, Instruction
+from mdhnp.mdh.mdhom import Computation, MdHom, row_major
+from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import View
 
-__all__ = ["Region", "Ring", "reaches", "regions", "rings", "slots"]
+__all__ = ["Part", "Region", "bounded", "is_stretch", "part_of", "read_region", "stretches"]
 
-Ends = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-#: By the step that reads something, and for each dimension: ranges of distances, with the boundary mode.
-Readers = dict[int, list[list[tuple[int, int, str | None]]]]
+Array = npt.NDArray[Any]
+#: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
+#: a stencil whose boundary is "wrap".
+Region = tuple[slice, ...]
+
+_PLACE = np.dtype(np.int64)
 
 
-class Region(NamedTuple):
-    """What a work-group computes of one map.
+class Part(NamedTuple):
+    """Some neighbouring points of one dimension.
 
     Attributes
     ----------
-    sizes : tuple of int
-        Points along each dimension.
-    reads : tuple of (int, tuple of int)
-        The maps that read it, and how far before their regions it begins along each dimension, if there it is inside of
-        its extents; if not it is moved there.
+    mdhom : Computation
+        What computes them, from regions of the inputs, then where it begins, then what it carries on.
+    inputs : tuple of Region
+        Of each input, what the part reads.
+    outputs : tuple of Region
+        Of each output, what the part writes; none where it gives partial results.
+    begin : tuple of int
+        The part's first index in the dimension, where a function asks for indices: an int64 without axes, so that one
+        kernel serves parts of equal sizes.
     """
 
-    sizes: tuple[int, ...]
-    reads: tuple[tuple[int, tuple[int, ...]], ...]
+    mdhom: Computation
+    inputs: tuple[Region, ...]
+    outputs: tuple[Region, ...]
+    begin: tuple[int, ...] = ()
+
+    def reads(self, arrays: Iterable[Array]) -> list[Array]:
+        """Give what the part reads, but for what it carries on; slices where they can be, else copies."""
+        regions = [read_region(a, region) for a, region in zip(arrays, self.inputs, strict=True)]
+        return regions + [np.asarray(n, _PLACE) for n in self.begin]
 
 
-def regions(graph: Graph, tile: Sequence[int]) -> tuple[Region, ...]:
-    """Give what tiles of a chain's results need of each map.
+@singledispatch
+def part_of(h: Computation, dim: int, begin: int, end: int) -> Part:
+    """Give a computation as it is where `dim` runs from `begin` to before `end`, as if there were no other points.
+
+    Raises
+    ------
+    ValueError
+        If results along the dimension are not a slice of each output; if what is fused cannot be cut there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import cc, md_hom, pw
+    >>> rows = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((9, 5)))
+    >>> found = part_of(rows, 0, 3, 7)
+    >>> found.mdhom.extents, found.inputs[0][0], found.outputs[0][0]
+    ((4, 5), slice(3, 7, None), slice(3, 7, None))
+    """
+    raise ValueError("h: a chain cannot be cut; cut what it is made of, its `mdhoms`")
+
+
+@part_of.register
+def _(h: MdHom, dim: int, begin: int, end: int) -> Part:
+    extents = tuple([end - begin if d == dim else n for d, n in enumerate(h.extents)])
+    inputs = [_sliced(v, dim, begin, extents) for v in h.inputs]
+    outputs = [_sliced(v, dim, begin, extents) for v in h.outputs]
+    views = tuple([v for v, _ in inputs]), tuple([v for v, _ in outputs])
+    regions = tuple([r for _, r in inputs]), tuple([r for _, r in outputs])
+    if not any([dim in f.used_indices() for f in (h.scalar, h.finish) if f is not None]):
+        return Part(replace(h, extents=extents, inputs=views[0], outputs=views[1]), *regions)
+    finish = None if h.finish is None else _counted(h.finish, dim)
+    place = View("begin", _PLACE, (), (), 0, ((),))
+    mdhom = replace(
+        h, extents=extents, scalar=_counted(h.scalar, dim), inputs=(*views[0], place), outputs=views[1], finish=finish
+    )
+    return Part(mdhom, *regions, (begin,))
+
+
+def _counted(f: Function, dim: int) -> Function:
+    """A function whose index in a dimension is counted from one more parameter."""
+    recorder, values = Recorder(), list[Any]()
+    begin = Instruction("param", (), _PLACE, len(f.parameters))
+    for step in f.body:
+        value = recorder.add(replace(step, args=tuple([values[a].number for a in step.args])))
+        values.append(value + recorder.add(begin) if (step.op, step.position) == ("index", dim) else value)
+    results = tuple([values[r].number for r in f.results])
+    return replace(f, parameters=(*f.parameters, _PLACE), body=tuple(recorder.body), results=results)
+
+
+def _shifted(v: View, dim: int, begin: int) -> View:
+    """Give a view whose accesses begin at another point of a dimension."""
+    accesses = [
+        [replace(i, constant=i.constant + i.coefficients[dim] * begin) for i in access] for access in v.accesses
+    ]
+    return replace(v, accesses=tuple(map(tuple, accesses)))
+
+
+def _sliced(v: View, dim: int, begin: int, extents: tuple[int, ...]) -> tuple[View, Region]:
+    """What the part needs of one array, or gives of it."""
+    v = _shifted(v, dim, begin)
+    windows = []
+    for axis, n in enumerate(v.shape):
+        spans = [access[axis].span(extents) for access in v.accesses]
+        ends = min([low for low, _ in spans]), max([high for _, high in spans])
+        follows = v.boundary is None or any([access[axis].coefficients[dim] for access in v.accesses])
+        windows.append(_window(*ends, n, v.boundary) if follows else (0, n, 0))
+    region = tuple([slice(start, stop) for start, stop, _ in windows])
+    shape = tuple([s.stop - s.start for s in region])
+    strides = v.strides
+    if any([s.stop > n for s, n in zip(region, v.shape, strict=True)]):
+        strides = row_major(shape)  # of a copy
+    accesses = tuple([
+        tuple([replace(i, constant=i.constant - first) for i, (_, _, first) in zip(access, windows, strict=True)])
+        for access in v.accesses
+    ])  # fmt: skip
+    offset = v.offset - _lowest(v.strides, v.shape) + _lowest(strides, shape)
+    return replace(v, shape=shape, strides=strides, offset=offset, accesses=accesses), region
+
+
+def _lowest(strides: Sequence[int], shape: Sequence[int]) -> int:
+    """How far before an array's first element its lowest one is."""
+    return sum([-s * (n - 1) for s, n in zip(strides, shape, strict=True) if s < 0])
+
+
+def _window(low: int, high: int, n: int, boundary: str | None) -> tuple[int, int, int]:
+    """Elements of an axis that indices from `low` to `high` stand for: the first, the end, and which index is first.
+
+    Indices beyond the window mean what they mean beyond the axis, for where there are any both end together.
+    """
+    if boundary is None or (low >= 0 and high < n):
+        return low, high + 1, low
+    size = high - low + 1
+    if boundary == "wrap":
+        return (low % n, low % n + size, low) if size < n else (0, n, 0)
+    start, stop = min(max(low, 0), n - 1), min(max(high, 0), n - 1) + 1
+    if boundary in ("reflect", "mirror"):  # what lies beyond an end is as far before it
+        ends = int(boundary == "mirror")  # which are not repeated
+        start = min(start, 2 * n - 1 - ends - high) if high >= n else start
+        stop = max(stop, ends - low) if low < 0 else stop
+        if start < 0 or stop > n or (low < 0 and high >= n):
+            return 0, n, 0
+    return start, stop, start
+
+
+def read_region(array: Array, region: Region) -> Array:
+    """Give the region of an array: a view, unless it goes on from an axis's beginning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> read_region(np.arange(5), (slice(3, 7),))
+    array([3, 4, 0, 1])
+    """
+    key: Any = (*region, ...)  # which gives arrays of no axes, too
+    found: Array = array[key]
+    if found.shape == tuple([s.stop - s.start for s in region]):
+        return found
+    places = [np.arange(s.start, s.stop) % n for s, n in zip(region, array.shape, strict=True)]
+    return np.ascontiguousarray(array[np.ix_(*places)])
+
+
+@singledispatch
+def bounded(h: Computation, largest: int) -> tuple[Part, ...]:
+    """Cut an MDH in parts that work on no more than `largest` bytes of each array; none where that cannot be.
+
+    Outputs are cut along their first axes, so that each part writes one stretch of memory. What asks for the index in a
+    dimension is not cut along it.
 
     Parameters
     ----------
-    graph : Graph
-        Of a chain.
-    tile : sequence of int
-        Points of a tile along each dimension.
+    h : Computation
+        Without extents of 0; what is fused is not cut.
+    largest : int
+        Bytes from the first to the last element of an array.
     """
-    readers = [_readers(graph, n) for n in range(len(graph.steps))]
-    each = [_along(graph, readers, d, tile[d]) for d in range(len(tile))]
-    return tuple([
-        Region(
-            tuple([sizes[n] for sizes in each]),
-            tuple([(m, tuple([min([low for low, _, _ in a]) for a in reach])) for m, reach in readers[n].items()]),
-        )
-        for n in range(len(graph.steps))
-    ])  # fmt: skip
+    return ()
 
 
-class Ring(NamedTuple):
-    """What a work-group keeps of one map while its tiles follow each other along a dimension.
+@bounded.register
+def _(h: MdHom, largest: int) -> tuple[Part, ...]:
+    for dim in h.dims("cc"):
+        points = h.extents[dim]
+        while points > 1:
+            points = -(-points // 2)
+            ends = {0, min(points, h.extents[dim] - points), h.extents[dim] - points}  # neighbours lie inside, or not
+            try:
+                some = [_part(h, dim, begin, begin + points) for begin in sorted(ends)]
+            except ValueError:
+                break
+            if not all(map(is_stretch, h.outputs, some[0].outputs)):
+                break
+            fits = all([_fits(p.mdhom, largest) for p in some])
+            if points == 1 and not all([_fits(p.mdhom, largest) or bounded(p.mdhom, largest) for p in some]):
+                return ()  # before the parts of all other points are made
+            if points == 1 or fits:
+                return _cut_again(_parts(h, dim, points), largest)
+    return ()
 
-    Attributes
+
+@singledispatch
+def stretches(h: Computation, count: int) -> tuple[Part, ...]:
+    """Cut an MDH in about `count` parts, each of which reads and writes one stretch of each array or all of an input.
+
+    Inputs must be in C or Fortran order.
+
+    Parameters
     ----------
-    ahead : int
-        How many points the map is ahead of the chain's last one.
-    before : int
-        How far before the first tile of the last map's results it is needed, a negative number.
-    points : int
-        Points along the dimension that are kept; later ones take the places of earlier ones.
+    h : Computation
+        Without extents of 0; what is fused is not cut.
+    count : int
+        Two or more; as long as a dimension has as many points.
+
+    Returns
+    -------
+    tuple of Part
+        All but the last of equal size; none where no dimension can be cut so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import cc, md_hom, pw
+    >>> rows = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((9, 5)))
+    >>> [found.outputs[0][0] for found in stretches(rows, 2)]
+    [slice(0, 5, None), slice(5, 9, None)]
     """
-
-    ahead: int
-    before: int
-    points: int
+    return ()
 
 
-def rings(graph: Graph, d: int, tile: int) -> tuple[Ring, ...]:
-    """Give what is kept of each map where tiles of so many points follow each other along dimension `d`.
+@stretches.register
+def _(h: MdHom, count: int) -> tuple[Part, ...]:
+    if not all(map(_dense, h.inputs)):
+        return ()
+    for dim in h.dims("cc"):
+        points = -(-h.extents[dim] // count)
+        try:
+            first = _part(h, dim, 0, points)
+        except ValueError:
+            continue
+        shapes = [tuple(s.stop - s.start for s in where) for where in first.inputs]
+        moved = [n for n, v in enumerate(h.inputs) if shapes[n] != v.shape]
+        whole = all(
+            h.inputs[n].strides == row_major(h.inputs[n].shape) and is_stretch(h.inputs[n], first.inputs[n])
+            for n in moved
+        )
+        if moved and whole and all(map(is_stretch, h.outputs, first.outputs)):
+            return _parts(h, dim, points)
+    return ()
 
-    With each tile every map advances by as many points: those that the maps which read it need to advance by as many.
+
+def _part(h: MdHom, dim: int, begin: int, end: int) -> Part:
+    """A part on slices of the arrays, and on all of those that are read from beyond one end on at the other.
+
+    Raises ValueError where there is none, or its functions ask for the index in the dimension.
     """
-    last = len(graph.steps) - 1
-    found = {last: Ring(0, 0, tile)}
-    for n in reversed(range(last)):
-        extent = graph.steps[n].mdhom.extents[d]
-        ahead, before, kept = [], [], []
-        for m, each in _readers(graph, n).items():
-            for low, high in [_around(reach, graph.steps[m].mdhom.extents[d] - extent) for reach in each[d]]:
-                ahead.append(found[m].ahead + high)
-                kept.append(found[m].ahead + low)
-                before.append(found[m].before + low)
-        found[n] = Ring(max(ahead), min(before), min(tile + max(ahead) - min(kept), extent))
-    return tuple([found[n] for n in range(last + 1)])
+    found = part_of(h, dim, begin, end)
+    if found.begin:
+        raise ValueError(f"the index in {h.names[dim]} is asked for")
+    views, regions = list(found.mdhom.inputs), list(found.inputs)
+    for n, v in enumerate(h.inputs):
+        if v.boundary == "wrap":
+            views[n], regions[n] = _shifted(v, dim, begin), tuple([slice(0, size) for size in v.shape])
+    return Part(found.mdhom.relaid(views), tuple(regions), found.outputs)
 
 
-def _around(reach: tuple[int, int, str | None], beyond: int) -> tuple[int, int]:
-    """How far from a point what it reads lies at most, if the map that reads has so many points beyond what it reads.
-
-    Elements outside stand for others that are as far from the border at most, so they may lie on the other side.
-    """
-    low, high, boundary = reach
-    if boundary in (None, "constant"):
-        return low, high
-    return min(low, -high) - 2 * max(beyond, 0), max(high, -low)
+def _parts(h: MdHom, dim: int, points: int) -> tuple[Part, ...]:
+    """All parts, of so many points but for the last."""
+    extent = h.extents[dim]
+    return tuple([_part(h, dim, begin, min(begin + points, extent)) for begin in range(0, extent, points)])
 
 
-def _readers(graph: Graph, n: int) -> Readers:
-    """What reads a step's results, and how."""
-    found: Readers = {}
-    for o in range(len(graph.steps[n].mdhom.outputs)):
-        for m in graph.readers(graph.firsts[n] + o):
-            for p, view in zip(graph.steps[m].inputs, graph.steps[m].mdhom.inputs, strict=True):
-                if p == graph.firsts[n] + o:
-                    reach = found.setdefault(m, [[] for _ in view.shape])
-                    for axis, ranges in enumerate(reach):
-                        distances = [a[axis].constant for a in view.accesses]
-                        ranges.append((min(distances), max(distances), view.boundary))
-    return found
+def _dense(v: View) -> bool:
+    """Whether an array's elements lie one after the other, in C or Fortran order."""
+    return v.offset == 0 and v.strides in (row_major(v.shape), row_major(v.shape[::-1])[::-1])
 
 
-def _along(graph: Graph, readers: Sequence[Readers], d: int, tile: int) -> list[int]:
-    """Points of all regions along one dimension."""
-    extent = graph.steps[-1].mdhom.extents[d]
-    begin = np.minimum(np.arange(0, extent, tile), max(extent - tile, 0))
-    ends: dict[int, Ends] = {len(graph.steps) - 1: (begin, np.minimum(begin + tile, extent))}
-    sizes = [tile] * len(graph.steps)
-    for n in reversed(range(len(graph.steps) - 1)):
-        extent = graph.steps[n].mdhom.extents[d]
-        needed = [_needed(ends[m], reach, extent) for m, each in readers[n].items() for reach in each[d]]
-        low = np.min([raw for raw, _, _ in needed], axis=0)
-        first, last = np.min([a for _, a, _ in needed], axis=0), np.max([b for _, _, b in needed], axis=0)
-        size = int((last - np.minimum(first, np.maximum(low, 0))).max())
-        sizes[n] = min(max(size, 1), extent)  # 1 where all that is read lies outside
-        start = np.clip(low, 0, extent - sizes[n])
-        ends[n] = start, start + sizes[n]
-    return sizes
+def _fits(h: Computation, largest: int) -> bool:
+    return all(v.nbytes <= largest for v in (*h.inputs, *h.outputs))
 
 
-def _needed(ends: Ends, reach: tuple[int, int, str | None], extent: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """Where a map's region begins by its reader's, and the first and the end of what the reader needs of it."""
-    low, high, boundary = reach
-    begin, end = ends[0] + low, ends[1] + high
-    first, last = np.clip(begin, 0, extent), np.clip(end, 0, extent)
-    if boundary not in (None, "constant"):
-        # Elements beyond a border are some near it: at most as far from it as they are beyond, or the last one.
-        last = np.maximum(last, np.where(begin < 0, np.minimum(1 - begin, extent), 0))
-        first = np.minimum(first, np.where(end > extent, np.maximum(2 * extent - 1 - end, 0), extent))
-    return begin, first, last
-
-
-def reaches(graph: Graph) -> tuple[tuple[int, ...], ...]:
-    """Give, for each map of a chain and each dimension, how many points more than a tile has it computes at most."""
-    rank, last = graph.steps[-1].mdhom.rank, len(graph.steps) - 1
-    ends = {last: [(0, 0)] * rank}
-    for n in reversed(range(last)):
-        each = [(ends[m], reach) for m, reach in _readers(graph, n).items()]
-        ends[n] = [
-            (
-                min([after[d][0] + low for after, reach in each for low, _, _ in reach[d]]),
-                max([after[d][1] + high for after, reach in each for _, high, _ in reach[d]]),
+def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
+    """Cut those parts that are too large still."""
+    found = []
+    for one in parts:
+        if _fits(one.mdhom, largest):
+            found.append(one)
+            continue
+        smaller = bounded(one.mdhom, largest)
+        if not smaller:
+            return ()
+        for p in smaller:
+            inputs, outputs = (
+                tuple(tuple(map(_within, *both)) for both in zip(outer, inner, strict=True))
+                for outer, inner in ((one.inputs, p.inputs), (one.outputs, p.outputs))
             )
-            for d in range(rank)
-        ]
-    return tuple([tuple([high - low for low, high in ends[n]]) for n in range(last + 1)])
+            found.append(Part(p.mdhom, inputs, outputs))
+    return tuple(found)
 
 
-def slots(graph: Graph) -> dict[str, int]:
-    """Give each value that maps of a chain leave to others a place, which is used again when all have read it."""
-    found: dict[str, int] = {}
-    types: dict[int, np.dtype[Any]] = {}
-    busy: dict[int, int] = {}  # until which step
-    for n, step in enumerate(graph.steps[:-1]):
-        for o, view in enumerate(step.mdhom.outputs):
-            free = [slot for slot, until in busy.items() if until < n and types[slot] == view.dtype]
-            slot = free[0] if free else len(types)
-            found[view.name], types[slot] = slot, view.dtype
-            busy[slot] = max(graph.readers(graph.firsts[n] + o), default=n)
-    return found
+def _within(outer: slice, inner: slice) -> slice:
+    """A slice of a slice."""
+    return slice(outer.start + inner.start, outer.start + inner.stop)
+
+
+def is_stretch(v: View, region: Region) -> bool:
+    """Whether a region of a C-contiguous array is contiguous."""
+    counts = [s.stop - s.start for s in region]
+    cuts = [axis for axis, n in enumerate(v.shape) if counts[axis] < n]
+    return all(n == 1 for n in counts[: max(cuts, default=0)])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from mdhnp.mdh.fused import Fused, given_view
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.mdhom import MdHom, dimension_names, row_major
-from mdhnp.mdh.pieces import Part, Region, piece
+from mdhnp.mdh.regions import Part, Region, part_of
 from mdhnp.mdh.views import View
 
 __all__ = ["Rows", "along", "is_product", "rows", "sized"]
@@ -133,14 +133,14 @@ def _before(graph: Graph, value: int, view: View, dim: int) -> int | None:
     return graph.view(value).accesses[0][axis[0]].dim()
 
 
-@piece.register
+@part_of.register
 def _(h: Rows, dim: int, begin: int, end: int) -> Part:
     """Rows of which each MDH is cut; of what is needed of a row only, nothing leaves the part that it is in.
 
     One row is none, nor is what reads other elements of one array in several of its MDHs, or asks for indices.
     """
     graph, place = h.graph, h.shared[-1].index(dim)
-    pieces = [piece(s.mdhom.last, dims[place], begin, end) for s, dims in zip(graph.steps, h.shared, strict=True)]
+    pieces = [part_of(s.mdhom.last, dims[place], begin, end) for s, dims in zip(graph.steps, h.shared, strict=True)]
     error = ValueError(f"dim: {begin} to {end} of {dimension_names(h.rank)[dim]} are no rows; cut their `mdhoms`")
     regions: dict[int, Region] = {}
     for first, step, part in zip(graph.firsts, graph.steps, pieces, strict=True):

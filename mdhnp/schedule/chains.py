@@ -10,12 +10,12 @@ from itertools import chain, islice, product, zip_longest
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.mdh import Chain, Computation, MdHom, Region, Ring, Tiles, regions, rings, slots
+from mdhnp.mdh import Chain, Computation, Footprint, MdHom, Ring, Tiles, footprints, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require
 
 __all__ = [
-    "chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "pays", "places", "regions_of",
+    "chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "pays", "places", "footprints_of",
     "rings_of",
 ]  # fmt: skip
 
@@ -38,9 +38,9 @@ _SURE = 1.2
 _CACHED = 0.75
 
 
-def regions_of(h: Chain, s: Schedule) -> tuple[Region, ...]:
+def footprints_of(h: Chain, s: Schedule) -> tuple[Footprint, ...]:
     """What a work-group keeps of each map: all that a tile needs, along a streamed dimension what rings hold."""
-    found = regions(h.graph, s.local_tile)
+    found = footprints(h.graph, s.local_tile)
     if s.streamed < 0:
         return found
     sizes = [list(region.sizes) for region in found]
@@ -72,7 +72,7 @@ def link(s: Schedule, h: MdHom, tile: Sequence[int], groups: Sequence[int] | Non
 def chain_memory(h: Chain, s: Schedule) -> int:
     """Bytes of local memory that a chain's kernel declares."""
     where, sizes = places(h, s), dict[int, int]()
-    for one, region in zip(h.mdhoms[:-1], regions_of(h, s), strict=False):
+    for one, region in zip(h.mdhoms[:-1], footprints_of(h, s), strict=False):
         for view in one.outputs:
             size = prod(region.sizes) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
             sizes[where[view.name]] = max(sizes.get(where[view.name], 0), size)
@@ -99,7 +99,7 @@ def check_chain(h: Chain, s: Schedule) -> None:
 
 def _has_rows(h: Chain, s: Schedule) -> bool:
     """Whether each region has room for a vector."""
-    return s.vector_width == 1 or min([r.sizes[s.vector_dim] for r in regions_of(h, s)]) >= s.vector_width
+    return s.vector_width == 1 or min([r.sizes[s.vector_dim] for r in footprints_of(h, s)]) >= s.vector_width
 
 
 def _beyond(h: Chain) -> int:

@@ -16,9 +16,9 @@ from mdhnp.fusion.rules.results import not_through_others
 from mdhnp.mdh import Affine, Combine, Graph, Instruction, MdHom, Operator, Step, trace
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
+from mdhnp.mdh.complex import where
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import contiguous
-from mdhnp.mdh.parts import where
 from mdhnp.mdh.trace import Recorder, Symbol
 
 __all__ = ["RULES"]

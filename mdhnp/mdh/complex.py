@@ -1,7 +1,8 @@
 """Functions of complex numbers, written as functions of their real and imaginary parts.
 
-Takes parts, gives parts; what they are, traced values or arrays, is the caller's choice. Special values are those of C
-(C99, Annex G): infinities keep their direction where they have one, and signs of zeros tell the sides of branch cuts.
+Takes components, gives components; whether they are traced values or arrays is the caller's choice. Special values are
+those of C (C99, Annex G): infinities keep their direction where they have one, and signs of zeros tell the sides of
+branch cuts.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ import numpy as np
 __all__ = ["FORMULAS", "where"]
 
 #: A complex number, or any: real part and imaginary part.
-_Parts = tuple[Any, Any]
+_Complex = tuple[Any, Any]
 
 
 def where(condition: Any, left: Any, right: Any) -> Any:
@@ -25,11 +26,11 @@ def _limits(x: Any) -> Any:
     return np.finfo(x.dtype)
 
 
-def _multiply(a: _Parts, b: _Parts) -> _Parts:
+def _multiply(a: _Complex, b: _Complex) -> _Complex:
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
-def _divide(a: _Parts, b: _Parts) -> _Parts:
+def _divide(a: _Complex, b: _Complex) -> _Complex:
     """Smith's algorithm, as in NumPy: scaled by the divisor's larger part, so that nothing overflows on the way."""
     wide = np.abs(b[0]) >= np.abs(b[1])
     large, small = where(wide, b[0], b[1]), where(wide, b[1], b[0])
@@ -42,7 +43,7 @@ def _divide(a: _Parts, b: _Parts) -> _Parts:
     return where(zero, a[0] / np.abs(b[0]), real), where(zero, a[1] / np.abs(b[0]), imaginary)
 
 
-def _reciprocal(a: _Parts) -> _Parts:
+def _reciprocal(a: _Complex) -> _Complex:
     """Smith's algorithm without what is known of 1."""
     wide = np.abs(a[1]) <= np.abs(a[0])
     large, small = where(wide, a[0], a[1]), where(wide, a[1], a[0])
@@ -51,7 +52,7 @@ def _reciprocal(a: _Parts) -> _Parts:
     return where(wide, 1 / scale, ratio / scale), where(wide, -ratio / scale, -1 / scale)
 
 
-def _sign(a: _Parts) -> _Parts:
+def _sign(a: _Complex) -> _Complex:
     """The number divided by its size; one infinite part is a direction, two are none."""
     size = np.hypot(a[0], a[1])
     endless = np.isinf(size) & (np.isinf(a[0]) ^ np.isinf(a[1]))
@@ -64,7 +65,7 @@ def _sign(a: _Parts) -> _Parts:
     return part(a[0]), part(a[1])
 
 
-def _exp(a: _Parts) -> _Parts:
+def _exp(a: _Complex) -> _Complex:
     """Where only the size overflows, not the parts, it is scaled; infinite powers with no angle have C99's values."""
     real, angle = a
     number = real.dtype.type
@@ -77,7 +78,7 @@ def _exp(a: _Parts) -> _Parts:
     return cosine, where(angle == 0, angle, sine)
 
 
-def _expm1(a: _Parts) -> _Parts:
+def _expm1(a: _Complex) -> _Complex:
     """By expm1 of the real part; of large ones 1 is nothing, or all that is left."""
     x, y = a
     half = np.sin(y / 2)
@@ -86,7 +87,7 @@ def _expm1(a: _Parts) -> _Parts:
     return where(np.abs(x) > 32, whole - 1, real), sine
 
 
-def _log(a: _Parts) -> _Parts:
+def _log(a: _Complex) -> _Complex:
     """Near 1 by what is beyond it, so that nothing cancels; of large numbers by a part of them."""
     x, y = a
     large, small = np.maximum(np.abs(x), np.abs(y)), np.minimum(np.abs(x), np.abs(y))
@@ -98,22 +99,22 @@ def _log(a: _Parts) -> _Parts:
     return where((large > 0.5) & (large < 2), near, real), np.arctan2(y, x)
 
 
-def _log1p(a: _Parts) -> _Parts:
+def _log1p(a: _Complex) -> _Complex:
     x, y = a
     real, angle = _log((x + 1, y))
     small = (np.abs(x) < 0.5) & (np.abs(y) < 0.5)
     return where(small, np.log1p(x * (x + 2) + y * y) / 2, real), angle
 
 
-def _log_to(base: float) -> Callable[[_Parts], _Parts]:
-    def logarithm(a: _Parts) -> _Parts:
+def _log_to(base: float) -> Callable[[_Complex], _Complex]:
+    def logarithm(a: _Complex) -> _Complex:
         real, angle = _log(a)
         return real * (1 / log(base)), angle * (1 / log(base))
 
     return logarithm
 
 
-def _power(a: _Parts, b: _Parts) -> _Parts:
+def _power(a: _Complex, b: _Complex) -> _Complex:
     """By logarithms, but for powers of 0, which are 0 where exponents are positive, and the powers 0 and 1."""
     number = a[0].dtype.type
     zero, none, same = (a[0] == 0) & (a[1] == 0), (b[0] == 0) & (b[1] == 0), (b[0] == 1) & (b[1] == 0)
@@ -123,7 +124,7 @@ def _power(a: _Parts, b: _Parts) -> _Parts:
     return where(none, number(1), where(same, a[0], real)), where(none, number(0), where(same, a[1], imaginary))
 
 
-def _sqrt(a: _Parts) -> _Parts:
+def _sqrt(a: _Complex) -> _Complex:
     """The larger part by a root, the other by division; scaled where sums overflow or squares underflow."""
     x, y = a
     number = x.dtype.type
@@ -150,14 +151,14 @@ def _sinh_cosh(x: Any) -> tuple[Any, Any, Any]:
     return sinh, cosh, where(large, number(np.exp(16)), number(1))
 
 
-def _sinh(a: _Parts) -> _Parts:
+def _sinh(a: _Complex) -> _Complex:
     x, y = a
     sinh, cosh, scale = _sinh_cosh(x)
     nowhere = ~np.isfinite(y) & (np.isinf(x) | (x == 0))
     return where(nowhere, x, sinh * np.cos(y) * scale), where(y == 0, y, cosh * np.sin(y) * scale)
 
 
-def _cosh(a: _Parts) -> _Parts:
+def _cosh(a: _Complex) -> _Complex:
     x, y = a
     sinh, cosh, scale = _sinh_cosh(x)
     endless, zero = np.isinf(x) & ~np.isfinite(y), (y == 0) | ((x == 0) & ~np.isfinite(y))
@@ -165,7 +166,7 @@ def _cosh(a: _Parts) -> _Parts:
     return where(endless, np.abs(x), cosh * np.cos(y) * scale), where(zero, flat, sinh * np.sin(y) * scale)
 
 
-def _tanh(a: _Parts) -> _Parts:
+def _tanh(a: _Complex) -> _Complex:
     """Kahan's formula; beyond 20 the tangent is 1 but for what underflows."""
     x, y = a
     number = x.dtype.type
@@ -178,12 +179,12 @@ def _tanh(a: _Parts) -> _Parts:
     return where((x == 0) & ~np.isfinite(y), x, real), where(y == 0, y, where(far, still, tangent / below))
 
 
-def _around(a: _Parts) -> tuple[_Parts, _Parts]:
+def _around(a: _Complex) -> tuple[_Complex, _Complex]:
     """Roots of 1 - z and 1 + z."""
     return _sqrt((1 - a[0], -a[1])), _sqrt((1 + a[0], a[1]))
 
 
-def _arcsin(a: _Parts) -> _Parts:
+def _arcsin(a: _Complex) -> _Complex:
     """Kahan's formula; of infinite numbers only the direction counts."""
     x, y = a
     minus, plus = _around(a)
@@ -194,7 +195,7 @@ def _arcsin(a: _Parts) -> _Parts:
     return real, where(endless, np.copysign(x.dtype.type(np.inf), y), imaginary)
 
 
-def _arccos(a: _Parts) -> _Parts:
+def _arccos(a: _Complex) -> _Complex:
     """Kahan's formula, as that of the arc sine."""
     x, y = a
     minus, plus = _around(a)
@@ -205,12 +206,12 @@ def _arccos(a: _Parts) -> _Parts:
     return real, where(endless, np.copysign(x.dtype.type(np.inf), -y), imaginary)
 
 
-def _arccosh(a: _Parts) -> _Parts:
+def _arccosh(a: _Complex) -> _Complex:
     real, imaginary = _arccos(a)
     return np.abs(imaginary), np.copysign(real, a[1])
 
 
-def _arctanh(a: _Parts) -> _Parts:
+def _arctanh(a: _Complex) -> _Complex:
     """Kahan's formula for the right half plane; far away 1/z, which is scaled, at the pole a logarithm."""
     x, y = np.abs(a[0]), a[1]
     number, size = x.dtype.type, np.abs(y)
@@ -228,21 +229,21 @@ def _arctanh(a: _Parts) -> _Parts:
     return np.copysign(real, a[0]), where(right, np.copysign(number(pi / 2), y), angle)
 
 
-def _exchanged(function: Callable[[_Parts], _Parts]) -> Callable[[_Parts], _Parts]:
+def _exchanged(function: Callable[[_Complex], _Complex]) -> Callable[[_Complex], _Complex]:
     """Give f(iz)/i of a hyperbolic function f: that of the angle, whose parts are f's in the other order."""
 
-    def turned(a: _Parts) -> _Parts:
+    def turned(a: _Complex) -> _Complex:
         real, imaginary = function((a[1], a[0]))
         return imaginary, real
 
     return turned
 
 
-def _cos(a: _Parts) -> _Parts:
+def _cos(a: _Complex) -> _Complex:
     return _cosh((-a[1], a[0]))
 
 
-def _either(test: Callable[[Any], Any]) -> Callable[[_Parts], Any]:
+def _either(test: Callable[[Any], Any]) -> Callable[[_Complex], Any]:
     return lambda a: test(a[0]) | test(a[1])
 
 
