@@ -21,8 +21,8 @@ from mdhnp.dask.sizes import TASK, Ends, chosen
 from mdhnp.dask.task import Call, Read, Work, assembled, sliced
 from mdhnp.mdh import Computation, Cut, MdHom, Part, Rows, View, cut, finish_inputs
 from mdhnp.mdh.mdhom import row_major
-from mdhnp.mdh.regions import part_of
 from mdhnp.mdh.recombine import left_for_later
+from mdhnp.mdh.regions import part_of
 
 __all__ = ["Layer", "Made"]
 

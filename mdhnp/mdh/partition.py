@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.regions import Part, Region, part_of, taken
 from mdhnp.mdh.recombine import combination, left_for_later, prefixes
+from mdhnp.mdh.regions import Part, Region, part_of, read_region
 from mdhnp.mdh.stages import finish_inputs
 
 __all__ = ["Cut", "Partition", "Prefix", "Read", "Stack", "Task", "Window", "whole"]
@@ -115,7 +115,7 @@ class Partition:
         def read(one: Read) -> Array:
             match one:
                 case Window(n, region):
-                    return taken(arrays[n], region)
+                    return read_region(arrays[n], region)
                 case Stack(tasks, n):
                     return np.stack([found[task][n] for task in tasks])
                 case Prefix(task, n, at):
@@ -244,7 +244,7 @@ def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], .
     last: Computation = made.finished(len(level))
     reads = _stacks(level)
     others = finish_inputs(h)
-    if others:  # of which only what is read is taken
+    if others:  # of which only what is read is read_region
         least = part_of(last, 0, 0, last.extents[0])
         pairs = zip(others, least.inputs[len(reads) :], strict=True)
         last, reads = least.mdhom, (*reads, *[Window(n, region) for n, region in pairs], *least.begin)
