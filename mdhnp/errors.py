@@ -15,7 +15,7 @@ __all__ = ["ARGUMENTS", "guarded", "raise_named"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: What is raised for arguments; other errors, as of devices, speak of kernels.
-ARGUMENTS = (TypeError, ValueError, LookupError, ArithmeticError)
+ARGUMENTS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError)
 
 #: Packages whose errors are those of a call. What a user's own function raises stays what it is.
 _PACKAGES = ("mdhnp", "numpy", "opt_einsum", "_operator", "operator")

@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native", "mdhnp.process"),
     # frontend.creation puts elements into Arrays, protocols.py knows what calls do with them.
     "arrays": (
+        "mdhnp.errors",
         "mdhnp.runtime",
         "mdhnp.frontend.creation",
         "mdhnp.calls.arrays",

@@ -59,6 +59,27 @@ def test_docstrings(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) 
         assert doctest.testmod(module, extraglobs=known, optionflags=OPTIONS).failed == 0
 
 
+#: All that is called by its users: functions, and classes that are called like functions.
+PUBLIC = {
+    **{name: getattr(mdhnp, name) for name in mdhnp.__all__},
+    **{f"linalg.{name}": getattr(mdhnp.linalg, name) for name in mdhnp.linalg.__all__},
+    **{f"skeletons.{name}": getattr(mdhnp.skeletons, name) for name in mdhnp.skeletons.__all__},
+}
+FUNCTIONS = {name: f for name, f in PUBLIC.items() if callable(f) and str(f.__module__).startswith("mdhnp")}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.turns
+def test_examples_of_public_functions(name: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of those that tables make, which are in no module's own text."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    known = {n: getattr(mdhnp.mdh, n) for n in mdhnp.mdh.__all__}
+    example = doctest.DocTestParser().get_doctest(FUNCTIONS[name].__doc__ or "", known, name, None, None)
+    assert doctest.DocTestRunner(optionflags=OPTIONS).run(example).failed == 0
+    if str(FUNCTIONS[name].__module__).startswith(("mdhnp.frontend", "mdhnp.skeletons")) and name != "Links":
+        assert example.examples or isinstance(FUNCTIONS[name], type), "no example"
+
+
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_run(script: Path, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

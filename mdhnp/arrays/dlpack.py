@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdhnp.errors import guarded
+
 if TYPE_CHECKING:
     from mdhnp.arrays.array import Array
 
@@ -33,6 +35,7 @@ def place(array: "Array") -> tuple[int, int]:
     return _OPENCL, next((n for n, device in enumerate(devices()) if device is array.device), 0)
 
 
+@guarded
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> "Array":
     """Give an array of another library's, which has the protocol DLPack.
 
@@ -80,4 +83,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> "
     try:
         return asarray(x, device=device, copy=copy)
     except ValueError as error:
-        raise BufferError(f"from_dlpack: {error}") from None
+        raise BufferError(str(error).removeprefix("asarray: ")) from None

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.errors import guarded
+
 if TYPE_CHECKING:  # which load OpenCL
     import pyopencl as cl
 
@@ -119,6 +121,7 @@ def seen(array: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None, 
     return asarray(elements, dtype=dtype, device=device or _device_of(array.context))
 
 
+@guarded
 def from_buffer(
     buffer: "cl.MemoryObjectHolder",
     /,
@@ -214,7 +217,7 @@ class _Memory(NamedTuple):
         from mdhnp.frontend.creation import checked_type
         from mdhnp.runtime import resident
 
-        wanted, device = checked_type(function, dtype), _device_of(self.buffer.context)
+        wanted, device = checked_type(dtype), _device_of(self.buffer.context)
         layout = self._layout(function, shape, wanted.itemsize)
         if device is not None and device.own_memory and device.context == self.buffer.context:
             if self.events:

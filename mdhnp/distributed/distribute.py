@@ -18,6 +18,7 @@ from mdhnp.distributed.exchange import copied, fetch
 from mdhnp.distributed.executor import Kernel
 from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
+from mdhnp.errors import guarded
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.mdh import Function, pw, shares
 from mdhnp.mdh.combine import CombineSpec
@@ -32,6 +33,7 @@ View = npt.NDArray[Any]
 _KINDS = ("block", "copy", "overlap", "single")
 
 
+@guarded
 def distribute(
     a: npt.ArrayLike,
     kind: str = "block",
@@ -92,15 +94,15 @@ def distribute(
     15.0
     """
     if kind not in _KINDS:
-        raise ValueError(f"distribute: kind {kind!r} is none of {', '.join(_KINDS)}")
+        raise ValueError(f"kind {kind!r} is none of {', '.join(_KINDS)}")
     if halo < 0:
-        raise ValueError(f"distribute: halo is {halo}, and must not be negative")
+        raise ValueError(f"halo is {halo}, and must not be negative")
     source = _source(a)
     where = _where(devices, a)
-    axis = normalize_axis_index(axis, source.ndim, "distribute") if source.ndim else 0
+    axis = normalize_axis_index(axis, source.ndim) if source.ndim else 0
     extent = source.shape[axis] if source.ndim else 1
     if weights is not None and len(weights) != len(where.members):
-        raise ValueError(f"distribute: {len(weights)} weights for {len(where.members)} devices")
+        raise ValueError(f"{len(weights)} weights for {len(where.members)} devices")
     sizes = _sizes(a, where, axis, extent, weights)
     if combine is not None:
         source = _combined(a, where, axis, sizes, combine)
@@ -125,7 +127,7 @@ def _source(a: Any) -> View:
         return view_of(a) if a.device.several else lent(a)
     from mdhnp.frontend.creation import on_host
 
-    return lent(on_host("distribute", a))
+    return lent(on_host(a))
 
 
 def _where(devices: Any, a: Any) -> Group:
@@ -161,7 +163,7 @@ def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: An
     """Combine copies: each device its block, of which it gets what the others have."""
     if not (type(a) is Array and a.device.several and (isinstance(a.distribution, Copy) or len(a.parts) == 1)):
         now = a.distribution if type(a) is Array else "an ndarray"
-        raise ValueError(f"distribute: combine is for arrays of which each device has a copy, not {now}")
+        raise ValueError(f"combine is for arrays of which each device has a copy, not {now}")
     order = [axis, *[d for d in range(a.ndim) if d != axis]] if a.ndim else []
     copies = [lent(part).transpose(order) for part in a.parts]
     spec = combine if isinstance(combine, CombineSpec) else pw(combine)

@@ -9,7 +9,8 @@ import numpy as np
 
 from mdhnp.arrays import Array
 from mdhnp.calls import call
-from mdhnp.frontend.maps import Elementwise, binary, functions
+from mdhnp.frontend.maps import Elementwise, binary, functions, operand_of
+from mdhnp.frontend.public import public
 
 #: By name, which is NumPy's: kinds of types that it takes, what it does, elements and a number, what it gives of them.
 _FUNCTIONS = {
@@ -64,42 +65,27 @@ _square = Elementwise("square", "iufc")
 _SQUARED = {int: "iufc", float: "fc"}
 
 
+@public(
+    "Raise to powers.",
+    x1=operand_of("biufc"),
+    x2=operand_of("biufc"),
+    returns="Array: New, of the type that ``numpy.pow`` gives; Python's numbers take the type of the other operand. "
+    "Integers to negative integers that are elements of an Array are rounded toward 0: nobody reads those to refuse "
+    "them.",
+    raises={
+        "TypeError": "If neither is an Array, or one is of another type.",
+        "ValueError": "If they cannot be broadcast, or are on several devices; if `x1` is of integers and `x2` a "
+        "number or an ndarray with a negative integer.",
+    },
+    example=">>> x = mdhnp.asarray([1.0, 3.0])\n>>> mdhnp.pow(x, 2).numpy()\narray([1., 9.])",
+)
 def pow(x1: Any, x2: Any, /) -> Array:
-    """Raise to powers.
-
-    Parameters
-    ----------
-    x1, x2 : Array, ndarray or number
-        Of booleans, integers, floats or complex numbers. At least one is an Array, to whose device others are copied.
-        They are broadcast.
-
-    Returns
-    -------
-    Array
-        New, of the type that ``numpy.pow`` gives; Python's numbers take the type of the other operand. Integers to
-        negative integers that are elements of an Array are rounded toward 0: nobody reads those to refuse them.
-
-    Raises
-    ------
-    TypeError
-        If neither is an Array, or one is of another type.
-    ValueError
-        If they cannot be broadcast, or are on several devices; if `x1` is of integers and `x2` a number or an ndarray
-        with a negative integer.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> x = mdhnp.asarray([1.0, 3.0])
-    >>> mdhnp.pow(x, 2).numpy()
-    array([1., 9.])
-    """
     # NumPy's float64 is a float, too, and has a type of its own.
     if type(x1) is Array and type(x2) in (int, float) and x2 == 2 and x1.dtype.kind in _SQUARED[type(x2)]:
         squared: Array = call(_square.what, (x1,))
         return squared
     if isinstance(x2, int | np.integer | np.ndarray) and isinstance(x1, Array) and _is_negative_power(x1.dtype, x2):
-        raise ValueError("pow: integers to negative powers are no integers; convert x1 to floats")
+        raise ValueError("integers to negative powers are no integers; convert x1 to floats")
     result: Array = _power(x1, x2)
     return result
 

@@ -15,6 +15,7 @@ from mdhnp.arrays.opencl import is_array, seen
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import SUPPORTED
 from mdhnp.frontend.pointwise import convert, pointwise
+from mdhnp.frontend.public import public
 from mdhnp.mdh.pattern import array_view
 
 if TYPE_CHECKING:  # which loads OpenCL
@@ -23,96 +24,86 @@ if TYPE_CHECKING:  # which loads OpenCL
 __all__ = ["array", "asarray", "assign", "empty"]
 
 
+_RAISES = {
+    "ValueError": "If `copy` is false and a copy is needed.",
+    "TypeError": "If kernels do not compute with the type.",
+}
+_FROM = "array_like: An Array, an ndarray, nested lists, a number, or an array of pyopencl's."
+_TYPE = "dtype, optional: Type of the elements; by default as ``numpy.asarray`` has it."
+_WHERE = (
+    "str, int or Device, optional: As in :func:`mdhnp.device`; by default where an Array is, else the default device."
+)
+
+
+@public(
+    "Give an array on a device.",
+    obj=_FROM,
+    dtype=_TYPE,
+    device=_WHERE,
+    copy="bool, optional: Whether its memory is new. By default only where it has to be: on a CPU device an ndarray's "
+    "own memory is used, so that changes of the one are seen in the other; as is, on other devices, the buffer of a "
+    "pyopencl array in ``device.context``.",
+    raises=_RAISES,
+    example="""
+>>> mdhnp.asarray([1.0, 2.0], dtype="float32", device="cpu").numpy()
+array([1., 2.], dtype=float32)""",
+)
 def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = None, copy: bool | None = None) -> Array:
-    """Give an array on a device.
-
-    Parameters
-    ----------
-    obj : array_like
-        An Array, an ndarray, nested lists, a number, or an array of pyopencl's.
-    dtype : dtype, optional
-        Type of the elements; by default as ``numpy.asarray`` has it.
-    device : str, int or Device, optional
-        As in :func:`mdhnp.device`; by default where an Array is, else the default device.
-    copy : bool, optional
-        Whether its memory is new. By default only where it has to be: on a CPU device an ndarray's own memory is
-        used, so that changes of the one are seen in the other; as is, on other devices, the buffer of a pyopencl array
-        in ``device.context``.
-
-    Raises
-    ------
-    ValueError
-        If `copy` is false and a copy is needed.
-    TypeError
-        If kernels do not compute with the type.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.asarray([1.0, 2.0], dtype="float32", device="cpu").numpy()
-    array([1., 2.], dtype=float32)
-    """
     if is_array(obj):
         return seen(obj, dtype=dtype, device=device, copy=copy)
     where = device_for(device, obj)
     if isinstance(obj, Array):
-        wanted = obj.dtype if dtype is None else checked_type("asarray", dtype)
+        wanted = obj.dtype if dtype is None else checked_type(dtype)
         if wanted == obj.dtype and where is obj.device and not copy:
             return obj
         if copy is False:
-            raise ValueError("asarray: copy=False, but another type or device needs a copy")
+            raise ValueError("copy=False, but another type or device needs a copy")
         if where is obj.device:
             made = make(transfer.empty(obj.shape, wanted, where), where)
             assign(made, obj)
             return made
         obj, copy = obj.numpy(), True if copy is None and not where.own_memory else copy
     if where.own_memory and copy is False:
-        raise ValueError("asarray: copy=False, but a device with memory of its own needs a copy")
-    elements = on_host("asarray", obj, dtype, None if where.own_memory else copy)
+        raise ValueError("copy=False, but a device with memory of its own needs a copy")
+    elements = on_host(obj, dtype, None if where.own_memory else copy)
     return make(transfer.put(elements, where), where)
 
 
-def on_host(function: str, obj: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Give an array-like as an ndarray that kernels can address; new memory where that has to be, or as `copy` says.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If kernels do not compute with the type, or `copy` is false and a copy is needed; names the function.
-    """
+def on_host(obj: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    """Give an array-like as an ndarray that kernels can address; new memory where that has to be, or as `copy` says."""
     elements = np.asarray(obj, dtype, copy=copy)
     if elements.dtype in SUPPORTED and elements.flags.aligned:
         return elements
-    native = checked_type(function, elements.dtype)
+    native = checked_type(elements.dtype)
     if copy is False:
-        raise ValueError(f"{function}: copy=False, but another byte order or alignment needs a copy")
+        raise ValueError("copy=False, but another byte order or alignment needs a copy")
     return np.require(elements.astype(native, copy=False), requirements="A")
 
 
+@public(
+    "Give an array on a device as :func:`mdhnp.asarray` does, but in new memory unless `copy` says otherwise.",
+    obj=_FROM,
+    dtype=_TYPE,
+    device=_WHERE,
+    raises=_RAISES,
+    example=""">>> a = mdhnp.asarray([1.0, 2.0], device="cpu")\n>>> mdhnp.array(a) is a\nFalse""",
+)
 def array(obj: Any, /, dtype: npt.DTypeLike | None = None, *, copy: bool | None = True, device: Any = None) -> Array:
-    """Give an array on a device as :func:`mdhnp.asarray` does, but in new memory unless `copy` says otherwise.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> a = mdhnp.asarray([1.0, 2.0], device="cpu")
-    >>> mdhnp.array(a) is a
-    False
-    """
     return asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
+@public(
+    "Give a new array of whatever values are in memory.",
+    raises={
+        "ValueError": "If an extent is negative.",
+        "TypeError": "If `shape` is not whole numbers; if kernels do not compute with the type.",
+        "MemoryError": "If there is no room.",
+    },
+    example=""">>> mdhnp.empty((2, 3), device="cpu").shape\n(2, 3)""",
+)
 def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array of whatever values are in memory; parameters and errors as in :func:`mdhnp.zeros`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.empty((2, 3), device="cpu").shape
-    (2, 3)
-    """
-    where, wanted = device_for(device), checked_type("empty", dtype)
-    return make(transfer.empty(checked_shape("empty", shape), wanted, where), where)
+    where, wanted = device_for(device), checked_type(dtype)
+    return make(transfer.empty(checked_shape(shape), wanted, where), where)
 
 
 def assign(array: Array, value: Any) -> None:
@@ -177,35 +168,22 @@ def _listing() -> tuple[Any, Any]:
     return default_device, find_place
 
 
-def checked_type(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
-    """Give a type of elements, by default float64.
-
-    Raises
-    ------
-    TypeError
-        If kernels do not compute with it.
-    """
+def checked_type(dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+    """Give a type of elements that kernels compute with, by default float64."""
     wanted = np.dtype(dtype)
     if wanted not in SUPPORTED:  # of which none has another byte order
         wanted = wanted.newbyteorder("=")
         if wanted not in SUPPORTED:
-            raise TypeError(f"{function}: dtype {wanted} is none that OpenCL kernels compute with")
+            raise TypeError(f"dtype {wanted} is none that OpenCL kernels compute with")
     return np.dtype(wanted.str)
 
 
-def checked_shape(function: str, shape: Any) -> tuple[int, ...]:
-    """Give a shape as a tuple.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is none; names the function.
-    """
+def checked_shape(shape: Any) -> tuple[int, ...]:
     sizes = shape if isinstance(shape, tuple | list) else (shape,)
     try:
         found = tuple([index(n) for n in sizes])
     except TypeError:
-        raise TypeError(f"{function}: shape is whole numbers, not {shape!r}") from None
+        raise TypeError(f"shape is whole numbers, not {shape!r}") from None
     if any(n < 0 for n in found):
-        raise ValueError(f"{function}: shape {found} has a negative extent")
+        raise ValueError(f"shape {found} has a negative extent")
     return found

@@ -12,6 +12,7 @@ from mdhnp.arrays import Array
 from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import Elementwise, common, functions, unary
+from mdhnp.frontend.public import public
 
 #: By name, which is NumPy's: kinds of types that it takes, what it does, elements, what it gives of them.
 _FUNCTIONS = {
@@ -94,34 +95,21 @@ _MAXIMUM, _MINIMUM = Elementwise("maximum", "biuf"), Elementwise("minimum", "biu
 _POSITIVE = Elementwise("positive", "iufc")
 
 
+@public(
+    "Round to the nearest numbers of so many decimals, halves to even ones, as ``numpy.round`` does.",
+    x="Array: Of numbers. Whole numbers stay what they are, unless `decimals` is negative.",
+    decimals="int: How many; -1 is for tens. Floats are multiplied by its power of 10, rounded, and divided.",
+    returns="Array: New, of the same shape and of the type that ``numpy.round`` gives.",
+    raises={
+        "TypeError": "If `x` is no Array, `decimals` no whole number, or not 0 for booleans or complex numbers.",
+    },
+    example="""
+>>> mdhnp.round(mdhnp.asarray([0.5, 1.7])).numpy()
+array([0., 2.])
+>>> mdhnp.round(mdhnp.asarray([0.25, 1.77]), 1).numpy()
+array([0.2, 1.8])""",
+)
 def round(x: Array, /, decimals: int = 0) -> Array:
-    """Round to the nearest numbers of so many decimals, halves to even ones, as ``numpy.round`` does.
-
-    Parameters
-    ----------
-    x : Array
-        Of numbers. Whole numbers stay what they are, unless `decimals` is negative.
-    decimals : int
-        How many; -1 is for tens. Floats are multiplied by its power of 10, rounded, and divided.
-
-    Returns
-    -------
-    Array
-        New, of the same shape and of the type that ``numpy.round`` gives.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no Array, `decimals` no whole number, or if it is not 0 for booleans or complex numbers.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.round(mdhnp.asarray([0.5, 1.7])).numpy()
-    array([0., 2.])
-    >>> mdhnp.round(mdhnp.asarray([0.25, 1.77]), 1).numpy()
-    array([0.2, 1.8])
-    """
     decimals = index(decimals)
     if type(x) is not Array or not decimals or (decimals > 0 and x.dtype.kind in "iu"):
         return _rounded(x)
@@ -133,64 +121,36 @@ def round(x: Array, /, decimals: int = 0) -> Array:
     return found.astype(x.dtype, copy=False)
 
 
+@public(
+    "Choose elements: of `x1` where a condition holds, else of `x2`.",
+    condition="Array, ndarray or number: At least one is an Array, to whose device others are copied. They are "
+    "broadcast.",
+    x1="Array, ndarray or number: Likewise.",
+    x2="Array, ndarray or number: Likewise.",
+    returns="Array: New, of the common type of `x1` and `x2`.",
+    raises={
+        "TypeError": "If none is an Array.",
+        "ValueError": "If they cannot be broadcast, or are on several devices.",
+    },
+    example=">>> x = mdhnp.asarray([1.0, -2.0])\n>>> mdhnp.where(x > 0, x, 0.0).numpy()\narray([1., 0.])",
+)
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
-    """Choose elements: of `x1` where a condition holds, else of `x2`.
-
-    Parameters
-    ----------
-    condition, x1, x2 : Array, ndarray or number
-        At least one is an Array, to whose device others are copied. They are broadcast.
-
-    Returns
-    -------
-    Array
-        New, of the common type of `x1` and `x2`.
-
-    Raises
-    ------
-    TypeError
-        If none is an Array.
-    ValueError
-        If they cannot be broadcast, or are on several devices.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> x = mdhnp.asarray([1.0, -2.0])
-    >>> mdhnp.where(x > 0, x, 0.0).numpy()
-    array([1., 0.])
-    """
     return _WHERE(condition, x1, x2)
 
 
+@public(
+    "Keep elements between bounds, as ``numpy.clip`` does.",
+    x="Array: Of real numbers.",
+    min="Array, ndarray or number, optional: The lower bounds, broadcast with `x`.",
+    max="Array, ndarray or number, optional: The upper bounds, likewise.",
+    returns="Array: New, of the common type.",
+    raises={
+        "TypeError": "If `x` is no Array, or of another type.",
+        "ValueError": "If they cannot be broadcast, or are on several devices.",
+    },
+    example=">>> mdhnp.clip(mdhnp.asarray([1, 5, 9]), 2, 6).numpy()\narray([2, 5, 6])",
+)
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
-    """Keep elements between bounds, as ``numpy.clip`` does.
-
-    Parameters
-    ----------
-    x : Array
-        Of real numbers.
-    min, max : Array, ndarray or number, optional
-        The bounds, broadcast with `x`.
-
-    Returns
-    -------
-    Array
-        New, of the common type.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no Array, or of another type.
-    ValueError
-        If they cannot be broadcast, or are on several devices.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.clip(mdhnp.asarray([1, 5, 9]), 2, 6).numpy()
-    array([2, 5, 6])
-    """
     if type(x) is Array and x.dtype.kind in "iu":  # whose every element is within bounds beyond its type
         info = np.iinfo(x.dtype)
         min = info.min if type(min) is int and min < info.min else min
@@ -202,11 +162,19 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     return _MINIMUM(x, max) if max is not None else _POSITIVE(x)
 
 
+@public(
+    "Give the real parts, in a new array.",
+    x="Array: Of numbers.",
+    example=">>> mdhnp.real(mdhnp.asarray([1 + 2j])).numpy()\narray([1.])",
+)
 def real(x: Array, /) -> Array:
-    """Give the real parts, in a new array."""
     return asarray(x.real, copy=True)
 
 
+@public(
+    "Give the imaginary parts, in a new array: zeros of real numbers.",
+    x="Array: Of numbers.",
+    example=">>> mdhnp.imag(mdhnp.asarray([1 + 2j])).numpy()\narray([2.])",
+)
 def imag(x: Array, /) -> Array:
-    """Give the imaginary parts, in a new array: zeros of real numbers."""
     return asarray(x.imag, copy=True)

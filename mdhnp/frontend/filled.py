@@ -15,8 +15,11 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
+from mdhnp.errors import guarded
 from mdhnp.frontend.creation import asarray, assign, checked_shape, checked_type, device_for, empty
 from mdhnp.frontend.pointwise import pointwise
+from mdhnp.frontend.public import Function as Public
+from mdhnp.frontend.public import called, public
 from mdhnp.mdh import Function, MdHom, index, trace
 
 __all__ = [
@@ -25,128 +28,101 @@ __all__ = [
 ]  # fmt: skip
 
 
+_RAISES = {
+    "ValueError": "If an extent is negative.",
+    "TypeError": "If `shape` is not whole numbers; if kernels do not compute with the type.",
+    "MemoryError": "If there is no room.",
+}
+
+
+@public(
+    "Give a new array with one value everywhere.",
+    dtype="dtype, optional: Type of the elements; by default that of the value.",
+    raises=_RAISES,
+    example='>>> mdhnp.full(3, 2.5, device="cpu").numpy()\narray([2.5, 2.5, 2.5])',
+)
 def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array with one value everywhere.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        Extents.
-    fill_value : number or Array without axes
-        The value.
-    dtype : dtype, optional
-        Type of the elements; by default that of the value.
-    device : str, int or Device, optional
-        As in :func:`mdhnp.device`; by default the default device.
-
-    Raises
-    ------
-    ValueError
-        If an extent is negative.
-    TypeError
-        If `shape` is not whole numbers; if kernels do not compute with the type.
-    MemoryError
-        If there is no room.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.full(3, 2.5, device="cpu").numpy()
-    array([2.5, 2.5, 2.5])
-    """
     kind = fill_value.dtype if isinstance(fill_value, Array) else np.asarray(fill_value).dtype
-    wanted = checked_type("full", kind if dtype is None else dtype)
+    wanted = checked_type(kind if dtype is None else dtype)
     where = device_for(device, fill_value)
-    made = make(transfer.empty(checked_shape("full", shape), wanted, where), where)
+    made = make(transfer.empty(checked_shape(shape), wanted, where), where)
     number = isinstance(fill_value, int)  # which its type must hold, where others are converted
     assign(made, fill_value if number or isinstance(fill_value, Array) else np.asarray(fill_value).astype(wanted))
     return made
 
 
+@public(
+    "Give a new array of zeros.",
+    raises=_RAISES,
+    example="""
+>>> mdhnp.zeros((2, 2), dtype="int8", device="cpu").numpy()
+array([[0, 0],
+       [0, 0]], dtype=int8)""",
+)
 def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array of zeros.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        Extents.
-    dtype : dtype, optional
-        Type of the elements; by default float64.
-    device : str, int or Device, optional
-        As in :func:`mdhnp.device`; by default the default device.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As of :func:`mdhnp.full`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.zeros((2, 2), dtype="int8", device="cpu").numpy()
-    array([[0, 0],
-           [0, 0]], dtype=int8)
-    """
-    where, wanted = device_for(device), checked_type("zeros", dtype)
+    where, wanted = device_for(device), checked_type(dtype)
     if not where.own_memory:  # the system's memory is 0 until it is written to
-        return make(np.zeros(checked_shape("zeros", shape), wanted), where)
+        return make(np.zeros(checked_shape(shape), wanted), where)
     return full(shape, 0, dtype=wanted, device=where)
 
 
+@public(
+    "Give a new array of ones.",
+    raises=_RAISES,
+    example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])',
+)
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array of ones; parameters and errors as of :func:`mdhnp.zeros`."""
     return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
 
 
+def _like(what: str, example: str) -> Callable[[Public], Public]:
+    """Document a function that gives an array like another one."""
+    return public(
+        f"Give a new array of an array's shape, {what}.",
+        x="Array: The other one.",
+        dtype="dtype, optional: Type of the elements; by default that of `x`.",
+        device="str, int or Device, optional: Where to; by default where `x` is.",
+        raises=_RAISES,
+        example=f'>>> x = mdhnp.asarray([1, 2], device="cpu")\n>>> {example}',
+    )
+
+
+@_like("whatever values are in memory", "mdhnp.empty_like(x).shape\n(2,)")
 def empty_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array of an array's shape; its type and device, too, unless others are given."""
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
 
 
+@_like("with one value everywhere", "mdhnp.full_like(x, 7).numpy()\narray([7, 7])")
 def full_like(x: Array, /, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array as :func:`mdhnp.empty_like` does, with one value everywhere."""
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
 
 
+@_like("of zeros", "mdhnp.zeros_like(x).numpy()\narray([0, 0])")
 def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array as :func:`mdhnp.empty_like` does, of zeros."""
     return zeros(x.shape, dtype=x.dtype if dtype is None else dtype, device=device_for(device, x))
 
 
+@_like("of ones", "mdhnp.ones_like(x).numpy()\narray([1, 1])")
 def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
-    """Give a new array as :func:`mdhnp.empty_like` does, of ones."""
     return full_like(x, 1, dtype=dtype, device=device)
 
 
+@public(
+    "Give numbers of equal distance, as ``numpy.arange`` does.",
+    start="number: The first one; one number alone is `stop`, and 0 the first.",
+    stop="number, optional: Before which they end.",
+    step="number: Their distance.",
+    dtype="dtype, optional: Type of the elements; by default that of the arguments.",
+    raises={"ZeroDivisionError": "If `step` is 0.", **_RAISES, "ValueError": "If a number cannot be converted."},
+    example='>>> mdhnp.arange(2, 8, 3, device="cpu").numpy()\narray([2, 5])',
+)
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: npt.DTypeLike | None = None, device: Any = None
 ) -> Array:
-    """Give numbers of equal distance, as ``numpy.arange`` does.
-
-    Parameters
-    ----------
-    start, stop, step : number
-        First number, the one before which they end, and their distance; one number alone is `stop`, and 0 the first.
-    dtype, device
-        As of :func:`mdhnp.full`; by default the type of the arguments.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If `step` is 0.
-    TypeError, MemoryError
-        As of :func:`mdhnp.full`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.arange(2, 8, 3, device="cpu").numpy()
-    array([2, 5])
-    """
     first, end = (0, start) if stop is None else (start, stop)
     where = device_for(device)
     common = np.result_type(np.intp, *[np.asarray(n) for n in (first, end, step)])
-    wanted = checked_type("arange", common if dtype is None else dtype)
+    wanted = checked_type(common if dtype is None else dtype)
     count = max(ceil((end - first) / step), 0)
     if not where.own_memory or count < 3 or wanted.kind == "b":
         return asarray(np.arange(first, end, step, dtype=wanted), device=where)
@@ -161,69 +137,44 @@ def _ramp(first: Any, second: Any, step: Any) -> Any:
     return np.where(place == 1, second, first + place.astype(first.dtype) * step)
 
 
+@public(
+    "Give `num` numbers of equal distance, as ``numpy.linspace`` does.",
+    start="number: The first one.",
+    stop="number: The last one, or where `endpoint` is false the one after it.",
+    num="int: How many.",
+    dtype="dtype, optional: Type of the elements; by default float64, or complex128.",
+    endpoint="bool: Whether `stop` is the last one.",
+    raises=_RAISES | {"ValueError": "If `num` is negative."},
+    example='>>> mdhnp.linspace(0, 1, 3, device="cpu").numpy()\narray([0. , 0.5, 1. ])',
+)
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: npt.DTypeLike | None = None, device: Any = None, endpoint: bool = True
 ) -> Array:
-    """Give `num` numbers of equal distance, as ``numpy.linspace`` does.
-
-    Parameters
-    ----------
-    start, stop : number
-        The first one, and the last one, or where `endpoint` is false the one after it.
-    num : int
-        How many.
-    dtype, device
-        As of :func:`mdhnp.full`; by default float64, or complex128.
-    endpoint : bool
-        Whether `stop` is the last one.
-
-    Raises
-    ------
-    ValueError
-        If `num` is negative.
-    TypeError, MemoryError
-        As of :func:`mdhnp.full`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.linspace(0, 1, 3, device="cpu").numpy()
-    array([0. , 0.5, 1. ])
-    """
     where = device_for(device)
-    wanted = checked_type("linspace", np.result_type(start, stop, 0.0) if dtype is None else dtype)
+    wanted = checked_type(np.result_type(start, stop, 0.0) if dtype is None else dtype)
     elements = np.linspace(start, stop, whole(num), endpoint, dtype=wanted)
     return asarray(elements, device=where)
 
 
+_DIAGONAL = "int: How far the diagonal is above the main one."
+
+
+@public(
+    "Give a matrix with ones on a diagonal and zeros elsewhere, as ``numpy.eye`` does.",
+    n_rows="int: How many rows it has.",
+    n_cols="int, optional: How many columns; by default as many.",
+    k=_DIAGONAL,
+    raises=_RAISES,
+    example="""
+>>> mdhnp.eye(2, 3, k=1, device="cpu").numpy()
+array([[0., 1., 0.],
+       [0., 0., 1.]])""",
+)
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: npt.DTypeLike | None = None, device: Any = None
 ) -> Array:
-    """Give a matrix with ones on a diagonal and zeros elsewhere, as ``numpy.eye`` does.
-
-    Parameters
-    ----------
-    n_rows, n_cols : int
-        Its extents; by default it is square.
-    k : int
-        How far the diagonal is above the main one.
-    dtype, device
-        As of :func:`mdhnp.zeros`.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As of :func:`mdhnp.full`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.eye(2, 3, k=1, device="cpu").numpy()
-    array([[0., 1., 0.],
-           [0., 0., 1.]])
-    """
-    shape = checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    where, wanted = device_for(device), checked_type("eye", dtype)
+    shape = checked_shape((n_rows, n_rows if n_cols is None else n_cols))
+    where, wanted = device_for(device), checked_type(dtype)
     if not where.own_memory:
         return make(np.eye(shape[0], shape[1], whole(k), dtype=wanted), where)
     return _made(_EYE, shape, wanted, where, (wanted.type(1), np.int64(whole(k))))
@@ -234,48 +185,19 @@ def _diagonal(one: Any, k: Any) -> Any:
     return np.where(index(1) - index(0) == k, one, zero)
 
 
-def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Give the matrices of a stack with zeros above a diagonal; `k` as of :func:`mdhnp.eye`.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two axes.
-    """
-    return _triangle(_TRIL, x, k)
-
-
-def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Give the matrices of a stack with zeros below a diagonal; `k` as of :func:`mdhnp.eye`, errors as of `tril`."""
-    return _triangle(_TRIU, x, k)
-
-
-def _triangle(routine: Routine, x: Array, k: int) -> Array:
-    if x.ndim < 2:
-        raise ValueError(f"{routine.name}: x has {x.ndim} axes, a matrix has two or more")
-    if not x.device.own_memory:
-        return make(getattr(np, routine.name)(x._view, whole(k)), x.device)
-    result: Array = call((routine,), (x, np.array(whole(k), np.int64)))
-    return result
-
-
+@public(
+    "Give the coordinates of all points of a grid, as ``numpy.meshgrid`` does: new arrays.",
+    arrays="Array: Coordinates along each axis: of one axis each.",
+    indexing='{"xy", "ij"}: Whether the first two axes of the results are exchanged.',
+    raises={"ValueError": "If `indexing` is none of those."},
+    example="""
+>>> x, y = mdhnp.meshgrid(mdhnp.asarray([1, 2], device="cpu"), mdhnp.asarray([3, 4], device="cpu"))
+>>> y.tolist()
+[[3, 3], [4, 4]]""",
+)
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    """Give the coordinates of all points of a grid, as ``numpy.meshgrid`` does: new arrays.
-
-    Parameters
-    ----------
-    *arrays : Array
-        Coordinates along each axis: of one axis each.
-    indexing : {"xy", "ij"}
-        Whether the first two axes of the results are exchanged.
-
-    Raises
-    ------
-    ValueError
-        If `indexing` is none of those.
-    """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
     grid: Any = np.meshgrid
     views = grid(*[x._view for x in arrays], indexing=indexing, copy=False)
     return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, arrays, strict=True)])
@@ -312,5 +234,30 @@ def _describe_triangle(upper: bool, arrays: Sequence[npt.NDArray[Any]]) -> MdHom
 
 _ARANGE = Routine("arange", partial(_describe_placed, _ramp))
 _EYE = Routine("eye", partial(_describe_placed, _diagonal))
-_TRIL = Routine("tril", partial(_describe_triangle, False))
-_TRIU = Routine("triu", partial(_describe_triangle, True))
+
+
+def _triangular(name: str, where: str, example: str) -> Callable[..., Array]:
+    """Make the public function that keeps a triangle."""
+    routine = Routine(name, partial(_describe_triangle, name == "triu"))
+
+    @public(
+        f"Give the matrices of a stack with zeros {where} a diagonal, as ``numpy.{name}`` does.",
+        x="Array: Of shape (..., n, m).",
+        k=_DIAGONAL,
+        raises={"ValueError": "If there are fewer than two axes."},
+        example=f""">>> mdhnp.{name}(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n{example}""",
+        guard=False,
+    )
+    def function(x: Array, /, *, k: int = 0) -> Array:
+        if x.ndim < 2:
+            raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
+        if not x.device.own_memory:
+            return make(getattr(np, name)(x._view, whole(k)), x.device)
+        result: Array = call((routine,), (x, np.array(whole(k), np.int64)))
+        return result
+
+    return guarded(called(function, name))
+
+
+tril = _triangular("tril", "above", "[[1, 0], [3, 4]]")
+triu = _triangular("triu", "below", "[[1, 2], [0, 4]]")

@@ -17,39 +17,31 @@ from mdhnp.calls.arrays import device_of
 from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray, assign, empty
 from mdhnp.frontend.manipulation import Axis, expand_dims, reshape
+from mdhnp.frontend.public import NO_AXIS, public
 
 __all__ = ["concat", "repeat", "roll", "stack", "tile"]
 
 
+_ANY = "array_like: An Array, or what NumPy takes."
+_JOINED = "Array or ndarray: Of their common type."
+
+
+@public(
+    "Put arrays one behind the other, as ``numpy.concat`` does.",
+    arrays="sequence of array_like: With as many elements along each other axis.",
+    axis="int or None: Along which axis; None for all elements of each, in C order.",
+    returns=_JOINED,
+    raises={
+        "ValueError": "If shapes differ in another axis, an array has no axes, there is none, or they are on several "
+        "devices.",
+        "numpy.exceptions.AxisError": NO_AXIS,
+    },
+    example="""
+>>> x = mdhnp.asarray([1, 2], device="cpu")
+>>> mdhnp.concat([x, x]).tolist()
+[1, 2, 1, 2]""",
+)
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
-    """Put arrays one behind the other, as ``numpy.concat`` does.
-
-    Parameters
-    ----------
-    arrays : sequence of array_like
-        With as many elements along each other axis.
-    axis : int or None
-        Along which axis; None for all elements of each, in C order.
-
-    Returns
-    -------
-    Array or ndarray
-        Of their common type.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ in another axis, an array has no axes, there is none, or they are on several devices.
-    numpy.exceptions.AxisError
-        If there is no such axis.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> x = mdhnp.asarray([1, 2], device="cpu")
-    >>> mdhnp.concat([x, x]).tolist()
-    [1, 2, 1, 2]
-    """
     arrays = tuple(arrays)
     if not _of_arrays(arrays):
         return np.concat(arrays, axis=axis)
@@ -57,10 +49,10 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     if axis is None:
         given, axis = [reshape(a, (-1,)) for a in given], 0
     if not min([a.ndim for a in given]):
-        raise ValueError("concat: an array has no axes; use stack")
+        raise ValueError("an array has no axes; use stack")
     axis = normalize_axis_index(index(axis), given[0].ndim)
     if len({(a.ndim, a.shape[:axis], a.shape[axis + 1 :]) for a in given}) > 1:
-        raise ValueError(f"concat: arrays of shapes {_shapes(given)} differ in another axis than {axis}")
+        raise ValueError(f"arrays of shapes {_shapes(given)} differ in another axis than {axis}")
     ends = np.cumsum([a.shape[axis] for a in given]).tolist()
     shape = (*given[0].shape[:axis], ends[-1], *given[0].shape[axis + 1 :])
     result = _new("concat", shape, given)
@@ -69,41 +61,27 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     return result
 
 
+@public(
+    "Put arrays beside each other, along a new axis, as ``numpy.stack`` does.",
+    arrays="sequence of array_like: Of one shape.",
+    axis="int: Where the new axis is in the result.",
+    returns=_JOINED,
+    raises={
+        "ValueError": "If shapes differ, there is no array, or they are on several devices.",
+        "numpy.exceptions.AxisError": NO_AXIS,
+    },
+    example="""
+>>> x = mdhnp.asarray([1, 2], device="cpu")
+>>> mdhnp.stack([x, x], axis=1).tolist()
+[[1, 1], [2, 2]]""",
+)
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
-    """Put arrays beside each other, along a new axis, as ``numpy.stack`` does.
-
-    Parameters
-    ----------
-    arrays : sequence of array_like
-        Of one shape.
-    axis : int
-        Where the new axis is in the result.
-
-    Returns
-    -------
-    Array or ndarray
-        Of their common type.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, there is no array, or they are on several devices.
-    numpy.exceptions.AxisError
-        If there is no such axis.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> x = mdhnp.asarray([1, 2], device="cpu")
-    >>> mdhnp.stack([x, x], axis=1).tolist()
-    [[1, 1], [2, 2]]
-    """
     arrays = tuple(arrays)
     if not _of_arrays(arrays):
         return np.stack(arrays, axis=axis)
     given = [_with_axes(a) for a in arrays]
     if len({a.shape for a in given}) > 1:
-        raise ValueError(f"stack: arrays of shapes {_shapes(given)}, which must be one shape")
+        raise ValueError(f"arrays of shapes {_shapes(given)}, which must be one shape")
     shape = given[0].shape
     axis = normalize_axis_index(index(axis), len(shape) + 1)
     result = _new("stack", (*shape[:axis], len(given), *shape[axis:]), given)
@@ -112,31 +90,15 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     return result
 
 
+@public(
+    "Move elements along axes, those that leave at one end to the other end, as ``numpy.roll`` does.",
+    x=_ANY,
+    shift="int or tuple of int: How far: one number for all axes, or one each.",
+    axis="int or tuple of int, optional: Along which axes; by default all elements move, in C order.",
+    raises={"ValueError": "If there are not as many numbers as axes.", "numpy.exceptions.AxisError": NO_AXIS},
+    example='>>> mdhnp.roll(mdhnp.asarray([1, 2, 3], device="cpu"), 1).tolist()\n[3, 1, 2]',
+)
 def roll(x: Any, /, shift: int | tuple[int, ...], axis: Axis = None) -> Any:
-    """Move elements along axes, those that leave at one end to the other end, as ``numpy.roll`` does.
-
-    Parameters
-    ----------
-    x : array_like
-        An Array, or what NumPy takes.
-    shift : int or tuple of int
-        How far: one number for all axes, or one each.
-    axis : int or tuple of int, optional
-        Along which axes; by default all elements move, in C order.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many numbers as axes.
-    numpy.exceptions.AxisError
-        If there is no such axis.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.roll(mdhnp.asarray([1, 2, 3], device="cpu"), 1).tolist()
-    [3, 1, 2]
-    """
     if not isinstance(x, Array):
         return np.roll(x, shift, axis)
     if axis is None:
@@ -159,32 +121,20 @@ def _turned(n: int, distance: int) -> list[tuple[slice, slice]]:
     return [(slice(distance, n), slice(0, n - distance)), (slice(0, distance), slice(n - distance, n))]
 
 
+@public(
+    "Repeat the whole array along its axes, as ``numpy.tile`` does.",
+    x=_ANY,
+    repetitions="int or tuple of int: How often along each axis, the last ones if they are fewer; more make new axes "
+    "before those of `x`.",
+    raises={"ValueError": "If a number is negative."},
+    example='>>> mdhnp.tile(mdhnp.asarray([1, 2], device="cpu"), (2, 2)).tolist()\n[[1, 2, 1, 2], [1, 2, 1, 2]]',
+)
 def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
-    """Repeat the whole array along its axes, as ``numpy.tile`` does.
-
-    Parameters
-    ----------
-    x : array_like
-        An Array, or what NumPy takes.
-    repetitions : int or tuple of int
-        How often along each axis, the last ones if they are fewer; more make new axes before those of `x`.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.tile(mdhnp.asarray([1, 2], device="cpu"), (2, 2)).tolist()
-    [[1, 2, 1, 2], [1, 2, 1, 2]]
-    """
     if not isinstance(x, Array):
         return np.tile(x, repetitions)
     times = [index(n) for n in (repetitions if isinstance(repetitions, tuple | list) else (repetitions,))]
     if times and min(times) < 0:
-        raise ValueError(f"tile: repetitions are {repetitions}, which must not be negative")
+        raise ValueError(f"repetitions are {repetitions}, which must not be negative")
     rank = max(len(times), x.ndim)
     times, shape = [1] * (rank - len(times)) + times, (1,) * (rank - x.ndim) + x.shape
     parts = [each for pair in zip(times, shape, strict=True) for each in pair]
@@ -193,40 +143,27 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
     return reshape(result, tuple([n * size for n, size in zip(times, shape, strict=True)]))
 
 
+@public(
+    "Repeat each element, as ``numpy.repeat`` does.",
+    x=_ANY,
+    repeats="int: How often. Several numbers, one an element, are left to NumPy: which element comes where is not "
+    "affine.",
+    axis="int, optional: Along which axis; by default all elements, in C order.",
+    raises={
+        "ValueError": "If it is a negative number.",
+        "TypeError": "If there are several and NumPy is not allowed to.",
+        "numpy.exceptions.AxisError": NO_AXIS,
+    },
+    example='>>> mdhnp.repeat(mdhnp.asarray([1, 2], device="cpu"), 2).tolist()\n[1, 1, 2, 2]',
+)
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
-    """Repeat each element, as ``numpy.repeat`` does.
-
-    Parameters
-    ----------
-    x : array_like
-        An Array, or what NumPy takes.
-    repeats : int
-        How often. Several numbers, one an element, are left to NumPy: which element comes where is not affine.
-    axis : int, optional
-        Along which axis; by default all elements, in C order.
-
-    Raises
-    ------
-    ValueError
-        If it is a negative number.
-    TypeError
-        If there are several and NumPy is not allowed to.
-    numpy.exceptions.AxisError
-        If there is no such axis.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.repeat(mdhnp.asarray([1, 2], device="cpu"), 2).tolist()
-    [1, 1, 2, 2]
-    """
     if not isinstance(x, Array):
         return np.repeat(x, repeats, axis)
     if not isinstance(repeats, int | np.integer):
         found = fallback("repeat", "repeats has several numbers", lambda: np.repeat(x.numpy(), repeats, axis), (x,))
         return asarray(found, device=x.device)
     if repeats < 0:
-        raise ValueError(f"repeat: repeats is {repeats}, which must not be negative")
+        raise ValueError(f"repeats is {repeats}, which must not be negative")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = normalize_axis_index(index(axis), x.ndim)

@@ -13,6 +13,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.frontend.creation import asarray
+from mdhnp.frontend.public import NO_AXIS, public
 
 __all__ = [
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis",
@@ -24,111 +25,84 @@ broadcast_shapes = np.broadcast_shapes
 Axis = int | tuple[int, ...] | None
 
 
+_ANY = "array_like: An Array, or what NumPy takes; Arrays give Arrays."
+
+
+@public(
+    "Give a view whose axes are in another order, as ``numpy.permute_dims`` does.",
+    x=_ANY,
+    axes="tuple of int: For each axis of the result, which one of `x` it is.",
+    raises={"ValueError": "If `axes` does not name each axis once."},
+    example='>>> mdhnp.permute_dims(mdhnp.asarray([[1, 2, 3]], device="cpu"), (1, 0)).shape\n(3, 1)',
+)
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
-    """Give a view whose axes are in another order, as ``numpy.permute_dims`` does.
-
-    Parameters
-    ----------
-    x : array_like
-        Array or anything that NumPy takes; so in all functions here. Arrays give Arrays.
-    axes : tuple of int
-        For each axis of the result, which one of `x` it is.
-
-    Raises
-    ------
-    ValueError
-        If `axes` does not name each axis once.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> x = mdhnp.asarray([[1, 2, 3]], device="cpu")
-    >>> mdhnp.permute_dims(x, (1, 0)).shape
-    (3, 1)
-    """
     return _viewed(x, np.permute_dims, axes)
 
 
+@public(
+    "Give a view with the last two axes exchanged, as ``numpy.matrix_transpose`` does.",
+    x=_ANY,
+    raises={"ValueError": "If there are fewer than two axes."},
+    example='>>> mdhnp.matrix_transpose(mdhnp.empty((2, 3, 4), device="cpu")).shape\n(2, 4, 3)',
+)
 def matrix_transpose(x: Any, /) -> Any:
-    """Give a view with the last two axes exchanged, as ``numpy.matrix_transpose`` does.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two axes.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.matrix_transpose(mdhnp.empty((2, 3, 4), device="cpu")).shape
-    (2, 4, 3)
-    """
     return _viewed(x, np.matrix_transpose)
 
 
+@public(
+    "Give a view with two axes exchanged, as ``numpy.swapaxes`` does.",
+    x=_ANY,
+    axis1="int: The one axis.",
+    axis2="int: The other one.",
+    raises={"numpy.exceptions.AxisError": NO_AXIS},
+    example='>>> mdhnp.swapaxes(mdhnp.empty((2, 3, 4), device="cpu"), 0, 2).shape\n(4, 3, 2)',
+)
 def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
-    """Give a view with two axes exchanged, as ``numpy.swapaxes`` does.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.swapaxes(mdhnp.empty((2, 3, 4), device="cpu"), 0, 2).shape
-    (4, 3, 2)
-    """
     return _viewed(x, np.swapaxes, axis1, axis2)
 
 
+@public(
+    "Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.",
+    x=_ANY,
+    source="int or tuple of int: Which axes.",
+    destination="int or tuple of int: Where they are in the result.",
+    raises={"numpy.exceptions.AxisError": NO_AXIS},
+    example='>>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape\n(3, 4, 2)',
+)
 def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Any:
-    """Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape
-    (3, 4, 2)
-    """
     return _viewed(x, np.moveaxis, source, destination)
 
 
+@public(
+    "Give a view with new axes of one element, as ``numpy.expand_dims`` does.",
+    x=_ANY,
+    axis="int or tuple of int: Where they are in the result.",
+    raises={"numpy.exceptions.AxisError": NO_AXIS},
+    example='>>> mdhnp.expand_dims(mdhnp.empty(3, device="cpu"), axis=1).shape\n(3, 1)',
+)
 def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
-    """Give a view with new axes of one element, as ``numpy.expand_dims`` does.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.expand_dims(mdhnp.empty(3, device="cpu"), axis=1).shape
-    (3, 1)
-    """
     return _viewed(x, np.expand_dims, axis)
 
 
+@public(
+    "Give a view without axes of one element, as ``numpy.squeeze`` does.",
+    x=_ANY,
+    axis="int or tuple of int, optional: Which ones; by default all.",
+    raises={"ValueError": "If one has more elements."},
+    example='>>> mdhnp.squeeze(mdhnp.empty((3, 1), device="cpu"), axis=1).shape\n(3,)',
+)
 def squeeze(x: Any, /, axis: Axis = None) -> Any:
-    """Give a view without axes of one element, all of them by default, as ``numpy.squeeze`` does.
-
-    Raises
-    ------
-    ValueError
-        If an axis that is named has more elements, or none.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.squeeze(mdhnp.empty((3, 1), device="cpu"), axis=1).shape
-    (3,)
-    """
     return _viewed(x, np.squeeze, axis)
 
 
+@public(
+    "Give a view in reverse order along some axes, as ``numpy.flip`` does.",
+    x=_ANY,
+    axis="int or tuple of int, optional: Along which axes; by default along all.",
+    raises={"numpy.exceptions.AxisError": NO_AXIS},
+    example='>>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()\n[3, 2, 1]',
+)
 def flip(x: Any, /, axis: Axis = None) -> Any:
-    """Give a view in reverse order along some axes, all of them by default, as ``numpy.flip`` does.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()
-    [3, 2, 1]
-    """
-
     def flipped(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
         axes = range(a.ndim) if axis is None else normalize_axis_tuple(axis, a.ndim, "axis")
         turned: tuple[Any, ...] = tuple([slice(None, None, -1 if d in axes else 1) for d in range(a.ndim)])
@@ -137,65 +111,61 @@ def flip(x: Any, /, axis: Axis = None) -> Any:
     return _viewed(x, flipped)  # NumPy's reads the element of an array without axes
 
 
+@public(
+    "Give the parts along an axis as views, as ``numpy.unstack`` does.",
+    x=_ANY,
+    axis="int: Along which axis.",
+    raises={"ValueError": "If there is no axis at all.", "numpy.exceptions.AxisError": NO_AXIS},
+    example="""
+>>> [part.tolist() for part in mdhnp.unstack(mdhnp.asarray([[1, 2], [3, 4]], device="cpu"), axis=1)]
+[[1, 3], [2, 4]]""",
+)
 def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
-    """Give the parts along an axis as views, as ``numpy.unstack`` does.
-
-    Raises
-    ------
-    ValueError
-        If there is no axis at all.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> [part.tolist() for part in mdhnp.unstack(mdhnp.asarray([[1, 2], [3, 4]], device="cpu"), axis=1)]
-    [[1, 3], [2, 4]]
-    """
     if not isinstance(x, Array):
         return np.unstack(x, axis=axis)
     if not x.ndim:
-        raise ValueError("unstack: the array has no axis")
+        raise ValueError("the array has no axis")
     return tuple(moveaxis(x, axis, 0))
 
 
+@public(
+    "Give a read-only view with another shape, in which elements are repeated, as ``numpy.broadcast_to`` does.",
+    x=_ANY,
+    raises={"ValueError": "If the shapes do not match."},
+    example='>>> mdhnp.broadcast_to(mdhnp.asarray([1, 2], device="cpu"), (2, 2)).tolist()\n[[1, 2], [1, 2]]',
+)
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
-    """Give a read-only view with another shape, in which elements are repeated; ValueError where that cannot be."""
     if not isinstance(x, Array):
         return np.broadcast_to(x, shape)
     return make(transfer.fixed(np.broadcast_to(view_of(x), shape), x.device), x.device)
 
 
+@public(
+    "Give read-only views of arrays, of one shape, as ``numpy.broadcast_arrays`` does.",
+    arrays="array_like: Those that are no Arrays are brought to where the first Array is.",
+    returns="tuple of Array: One for each.",
+    raises={"ValueError": "If there is no such shape."},
+    example="""
+>>> a, b = mdhnp.broadcast_arrays(mdhnp.asarray([1, 2], device="cpu"), 3)
+>>> b.tolist()
+[3, 3]""",
+)
 def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
-    """Give read-only views of arrays, ndarrays brought to the Arrays, of one shape; ValueError if there is none."""
     where = next((x.device for x in arrays if isinstance(x, Array)), None)
     found = [x if isinstance(x, Array) else asarray(x, device=where) for x in arrays]
     shape = np.broadcast_shapes(*[x.shape for x in found])
     return tuple([broadcast_to(x, shape) for x in found])
 
 
+@public(
+    "Give the elements, in C order, in another shape, as ``numpy.reshape`` does.",
+    x=_ANY,
+    shape="int or tuple of int: The new shape; one of its numbers may be -1, for as many as there are.",
+    copy="bool, optional: Whether the memory is new; by default only where no strides give a view.",
+    raises={"ValueError": "If there are more or fewer elements, or if `copy` is false and a copy is needed."},
+    example='>>> mdhnp.reshape(mdhnp.asarray([1, 2, 3, 4], device="cpu"), (2, -1)).tolist()\n[[1, 2], [3, 4]]',
+)
 def reshape(x: Any, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Any:
-    """Give the elements, in C order, in another shape, as ``numpy.reshape`` does.
-
-    Parameters
-    ----------
-    x : array_like
-        As in :func:`permute_dims`.
-    shape : int or tuple of int
-        The new shape; one of its numbers may be -1, for as many as there are.
-    copy : bool, optional
-        Whether the memory is new; by default only where no strides give a view.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer elements, or if `copy` is false and a copy is needed.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.reshape(mdhnp.asarray([1, 2, 3, 4], device="cpu"), (2, -1)).tolist()
-    [[1, 2], [3, 4]]
-    """
     if not isinstance(x, Array):
         return np.reshape(x, shape, copy=copy)
     # Where all elements have one address NumPy gives a view in any shape of as many, and its errors for others.

@@ -17,16 +17,18 @@ from mdhnp.arrays.opencl import is_array
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import SUPPORTED, addressable
 from mdhnp.calls.request import array
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS
 from mdhnp.frontend.pairwise import keep_order
 from mdhnp.frontend.pointwise import pointwise
+from mdhnp.frontend.public import called, public
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.function import Function
 
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["Elementwise", "binary", "common", "functions", "unary"]
+__all__ = ["Elementwise", "binary", "common", "functions", "operand_of", "unary"]
 
 #: Python's own numbers, which take the type of what they are combined with, and one of each.
 _WEAK: dict[type, Any] = {int: 0, float: 0.0, complex: 0j}
@@ -78,8 +80,8 @@ class Elementwise:
         types = tuple([a.dtype for a in arrays])
         for t in types:
             if t.kind not in self.takes:
-                raise TypeError(f"{self.name}: takes {_kinds(self.takes)}, not {t}")
-        return _mapped(self.name, self._traced(*types), arrays)
+                raise TypeError(f"takes {_kinds(self.takes)}, not {t}")
+        return _mapped(self._traced(*types), arrays)
 
     def _lifted(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make Arrays of numbers: were they constants of kernels, each would need another one."""
@@ -93,16 +95,10 @@ class Elementwise:
         return tuple([x if t is None else self._lift(x, t, device) for x, t in zip(operands, wanted, strict=True)])
 
     def _types_of_numbers(self, operands: tuple[Any, ...]) -> _Types:
-        """Give the type that each number among operands is to have, and None for arrays.
-
-        Raises
-        ------
-        TypeError
-            If one is neither, or none is an Array.
-        """
-        types = tuple([_type(self.name, n, x) for n, x in enumerate(operands)])
+        """Give the type that each number among operands is to have, and None for arrays."""
+        types = tuple([_type(n, x) for n, x in enumerate(operands)])
         if not any([type(x) is Array or is_array(x) for x in operands]):
-            raise TypeError(f"{self.name}: no operand is an Array; use mdhnp.asarray, or NumPy's function")
+            raise TypeError("no operand is an Array; use mdhnp.asarray, or NumPy's function")
         wanted = self._promoted(types) if any([t in _WEAK for t in types]) else types
         return tuple([w if isinstance(x, _NUMBERS) else None for x, w in zip(operands, wanted, strict=True)])
 
@@ -114,13 +110,7 @@ class Elementwise:
         return make(transfer.constant(number, device) if device.own_memory else number, device)
 
     def _number(self, x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        """Make an array of a Python number; what is beyond all integers of a type compares as infinity does.
-
-        Raises
-        ------
-        OverflowError
-            If the type has no such integer.
-        """
+        """Make an array of a Python number; what is beyond all integers of a type compares as infinity does."""
         try:
             return np.asarray(x, dtype)
         except OverflowError:
@@ -137,14 +127,8 @@ def _by(ufunc: Any) -> Callable[[_Types], _Types]:
     return promoted
 
 
-def _type(function: str, n: int, x: Any) -> Any:
-    """Give an operand's type as NumPy promotes it.
-
-    Raises
-    ------
-    TypeError
-        If it is none.
-    """
+def _type(n: int, x: Any) -> Any:
+    """Give an operand's type as NumPy promotes it."""
     if isinstance(x, Array | np.ndarray | np.generic) or is_array(x):
         return x.dtype
     if isinstance(x, bool):
@@ -152,7 +136,7 @@ def _type(function: str, n: int, x: Any) -> Any:
     for kind in _WEAK:
         if isinstance(x, kind):
             return kind
-    raise TypeError(f"{function}: operand {n} is of type {type(x).__name__}, no Array, ndarray or number")
+    raise TypeError(f"operand {n} is of type {type(x).__name__}, no Array, ndarray or number")
 
 
 def common(types: _Types) -> _Types:
@@ -172,24 +156,18 @@ def _kinds(takes: str) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def _broadcast(function: str, arrays: Sequence[npt.NDArray[Any]]) -> tuple[int, ...]:
-    """Give the shape that arrays are broadcast to.
-
-    Raises
-    ------
-    ValueError
-        If they cannot be.
-    """
+def _broadcast(arrays: Sequence[npt.NDArray[Any]]) -> tuple[int, ...]:
+    """Give the shape that arrays are broadcast to."""
     try:
         return np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:
         shapes = " and ".join([str(a.shape) for a in arrays])
-        raise ValueError(f"{function}: operands of shapes {shapes} cannot be broadcast together") from None
+        raise ValueError(f"operands of shapes {shapes} cannot be broadcast together") from None
 
 
-def _mapped(name: str, function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
+def _mapped(function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
     """Describe a map whose result lies in memory as NumPy's would: in the operands' order where they have another."""
-    shape = _broadcast(name, arrays)
+    shape = _broadcast(arrays)
     rank = len(shape)
     labels = ELLIPSIS[:rank]
     memory = keep_order(tuple([labels[rank - a.ndim :] for a in arrays]), labels, arrays)
@@ -215,35 +193,28 @@ def unary(
     entry = Elementwise(name, takes, compute)
     what = entry.what
 
+    @public(
+        summary,
+        x=f"Array: Of {_kinds(takes)}.",
+        returns=f"Array: New, of the same shape and of the type that ``numpy.{name}`` gives.",
+        raises={"TypeError": "If `x` is no Array, or of another type."},
+        example=f">>> x = mdhnp.asarray({example})\n>>> mdhnp.{name}(x).numpy()\narray({result})",
+        guard=False,
+    )
     def function(x: Array, /) -> Array:
-        result: Array = call(what, (x,)) if type(x) is Array else entry(x)
-        return result
+        try:
+            result: Array = call(what, (x,)) if type(x) is Array else entry(x)
+            return result
+        except ARGUMENTS as error:
+            raise_named(name, error)
 
-    text = f"""{summary}
+    return called(function, name)
 
-    Parameters
-    ----------
-    x : Array
-        Of {_kinds(takes)}.
 
-    Returns
-    -------
-    Array
-        New, of the same shape and of the type that ``numpy.{name}`` gives.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no Array, or of another type.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> x = mdhnp.asarray({example})
-    >>> mdhnp.{name}(x).numpy()
-    array({result})
-    """
-    return _named(function, name, text)
+def operand_of(takes: str) -> str:
+    """Say what an operand of a function of two is."""
+    where = "At least one is an Array, to whose device others are copied. They are broadcast."
+    return f"Array, ndarray or number: Of {_kinds(takes)}. {where}"
 
 
 def binary(name: str, takes: str, summary: str, example: str, number: str, result: str) -> Callable[[Any, Any], Array]:
@@ -251,45 +222,26 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
     entry = Elementwise(name, takes)
     what = entry.what
 
+    @public(
+        summary,
+        x1=operand_of(takes),
+        x2=operand_of(takes),
+        returns=f"Array: New, of the type that ``numpy.{name}`` gives; Python's numbers take the type of the other "
+        "operand.",
+        raises={
+            "TypeError": "If neither is an Array, or one is of another type.",
+            "ValueError": "If they cannot be broadcast, or are on several devices.",
+            "OverflowError": "If the other operand's type has no such integer.",
+        },
+        example=f">>> x = mdhnp.asarray({example})\n>>> mdhnp.{name}(x, {number}).numpy()\narray({result})",
+        guard=False,
+    )
     def function(x1: Any, x2: Any, /) -> Array:
-        both = type(x1) is Array and type(x2) is Array
-        result: Array = call(what, (x1, x2)) if both else entry(x1, x2)
-        return result
+        try:
+            both = type(x1) is Array and type(x2) is Array
+            result: Array = call(what, (x1, x2)) if both else entry(x1, x2)
+            return result
+        except ARGUMENTS as error:
+            raise_named(name, error)
 
-    text = f"""{summary}
-
-    Parameters
-    ----------
-    x1, x2 : Array, ndarray or number
-        Of {_kinds(takes)}. At least one is an Array, to whose device others are copied. They are broadcast.
-
-    Returns
-    -------
-    Array
-        New, of the type that ``numpy.{name}`` gives; Python's numbers take the type of the other operand.
-
-    Raises
-    ------
-    TypeError
-        If neither is an Array, or one is of another type.
-    ValueError
-        If they cannot be broadcast, or are on several devices.
-    OverflowError
-        If the other operand's type has no such integer.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> x = mdhnp.asarray({example})
-    >>> mdhnp.{name}(x, {number}).numpy()
-    array({result})
-    """
-    return _named(function, name, text)
-
-
-def _named(function: Callable[..., Array], name: str, text: str) -> Callable[..., Array]:
-    """Give a function the name, module and text that it would have were it written down."""
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "mdhnp"
-    function.__doc__ = text
-    return function
+    return called(function, name)

@@ -4,7 +4,7 @@ A mean is one MDH, a variance two: the mean first, then the mean of squared dist
 is an operand, too, so that one kernel serves all shapes. Takes array-likes; it must not know devices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from math import prod
 from typing import Any
@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
-from mdhnp.frontend.reducing import axes_of, named, operand, reduction
+from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, called, public
+from mdhnp.frontend.reducing import REDUCED, axes_of, named, operand, reduction
 from mdhnp.mdh import Function, Graph, MdHom, Step, trace
 
 __all__ = ["mean", "std", "var"]
@@ -24,72 +26,58 @@ __all__ = ["mean", "std", "var"]
 DType = np.dtype[Any]
 
 
+_MEASURED = "array_like: Of booleans or numbers."
+_RAISES = {
+    "numpy.exceptions.AxisError": NO_AXIS,
+    "ValueError": "If an axis is named twice.",
+    "TypeError": UNSUPPORTED,
+}
+
+
+@public(
+    "Give the mean of elements, as ``numpy.mean`` does.",
+    x=_MEASURED,
+    axis=REDUCED,
+    returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
+    raises=_RAISES,
+    example=">>> float(mdhnp.mean([1, 2, 4, 5]))\n3.0",
+    guard=False,
+)
 def mean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    """Give the mean of elements, as ``numpy.mean`` does.
-
-    Parameters
-    ----------
-    x, axis, keepdims
-        As in :func:`sum`, which has the errors, too.
-
-    Returns
-    -------
-    Array, ndarray or scalar
-        Of the type of `x`, or float64 for integers and booleans. NaN for no elements.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> float(mdhnp.mean([1, 2, 4, 5]))
-    3.0
-    """
-    x = operand(x)
-    axes = axes_of(axis, x.ndim)
-    return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
+    try:
+        x = operand(x)
+        axes = axes_of(axis, x.ndim)
+        return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
+    except ARGUMENTS as error:
+        raise_named("mean", error)
 
 
-def var(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean.
+def _spread(name: str, summary: str, example: str) -> Callable[..., Any]:
+    """Make the public function of a variance, or of its root."""
+    routine = Routine(name, partial(_describe_spread, name == "std"), partial(_spread_by_numpy, name))
 
-    Parameters
-    ----------
-    x, axis, keepdims
-        As in :func:`sum`, which has the errors, too.
-    correction : float
-        What the number of elements is reduced by before the sum of squares is divided by it.
+    @public(
+        summary,
+        x=_MEASURED,
+        axis=REDUCED,
+        correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
+        returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
+        "elements.",
+        raises=_RAISES,
+        example=example,
+        guard=False,
+    )
+    def function(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
+        try:
+            x = operand(x)
+            axes = axes_of(axis, x.ndim)
+            count = _count(x, axes)
+            divisor = count - correction if count > correction else 0
+            return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
+        except ARGUMENTS as error:
+            raise_named(name, error)
 
-    Returns
-    -------
-    Array, ndarray or scalar
-        Of the real type of `x`, or float64 for integers and booleans. NaN for no elements.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> float(mdhnp.var([1, 2, 3], correction=1))
-    1.0
-    """
-    return _spread(_VAR, x, axis, correction, keepdims)
-
-
-def std(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """Give the square root of the variance, as ``numpy.std`` does; all else as in :func:`var`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)
-    array([1., 0.])
-    """
-    return _spread(_STD, x, axis, correction, keepdims)
-
-
-def _spread(routine: Routine, x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
-    x = operand(x)
-    axes = axes_of(axis, x.ndim)
-    count = _count(x, axes)
-    divisor = count - correction if count > correction else 0
-    return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
+    return called(function, name)
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> int:
@@ -171,6 +159,12 @@ def _spread_by_numpy(
 
 
 _MEAN = Routine("mean", _describe_mean, lambda x, count, axes, keepdims: np.mean(x, axes, keepdims=keepdims))
-_VAR, _STD = (
-    Routine(name, partial(_describe_spread, name == "std"), partial(_spread_by_numpy, name)) for name in ("var", "std")
-)
+
+var = _spread(
+    "var", "Give the variance of elements, as ``numpy.var`` does: the mean of squared distances from the mean.",
+    ">>> float(mdhnp.var([1, 2, 3], correction=1))\n1.0",
+)  # fmt: skip
+std = _spread(
+    "std", "Give the square root of the variance, as ``numpy.std`` does.",
+    ">>> mdhnp.std([[1.0, 3.0], [2.0, 2.0]], axis=1)\narray([1., 0.])",
+)  # fmt: skip

@@ -14,6 +14,7 @@ from mdhnp.calls import Routine, call
 from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.filled import full
+from mdhnp.frontend.public import public
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function, literal_value
@@ -30,39 +31,22 @@ _BOUNDARIES = {
 _Pairs = tuple[tuple[int, int], ...]
 
 
+@public(
+    "Put elements around an array, as ``numpy.pad`` does.",
+    x="array_like: An Array, or what NumPy takes.",
+    pad_width="int, sequence or dict: How many elements before and after: one number for all axes, a pair for all, or a "
+    "pair for each axis.",
+    mode='str: "constant", "edge", "reflect", "symmetric" or "wrap". Others are left to NumPy.',
+    options="``constant_values``, numbers as in `pad_width`; by default 0. Others are left to NumPy.",
+    returns="Array or ndarray: New, of the type of `x`.",
+    raises={
+        "ValueError": "If `pad_width` is not for as many axes or negative, if there is no such mode or option, or if "
+        "an axis without elements is to have others than constants.",
+        "TypeError": "If `pad_width` is no whole numbers, or what NumPy would have to compute is of an Array.",
+    },
+    example=""">>> mdhnp.pad(mdhnp.asarray([1, 2, 3], device="cpu"), (1, 2), mode="edge").tolist()\n[1, 1, 2, 3, 3, 3]""",
+)
 def pad(x: Any, /, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
-    """Put elements around an array, as ``numpy.pad`` does.
-
-    Parameters
-    ----------
-    x : array_like
-        An Array, or what NumPy takes.
-    pad_width : int, sequence or dict
-        How many elements before and after: one number for all axes, a pair for all, or a pair for each axis.
-    mode : str
-        ``"constant"``, ``"edge"``, ``"reflect"``, ``"symmetric"`` or ``"wrap"``. Others are left to NumPy.
-    **options
-        ``constant_values``, numbers as in `pad_width`; by default 0. Others are left to NumPy.
-
-    Returns
-    -------
-    Array or ndarray
-        New, of the type of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `pad_width` is not for as many axes or negative, if there is no such mode or option, or if an axis
-        without elements is to have others than constants.
-    TypeError
-        If `pad_width` is no whole numbers, or what NumPy would have to compute is of an Array.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.pad(mdhnp.asarray([1, 2, 3], device="cpu"), (1, 2), mode="edge").tolist()
-    [1, 1, 2, 3, 3, 3]
-    """
     if not isinstance(x, Array):
         return np.pad(x, pad_width, mode, **options)
     if not callable(mode):

@@ -15,9 +15,12 @@ from mdhnp.mdh import Affine, Function, MdHom, View, pw
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.mdhom import row_major
 
-__all__ = ["axes_of", "named", "operand", "reduction", "total_type", "wide"]
+__all__ = ["REDUCED", "axes_of", "named", "operand", "reduction", "total_type", "wide"]
 
 DType = np.dtype[Any]
+
+#: What the parameter `axis` means.
+REDUCED = "int or tuple of int, optional: Along which axes; by default along all."
 
 
 def operand(x: Any) -> Any:

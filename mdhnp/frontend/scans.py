@@ -3,7 +3,7 @@
 A scan is one MDH whose dimension along the axis keeps every prefix (`ps`). Takes array-likes; it must not know devices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import index as whole
 from typing import Any
@@ -14,9 +14,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.pointwise import convert, pointwise
+from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, called, public
 from mdhnp.frontend.reducing import named, operand, total_type
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
@@ -28,107 +30,72 @@ __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 _ALL = slice(None)
 
 
-def cumulative_sum(
-    x: Any,
-    /,
-    axis: int | None = None,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Any:
-    """Give the sums of all elements up to each one, as ``numpy.cumulative_sum`` does.
+def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Callable[..., Any]:
+    """Make the public function of the scan by an operator with a name."""
+    routine = Routine(name, partial(_describe_scan, operator), partial(_by_numpy, name))
 
-    Parameters
-    ----------
-    x : array_like
-        Sums of float16 are float32 ones, each rounded once.
-    axis : int, optional
-        Along which axis; may be left out if there is one only.
-    dtype : dtype, optional
-        As in :func:`mdhnp.sum`.
-    include_initial : bool
-        Whether the sum of no elements, 0, comes first; the result is longer by one then.
+    @public(
+        f"Give the {what}s of all elements up to each one, as ``numpy.{name}`` does.",
+        x="array_like: Of booleans or numbers; float16 is computed in float32, each result rounded once.",
+        axis="int, optional: Along which axis; may be left out if there is one only.",
+        dtype="dtype, optional: As in :func:`mdhnp.sum`.",
+        include_initial=f"bool: Whether the {what} of no elements, {neutral}, comes first; the result is longer by one "
+        "then.",
+        returns="Array or ndarray: Of the shape of `x`.",
+        raises={
+            "ValueError": "If there are several axes and none is named.",
+            "numpy.exceptions.AxisError": NO_AXIS,
+            "TypeError": UNSUPPORTED,
+        },
+        notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", '
+        "Section 2.",
+        example=example,
+        guard=False,
+    )
+    def function(
+        x: Any,
+        /,
+        axis: int | None = None,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Any:
+        try:
+            x, wanted = operand(x), exact_type(dtype)
+            if axis is None and x.ndim > 1:
+                raise ValueError(f"an array of {x.ndim} axes; name one by axis")
+            x = x if x.ndim else reshape(x, (1,))
+            axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
+            return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
+        except ARGUMENTS as error:
+            raise_named(name, error)
 
-    Raises
-    ------
-    ValueError
-        If there are several axes and none is named.
-    numpy.exceptions.AxisError
-        If there is no such axis.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Notes
-    -----
-    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.cumulative_sum([1, 2, 3], include_initial=True)
-    array([0, 1, 3, 6])
-    """
-    return _scanned(_SUM, x, axis, dtype, include_initial)
-
-
-def cumulative_prod(
-    x: Any,
-    /,
-    axis: int | None = None,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Any:
-    """Give the products of all elements up to each one, as ``numpy.cumulative_prod`` does.
-
-    The product of no elements is 1; all else as in :func:`cumulative_sum`.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.cumulative_prod([[1, 2], [3, 4]], axis=0)
-    array([[1, 2],
-           [3, 8]])
-    """
-    return _scanned(_PROD, x, axis, dtype, include_initial)
+    return called(function, name)
 
 
+@public(
+    "Give the differences of neighbours, as ``numpy.diff`` does.",
+    x="array_like: Of booleans neighbours that differ are true.",
+    axis="int: Along which axis.",
+    n="int: How often: differences, differences of these, and so on.",
+    prepend="array_like, optional: What stands before `x` along the axis; a number stands there once.",
+    append="array_like, optional: What stands behind it, likewise.",
+    returns="Array or ndarray: Shorter by `n` along the axis.",
+    raises={
+        "ValueError": "If there is no axis at all, or `n` is negative.",
+        "numpy.exceptions.AxisError": NO_AXIS,
+        "TypeError": UNSUPPORTED,
+    },
+    example=">>> mdhnp.diff([1, 4, 9, 16], n=2)\narray([2, 2])",
+)
 def diff(x: Any, /, axis: int = -1, *, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
-    """Give the differences of neighbours, as ``numpy.diff`` does.
-
-    Parameters
-    ----------
-    x : array_like
-        Of booleans neighbours that differ are true.
-    axis : int
-        Along which axis.
-    n : int
-        How often: differences, differences of these, and so on.
-    prepend, append : array_like, optional
-        What stands before and behind `x` along the axis; a number stands there once.
-
-    Raises
-    ------
-    ValueError
-        If there is no axis at all, or `n` is negative.
-    numpy.exceptions.AxisError
-        If there is no such axis.
-    TypeError
-        If kernels do not compute with a type and NumPy is not allowed to.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.diff([1, 4, 9, 16], n=2)
-    array([2, 2])
-    """
     x = operand(x)
     if whole(n) < 0:
-        raise ValueError(f"diff: n is {n}, which must not be negative")
+        raise ValueError(f"n is {n}, which must not be negative")
     if not n:
         return x
     if not x.ndim:
-        raise ValueError("diff: the array has no axis")
+        raise ValueError("the array has no axis")
     axis = normalize_axis_index(whole(axis), x.ndim)
     if prepend is not None or append is not None:
         ends = [None if end is None else _slab(end, x, axis) for end in (prepend, append)]
@@ -142,15 +109,6 @@ def _slab(end: Any, x: Any, axis: int) -> Any:
     """Give what stands at one end: numbers as an array of one element along the axis."""
     end = operand(end)
     return end if end.ndim else np.broadcast_to(end, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-
-
-def _scanned(routine: Routine, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Any:
-    x, wanted = operand(x), exact_type(dtype)
-    if axis is None and x.ndim > 1:
-        raise ValueError(f"{routine.name}: an array of {x.ndim} axes; name one by axis")
-    x = x if x.ndim else reshape(x, (1,))
-    axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
-    return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
 
 
 def _describe_scan(
@@ -186,8 +144,11 @@ def _by_numpy(name: str, x: Any, axis: int, include_initial: bool, wanted: np.dt
     return getattr(np, name)(x, axis=axis, dtype=wanted, include_initial=include_initial)
 
 
-_SUM, _PROD = (
-    Routine(name, partial(_describe_scan, operator), partial(_by_numpy, name))
-    for name, operator in (("cumulative_sum", "add"), ("cumulative_prod", "mul"))
-)
+cumulative_sum = _scan("cumulative_sum", "add", "sum", 0, """
+>>> mdhnp.cumulative_sum([1, 2, 3], include_initial=True)
+array([0, 1, 3, 6])""")  # fmt: skip
+cumulative_prod = _scan("cumulative_prod", "mul", "product", 1, """
+>>> mdhnp.cumulative_prod([[1, 2], [3, 4]], axis=0)
+array([[1, 2],
+       [3, 8]])""")  # fmt: skip
 _DIFF = Routine("diff", _describe_diff, lambda x, axis: np.diff(x, axis=axis))

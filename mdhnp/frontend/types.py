@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
 from mdhnp.frontend.creation import asarray, checked_type, device_for
+from mdhnp.frontend.public import public
 
 __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -21,51 +22,55 @@ _KINDS["integral"] = (*_KINDS["signed integer"], *_KINDS["unsigned integer"])
 _KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
 
 
+@public(
+    "Convert an array's elements, as ``ndarray.astype`` does.",
+    x="Array: Of any shape.",
+    dtype="dtype: Wanted type.",
+    copy="bool: Whether the result is new also where it need not be.",
+    device="str, int or Device, optional: Where to; by default where it is.",
+    raises={"TypeError": "If kernels do not compute with the type."},
+    example="""
+>>> mdhnp.astype(mdhnp.asarray([1.5, -1.5], device="cpu"), "int8").numpy()
+array([ 1, -1], dtype=int8)""",
+)
 def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: bool = True, device: Any = None) -> Array:
-    """Convert an array's elements, as ``ndarray.astype`` does.
-
-    Parameters
-    ----------
-    x : Array
-        Of any shape.
-    dtype : dtype
-        Wanted type.
-    copy : bool
-        Whether the result is new also where it need not be.
-    device : str, int or Device, optional
-        Where to; by default where it is.
-
-    Raises
-    ------
-    TypeError
-        If kernels do not compute with the type.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> mdhnp.astype(mdhnp.asarray([1.5, -1.5], device="cpu"), "int8").numpy()
-    array([ 1, -1], dtype=int8)
-    """
     return asarray(x, dtype=dtype, device=device, copy=True if copy else None)
 
 
+@public(
+    "Give the type that NumPy's promotion makes of arrays, types and Python's numbers.",
+    arrays_and_dtypes="Array, array_like, dtype or number: One or more.",
+    example=""">>> mdhnp.result_type("int8", "float32")\ndtype('float32')""",
+)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    """Give the type that NumPy's promotion makes of arrays, types and Python's numbers."""
     return np.result_type(*map(_type, arrays_and_dtypes))
 
 
+@public(
+    "Say whether an array or type can be converted by NumPy's promotion, without loss.",
+    from_="Array or dtype: What is converted.",
+    to="dtype: Wanted type.",
+    example=""">>> mdhnp.can_cast("int8", "float32")\nTrue""",
+)
 def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
-    """Say whether an array or type can be converted by NumPy's promotion, without loss."""
     return np.can_cast(_type(from_), to)
 
 
+@public(
+    "Give what ``numpy.finfo`` says of a type or of an array's.",
+    type="Array or dtype: Of floats or complex numbers.",
+    example=""">>> mdhnp.finfo("float32").bits\n32""",
+)
 def finfo(type: Any, /) -> np.finfo[Any]:
-    """Give what ``numpy.finfo`` says of a type or of an array's."""
     return np.finfo(_type(type))
 
 
+@public(
+    "Give what ``numpy.iinfo`` says of a type or of an array's.",
+    type="Array or dtype: Of integers.",
+    example=""">>> int(mdhnp.iinfo("int8").max)\n127""",
+)
 def iinfo(type: Any, /) -> np.iinfo[Any]:
-    """Give what ``numpy.iinfo`` says of a type or of an array's."""
     return np.iinfo(_type(type))
 
 
@@ -108,6 +113,6 @@ class __array_namespace_info__:
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         if unknown := [each for each in kinds if each not in _KINDS]:
             raise ValueError(f"dtypes: {unknown[0]!r} is none of {', '.join(_KINDS)}")
-        found = {name: checked_type("dtypes", name) for each in kinds for name in _KINDS[each]}
+        found = {name: checked_type(name) for each in kinds for name in _KINDS[each]}
         double = device_for(device).caps.fp64
         return {name: t for name, t in found.items() if double or t.char not in "dD"}
