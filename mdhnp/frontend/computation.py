@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
+from mdhnp.errors import ARGUMENTS, guarded, raise_named
 from mdhnp.mdh import MdHom, Pattern
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.pattern import md_hom as pattern
@@ -37,11 +38,14 @@ class Computation:
         ndarray or tuple of ndarray
             One new array an output.
         """
-        if extents:
-            extents = whole_extents(extents)
-        # The computation itself is the key: the same views with another function are another computation. Held weakly,
-        # so that its plans go with it.
-        return call((_MD_HOM, ref(self), *extents.items()), arrays, owners=(self,))
+        try:
+            if extents:
+                extents = whole_extents(extents)
+            # The computation itself is the key: the same views with another function are another computation. Held
+            # weakly, so that its plans go with it.
+            return call((_MD_HOM, ref(self), *extents.items()), arrays, owners=(self,))
+        except ARGUMENTS as error:
+            raise_named("md_hom", error)
 
     def __matmul__(self, other: Any) -> Any:
         """Compose: ``(f @ g)(x)`` is ``f(g(x))``, fused as by :func:`mdhnp.fuse`; extents by name are those of `g`.
@@ -77,6 +81,7 @@ def _describe(
 _MD_HOM = Routine("md_hom", _describe)
 
 
+@guarded
 def md_hom(
     scalar: Callable[..., Any] | str,
     combine: Mapping[str, CombineSpec],

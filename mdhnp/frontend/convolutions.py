@@ -3,7 +3,7 @@
 Takes array-likes, gives new arrays. It must not know devices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import index as whole
 from typing import Any, Literal, NamedTuple
@@ -11,7 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.errors import guarded
 from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.public import PAPER, called, public
 from mdhnp.frontend.reducing import operand, wide
 from mdhnp.mdh import cc, pw
 
@@ -27,122 +29,69 @@ _PLACES, _TAPS = "pqt", "rsu"
 
 #: Layouts of channels before places, and of channels after them.
 _LAYOUTS = {"conv1d": ("NCW", "NWC"), "conv2d": ("NCHW", "NHWC"), "conv3d": ("NCDHW", "NDHWC")}
+_EXAMPLES = {
+    "conv1d": """
+>>> mdhnp.conv1d(np.array([[[1.0, 4.0, 9.0]]]), np.array([[[-1.0, 1.0]]]))
+array([[[3., 5.]]])""",
+    "conv2d": """
+>>> image = np.arange(16.0).reshape(1, 1, 4, 4)
+>>> mdhnp.conv2d(image, np.ones((1, 1, 2, 2)), stride=2)
+array([[[[10., 18.],
+         [42., 50.]]]])""",
+    "conv3d": """
+>>> mdhnp.conv3d(np.ones((1, 1, 2, 2, 2)), np.ones((1, 1, 2, 2, 2))).shape
+(1, 1, 1, 1, 1)""",
+}
 
 
-def conv1d(
-    x: npt.ArrayLike,
-    w: npt.ArrayLike,
-    *,
-    stride: Numbers = 1,
-    padding: Padding = "valid",
-    dilation: Numbers = 1,
-    groups: int = 1,
-    layout: Literal["NCW", "NWC"] = "NCW",
-) -> Any:
-    """Convolve signals of several channels with filters; everything else as in :func:`conv2d`.
+def _convolution(name: str, what: str) -> Callable[..., Any]:
+    """Make the public function of a rank."""
+    first, last = _LAYOUTS[name]
+    axes, rank = ", ".join(first[2:].lower()), len(first) - 2
 
-    Parameters
-    ----------
-    x : array_like
-        Of shape (n, c, w), or (n, w, c) with ``layout="NWC"``.
-    w : array_like
-        Of shape (k, c / groups, w), or (w, c / groups, k).
-    stride, padding, dilation, groups, layout
-        As in :func:`conv2d`.
+    @public(
+        f"Convolve {what} of several channels with filters, as networks do: a correlation, no filter is turned.",
+        x=f'array_like: n {what} of c channels: (n, c, {axes}), or (n, {axes}, c) with ``layout="{last}"``. A strided '
+        "array is not copied.",
+        w=f'array_like: k filters: (k, c / groups, {axes}), or ({axes}, c / groups, k) with ``layout="{last}"``.',
+        stride="int or sequence of int: How far apart the places are that filters are put at; one number, or one an "
+        f"axis of {what}.",
+        padding=f'int, sequence, "same" or "valid": How many zeros there are around {what}: at all ends, at both ends '
+        'of each axis, or, by pairs, at each end. "valid" are none; "same" as many as give ``ceil(size / stride)`` '
+        "places, of which an odd one is behind.",
+        dilation=f"int or sequence of int: How far apart the elements of {what} are that a filter's neighbours meet.",
+        groups="int: Into how many groups channels and filters are split: filters see the channels of their own group "
+        "only.",
+        layout=f'{{"{first}", "{last}"}}, optional: Where the channels are, in `x` and in the result; by default '
+        f'"{first}".',
+        returns=f"ndarray: (n, k, {axes}), or (n, {axes}, k), of the type that `x` and `w` have in common. float16 is "
+        "summed in float32.",
+        raises={
+            "ValueError": f"If shapes do not match, a filter is larger than the padded {what}, `groups` divides "
+            "channels or filters not, or another argument is none of the above.",
+            "TypeError": "If a number is not whole, or kernels do not compute with a type.",
+        },
+        notes=f"``md_hom(*, (++, ++{', ++' * rank}, +{', +' * rank})) ∘ (X[n,c,stride*p+dilation*r-padding,…], "
+        f"W[k,c,{','.join(_TAPS[:rank])}]) -> O[n,k,{','.join(_PLACES[:rank])}]``; groups are one more dimension. "
+        f"Source: {PAPER} IV-B.",
+        example=_EXAMPLES[name],
+        guard=False,
+    )
+    def function(
+        x: npt.ArrayLike,
+        w: npt.ArrayLike,
+        *,
+        stride: Numbers = 1,
+        padding: Padding = "valid",
+        dilation: Numbers = 1,
+        groups: int = 1,
+        layout: str = first,
+    ) -> Any:
+        if layout not in (first, last):
+            raise ValueError(f"layout: {layout!r} is neither {first!r} nor {last!r}")
+        return _convolved(rank, x, w, stride, padding, dilation, groups, layout == first)
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.conv1d(np.array([[[1.0, 4.0, 9.0]]]), np.array([[[-1.0, 1.0]]]))
-    array([[[3., 5.]]])
-    """
-    return _convolved("conv1d", x, w, stride, padding, dilation, groups, layout)
-
-
-def conv2d(
-    x: npt.ArrayLike,
-    w: npt.ArrayLike,
-    *,
-    stride: Numbers = 1,
-    padding: Padding = "valid",
-    dilation: Numbers = 1,
-    groups: int = 1,
-    layout: Literal["NCHW", "NHWC"] = "NCHW",
-) -> Any:
-    """Convolve images of several channels with filters, as networks do: a correlation, no filter is turned.
-
-    Parameters
-    ----------
-    x : array_like
-        n images of c channels: (n, c, h, w), or (n, h, w, c) with ``layout="NHWC"``. A strided array is not copied.
-    w : array_like
-        k filters: (k, c / groups, h, w), or (h, w, c / groups, k) with ``layout="NHWC"``.
-    stride : int or sequence of int
-        How far apart the places are that filters are put at; one number, or one an axis of images.
-    padding : int, sequence, "same" or "valid"
-        How many zeros there are around images: at all ends, at both ends of each axis, or, by pairs, at each end.
-        "valid" are none; "same" as many as give ``ceil(size / stride)`` places, of which an odd one is behind.
-    dilation : int or sequence of int
-        How far apart the elements of images are that a filter's neighbours meet.
-    groups : int
-        Into how many groups channels and filters are split: filters see the channels of their own group only.
-    layout : {"NCHW", "NHWC"}
-        Where the channels are, in `x` and in the result.
-
-    Returns
-    -------
-    ndarray
-        (n, k, h, w), or (n, h, w, k), of the type that `x` and `w` have in common. float16 is summed in float32.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, a filter is larger than the padded images, `groups` divides channels or filters not, or
-        another argument is none of the above.
-    TypeError
-        If a number is not whole, or kernels do not compute with a type.
-
-    Notes
-    -----
-    ``md_hom(*, (++, ++, ++, ++, +, +, +)) ∘ (X[n,c,stride*p+dilation*r-padding,…], W[k,c,r,s]) -> O[n,k,p,q]``; groups
-    are one more dimension. Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via
-    Multi-Dimensional Homomorphisms", Section IV-B.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> image = np.arange(16.0).reshape(1, 1, 4, 4)
-    >>> mdhnp.conv2d(image, np.ones((1, 1, 2, 2)), stride=2)
-    array([[[[10., 18.],
-             [42., 50.]]]])
-    """
-    return _convolved("conv2d", x, w, stride, padding, dilation, groups, layout)
-
-
-def conv3d(
-    x: npt.ArrayLike,
-    w: npt.ArrayLike,
-    *,
-    stride: Numbers = 1,
-    padding: Padding = "valid",
-    dilation: Numbers = 1,
-    groups: int = 1,
-    layout: Literal["NCDHW", "NDHWC"] = "NCDHW",
-) -> Any:
-    """Convolve volumes of several channels with filters; everything else as in :func:`conv2d`.
-
-    Parameters
-    ----------
-    x : array_like
-        Of shape (n, c, d, h, w), or (n, d, h, w, c) with ``layout="NDHWC"``.
-    w : array_like
-        Of shape (k, c / groups, d, h, w), or (d, h, w, c / groups, k).
-    stride, padding, dilation, groups, layout
-        As in :func:`conv2d`.
-    """
-    return _convolved("conv3d", x, w, stride, padding, dilation, groups, layout)
+    return guarded(called(function, name))
 
 
 class _Form(NamedTuple):
@@ -172,32 +121,23 @@ class _Form(NamedTuple):
     first: bool
 
 
-def _convolved(
-    function: str, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, layout: str
-) -> Any:
-    if layout not in _LAYOUTS[function]:
-        raise ValueError("layout: {!r} is neither {!r} nor {!r}".format(layout, *_LAYOUTS[function]))
-    rank, first = len(layout) - 2, layout == _LAYOUTS[function][0]
+def _convolved(rank: int, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, first: bool) -> Any:
     x, w, groups = operand(x), operand(w), whole(groups)
     for name, a in (("x", x), ("w", w)):
         if a.ndim != rank + 2:
-            raise ValueError(f"{function}: {name} has {a.ndim} axes, {rank + 2} are needed")
+            raise ValueError(f"{name} has {a.ndim} axes, {rank + 2} are needed")
     places, taps = (x.shape[2:], w.shape[2:]) if first else (x.shape[1:-1], w.shape[:-2])
     channels, (own, filters) = (x.shape[1], w.shape[1::-1]) if first else (x.shape[-1], w.shape[-2:])
     if groups < 1 or channels % groups or filters % groups:
-        raise ValueError(
-            f"{function}: {groups} groups of {channels} channels and {filters} filters; they must divide both"
-        )
+        raise ValueError(f"{groups} groups of {channels} channels and {filters} filters; they must divide both")
     if own != channels // groups:
-        raise ValueError(f"{function}: filters see {own} channels, a group of x has {channels // groups}")
+        raise ValueError(f"filters see {own} channels, a group of x has {channels // groups}")
     strides, dilations = _each(stride, rank, "stride", 1), _each(dilation, rank, "dilation", 1)
     reach = tuple([d * (k - 1) + 1 for d, k in zip(dilations, taps, strict=True)])
     zeros = _padding(padding, places, reach, strides)
     sizes = [(n + sum(z) - r) // s + 1 for n, z, r, s in zip(places, zeros, reach, strides, strict=True)]
     if min(sizes) < 1 or 0 in taps:
-        raise ValueError(
-            f"{function}: filters reach over {reach}, more than images of {places} with {zeros} zeros around"
-        )
+        raise ValueError(f"filters reach over {reach}, more than images of {places} with {zeros} zeros around")
     before, padded = tuple([low for low, _ in zeros]), any([any(z) for z in zeros])
     form = _Form(strides, dilations, before, padded, own, filters // groups, groups > 1, first)
     extents = dict(zip(_PLACES, sizes, strict=False))
@@ -260,3 +200,8 @@ def _product(x: Any, w: Any) -> Any:
 
 def _rounded(total: Any, x: Any, w: Any) -> Any:
     return total.astype(np.result_type(x.dtype, w.dtype))
+
+
+conv1d = _convolution("conv1d", "signals")
+conv2d = _convolution("conv2d", "images")
+conv3d = _convolution("conv3d", "volumes")

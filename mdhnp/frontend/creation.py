@@ -30,9 +30,7 @@ _RAISES = {
 }
 _FROM = "array_like: An Array, an ndarray, nested lists, a number, or an array of pyopencl's."
 _TYPE = "dtype, optional: Type of the elements; by default as ``numpy.asarray`` has it."
-_WHERE = (
-    "str, int or Device, optional: As in :func:`mdhnp.device`; by default where an Array is, else the default device."
-)
+_WHERE = "str, int or Device, optional: As in :func:`mdhnp.device`; by default that of an Array, else the default one."
 
 
 @public(

@@ -31,9 +31,7 @@ class _Neighbours:
     def __getitem__(self, offsets: Any) -> Any:
         found = tuple(map(operator.index, offsets if isinstance(offsets, tuple) else (offsets,)))
         if len(found) != self._rank:
-            raise IndexError(
-                f"stencil: n[{', '.join(map(str, found))}] for an array of {self._rank} axes; one offset an axis"
-            )
+            raise IndexError(f"n[{', '.join(map(str, found))}] for an array of {self._rank} axes; one offset an axis")
         return self._read(found)
 
 
@@ -52,7 +50,7 @@ def trace_neighbours(
 
     trace(collect, [dtype], what="stencil")
     if not found:
-        raise ValueError("stencil: the function uses no neighbour n[...]")
+        raise ValueError("the function uses no neighbour n[...]")
     offsets = tuple(sorted(found))
 
     def apply(*values: Any) -> Any:

@@ -34,8 +34,8 @@ _Pairs = tuple[tuple[int, int], ...]
 @public(
     "Put elements around an array, as ``numpy.pad`` does.",
     x="array_like: An Array, or what NumPy takes.",
-    pad_width="int, sequence or dict: How many elements before and after: one number for all axes, a pair for all, or a "
-    "pair for each axis.",
+    pad_width="int, sequence or dict: How many elements before and after: one number for all axes, a pair for all, or "
+    "a pair for each axis.",
     mode='str: "constant", "edge", "reflect", "symmetric" or "wrap". Others are left to NumPy.',
     options="``constant_values``, numbers as in `pad_width`; by default 0. Others are left to NumPy.",
     returns="Array or ndarray: New, of the type of `x`.",
@@ -44,7 +44,9 @@ _Pairs = tuple[tuple[int, int], ...]
         "an axis without elements is to have others than constants.",
         "TypeError": "If `pad_width` is no whole numbers, or what NumPy would have to compute is of an Array.",
     },
-    example=""">>> mdhnp.pad(mdhnp.asarray([1, 2, 3], device="cpu"), (1, 2), mode="edge").tolist()\n[1, 1, 2, 3, 3, 3]""",
+    example="""
+>>> mdhnp.pad(mdhnp.asarray([1, 2, 3], device="cpu"), (1, 2), mode="edge").tolist()
+[1, 1, 2, 3, 3, 3]""",
 )
 def pad(x: Any, /, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     if not isinstance(x, Array):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability
+from mdhnp.frontend.public import PAPER, public
 from mdhnp.mdh import Affine, Function, MdHom, cc, index, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
@@ -47,6 +48,65 @@ class Links(NamedTuple):
     status: npt.NDArray[np.int8]
 
 
+@public(
+    """Find for every new record the existing record that most probably describes the same person or thing.
+
+Fellegi and Sunter's weights: a field adds ``log2(m / u(x))`` to a pair's weight where both records agree in it, and
+``log2((1 - m) / (1 - u(x)))`` where they differ; x is the *new* record's value.""",
+    new="structured ndarray or mapping of str to array_like: Records: named columns of one length each, text or "
+    "numbers or dates (anything with ``keys()`` and ``[name]`` will do, such as a pandas DataFrame). Values agree if "
+    "they are equal.",
+    existing="structured ndarray or mapping of str to array_like: Likewise.",
+    m="float or mapping of field to float: Probability that a field agrees in records of the same person.",
+    u="mapping of field to (float or mapping of value to float), optional: Probability that it agrees by chance: one a "
+    "field, or one a value. Without one, a value's relative frequency in `existing` (n records), kept between "
+    "``1/(n+1)`` and ``n/(n+1)``.",
+    default_u="float or mapping of field to float, optional: Chance probability of a missing value, and of values that "
+    "a field's mapping in `u` does not list (which may list None). Without one, their relative frequency as above.",
+    weights="mapping of field to (float, float), optional: Weights of one's own, in bits, where a field agrees and "
+    "where it differs, in place of those of `m` and `u`.",
+    similarity="mapping of field to callable, optional: How much two values of a field of numbers agree, between 0 and "
+    "1: a function of the new and the existing value, as :func:`mdhnp.md_hom` takes it (operators, NumPy's ufuncs, "
+    "``np.where``). A field's weight is then as much of the way from differing to agreeing; missing values agree or "
+    "differ as ever. Text has to be encoded before, by codes that the function compares.",
+    fields="sequence of str, optional: Columns to compare; by default those of `m` and `weights`, or if `m` is one "
+    "number, all of `new`.",
+    missing='callable or collection, optional: Values, or a test for values, that count as missing; besides None, "", '
+    "NaN, NaT and masked ones, which always do. A missing value agrees with a missing value only.",
+    blocking="iterable of field sets, optional: A pair that does not agree in all fields of at least one of the sets "
+    "scores 0. Each set is a field's name or a collection of names.",
+    thresholds="(float, float): Weights below the first mean no match, above the second a match, else a possible "
+    "match. In bits.",
+    dtype="dtype: float32 or float64, in which weights are summed, field by field, and in which `similarity` gets "
+    "values.",
+    returns="Links: Three arrays, one element a new record: index, weight and status.",
+    raises={
+        "KeyError": "If `new` or `existing` lacks a column.",
+        "ValueError": "If a probability is not strictly between 0 and 1, a field in `m`, `u`, `default_u`, `weights`, "
+        "`similarity` or `blocking` is not compared or has neither `m` nor `weights`, columns differ in length or hold "
+        "text on one side and numbers on the other, weights are not two finite numbers, a similarity gives several "
+        "values, or the thresholds are not in order (or not positive, with blocking).",
+        "TypeError": "If records have no named columns, `dtype` is another, or a field with a similarity holds "
+        "anything but numbers.",
+    },
+    notes=f"""An MDH ``md_hom(weight, (++, max_w)) ∘ (N[i], E[j]) -> (index, weight, status)[i]``. Source: {PAPER} IV-C;
+Fellegi & Sunter, "A Theory for Record Linkage", 1969.
+
+Values are encoded as whole numbers in time linear in the number of records; then all pairs are compared. Many new
+records in one call are cheaper than one call each.""",
+    example="""
+>>> new = {"name": ["ada", "alan"], "born": [1815, 1912]}
+>>> existing = {"name": ["grace", "alan", "ada"], "born": [1906, 1912, 1815]}
+>>> links = mdhnp.prl(new, existing, m=0.95, u={"name": 0.001, "born": 0.01}, thresholds=(0, 12))
+>>> links.index
+array([2, 1], dtype=int32)
+>>> links.weight.round(1), links.status
+(array([16.5, 16.5], dtype=float32), array([2, 2], dtype=int8))
+>>> near = {"born": lambda a, b: np.maximum(0, 1 - np.abs(a - b) / 5)}
+>>> close = mdhnp.prl({"born": [1910]}, existing, m={}, weights={"born": (10, -5)}, similarity=near)
+>>> close.index, close.weight
+(array([1], dtype=int32), array([4.], dtype=float32))""",
+)
 def prl(
     new: Any,
     existing: Any,
@@ -62,85 +122,6 @@ def prl(
     thresholds: tuple[float, float] = (15.0, 45.0),
     dtype: npt.DTypeLike = np.float32,
 ) -> Links:
-    """Find for every new record the existing record that most probably describes the same person or thing.
-
-    Fellegi and Sunter's weights: a field adds ``log2(m / u(x))`` to a pair's weight where both records agree in it, and
-    ``log2((1 - m) / (1 - u(x)))`` where they differ; x is the *new* record's value.
-
-    Parameters
-    ----------
-    new, existing : structured ndarray or mapping of str to array_like
-        Records: named columns of one length each, text or numbers or dates (anything with ``keys()`` and
-        ``[name]`` will do, such as a pandas DataFrame). Values agree if they are equal.
-    m : float or mapping of field to float
-        Probability that a field agrees in records of the same person.
-    u : mapping of field to (float or mapping of value to float), optional
-        Probability that it agrees by chance: one a field, or one a value. Without one, a value's relative frequency in
-        `existing` (n records), kept between ``1/(n+1)`` and ``n/(n+1)``.
-    default_u : float or mapping of field to float, optional
-        Chance probability of a missing value, and of values that a field's mapping in `u` does not list (which may list
-        None). Without one, their relative frequency as above.
-    weights : mapping of field to (float, float), optional
-        Weights of one's own, in bits, where a field agrees and where it differs, in place of those of `m` and `u`.
-    similarity : mapping of field to callable, optional
-        How much two values of a field of numbers agree, between 0 and 1: a function of the new and the existing value,
-        as :func:`mdhnp.md_hom` takes it (operators, NumPy's ufuncs, ``np.where``). A field's weight is then as much of
-        the way from differing to agreeing; missing values agree or differ as ever. Text has to be encoded before, by
-        codes that the function compares.
-    fields : sequence of str, optional
-        Columns to compare; by default those of `m` and `weights`, or if `m` is one number, all of `new`.
-    missing : callable or collection, optional
-        Values, or a test for values, that count as missing; besides None, ``""``, NaN, NaT and masked ones, which
-        always do. A missing value agrees with a missing value only.
-    blocking : iterable of field sets, optional
-        A pair that does not agree in all fields of at least one of the sets scores 0. Each set is a field's name or a
-        collection of names.
-    thresholds : (float, float)
-        Weights below the first mean no match, above the second a match, else a possible match. In bits.
-    dtype : dtype
-        float32 or float64, in which weights are summed, field by field, and in which `similarity` gets values.
-
-    Returns
-    -------
-    Links
-        Three arrays, one element a new record: index, weight and status.
-
-    Raises
-    ------
-    KeyError
-        If `new` or `existing` lacks a column.
-    ValueError
-        If a probability is not strictly between 0 and 1, a field in `m`, `u`, `default_u`, `weights`, `similarity` or
-        `blocking` is not compared or has neither `m` nor `weights`, columns differ in length or hold text on one side
-        and numbers on the other, weights are not two finite numbers, a similarity gives several values, or the
-        thresholds are not in order (or not positive, with blocking).
-    TypeError
-        If records have no named columns, `dtype` is another, or a field with a similarity holds anything but numbers.
-
-    Notes
-    -----
-    An MDH ``md_hom(weight, (++, max_w)) ∘ (N[i], E[j]) -> (index, weight, status)[i]``. Source: Rasch, Schulze &
-    Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms", Section IV-C; Fellegi &
-    Sunter, "A Theory for Record Linkage", 1969.
-
-    Values are encoded as whole numbers in time linear in the number of records; then all pairs are compared. Many new
-    records in one call are cheaper than one call each.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> new = {"name": ["ada", "alan"], "born": [1815, 1912]}
-    >>> existing = {"name": ["grace", "alan", "ada"], "born": [1906, 1912, 1815]}
-    >>> links = mdhnp.prl(new, existing, m=0.95, u={"name": 0.001, "born": 0.01}, thresholds=(0, 12))
-    >>> links.index
-    array([2, 1], dtype=int32)
-    >>> links.weight.round(1), links.status
-    (array([16.5, 16.5], dtype=float32), array([2, 2], dtype=int8))
-    >>> near = {"born": lambda a, b: np.maximum(0, 1 - np.abs(a - b) / 5)}
-    >>> close = mdhnp.prl({"born": [1910]}, existing, m={}, weights={"born": (10, -5)}, similarity=near)
-    >>> close.index, close.weight
-    (array([1], dtype=int32), array([4.], dtype=float32))
-    """
     arrays, what = _asked(
         new, existing, m, u, default_u, weights, similarity, fields, missing, blocking, thresholds, dtype
     )

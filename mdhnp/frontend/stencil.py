@@ -20,6 +20,7 @@ from mdhnp.calls.operands import addressable, unsupported
 from mdhnp.calls.request import array as one
 from mdhnp.calls.request import results
 from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
+from mdhnp.frontend.public import PAPER, public
 from mdhnp.mdh import Affine, Function, MdHom, cc, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
@@ -35,63 +36,42 @@ _MODES = {mode: mode for mode in ("valid", "constant", "nearest", "reflect", "mi
 }  # fmt: skip
 
 
+@public(
+    "Compute every point of an array from its neighbours.",
+    a="array_like: The array, of one or more axes. A strided one is not copied.",
+    weights="array_like or callable: Weights, as many axes as `a`: the result is their correlation with `a`, the "
+    "centre at ``size // 2``, as ``scipy.ndimage.correlate`` gives it. Or a function of the neighbours ``n``, where "
+    "``n[-1, 0]`` is the value one row up (one offset an axis, constants); it may use operators and NumPy ufuncs and "
+    "may return a tuple.",
+    mode='str: What lies outside of the array: "constant" (`cval`), "nearest", "reflect", "mirror" or "wrap" as in '
+    'scipy.ndimage (and its "grid-" names). "valid": only points with all neighbours inside.',
+    cval='float: The value outside with ``mode="constant"``.',
+    returns='ndarray or tuple of ndarray: Of `a`\'s shape; with "valid", ``size - 1`` less along each axis, for a '
+    "function the distance between its outermost offsets (and 0). A tuple where the function returns several values. "
+    "With weights the dtype is `a`'s: integers are summed in float64 and truncated, as scipy does, float16 is summed "
+    "in float32. With a function it is what NumPy's promotion gives.",
+    raises={
+        "ValueError": "For an unknown mode, weights with another number of axes or none along one, an array too small "
+        'for "valid", a function that uses no neighbour, or a `cval` that the dtype cannot hold (with a function).',
+        "IndexError": "If a function's offsets are not one an axis.",
+        "TypeError": "For dtypes that cannot be computed, or a function of things other than operators and ufuncs.",
+    },
+    notes=f"""An MDH ``md_hom(f, (++, …, ++)) ∘ (I[p+c1], I[p+c2], …) -> O[p]``; above 64 nonzero weights
+``md_hom(*, (++, …, +, …)) ∘ (I[p+r], F[r]) -> O[p]``. Source: {PAPER} IV-B.
+
+Weights are converted to the floating-point type computed in and summed in C order; those that are 0 do not count, so a
+NaN under them does not spread. float32 is computed in float32, where scipy computes in float64.
+
+A function is called to see what it computes, not once a point; numbers it refers to are constants of its kernel.""",
+    example="""
+>>> mdhnp.stencil(np.array([1.0, 4.0, 9.0, 16.0]), [-0.5, 0.0, 0.5])
+array([4., 6.])
+>>> mdhnp.stencil(np.array([1.0, 4.0, 9.0, 16.0]), lambda n: n[1] - n[0], mode="nearest")
+array([3., 5., 7., 0.])""",
+)
 def stencil(
     a: npt.ArrayLike, weights: npt.ArrayLike | Callable[..., Any], mode: str = "valid", cval: float = 0.0
 ) -> Any:
-    """Compute every point of an array from its neighbours.
-
-    Parameters
-    ----------
-    a : array_like
-        The array, of one or more axes. A strided one is not copied.
-    weights : array_like or callable
-        Weights, as many axes as `a`: the result is their correlation with `a`, the centre at ``size // 2``, as
-        ``scipy.ndimage.correlate`` gives it. Or a function of the neighbours ``n``, where ``n[-1, 0]`` is the value one
-        row up (one offset an axis, constants); it may use operators and NumPy ufuncs and may return a tuple.
-    mode : str
-        What lies outside of the array: ``"constant"`` (`cval`), ``"nearest"``, ``"reflect"``, ``"mirror"`` or
-        ``"wrap"`` as in scipy.ndimage (and its ``grid-`` names). ``"valid"``: only points with all neighbours inside.
-    cval : float
-        The value outside with ``mode="constant"``.
-
-    Returns
-    -------
-    ndarray or tuple of ndarray
-        Of `a`'s shape; with ``"valid"``, ``size - 1`` less along each axis, for a function the distance between its
-        outermost offsets (and 0). A tuple where the function returns several values.
-        With weights the dtype is `a`'s: integers are summed in float64 and truncated, as scipy does, float16 is summed
-        in float32. With a function it is what NumPy's promotion gives.
-
-    Raises
-    ------
-    ValueError
-        For an unknown mode, weights with another number of axes or none along one, an array too small for
-        ``"valid"``, a function that uses no neighbour, or a `cval` that the dtype cannot hold (with a function).
-    IndexError
-        If a function's offsets are not one an axis.
-    TypeError
-        For dtypes that cannot be computed, or a function of things other than operators and ufuncs.
-
-    Notes
-    -----
-    An MDH ``md_hom(f, (++, …, ++)) ∘ (I[p+c1], I[p+c2], …) -> O[p]``; above 64 nonzero weights
-    ``md_hom(*, (++, …, +, …)) ∘ (I[p+r], F[r]) -> O[p]``. Source: Rasch, Schulze & Gorlatch, "Generating Portable
-    High-Performance Code via Multi-Dimensional Homomorphisms", Section IV-B.
-
-    Weights are converted to the floating-point type computed in and summed in C order; those that are 0 do not count,
-    so a NaN under them does not spread. float32 is computed in float32, where scipy computes in float64.
-
-    A function is called to see what it computes, not once a point; numbers it refers to are constants of its kernel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> mdhnp.stencil(np.array([1.0, 4.0, 9.0, 16.0]), [-0.5, 0.0, 0.5])
-    array([4., 6.])
-    >>> mdhnp.stencil(np.array([1.0, 4.0, 9.0, 16.0]), lambda n: n[1] - n[0], mode="nearest")
-    array([3., 5., 7., 0.])
-    """
     if mode not in _MODES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
     if callable(weights):
@@ -311,7 +291,7 @@ def of_text(
         raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
     array = _array(a)
     if any([len(offset) != array.ndim for offset in offsets]):
-        raise IndexError(f"stencil: offsets {offsets} for an array of {array.ndim} axes; one number an axis")
+        raise IndexError(f"offsets {offsets} for an array of {array.ndim} axes; one number an axis")
     _check_fill(array.dtype, _MODES[mode], cval)
     scalar = trace_text(source, [array.dtype] * len(offsets), results, "stencil", "offsets")
     return call((_FUNCTION, (offsets, scalar), _MODES[mode], _fill(array, _MODES[mode], cval)), (array,))

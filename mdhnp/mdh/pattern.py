@@ -73,7 +73,7 @@ class Pattern:
         """
         given = [np.asarray(a) for a in arrays]
         if len(given) != len(self.inputs):
-            raise ValueError(f"md_hom: {len(given)} arrays given, {len(self.inputs)} inputs in the views")
+            raise ValueError(f"{len(given)} arrays given, {len(self.inputs)} inputs in the views")
         names = tuple(n for n, _ in self.combine)
         views = []
         for buffer, array in zip(self.inputs, given, strict=True):
@@ -86,7 +86,7 @@ class Pattern:
         scalar, combine, finish = self._traced(tuple(v.dtype for v in views for _ in v.accesses))
         dtypes = (finish or scalar).dtypes
         if len(dtypes) != len(self.outputs):
-            raise ValueError(f"md_hom: {len(dtypes)} results for {len(self.outputs)} outputs in the views")
+            raise ValueError(f"{len(dtypes)} results for {len(self.outputs)} outputs in the views")
         outputs = []
         for buffer, dtype in zip(self.outputs, dtypes, strict=True):
             shape = tuple(
