@@ -1,6 +1,6 @@
 """Stencils applied many times: ours by `iterate`, several steps at once, beside one step after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ def around(rank: int) -> list[Offset]:
     return [tuple([way * (d == axis) for d in range(rank)]) for axis in range(rank) for way in (-1, 1)]
 
 
-def mean_of(offsets: Sequence[Offset]) -> skeletons.stencil:
+def mean_of(offsets: Sequence[Offset]) -> Callable[..., Any]:
     """Give the step that takes the mean of these neighbours; what lies outside counts as 0."""
     weight = np.float32(1 / len(offsets))
     return skeletons.stencil(lambda n: sum([n[each] for each in offsets[1:]], n[offsets[0]]) * weight, "constant")

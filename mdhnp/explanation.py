@@ -130,6 +130,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     >>> print(explanation.launches[0].mdhom)
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
+    if not callable(function):
+        raise TypeError(f"explain: takes a function, not {function!r}")
     with suppress(NoDeviceError):
         load()
     with observe() as seen:

@@ -6,10 +6,11 @@ from typing import Any
 
 from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.fuse import Fused, are_arrays
+from mdhnp.frontend.public import public
 from mdhnp.skeletons.overlap import Stencil
 from mdhnp.skeletons.skeleton import Skeleton
 
-__all__ = ["Iterate"]
+__all__ = ["Iteration", "iterate"]
 
 #: Steps that are computed as one.
 _TOGETHER = 8
@@ -17,58 +18,21 @@ _TOGETHER = 8
 _LONG = 1 << 32
 
 
-class Iterate:
-    """Apply a function to its own result, some number of times or until that is good enough.
+class Iteration:
+    """A function to be applied to its own result: call it on arrays.
 
-    Parameters
+    Attributes
     ----------
-    function : callable
-        Of arrays, to as many arrays (a tuple of several): a skeleton, a computation, or any Python function.
-    steps : int, optional
-        How often, or with `until`, how often at most.
-    until : callable, optional
-        Of the result and the one before, after each step: whether to stop.
-
-    Raises
-    ------
-    TypeError
-        If `function` is none, or `steps` is no whole number.
-    ValueError
-        If there are neither `steps` nor `until`, or `steps` is negative.
-
-    Notes
-    -----
-    Skeletons, computations and fused functions are repeated a fixed number of times by eight steps at once as soon as
-    calls have taken about as long as it takes to compile these (see :func:`mdhnp.fuse`): maps then become one, and
-    stencils are computed tile by tile, so that most steps stay in the caches.
-
-    Source: Steuwer, "Generating Performance Portable OpenCL Code From High-Level Functional Expressions".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp import skeletons
-    >>> halve = skeletons.map(lambda x: x / 2)
-    >>> skeletons.iterate(halve, 3)(np.array([8.0, 16.0]))
-    array([1., 2.])
-    >>> skeletons.iterate(halve, until=lambda new, old: old.max() - new.max() < 1)(np.array([8.0, 16.0]))
-    array([0.25, 0.5 ])
+    function, steps, until
+        As :func:`iterate` takes them.
     """
 
     def __init__(
-        self, function: Callable[..., Any], steps: int | None = None, until: Callable[[Any, Any], Any] | None = None
+        self, function: Callable[..., Any], steps: int | None, until: Callable[[Any, Any], Any] | None
     ) -> None:
-        if not callable(function):
-            raise TypeError(f"iterate: {function!r} is no function")
-        if steps is None and until is None:
-            raise ValueError("iterate: pass steps, until, or both")
-        self.function = function
-        self.steps = None if steps is None else whole(steps)
-        self.until = until
+        self.function, self.steps, self.until = function, steps, until
         self._eight = Fused(self._repeated)
         self._bytes = 0
-        if self.steps is not None and self.steps < 0:
-            raise ValueError(f"iterate: steps is {steps}, which must not be negative")
 
     def __call__(self, *arrays: Any) -> Any:
         """Compute; without a single step the arrays are given back."""
@@ -106,3 +70,38 @@ _KNOWN = (Skeleton, Stencil, Computation, Fused)
 
 def _several(state: Any) -> tuple[Any, ...]:
     return state if isinstance(state, tuple) else (state,)
+
+
+@public(
+    "Apply a function to its own result, some number of times or until that is good enough.",
+    function="callable: Of arrays, to as many arrays (a tuple of several): a skeleton, a computation, or any Python "
+    "function.",
+    steps="int, optional: How often, or with `until`, how often at most.",
+    until="callable, optional: Of the result and the one before, after each step: whether to stop.",
+    returns="Iteration: To be called on arrays.",
+    raises={
+        "TypeError": "If `function` is none, or `steps` is no whole number.",
+        "ValueError": "If there are neither `steps` nor `until`, or `steps` is negative.",
+    },
+    notes="""Skeletons, computations and fused functions are repeated a fixed number of times by eight steps at once as
+soon as calls have taken about as long as it takes to compile these (see :func:`mdhnp.fuse`): maps then become one, and
+stencils are computed tile by tile, so that most steps stay in the caches.
+
+Source: Steuwer, "Generating Performance Portable OpenCL Code From High-Level Functional Expressions".""",
+    example="""
+>>> halve = mdhnp.skeletons.map(lambda x: x / 2)
+>>> mdhnp.skeletons.iterate(halve, 3)(np.array([8.0, 16.0]))
+array([1., 2.])
+>>> mdhnp.skeletons.iterate(halve, until=lambda new, old: old.max() - new.max() < 1)(np.array([8.0, 16.0]))
+array([0.25, 0.5 ])""",
+)
+def iterate(
+    function: Callable[..., Any], steps: int | None = None, until: Callable[[Any, Any], Any] | None = None
+) -> Iteration:
+    if not callable(function):
+        raise TypeError(f"{function!r} is no function")
+    if steps is None and until is None:
+        raise ValueError("pass steps, until, or both")
+    if steps is not None and whole(steps) < 0:
+        raise ValueError(f"steps is {steps}, which must not be negative")
+    return Iteration(function, None if steps is None else whole(steps), until)

@@ -3,37 +3,67 @@
 Knows arrays' shapes and types; computes nothing but by `md_hom`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.reducing import operand
 from mdhnp.mdh import MdHom, trace
+from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.mdhom import dimension_names
 
-__all__ = ["Skeleton", "access", "broadcast", "customised", "operands", "outputs", "result_count"]
+__all__ = [
+    "RESULTS", "SYSTEMS", "Skeleton", "access", "broadcast", "customised", "operands", "outputs", "result_count",
+    "results_of",
+]  # fmt: skip
 
 Shape = tuple[int, ...]
+DTypes = tuple[np.dtype[Any], ...]
+
+SYSTEMS = 'Gorlatch & Steuwer, "Towards High-Level Programming for Systems with Many Cores"'
+RESULTS = (
+    "dtype or sequence of dtype, optional: What text gives that returns none of NumPy's types, or several results "
+    "through pointers."
+)
 
 
-class Skeleton(ABC):
+@dataclass(frozen=True, eq=False)
+class Skeleton:
     """A pattern that functions have customised: call it on arrays.
 
-    Subclasses say what depends on shapes, and which computation that means for some types.
+    Attributes
+    ----------
+    name : str
+        Of the function that made it.
+    structure : callable
+        From the arrays' shapes to what computations for them depend on.
+    make : callable
+        From that and the arrays' types to the computation.
+    function, results, operator
+        What customised it: a function of elements, the types of results of text, an operator that combines these.
     """
 
-    def __init__(self) -> None:
-        self._made: dict[Hashable, Computation] = {}
+    name: str
+    structure: Callable[[tuple[Shape, ...]], Hashable]
+    make: Callable[[Any, DTypes], Computation]
+    function: Callable[..., Any] | str | None = None
+    results: tuple[npt.DTypeLike, ...] = ()
+    operator: CombineSpec | None = None
+    _made: dict[Hashable, Computation] = field(default_factory=dict, repr=False)
 
     def __call__(self, *arrays: npt.ArrayLike) -> Any:
         """Compute; a Python number counts as in NumPy, by the types of the arrays beside it."""
-        given = operands(arrays)
-        return self.computation(*given)(*given)
+        try:
+            given = operands(arrays)
+            return self.computation(*given)(*given)
+        except ARGUMENTS as error:
+            raise_named(self.name, error)
 
     def bind(self, *arrays: npt.ArrayLike) -> MdHom:
         """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
@@ -42,19 +72,11 @@ class Skeleton(ABC):
 
     def computation(self, *arrays: Any) -> Computation:
         """Give the computation for arrays of these shapes and types; it stays the same while their axes match alike."""
-        structure = self._structure(tuple([tuple(a.shape) for a in arrays]))
+        structure = self.structure(tuple([tuple(a.shape) for a in arrays]))
         dtypes = tuple([a.dtype for a in arrays])
         found = self._made.get((structure, dtypes))
         # Where two threads make one at once, both keep the first.
-        return found or self._made.setdefault((structure, dtypes), self._make(structure, dtypes))
-
-    @abstractmethod
-    def _structure(self, shapes: tuple[Shape, ...]) -> Hashable:
-        """Give what computations for arrays of these shapes depend on."""
-
-    @abstractmethod
-    def _make(self, structure: Any, dtypes: tuple[np.dtype[Any], ...]) -> Computation:
-        """Make the computation for arrays of such shapes and of these types."""
+        return found or self._made.setdefault((structure, dtypes), self.make(structure, dtypes))
 
 
 def operands(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -69,11 +91,16 @@ def operands(given: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([np.asarray(a, common) if w else a for a, w in zip(arrays, weak, strict=True)])
 
 
-def customised(function: Any, what: str) -> Any:
+def customised(function: Any) -> Any:
     """Check that something is a function or text."""
     if not (callable(function) or isinstance(function, str)):
-        raise TypeError(f"{what}: {function!r} is neither a function nor OpenCL C text")
+        raise TypeError(f"{function!r} is neither a function nor OpenCL C text")
     return function
+
+
+def results_of(results: Any) -> tuple[npt.DTypeLike, ...]:
+    """Give the types that a caller says text returns."""
+    return () if results is None else tuple(results) if isinstance(results, list | tuple) else (results,)
 
 
 def result_count(function: Callable[..., Any] | str, dtypes: Sequence[np.dtype[Any]], results: Sequence[Any]) -> int:

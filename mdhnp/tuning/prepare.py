@@ -75,6 +75,8 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
     >>> print(ready.mdhom)
     md_hom(*, (++, ++, +)) ∘ (A[i,k], B[k,j]) -> C[i,j]
     """
+    if not callable(function):
+        raise TypeError(f"prepare: takes a function, not {function!r}")
     with config(tuning="off", host="never", specialise="always"), observe(whole=True) as seen:
         function(*args, **kwargs)
     try:

@@ -76,6 +76,8 @@ def tune(
     >>> a = np.ones((64, 64), np.float32)
     >>> found = mdhnp.tune(mdhnp.matmul, a, a, budget=2.0, evaluations=5)  # doctest: +SKIP
     """
+    if not callable(function):
+        raise TypeError(f"tune: takes a function, not {function!r}")
     team = _equal(devices) if devices is not None else ()
     stages = Stages(budget, evaluations, seed, progress, team[1:])
 

@@ -104,7 +104,7 @@ def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) ->
 
         def reduced(name: str, value: Symbol) -> Symbol:
             if _parameters(value) - {0, 1}:
-                raise TypeError("allpairs: the function reduces what another reduction gave; that takes a second call")
+                raise TypeError("the function reduces what another reduction gave; that takes a second call")
             names.append(name)
             # Stands for the total: a parameter that only a value made of totals depends on.
             return value.recorder.add(Instruction("param", (), value.dtype, len(sides) + len(names)))
@@ -115,11 +115,11 @@ def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) ->
     trace(collect, dtypes, what="allpairs")
     if len(elements) > MOST_ELEMENTS:
         raise ValueError(
-            f"allpairs: the function reads {len(elements)} elements by number, at most {MOST_ELEMENTS} are written "
+            f"the function reads {len(elements)} elements by number, at most {MOST_ELEMENTS} are written "
             "out; compute with whole rows, as in np.sum(row * column)"
         )
     if not (elements or names):
-        raise ValueError("allpairs: the function uses neither the row nor the column")
+        raise ValueError("the function uses neither the row nor the column")
     return Reading(function, length, tuple(sorted(elements)), tuple(names))
 
 
@@ -164,7 +164,7 @@ class _Each(NDArrayOperatorsMixin):
         if method == "reduce" and ufunc in _REDUCTIONS and not kwargs:
             return self._reduced(_REDUCTIONS[ufunc], inputs[0])
         if method != "__call__" or kwargs:
-            raise TypeError(f"allpairs: np.{ufunc.__name__} ({method}) of rows is not to be had")
+            raise TypeError(f"np.{ufunc.__name__} ({method}) of rows is not to be had")
         return _Each(self._pass, ufunc(*[_one(v) for v in inputs]))
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -175,7 +175,7 @@ class _Each(NDArrayOperatorsMixin):
         return _Each(self._pass, func(*[_one(v) for v in args], **kwargs))
 
     def __bool__(self) -> bool:
-        raise TypeError("allpairs: a row being traced has no truth; write np.where(condition, a, b) instead of if")
+        raise TypeError("a row being traced has no truth; write np.where(condition, a, b) instead of if")
 
     def astype(self, dtype: Any) -> "_Each":
         """All elements converted, as ``ndarray.astype`` does."""
@@ -231,7 +231,7 @@ class Row(_Each):
     def __getitem__(self, number: int) -> Any:
         found = operator.index(number)
         if not -len(self) <= found < len(self):
-            raise IndexError(f"allpairs: element {found} of a row of {len(self)}")
+            raise IndexError(f"element {found} of a row of {len(self)}")
         return self._pass.element(self._side, found % len(self))
 
 
