@@ -17,7 +17,7 @@ from mdhnp.calls.store import forget
 from mdhnp.cost import Link, Machine
 from mdhnp.distributed import executor
 from mdhnp.runtime.devices import Device, devices
-from mdhnp.runtime.groups import Group, group, parts_of
+from mdhnp.runtime.groups import Group, group, sub_devices
 
 
 def machine(*, operation: float, byte: float, asking: float, moving: float, handing: float) -> Machine:
@@ -39,7 +39,7 @@ F, G = RNG.standard_normal((13, 7)), RNG.standard_normal((7, 11)).astype("f4")
 def groups() -> dict[str, Callable[[], Group]]:
     """Give devices of unlike runtimes, parts of one CPU, and both kinds of memory side by side."""
     two = [d for d in devices() if d.runtime != "oclgrind"][:2]
-    two = two if len(two) == 2 else list(parts_of(two[0], 2))
+    two = two if len(two) == 2 else list(sub_devices(two[0], 2))
     shared = next(d for d in two[::-1] if not d.own_memory)  # on the host's memory: of a GPU and a CPU the second
     other = next(d for d in two if d is not shared)
     return {

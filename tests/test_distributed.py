@@ -24,7 +24,7 @@ from mdhnp.distributed.choose import candidates
 from mdhnp.distributed.executor import OnSeveral
 from mdhnp.distributed.machines import pays
 from mdhnp.mdh import Graph, Rows, interpret
-from mdhnp.runtime.devices import find_place
+from mdhnp.runtime.devices import find_target
 from mdhnp.runtime.groups import Group, group
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def test_ndarrays_are_left_to_one_device_where_that_is_sooner(pair: Group, monke
 
 
 def test_ndarrays_are_cut_where_kernels_take_long() -> None:
-    where = group([separate(d) for d in find_place("cpu/2").members])
+    where = group([separate(d) for d in find_target("cpu/2").members])
     a = np.empty((2048, 2048), np.float32)
     assert pays(Graph.of(_SHORTEST.bind(a, a)), where)
     sums = mdhnp.md_hom(np.add, {"i": mdhnp.cc, "j": mdhnp.cc}, "a[i,j], b[i,j] -> c[i,j]").bind(a, a)
@@ -316,7 +316,7 @@ def test_ndarrays_are_cut_where_kernels_take_long() -> None:
 
 
 def test_what_handing_over_takes_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    where = group([separate(d) for d in find_place("cpu/2").members])
+    where = group([separate(d) for d in find_target("cpu/2").members])
     a = np.empty((2048, 2048), np.float32)
     handed: list[int] = []
 

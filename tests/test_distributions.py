@@ -24,7 +24,7 @@ from mdhnp.arrays.distribution import Block
 from mdhnp.distributed import exchange, executor, run
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.runtime import resident, transfers
-from mdhnp.runtime.devices import devices, find_place
+from mdhnp.runtime.devices import devices, find_target
 from mdhnp.runtime.groups import Group
 from mdhnp.warning import warn
 
@@ -91,7 +91,7 @@ def test_only_what_must_move_does(several: Group, cut_always: None) -> None:
 
 
 def test_distributions_are_shown(cut_always: None) -> None:
-    where = find_place("cpu/2")
+    where = find_target("cpu/2")
     names = [f"{d.name} ({d.runtime}) {n}" for n, d in enumerate(where.members)]
     a = mdhnp.distribute(np.ones((6, 4)), devices=where, weights=(2, 1))
     assert str(a.distribution) == f"block along axis 0: 4 on {names[0]}, 2 on {names[1]}"
@@ -366,7 +366,7 @@ def test_threads_name_the_same_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def find(_: int) -> Group:
         together.wait(60)
-        found: Any = find_place("cpu/2")
+        found: Any = find_target("cpu/2")
         return found
 
     with ThreadPoolExecutor(8) as threads:

@@ -19,7 +19,7 @@ from mdhnp.distributed.choose import in_pieces
 from mdhnp.distributed.room import pieces_of, rooms_of
 from mdhnp.mdh import cc, cut, interpret, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
-from mdhnp.runtime import beside, transfers
+from mdhnp.runtime import marks, transfers
 from mdhnp.runtime.devices import devices
 from mdhnp.tuning import background
 
@@ -111,8 +111,8 @@ class _Held:
         self._all = threading.Barrier(2)  # what is distributed at first waits for all that was enqueued
         monkeypatch.setattr(executor, "mark", self._mark)
 
-    def _mark(self, device: Device) -> beside.Mark:
-        found = beside.mark(device)
+    def _mark(self, device: Device) -> marks.Mark:
+        found = marks.mark(device)
         self._all.wait(20)
         self.events.append(cl.UserEvent(device.context))
         cl.enqueue_barrier(device.queue, wait_for=[self.events[-1]])
@@ -218,7 +218,7 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
             raise mdhnp.LaunchError("no power")
         return do(self, where, *given)
 
-    def lost(where: Device, *given: Any, do: Any = beside.download) -> Any:
+    def lost(where: Device, *given: Any, do: Any = marks.download) -> Any:
         if where is device:
             raise mdhnp.LaunchError("no power")
         return do(where, *given)
@@ -227,7 +227,7 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
         if at:  # a border, or the inside
             patch.setattr(executor.Kernel, "__call__", failing)
         else:
-            patch.setattr(beside, "download", lost)
+            patch.setattr(marks, "download", lost)
         with pytest.raises(RuntimeError, match=rf"^{re.escape(device.name)} \({device.runtime}\): LaunchError: no po"):
             mdhnp.stencil(a, WEIGHTS, "nearest")
     np.testing.assert_array_equal(mdhnp.stencil(a, WEIGHTS, "nearest").numpy(), mdhnp.stencil(x, WEIGHTS, "nearest"))
@@ -241,8 +241,8 @@ def test_borders_that_fail_on_the_device_are_an_error_of_who_reads_them(
     device = apart.members[number]
     need_failures_told(device)
 
-    def failed(where: Device) -> beside.Mark:
-        return beside.Mark(failed_event(where)) if where is device else beside.mark(where)
+    def failed(where: Device) -> marks.Mark:
+        return marks.Mark(failed_event(where)) if where is device else marks.mark(where)
 
     start = mdhnp.distribute(x, devices=apart, weights=(1, 1))
     with monkeypatch.context() as patch:

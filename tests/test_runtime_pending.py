@@ -169,13 +169,13 @@ def test_results_of_a_size_that_comes_often_are_pinned(device: Device, monkeypat
             assert pinned.is_pinned(where, result.ctypes.data, result.nbytes) == (n >= 2)
             np.testing.assert_array_equal(result, wanted)
             kept.append(result[::2] if n == 3 else None)  # memory of those that nobody holds is used again
-        assert pinned.held(where) == 3 * wanted.nbytes
+        assert pinned.pinned_bytes(where) == 3 * wanted.nbytes
         assert mdhnp.memory_info(where).pinned >= 3 * wanted.nbytes
         np.testing.assert_array_equal(kept[3], wanted[::2])  # but not that of which there is a view
         np.testing.assert_allclose(mdhnp.matmul(result.T, result), wanted.T @ wanted, rtol=1e-3)  # up again
-        pinned._pools[where].most = pinned.held(where)
+        pinned._pools[where].most = pinned.pinned_bytes(where)
         kept = [mdhnp.outer(x, y) for _ in range(4)]
-        assert pinned.held(where) == 3 * wanted.nbytes
+        assert pinned.pinned_bytes(where) == 3 * wanted.nbytes
         for each in kept:
             np.testing.assert_array_equal(each, wanted)
 

@@ -16,7 +16,7 @@ from benchmarks.scaling.model import Estimate, Machine, Task, cheapest, estimate
 from benchmarks.scaling.table import COUNTS, HEADER, lines
 from mdhnp.distributed import exchange, executor
 from mdhnp.runtime.devices import devices
-from mdhnp.runtime.groups import group, parts_of
+from mdhnp.runtime.groups import group, sub_devices
 
 #: Without start-up, and with links and networks that take no time.
 IDEAL = Machine("ideal", 8, dict.fromkeys(COMPUTATIONS, 1e9), 0.0)
@@ -76,7 +76,7 @@ def test_two_devices_exchange_as_many_bytes_as_the_model_says(
     monkeypatch.setattr(executor, "choose", choose)
     monkeypatch.setattr(executor, "weights", lambda group: (1.0, 1.0))
     two = [d for d in devices() if d.runtime != "oclgrind"][:2]
-    both = group([separate(d) for d in (two if len(two) == 2 else parts_of(two[0], 2))])
+    both = group([separate(d) for d in (two if len(two) == 2 else sub_devices(two[0], 2))])
     arrays = []
     for n, (shape, axis) in enumerate(zip(case.shapes(1), case.axes, strict=False)):
         kind = "copy" if n in case.copied else "block"

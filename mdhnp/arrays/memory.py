@@ -3,7 +3,7 @@
 from typing import Any
 
 from mdhnp.runtime import pending, results, transfers
-from mdhnp.runtime.devices import default_device, find_place
+from mdhnp.runtime.devices import default_device, find_target
 from mdhnp.runtime.pool import MemoryInfo, pool
 
 __all__ = ["MemoryInfo", "memory_info", "synchronize"]
@@ -33,7 +33,7 @@ def synchronize(device: Any = None) -> None:
     >>> import mdhnp
     >>> mdhnp.synchronize("cpu")
     """
-    where = default_device() if device is None else find_place(device)
+    where = default_device() if device is None else find_target(device)
     for one in where.members:
         if one.own_memory:
             pending.synchronize(one)
@@ -65,7 +65,7 @@ def memory_info(device: Any = None) -> MemoryInfo:
     >>> mdhnp.memory_info("cpu").used
     0
     """
-    where: Any = default_device() if device is None else find_place(device)
+    where: Any = default_device() if device is None else find_target(device)
     if where.several:
         return MemoryInfo(*map(sum, zip(*map(memory_info, where.members), strict=True)))
     if where.own_memory:

@@ -96,7 +96,7 @@ class Arguments:
             raise AttributeError(f"{name}: on {self.device.name} elements are in the host's memory; use {instead}")
         from mdhnp.runtime import resident
 
-        return resident.place(self._view)
+        return resident.location(self._view)
 
 
 def is_array(x: Any) -> bool:

@@ -17,10 +17,10 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, Region, split
 from mdhnp.distributed.run import named
 from mdhnp.distributed.values import Hold, Value, box_of, empty_view, value_of
-from mdhnp.runtime import beside, transfers
-from mdhnp.runtime.beside import Mark
+from mdhnp.runtime import marks, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.marks import Mark
 
 __all__ = ["Exchange", "copied", "fetch", "fetch_region", "gathered", "store", "watched"]
 
@@ -189,7 +189,7 @@ def _put(
     if device is None or not _apart(device):
         target[...] = source
     elif target.flags.c_contiguous:
-        beside.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target, free)
+        marks.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target, free)
     else:
         make(target, device)[...] = source
 
@@ -200,7 +200,7 @@ def _passed_on(
     """Copy from one device's memory to another's in pieces, one being read while those before are written."""
     dense = target if target.flags.c_contiguous else empty_view(target.shape, target.dtype, device)
     # New memory may be in use by kernels after the mark, which is older.
-    with beside.filling(device, dense, free if dense is target else None) as fill:
+    with marks.filling(device, dense, free if dense is target else None) as fill:
 
         def put(some: View, at: int) -> Any:
             with named(device):
@@ -209,7 +209,7 @@ def _passed_on(
         with named(giver):
             if not source.flags.c_contiguous:
                 source, complete = view_of(make(source, giver).copy()), None
-            beside.pass_on(giver, source, put, complete)
+            marks.pass_on(giver, source, put, complete)
     if dense is not target:
         make(target, device)[...] = make(dense, device)
 
@@ -219,7 +219,7 @@ def _downloaded(device: Device, view: View, complete: Mark | None) -> View:
     if Layout.of(view).nbytes - view.nbytes > max(view.nbytes, _BETWEEN):
         view = view_of(make(view, device).copy())
         complete = None
-    return beside.download(device, view, complete)
+    return marks.download(device, view, complete)
 
 
 def store(target: View, source: View, hold: Hold) -> None:

@@ -24,9 +24,9 @@ from mdhnp.distributed.values import Early, Hold, Value, box_of, held_by, lent, 
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Computation, Cut, Graph, MdHom, Part, View, finish_inputs
 from mdhnp.mdh.mdhom import row_major
-from mdhnp.runtime.beside import Mark, mark
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.marks import Mark, mark
 from mdhnp.settings import Mode, config
 
 __all__ = ["FromHost", "Kernel", "OnSeveral", "memory", "plan_of", "steps_of"]

@@ -3,20 +3,20 @@
 It must not know what is done.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
+from mdhnp.process import process
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.handle import Device
 from mdhnp.warning import collected, warn
 
 __all__ = ["named", "on_all"]
 
-_threads: dict[Device, ThreadPoolExecutor] = {}
+_threads: dict[Device, ThreadPoolExecutor] = process.table()
 
 #: Seconds of a wait, after which another one begins: a signal, as of Ctrl-C, that comes just before does not end it.
 _WAIT = 0.5
@@ -92,7 +92,3 @@ def _thread(device: Device) -> ThreadPoolExecutor:
         name = f"mdhnp-{device.runtime}"
         found = _threads.setdefault(device, ThreadPoolExecutor(1, thread_name_prefix=name))
     return found
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.clear)

@@ -21,7 +21,7 @@ from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
 if TYPE_CHECKING:
-    from mdhnp.runtime.beside import Mark
+    from mdhnp.runtime.marks import Mark
 
 __all__ = [
     "Early", "Hold", "Value", "box_of", "empty_view", "flat", "held_by", "lent", "place_of", "value_of", "view_on",

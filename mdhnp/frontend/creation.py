@@ -161,9 +161,9 @@ def device_for(given: Any, like: Any = None) -> "Device":
 @cache
 def _listing() -> tuple[Any, Any]:
     """Give what knows the devices: imported once, as that loads OpenCL, and looked for no more."""
-    from mdhnp.runtime.devices import default_device, find_place
+    from mdhnp.runtime.devices import default_device, find_target
 
-    return default_device, find_place
+    return default_device, find_target
 
 
 def checked_type(dtype: npt.DTypeLike | None) -> np.dtype[Any]:

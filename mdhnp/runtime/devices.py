@@ -16,12 +16,12 @@ import pyopencl as cl
 
 from mdhnp.process import process, unforked
 from mdhnp.runtime import discovery
-from mdhnp.runtime.groups import Group, group, parts_of
+from mdhnp.runtime.groups import Group, group, sub_devices
 from mdhnp.runtime.handle import Device, NoDeviceError, Runtime
 
 __all__ = [
     "Device", "NoDeviceError", "candidates", "default_device", "device", "devices", "equal_devices", "find_device",
-    "find_devices", "find_place", "refused",
+    "find_devices", "find_target", "refused",
 ]  # fmt: skip
 
 _RUNTIMES: tuple[Runtime, ...] = ("nvidia", "intel", "pocl", "other", "oclgrind")  # best first
@@ -125,11 +125,11 @@ def find_devices(spec: "str | int | Device | Group | Sequence[str | int | Device
     if text.endswith(":*"):
         return tuple(_fitting(text[:-2]))
     if parted := re.fullmatch(r"(.+)/(\d+)", text):
-        return parts_of(find_device(parted[1]), int(parted[2]))
+        return sub_devices(find_device(parted[1]), int(parted[2]))
     return (find_device(spec),)  # type: ignore[arg-type]
 
 
-def find_place(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> "Device | Group":
+def find_target(spec: "str | int | Device | Group | Sequence[str | int | Device]") -> "Device | Group":
     """Give the device that `spec` names, or what stands for several."""
     found = find_devices(spec)
     return found[0] if len(found) == 1 else group(found)
@@ -147,7 +147,7 @@ def equal_devices(identity: str) -> list[Device]:
     for whole in devices():
         if whole.kind == "cpu" and identity.startswith(f"{whole.runtime}|{whole.name}|"):
             with suppress(NoDeviceError):
-                parts = parts_of(whole, whole.caps.compute_units // max(int(units[1]), 1))
+                parts = sub_devices(whole, whole.caps.compute_units // max(int(units[1]), 1))
                 return [d for d in parts if d.identity == identity]
     return []
 
@@ -220,7 +220,7 @@ def device(spec: "str | int | Device | Group | Sequence[str | int | Device]") ->
     >>> with device("pocl") as pocl:  # doctest: +SKIP
     ...     assert default_device() is pocl
     """
-    token = _chosen.set(find_place(spec))
+    token = _chosen.set(find_target(spec))
     try:
         yield default_device()
     finally:

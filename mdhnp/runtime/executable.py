@@ -144,7 +144,7 @@ class Executable:
 
     def _run(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
         """Run all kernels on arrays of the host, and wait."""
-        state = self._taken()
+        state = self._free_state()
         # What OpenCL refuses is tried again from here, where its error can be told.
         if state.native is None or not state.launched(arrays_in, arrays_out):
             with self._bound(state, self._queue, arrays_in, arrays_out) as bound:
@@ -159,7 +159,7 @@ class Executable:
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
             return self._interruptibly(lambda: self.profile(arrays_in, arrays_out, repeats))
-        queue, state = self.device.profiling_queue, self._taken()
+        queue, state = self.device.profiling_queue, self._free_state()
         fastest = [float("inf")] * len(state.launches)
         with self._bound(state, queue, arrays_in, arrays_out) as bound:
             self._queue.finish()  # what operands and blocks come from
@@ -174,7 +174,7 @@ class Executable:
 
     def _enqueue(self, views_in: Sequence[Any], views_out: Sequence[Any] | None) -> Any:
         """Enqueue all kernels on views of the device's own memory, and give the outputs, new ones for None."""
-        state = self._taken()
+        state = self._free_state()
         # What OpenCL refuses is tried again from here, where its error can be told.
         found = None if state.enqueuer is None else state.enqueuer.run(views_in, views_out)
         if found is None:
@@ -189,7 +189,7 @@ class Executable:
         self.free.append(state)
         return found
 
-    def _taken(self) -> State:
+    def _free_state(self) -> State:
         """Give a state that no other call uses."""
         try:
             return self.free.pop()

@@ -12,7 +12,7 @@ from mdhnp.process import process
 from mdhnp.runtime import executors
 from mdhnp.runtime.handle import Device, NoDeviceError
 
-__all__ = ["Group", "group", "parts_of"]
+__all__ = ["Group", "group", "sub_devices"]
 
 
 class Group:
@@ -87,7 +87,7 @@ _parts: dict[tuple[Device, int], tuple[Device, ...]] = {}
 _parting = process.lock()
 
 
-def parts_of(device: Device, count: int) -> tuple[Device, ...]:
+def sub_devices(device: Device, count: int) -> tuple[Device, ...]:
     """Give parts of a CPU device, with as many compute units each, as devices of their own; always the same ones.
 
     NoDeviceError if it cannot be parted so, or this process is a forked child of the one that found it.

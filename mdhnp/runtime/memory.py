@@ -15,7 +15,7 @@ import pyopencl as cl
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pool import Block, pool
-from mdhnp.runtime.resident import place
+from mdhnp.runtime.resident import location
 from mdhnp.runtime.results import maker
 from mdhnp.runtime.transfers import receive, send
 
@@ -194,7 +194,7 @@ class Resident:
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Say where the views are."""
-        places = [place(view) for view in (*inputs, *outputs)]
+        places = [location(view) for view in (*inputs, *outputs)]
         blocks = self._pool.take_all(self._temporaries)
         offsets = [np.int64(at.offset + low) for at, low in zip(places, self.lows, strict=True)]
         return Bound([*(at.block.buffer for at in places), *(block.buffer for block in blocks)], offsets, blocks)

@@ -69,7 +69,7 @@ class Waiting:
 
     def put(self, event: cl.Event) -> None:
         """Note that the last launch has an event; waits where too much would wait, with the errors of these calls."""
-        self.add(_Few(self.popped(len(self.last)), event))
+        self.add(_Few(self.drop(len(self.last)), event))
         if EACH == 1:
             synchronize(self.device)
 
@@ -85,13 +85,13 @@ class Waiting:
         """Do the same with an event's address."""
         self.put(cl.Event.from_int_ptr(event, retain=False))
 
-    def taken(self) -> list[_Few]:
+    def drain(self) -> list[_Few]:
         """Give all, and forget them."""
-        found = [*self.few, _Few(self.popped(len(self.last)), None)]
+        found = [*self.few, _Few(self.drop(len(self.last)), None)]
         self.few.clear()
         return found
 
-    def popped(self, count: int) -> list[Caller]:
+    def drop(self, count: int) -> list[Caller]:
         """Take the first of the last launches, one by one: other threads put some, and take some."""
         found: list[Caller] = []
         with suppress(IndexError):
@@ -166,7 +166,7 @@ def errors(device: Device) -> Iterator[None]:
         if error.code in FULL:
             raise MemoryError(f"{device.name} ({device.runtime}) has no room: {error}") from error
         done = cl.command_execution_status.COMPLETE
-        left = [few for few in waiting(device).taken() if few.status() != done]
+        left = [few for few in waiting(device).drain() if few.status() != done]
         likely = next((few for few in reversed(left) if few.callers), _Few((), None))
         failed = next((few for few in left if few.status() < 0), likely)
         names = list(dict.fromkeys(map(_described, failed.callers)))
@@ -185,7 +185,7 @@ def synchronize(device: Device) -> None:
             if few.status() < 0:
                 few.event.wait()  # which raises
     settled(device)
-    here.popped(before)
+    here.drop(before)
 
 
-process.at_fork(lambda: process.inherit([each.taken() for each in _waiting.values()]))
+process.at_fork(lambda: process.inherit([each.drain() for each in _waiting.values()]))

@@ -20,7 +20,7 @@ from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.lease import lease
 
-__all__ = ["held", "is_pinned", "maker"]
+__all__ = ["pinned_bytes", "is_pinned", "maker"]
 
 Array = npt.NDArray[Any]
 
@@ -106,6 +106,6 @@ def is_pinned(device: Device, start: int, nbytes: int) -> bool:
     )
 
 
-def held(device: Device) -> int:
+def pinned_bytes(device: Device) -> int:
     """Give the bytes that are pinned for results of a device."""
     return _pools[device].held() if device in _pools else 0

@@ -21,8 +21,8 @@ from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
-    "Place", "Upload", "bytes_of", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker",
-    "place", "upload", "upload_into", "version",
+    "Location", "Upload", "bytes_of", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker",
+    "location", "upload", "upload_into", "version",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -32,7 +32,7 @@ class Fixed(np.ndarray[Any, Any]):
     """Stands between a lease and views that are read-only. NumPy's own flag says so of all: it must not write there."""
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a view's first element is: in which block, and how many bytes from its beginning."""
 
     block: Block
@@ -63,21 +63,21 @@ def _lease_of(view: Any) -> Any:
     return base
 
 
-def place(view: Array) -> Place:
+def location(view: Array) -> Location:
     """Say where a view's first element is."""
     block = _lease_of(view).block
-    return Place(block, view.__array_interface__["data"][0] - block.start)
+    return Location(block, view.__array_interface__["data"][0] - block.start)
 
 
 def bytes_of(view: Array) -> Array:
     """Give the view of all bytes from the lowest to the highest element of a view that has some."""
     layout = Layout.of(view)
-    return np.ndarray((layout.nbytes,), np.uint8, _lease_of(view), place(view).offset + layout.low)
+    return np.ndarray((layout.nbytes,), np.uint8, _lease_of(view), location(view).offset + layout.low)
 
 
 def fixed(view: Array) -> Array:
     """Give a view, through which, and through whose views, nothing may be put into its memory."""
-    return np.ndarray(view.shape, view.dtype, _lease_of(view).view(Fixed), place(view).offset, view.strides)
+    return np.ndarray(view.shape, view.dtype, _lease_of(view).view(Fixed), location(view).offset, view.strides)
 
 
 def is_fixed(view: Array) -> bool:
@@ -142,7 +142,7 @@ def download(device: Device, view: Array, queue: cl.CommandQueue | None = None) 
     """
     if not view.size:
         return np.empty(view.shape, view.dtype)
-    layout, (block, offset) = Layout.of(view), place(view)
+    layout, (block, offset) = Layout.of(view), location(view)
     (memory,) = results.maker([((layout.nbytes,), np.dtype(np.uint8))])()
     receive(device, memory, block.buffer, offset + layout.low, queue)
     return np.ndarray(view.shape, view.dtype, memory, -layout.low, view.strides)
@@ -151,13 +151,13 @@ def download(device: Device, view: Array, queue: cl.CommandQueue | None = None) 
 def download_into(device: Device, view: Array, array: Array, queue: cl.CommandQueue) -> None:
     """Copy the elements of a view to an ndarray, both in C order; errors as of :func:`download`."""
     if view.size:
-        block, offset = place(view)
+        block, offset = location(view)
         receive(device, array, block.buffer, offset, queue)
 
 
 def upload_into(device: Device, array: Array, view: Array, queue: cl.CommandQueue | None = None) -> None:
     """Copy an ndarray to where a view is, both in C order, in the queue of calls or another one."""
     if view.size:
-        block, offset = place(view)
+        block, offset = location(view)
         send(device, Layout.of(array).bytes_of(array), block.buffer, offset, queue)
         changed(view)

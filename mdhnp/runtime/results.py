@@ -25,7 +25,7 @@ __all__ = ["LARGE", "free", "maker", "release"]
 
 Array = npt.NDArray[Any]
 
-#: Bytes from which on memory is used again. What is smaller the C library's allocator keeps for the next; see `_kept`.
+#: Bytes from which on memory is used again. The C library's allocator keeps what is smaller: `_keep_freed`.
 LARGE = 4 * 1024**2
 #: Bytes just below the most up to which glibc's malloc keeps memory once an array of that size was freed.
 _KEPT = 31 * 1024**2
@@ -108,7 +108,7 @@ class Blocks:
             del fresh[0]
 
 
-def _kept() -> None:
+def _keep_freed() -> None:
     """Have glibc's malloc keep what is freed, up to twice this size at the end of its heap, in all of the process.
 
     Until a process frees a large array for the first time, malloc returns arrays of 128 KB and more to the system as
@@ -119,7 +119,7 @@ def _kept() -> None:
         np.empty(_KEPT, np.uint8)
 
 
-_kept()
+_keep_freed()
 
 
 def _advise(block: mmap.mmap, advice: int) -> None:

@@ -20,7 +20,7 @@ import pyopencl as cl
 from mdhnp.process import process
 from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.pinned import held, is_pinned
+from mdhnp.runtime.pinned import is_pinned, pinned_bytes
 
 __all__ = ["LARGE", "Copy", "noted", "pass_on", "pinned", "receive", "send", "watched"]
 
@@ -197,7 +197,7 @@ def _ring_of(device: Device, way: str) -> Ring | None:
 
 def pinned(device: Device) -> int:
     """Give the bytes of the host's memory that are pinned for copies from and to a device, and for its results."""
-    return _BLOCK * _BLOCKS * sum([(device, way) in _rings for way in ("up", "down")]) + held(device)
+    return _BLOCK * _BLOCKS * sum([(device, way) in _rings for way in ("up", "down")]) + pinned_bytes(device)
 
 
 def _pinned(device: Device, memory: Bytes) -> bool:

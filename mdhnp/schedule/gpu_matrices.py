@@ -25,7 +25,7 @@ from mdhnp.schedule.model_matrices import (
     bank_turns,
     bank_waiting,
     most_parts,
-    parts_of,
+    sub_devices,
     tile_read,
 )  # fmt: skip
 from mdhnp.schedule.schedule import LocalCopy, Schedule
@@ -106,7 +106,7 @@ def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> I
     s : Schedule
         A legal one with a matrix instruction.
     """
-    (row, column, terms), parts = s.atom_dims, parts_of(access, s)
+    (row, column, terms), parts = s.atom_dims, sub_devices(access, s)
     tile = {d: s.local_tile[d] for d in access.combined}
     for d, step in ((row, DOWN), (column, ACROSS)):
         for items in {s.num_wi[d] - step, s.num_wi[d] + step, 2 * s.num_wi[d]} - {0}:

@@ -53,7 +53,7 @@ def pass_on(device: Device, view: Array, put: Callable[[Array, int], cl.Event], 
 
     Errors and order are those of :func:`download`.
     """
-    block, offset = resident.place(view)
+    block, offset = resident.location(view)
     transfers.pass_on(device, block.buffer, offset, view.nbytes, put, _reading(device, after))
 
 
@@ -80,7 +80,7 @@ def filling(device: Device, view: Array, after: Mark | None = None) -> Iterator[
 
     That one of them fails is told by whoever next waits for the device; with a mark that is the end of this.
     """
-    block, offset = resident.place(view)
+    block, offset = resident.location(view)
     sent: list[cl.Event] = []
     with _writing(device, after) as queue, transfers.noted(True, view.nbytes):
 
