@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mdhnp.cost.operations import weight
 from mdhnp.mdh import Computation, MdHom, View
 
-__all__ = ["NumpyWork", "Work", "bytes_read", "operations", "work"]
+__all__ = ["NumpyWork", "Work", "bytes_read", "operation_count", "work"]
 
 
 class Work(NamedTuple):
@@ -65,9 +65,9 @@ def work(h: Computation) -> Work:
     single = double = 0.0
     for one in h.mdhoms:
         if any([t.char in "dD" for t in one.dtypes]):
-            double += operations(one)
+            double += operation_count(one)
         else:
-            single += operations(one)
+            single += operation_count(one)
     return Work(single, double, sum([bytes_read(h, v) for v in h.inputs]), sum([v.element_bytes for v in h.outputs]))
 
 
@@ -76,7 +76,7 @@ def bytes_read(h: Computation, view: View) -> int:
     return min(prod(view.shape), h.points * len(view.accesses)) * view.dtype.itemsize
 
 
-def operations(h: MdHom) -> float:
+def operation_count(h: MdHom) -> float:
     """Return the simple operations of all points, of combining them and of what is done with results."""
     kept = prod([n for n, c in zip(h.extents, h.combine, strict=True) if c.kind != "pw"])
     combined = 0.0 if h.operator is None else weight(h.operator.function)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from math import inf, prod
 
-from mdhnp.cost import bytes_read, operations, usual, weight
+from mdhnp.cost import bytes_read, operation_count, usual, weight
 from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows, Tiles
 
 __all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
@@ -54,7 +54,7 @@ def cost_of_step(h: Computation) -> float:
 
 @cost_of_step.register
 def _(h: MdHom) -> float:
-    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h)) + _OPERATION * operations(h)
+    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h)) + _OPERATION * operation_count(h)
 
 
 def bytes_of(graph: Graph) -> int:
@@ -69,7 +69,7 @@ def bytes_of_step(h: Computation) -> int:
 def near(h: MdHom) -> float:
     """Return the seconds of a step if all of its arrays lie in a cache, where each load and store is an operation."""
     moved = sum([bytes_read(h, v) // v.dtype.itemsize for v in h.inputs]) + sum([prod(v.shape) for v in h.outputs])
-    return _OPERATION * (operations(h) + _over(h) + moved)
+    return _OPERATION * (operation_count(h) + _over(h) + moved)
 
 
 def _over(h: MdHom) -> float:
@@ -104,7 +104,7 @@ def _(h: Chain) -> float:
     """Return the seconds of a chain by tiles that fit in a cache: each reads and computes what others do, too."""
     tiles, streams = Tiles(h), Tiles(h, 0)
     # What lies in a cache costs an operation for each load and store.
-    points = [operations(one) / one.points + len(one.accesses) + len(one.outputs) for one in h.mdhoms]
+    points = [operation_count(one) / one.points + len(one.accesses) + len(one.outputs) for one in h.mdhoms]
 
     def cost(tiles: Tiles, tile: Sequence[int], inside: float) -> float:
         done = sum([prod(sizes) * each for sizes, each in zip(tiles.sizes(tile), points, strict=True)])

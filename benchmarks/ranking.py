@@ -1,0 +1,143 @@
+"""Times of many schedules of each case on this machine's CPUs, for the test of what the cost model ranks first.
+
+``python -m benchmarks ranking [FILE]`` measures what a short search proposes, by turns with the default schedule, and
+writes `tests/ranked.json`, which `tests/test_cost_rank.py` reads without a device. It takes half an hour.
+"""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mdhnp
+from mdhnp.mdh import MdHom, canonical, cc, pw, stages
+from mdhnp.runtime.devices import Device
+from mdhnp.schedule.default import default
+from mdhnp.tuning.measure.bench import Bench, Task
+from mdhnp.tuning.search.search import Search
+
+__all__ = ["CASES", "mdhom", "record"]
+
+FILE = Path(__file__).parents[1] / "tests" / "ranked.json"
+#: Schedules that are measured of each case.
+_EVALUATIONS = 16
+
+_FUNCTIONS: dict[str, Any] = {
+    "identity": lambda x: x,
+    "multiply": lambda x, y: x * y,
+    "sum": lambda x, *others: sum(others, x),
+    "exp": np.exp,
+    "polynomial": lambda x: ((x * 0.5 + 1) * x + 2) * x + 3,
+    "distance": lambda x, y: np.abs(x - y),
+    "plus": lambda x, y: x + y,
+}
+
+#: By name: the scalar function, operator and reduced dimensions, views, extents in order of the views, type.
+CASES: dict[str, tuple[str, str, str, str, str]] = {
+    "gemm 512": ("multiply", "add k", "A[i,k], B[k,j] -> C[i,j]", "i 512 j 512 k 512", "f4"),
+    "gemm 384, float64": ("multiply", "add k", "A[i,k], B[k,j] -> C[i,j]", "i 384 j 384 k 384", "f8"),
+    "gemm 200": ("multiply", "add k", "A[i,k], B[k,j] -> C[i,j]", "i 200 j 200 k 200", "f4"),
+    "gemm of A transposed": ("multiply", "add k", "A[k,i], B[k,j] -> C[i,j]", "i 512 j 512 k 512", "f4"),
+    "gemm of B transposed": ("multiply", "add k", "A[i,k], B[j,k] -> C[i,j]", "i 512 j 512 k 512", "f4"),
+    "gemm of few rows": ("multiply", "add k", "A[i,k], B[k,j] -> C[i,j]", "i 10 j 500 k 64", "f4"),
+    "deep gemm": ("multiply", "add k", "A[i,k], B[k,j] -> C[i,j]", "i 16 j 1000 k 2048", "f4"),
+    "tall gemm": ("multiply", "add k", "A[i,k], B[k,j] -> C[i,j]", "i 8192 j 24 k 64", "f4"),
+    "batched gemm": ("multiply", "add k", "A[b,i,k], B[b,k,j] -> C[b,i,j]", "b 16 i 60 j 128 k 64", "f4"),
+    "gemv": ("multiply", "add k", "A[i,k], x[k] -> y[i]", "i 2048 k 2048", "f4"),
+    "gemv of A transposed": ("multiply", "add k", "A[k,i], x[k] -> y[i]", "i 2048 k 2048", "f4"),
+    "dot": ("multiply", "add k", "x[k], y[k] -> z[]", "k 4194304", "f4"),
+    "outer product": ("multiply", "", "x[i], y[j] -> C[i,j]", "i 2000 j 1500", "f4"),
+    "contraction abcd": (
+        "multiply", "add ef", "A[a,e,b,f], B[d,f,c,e] -> C[a,b,c,d]", "a 24 b 20 c 16 d 24 e 16 f 12", "f4",
+    ),
+    "contraction abc": ("multiply", "add d", "A[a,d,c], B[b,d] -> C[a,b,c]", "a 64 b 48 c 96 d 64", "f4"),
+    "contraction acb": ("multiply", "add d", "A[b,d], B[a,d,c] -> C[a,c,b]", "a 48 b 64 c 64 d 48", "f8"),
+    "sums of rows": ("identity", "add j", "x[i,j] -> y[i]", "i 2000 j 1000", "f4"),
+    "sums of columns": ("identity", "add i", "x[i,j] -> y[j]", "i 2000 j 1000", "f4"),
+    "sum": ("identity", "add i", "x[i] -> y[]", "i 4194304", "f8"),
+    "largest of rows": ("identity", "max j", "x[i,j] -> y[i]", "i 1000 j 2000", "f4"),
+    "integers' sums": ("identity", "add j", "x[i,j] -> y[i]", "i 1000 j 2000", "i4"),
+    "transposed": ("identity", "", "x[i,j] -> y[j,i]", "i 1500 j 1100", "f4"),
+    "turned in three": ("identity", "", "x[i,j,k] -> y[k,i,j]", "i 120 j 90 k 110", "f4"),
+    "exp": ("exp", "", "x[i,j] -> y[i,j]", "i 1000 j 1000", "f4"),
+    "polynomial": ("polynomial", "", "x[i,j] -> y[i,j]", "i 500 j 400", "f4"),
+    "blur of five": (
+        "sum", "", "x[i,j], x[i+1,j], x[i+2,j], x[i+3,j], x[i+4,j] -> y[i,j]", "i 1000 j 1000", "f4",
+    ),
+    "cross": (
+        "sum", "", "x[i,j+1], x[i+1,j], x[i+1,j+1], x[i+1,j+2], x[i+2,j+1] -> y[i,j]", "i 1000 j 1000", "f4",
+    ),
+    "box": (
+        "sum", "", ", ".join(f"x[i+{n},j+{m}]" for n in range(3) for m in range(3)) + " -> y[i,j]",
+        "i 900 j 1100", "f4",
+    ),
+    "seven points": (
+        "sum", "", "x[i,j+1,k+1], x[i+1,j,k+1], x[i+1,j+1,k], x[i+1,j+1,k+1], x[i+1,j+1,k+2], "
+        "x[i+1,j+2,k+1], x[i+2,j+1,k+1] -> y[i,j,k]", "i 96 j 96 k 96", "f4",
+    ),
+    "convolution": (
+        "multiply", "add krs", "x[k,p+r,q+s], w[c,k,r,s] -> y[c,p,q]", "c 64 k 32 p 28 q 28 r 3 s 3", "f4",
+    ),
+    "distances": ("distance", "add k", "x[i,k], y[j,k] -> d[i,j]", "i 300 j 300 k 256", "f4"),
+    "min-plus": ("plus", "min k", "A[i,k], B[k,j] -> C[i,j]", "i 300 j 300 k 300", "f4"),
+}  # fmt: skip
+
+
+def mdhom(case: str) -> MdHom:
+    """Return the only stage of a case, in canonical form, without memory for its arrays."""
+    function, combined, views, sizes, dtype = CASES[case]
+    operator, _, reduced = combined.partition(" ")
+    words = sizes.split()
+    extents = {d: int(n) for d, n in zip(words[::2], words[1::2], strict=True)}
+    combine = {d: pw(operator) if d in reduced else cc for d in extents}
+    shapes: dict[str, list[int]] = {}
+    for view in views.partition(" -> ")[0].split("], "):
+        name, _, indices = view.strip("] ").partition("[")
+        reach = []
+        for index in indices.split(","):
+            terms = index.split("+")
+            reach.append(sum(extents[t] - 1 if t in extents else int(t) for t in terms) + 1)
+        known = shapes.setdefault(name, reach)
+        shapes[name] = [max(a, b) for a, b in zip(known, reach, strict=True)]
+    arrays = []
+    for shape in shapes.values():
+        steps = [np.dtype(dtype).itemsize * int(np.prod(shape[n + 1 :])) for n in range(len(shape))]
+        arrays.append(np.lib.stride_tricks.as_strided(np.ones(1, dtype), shape, steps))
+    h = mdhnp.md_hom(_FUNCTIONS[function], combine, views).bind(*arrays, **extents)
+    (stage,) = stages(h)
+    found = canonical(stage.mdhom)
+    assert isinstance(found, MdHom)
+    return found
+
+
+def record(case: str, device: Device) -> list[tuple[str, float]]:
+    """Return schedules that a search proposes for a case on a device, the default first, and their seconds."""
+    h = mdhom(case)
+    start = default(h, device.caps)
+    bench, search, found = Bench(Task(h, device.identity, start)), Search(h, device.caps, start), []
+    while len(found) < _EVALUATIONS and (schedule := search.ask()) is not None:
+        measured = bench.measure(schedule, None)
+        search.tell(schedule, measured.seconds)
+        if measured.status == "ok" and measured.seconds is not None:
+            found.append((schedule.to_json(), measured.seconds))
+    return found
+
+
+def main(path: str = str(FILE)) -> None:
+    """Record all cases on all CPU devices."""
+    cpus = [d for d in mdhnp.devices() if d.kind == "cpu" and d.runtime != "oclgrind"]
+    known: dict[str, Any] = {"devices": {d.runtime: asdict(d.caps) for d in cpus}, "times": []}
+    for case in CASES:
+        for device in cpus:
+            found = record(case, device)
+            known["times"].append({"case": case, "device": device.runtime, "schedules": found})
+            best = min(seconds for _, seconds in found)
+            print(f"{device.runtime} {case}: {len(found)} schedules, default {found[0][1] / best:.2f} of the best")
+            Path(path).write_text(json.dumps(known), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
