@@ -42,6 +42,7 @@ from mdhnp.arrays.dlpack import from_dlpack
 from mdhnp.arrays.opencl import from_buffer
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
+from mdhnp.frontend import array_methods  # noqa: F401 (which completes Array)
 from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.creation import array, asarray, empty

@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 
 from mdhnp import linalg
-from mdhnp.arrays import protocols  # noqa: F401 (which looks at NumPy's functions before others are in their place)
 from mdhnp.calls.operands import routing
-from mdhnp.frontend import einsum, gufuncs, products
+from mdhnp.frontend import (
+    array_functions,  # noqa: F401 (which looks at NumPy's functions before others are in their place)
+    einsum,
+    gufuncs,
+    products,
+)
 from mdhnp.process import process
 
 __all__ = ["patch"]

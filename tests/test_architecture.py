@@ -21,15 +21,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "schedule": ("mdhnp.mdh", "mdhnp.cost"),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native", "mdhnp.process"),
-    # frontend.creation puts elements into Arrays, protocols.py knows what calls do with them.
-    "arrays": (
-        "mdhnp.errors",
-        "mdhnp.runtime",
-        "mdhnp.frontend.creation",
-        "mdhnp.calls.arrays",
-        "mdhnp.calls.operands",
-        "mdhnp.settings",
-    ),
+    "arrays": ("mdhnp.errors", "mdhnp.runtime", "mdhnp.frontend.creation", "mdhnp.settings"),
     "frontend": (
         "mdhnp.errors",
         "mdhnp.mdh",

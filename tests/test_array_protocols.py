@@ -15,9 +15,9 @@ from arrays import close, filled, same
 from separate import separate
 
 import mdhnp
-from mdhnp.arrays import protocols
-from mdhnp.arrays.adapted import ADAPTED
 from mdhnp.calls.operands import SUPPORTED
+from mdhnp.frontend import array_functions as protocols
+from mdhnp.frontend.array_adapted import ADAPTED
 from mdhnp.runtime.devices import Device
 
 A, B = 1 + filled((4, 6)) % 5, 1 + filled((6, 4)) % 3

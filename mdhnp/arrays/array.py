@@ -4,29 +4,25 @@ An Array is a device and a *view*: an ndarray that says where its elements lie. 
 that is the memory itself; for a device with memory of its own it is an address that nobody can read, whose base
 holds the device's memory (`runtime/resident.py`). So NumPy itself does all that changes only shapes and strides.
 
-What computes is the package's function of that name (`operators.py`).
+What computes is attached to the class by `frontend/array_methods.py`: operators, indices and methods that are calls of
+the package's functions, and NumPy's protocols.
 """
 
-import sys
 from collections.abc import Iterator
 from operator import index
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays import dlpack
+from mdhnp.arrays import dlpack, transfer
 from mdhnp.arrays.distribution import Distribution, Single
 from mdhnp.arrays.opencl import Arguments
-from mdhnp.arrays.operators import Operators, ours
-from mdhnp.arrays.transfer import read
 
 __all__ = ["Array", "make", "view_of"]
 
-_INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
-
-class Array(Operators, Arguments):
+class Array(Arguments):
     """An n-dimensional array on one device.
 
     Made by :func:`mdhnp.asarray`, :func:`mdhnp.empty` and the like, and by every call that is given one. Slices,
@@ -63,6 +59,17 @@ class Array(Operators, Arguments):
     __slots__ = ("__weakref__", "_copy", "_view", "device")
 
     _copy: tuple[int, npt.NDArray[Any]] | None
+    __hash__ = None  # type: ignore[assignment]
+
+    if TYPE_CHECKING:  # what is attached
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __add__
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __add__
+        __rrshift__ = __lt__ = __gt__ = __le__ = __ge__ = __eq__ = __ne__ = __neg__ = __pos__ = __abs__ = __add__
+        __invert__ = __contains__ = __getitem__ = __setitem__ = __array_function__ = __array_ufunc__ = __add__
 
     def __new__(cls) -> Self:
         """Refuse: an array needs memory."""
@@ -119,7 +126,6 @@ class Array(Operators, Arguments):
         return self.device.memory.parts(self.device, self._view) if self.device.several else (self,)
 
     def __len__(self) -> int:
-        """Give the elements along the first axis."""
         return len(self._view)
 
     def __repr__(self) -> str:
@@ -144,23 +150,6 @@ class Array(Operators, Arguments):
         """The real parts: of complex numbers a view, else the array itself."""
         return make(self._view.real, self.device) if self.dtype.kind == "c" else self
 
-    @property
-    def imag(self) -> "Array":
-        """The imaginary parts: of complex numbers a view, else zeros."""
-        return make(self._view.imag, self.device) if self.dtype.kind == "c" else ours("zeros_like")(self)
-
-    def __getitem__(self, key: Any) -> "Array":
-        """Give a view of some of the elements, by whole numbers, slices, ``None`` and ``...``.
-
-        Other keys are IndexErrors, or NumPy's on a copy where ``config.fallback`` is "numpy".
-        """
-        keys = _basic(key)
-        if keys is None:
-            from mdhnp.arrays import indexing
-
-            return indexing.read(self, key)
-        return make(self._view[keys], self.device)
-
     def __iter__(self) -> "Iterator[Array]":
         """Give the parts along the first axis."""
         if not self.ndim:
@@ -171,74 +160,11 @@ class Array(Operators, Arguments):
         """Give a view whose axes are in another order, as ``ndarray.transpose`` does."""
         return make(self._view.transpose(*axes), self.device)
 
-    def reshape(self, *shape: Any) -> "Array":
-        """Give the elements in another shape: a view where strides allow, else a copy."""
-        wanted = shape[0] if len(shape) == 1 else shape
-        return ours("reshape")(self, wanted)
-
-    def ravel(self) -> "Array":
-        """Give the elements along one axis: a view where strides allow, else a copy."""
-        return ours("reshape")(self, (-1,))
-
-    def flatten(self) -> "Array":
-        """Give a copy of the elements along one axis."""
-        return ours("reshape")(self, (-1,), copy=True)
-
     # Copies.
 
     def numpy(self) -> npt.NDArray[Any]:
         """Give the elements as a read-only ndarray: no copy on a CPU, else one that is kept until the array changes."""
-        return read(self)
-
-    def copy(self) -> "Array":
-        """Give a new array of the same elements, in C order."""
-        return ours("asarray")(self, copy=True)
-
-    def __copy__(self) -> "Array":
-        """Give a new array of the same elements, on the same device."""
-        return self.copy()
-
-    def __deepcopy__(self, memo: Any) -> "Array":
-        """Give a new array of the same elements, on the same device."""
-        return self.copy()
-
-    def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> "Array":
-        """Convert the elements, as ``ndarray.astype`` does."""
-        return ours("astype")(self, dtype, copy=copy)
-
-    def to_device(self, device: Any, /, *, stream: None = None) -> "Array":
-        """Give the array on another device; itself where it is there.
-
-        Raises
-        ------
-        ValueError
-            If a stream is given: devices here have one each.
-        """
-        if stream is not None:
-            raise ValueError("to_device: stream must be None, for a device has one queue")
-        return ours("asarray")(self, device=device)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Put elements into a part of the array, converted by NumPy's rules.
-
-        The part may also be where an array of booleans is true, if the same is put there everywhere. Other keys as in
-        reading.
-        """
-        keys = _basic(key)
-        if keys is not None:
-            _assign(self[keys], value)
-        elif isinstance(key, Array | np.ndarray) and key.dtype == bool and np.ndim(value) <= self.ndim - key.ndim:
-            self._put_where(key, value)
-        else:
-            from mdhnp.arrays import indexing
-
-            indexing.write(self, key, value)
-
-    def _put_where(self, mask: Any, value: Any) -> None:
-        axes = self.ndim - mask.ndim  # that each place has
-        if mask.shape != self.shape[: mask.ndim]:
-            raise IndexError(f"an array of booleans of shape {mask.shape} is no index for one of {self.shape}")
-        _assign(self, ours("where")(mask[(..., *[None] * axes)], value, self))
+        return transfer.read(self)
 
     def item(self) -> Any:
         """Give the only element as a Python number."""
@@ -285,18 +211,6 @@ class Array(Operators, Arguments):
             raise ValueError("copy=False, but elements in the memory of a device have to be copied")
         return np.array(self.numpy(), dtype, copy=copy)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Make a call of one of NumPy's functions, by the package's function of its meaning."""
-        from mdhnp.arrays import protocols
-
-        return protocols.array_function(self, func, types, args, kwargs)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Make a call of a ufunc or of one of its methods, by the package's function of its meaning."""
-        from mdhnp.arrays import protocols
-
-        return protocols.array_ufunc(self, ufunc, method, inputs, kwargs)
-
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
@@ -313,22 +227,6 @@ class Array(Operators, Arguments):
         """Give the kind of memory the elements are in, the host's (1) or an OpenCL device's (4), and its number."""
         return dlpack.place(self)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """Give the package, which has the array API standard's functions."""
-        package = sys.modules["mdhnp"]
-        offered = ("2021.12", "2022.12", "2023.12", package.__array_api_version__)
-        if api_version not in (None, *offered):
-            raise ValueError(f"api_version: {api_version!r} is none of {', '.join(offered)}")
-        return package
-
-
-def _basic(key: Any) -> tuple[Any, ...] | None:
-    """Give a key that makes NumPy give a view, also of a single element; None if it is none."""
-    keys = key if type(key) is tuple else (key,)
-    if any([not isinstance(each, _INDICES) or isinstance(each, bool) for each in keys]):
-        return None
-    return keys if Ellipsis in keys else (*keys, ...)
-
 
 def make(view: npt.NDArray[Any], device: Any) -> Array:
     """Make the Array of a view; `device` may also stand for several."""
@@ -342,16 +240,9 @@ def view_of(array: Array) -> npt.NDArray[Any]:
     return array._view
 
 
-def _assign(array: Array, value: Any) -> None:
-    """Put elements into an array; that, too, is a call."""
-    from mdhnp.frontend.creation import assign
-
-    assign(array, value)
-
-
 def unpickled(elements: npt.NDArray[Any], identity: str) -> Array:
     """Give a pickled array: on the device it was on where that is there, else on the default one."""
     from mdhnp.runtime.devices import default_device, devices
 
     found = next((d for d in devices() if d.identity == identity), None) or default_device()
-    return ours("asarray")(elements, device=found, copy=True)
+    return make(transfer.put(np.array(elements), found), found)

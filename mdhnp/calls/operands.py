@@ -19,6 +19,7 @@ from mdhnp.settings import config
 __all__ = [
     "SUPPORTED",
     "addressable",
+    "check_cast",
     "check_casts",
     "check_order",
     "deliver",
@@ -185,6 +186,18 @@ def check_casts(
             raise TypeError(f"Cannot cast {function} operand {n} from {a.dtype} to {common} by the rule {casting!r}")
     if out is not None and not np.can_cast(common, out, casting):
         raise TypeError(f"Cannot cast {function} output from {common} to {out} of out by the rule {casting!r}")
+
+
+def check_cast(function: str, given: np.dtype[Any], wanted: np.dtype[Any], rule: Any = "same_kind") -> None:
+    """Check that elements of a type may be put into an array, by default as results of NumPy's ufuncs may.
+
+    Raises
+    ------
+    TypeError
+        If they may not.
+    """
+    if not np.can_cast(given, wanted, rule):
+        raise TypeError(f"{function}: {given} cannot be put into an array of {wanted} by the rule {rule!r}")
 
 
 def output(function: str, out: Any) -> Any:

@@ -1,6 +1,6 @@
 """NumPy's functions on Arrays that are a few lines of the package's functions, or a method.
 
-Their arguments have NumPy's names, so that `protocols.py` can tell which ones a call may have.
+Their arguments have NumPy's names, so that `array_functions.py` can tell which ones a call may have.
 """
 
 import sys
@@ -12,11 +12,26 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
-from mdhnp.arrays.operators import check_cast
 from mdhnp.calls.arrays import brought, device_of
-from mdhnp.calls.operands import fallback
+from mdhnp.calls.operands import check_cast, fallback
 
 __all__ = ["ADAPTED"]
+
+
+def _ravel(a: Any) -> Any:
+    return a.ravel()
+
+
+def _copied(a: Any) -> Any:
+    return a.copy()
+
+
+def _cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    return a.cumsum(axis, dtype)
+
+
+def _cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    return a.cumprod(axis, dtype)
 
 
 def _vstack(tup: Any) -> Any:
@@ -156,8 +171,8 @@ def _package() -> Any:
 
 #: Functions by NumPy's.
 ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: Array.ravel, np.copy: Array.copy,
-    np.cumsum: Array.cumsum, np.cumprod: Array.cumprod, np.linalg.norm: _norm, np.ptp: _ptp, np.average: _average,
+    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: _ravel, np.copy: _copied, np.cumsum: _cumsum,
+    np.cumprod: _cumprod, np.linalg.norm: _norm, np.ptp: _ptp, np.average: _average,
     np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
     np.lib.stride_tricks.sliding_window_view: _windows,
 }  # fmt: skip

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.arrays.adapted import ADAPTED
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.nested import each
-from mdhnp.arrays.operators import check_cast
 from mdhnp.calls.arrays import brought, device_of
-from mdhnp.calls.operands import deliver, fallback, foreign, left_to_numpy
+from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to_numpy
+from mdhnp.frontend.array_adapted import ADAPTED
 from mdhnp.settings import config
 
 __all__ = ["array_function", "array_ufunc"]

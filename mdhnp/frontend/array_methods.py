@@ -1,0 +1,244 @@
+"""What Arrays compute by operators, methods and indices: calls of the package's functions, attached to the class.
+
+`arrays/` holds the datum and knows none of these functions; importing this module completes it.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.opencl import is_array
+from mdhnp.calls.arrays import brought
+from mdhnp.calls.operands import check_cast, fallback
+from mdhnp.frontend import array_functions
+from mdhnp.frontend.creation import asarray, assign
+from mdhnp.settings import config
+
+__all__: list[str] = []
+
+#: What an operator takes beside pyopencl's arrays; what an index of a view is made of.
+_OPERANDS = (Array, np.ndarray, np.generic, int, float, complex)
+_INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
+
+
+def _public(name: str) -> Callable[..., Any]:
+    """Return the package's function of a name; its module is imported when it is first asked for."""
+    function: Callable[..., Any] = getattr(sys.modules["mdhnp"], name)
+    return function
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, _OPERANDS) or is_array(x)
+
+
+def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Return an operator, the one with operands exchanged, and the one that changes the array."""
+
+    def operator(self: Array, other: Any) -> Any:
+        return _public(name)(self, other) if _is_operand(other) else NotImplemented
+
+    def exchanged(self: Array, other: Any) -> Any:
+        return _public(name)(other, self) if _is_operand(other) else NotImplemented
+
+    def in_place(self: Array, other: Any) -> Any:
+        if not _is_operand(other):
+            return NotImplemented
+        result = _public(name)(self, other)
+        check_cast(name, result.dtype, self.dtype)
+        if result.shape != self.shape:
+            raise ValueError(f"{name}: a result of shape {result.shape} cannot be put into one of {self.shape}")
+        self[...] = result
+        return self
+
+    return operator, exchanged, in_place
+
+
+def _compare(name: str) -> Callable[..., Any]:
+    return _binary(name)[0]
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Array, *others: Any, **options: Any) -> Any:
+        return _public(name)(self, *others, **options)
+
+    method.__name__, method.__doc__ = name, f"Call :func:`mdhnp.{name}` with the array."
+    return method
+
+
+class _Methods:
+    """What the class `Array` gets. The package's functions of the same names say what methods take.
+
+    Operators take numbers, ndarrays and pyopencl's arrays beside Arrays; what is not on the device is copied to it.
+    """
+
+    __add__, __radd__, __iadd__ = _binary("add")
+    __sub__, __rsub__, __isub__ = _binary("subtract")
+    __mul__, __rmul__, __imul__ = _binary("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
+    __mod__, __rmod__, __imod__ = _binary("remainder")
+    __pow__, __rpow__, __ipow__ = _binary("pow")
+    __matmul__, __rmatmul__, __imatmul__ = _binary("matmul")
+    __and__, __rand__, __iand__ = _binary("bitwise_and")
+    __or__, __ror__, __ior__ = _binary("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _binary("bitwise_left_shift")
+    __rshift__, __rrshift__, __irshift__ = _binary("bitwise_right_shift")
+    __lt__, __gt__ = _compare("less"), _compare("greater")
+    __le__, __ge__ = _compare("less_equal"), _compare("greater_equal")
+    __eq__, __ne__ = _compare("equal"), _compare("not_equal")
+    __neg__, __pos__ = _method("negative"), _method("positive")
+    __abs__, __invert__ = _method("abs"), _method("bitwise_invert")
+
+    sum, prod, mean = _method("sum"), _method("prod"), _method("mean")
+    min, max, argmin, argmax = _method("min"), _method("max"), _method("argmin"), _method("argmax")
+    all, any, clip, round = _method("all"), _method("any"), _method("clip"), _method("round")
+    conj, dot, squeeze, swapaxes = _method("conj"), _method("dot"), _method("squeeze"), _method("swapaxes")
+
+    def var(self: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Call :func:`mdhnp.var` with the array; `ddof` is its correction."""
+        return _public("var")(self, axis, correction=ddof, keepdims=keepdims)
+
+    def std(self: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Call :func:`mdhnp.std` with the array; `ddof` is its correction."""
+        return _public("std")(self, axis, correction=ddof, keepdims=keepdims)
+
+    def cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
+        """Return the sums of all elements up to each one, along an axis or among all elements in C order."""
+        return _public("cumulative_sum")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+
+    def cumprod(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
+        """Return the products of all elements up to each one, as :meth:`cumsum` gives sums."""
+        return _public("cumulative_prod")(self.ravel() if axis is None else self, axis or 0, dtype=dtype)
+
+    def astype(self: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Array:
+        """Convert the elements, as ``ndarray.astype`` does."""
+        found: Array = _public("astype")(self, dtype, copy=copy)
+        return found
+
+    @property
+    def imag(self: Any) -> Any:
+        """The imaginary parts: of complex numbers a view, else zeros."""
+        return make(self._view.imag, self.device) if self.dtype.kind == "c" else _public("zeros_like")(self)
+
+    def reshape(self: Any, *shape: Any) -> Any:
+        """Return the elements in another shape: a view where strides allow, else a copy."""
+        return _public("reshape")(self, shape[0] if len(shape) == 1 else shape)
+
+    def ravel(self: Any) -> Any:
+        """Return the elements along one axis: a view where strides allow, else a copy."""
+        return _public("reshape")(self, (-1,))
+
+    def flatten(self: Any) -> Any:
+        """Return a copy of the elements along one axis."""
+        return _public("reshape")(self, (-1,), copy=True)
+
+    def copy(self: Any) -> Array:
+        """Return a new array of the same elements, in C order."""
+        return asarray(self, copy=True)
+
+    __copy__ = copy
+
+    def __deepcopy__(self: Any, memo: Any) -> Array:
+        return asarray(self, copy=True)
+
+    def to_device(self: Any, device: Any, /, *, stream: None = None) -> Array:
+        """Return the array on another device; itself where it is there.
+
+        Raises
+        ------
+        ValueError
+            If a stream is given: devices here have one each.
+        """
+        if stream is not None:
+            raise ValueError("to_device: stream must be None, for a device has one queue")
+        return asarray(self, device=device)
+
+    def __contains__(self, value: Any) -> bool:
+        """Whether an element equals a value, or a part that of another array."""
+        equal = self == value
+        return equal is not False and bool(_public("any")(equal))
+
+    def __getitem__(self: Any, key: Any) -> Array:
+        """Return a view of some of the elements, by whole numbers, slices, ``None`` and ``...``.
+
+        Other keys are IndexErrors, or NumPy's on a copy where ``config.fallback`` is "numpy".
+        """
+        keys = _of_view(key)
+        if keys is not None:
+            return make(self._view[keys], self.device)
+        found: Array = brought(_by_numpy("getitem", key, lambda: self.numpy()[_on_host(key)]), self.device)
+        return found
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        """Put elements into a part of the array, converted by NumPy's rules.
+
+        The part may also be where an array of booleans is true, if the same is put there everywhere. Other keys as in
+        reading.
+        """
+        keys = _of_view(key)
+        if keys is not None:
+            assign(self[keys], value)
+        elif isinstance(key, Array | np.ndarray) and key.dtype == bool and np.ndim(value) <= self.ndim - key.ndim:
+            if key.shape != self.shape[: key.ndim]:
+                raise IndexError(f"an array of booleans of shape {key.shape} is no index for one of {self.shape}")
+            each: Any = key[(..., *[None] * (self.ndim - key.ndim))]
+            assign(self, _public("where")(each, value, self))
+        else:
+
+            def changed() -> Any:
+                copy = np.array(self.numpy())
+                copy[_on_host(key)] = _on_host(value)
+                return copy
+
+            self[...] = _by_numpy("setitem", key, changed)
+
+    def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Make a call of one of NumPy's functions, by the package's function of its meaning."""
+        return array_functions.array_function(self, func, types, args, kwargs)
+
+    def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Make a call of a ufunc or of one of its methods, by the package's function of its meaning."""
+        return array_functions.array_ufunc(self, ufunc, method, inputs, kwargs)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Return the package, which has the array API standard's functions."""
+        package = sys.modules["mdhnp"]
+        offered = ("2021.12", "2022.12", "2023.12", package.__array_api_version__)
+        if api_version not in (None, *offered):
+            raise ValueError(f"api_version: {api_version!r} is none of {', '.join(offered)}")
+        return package
+
+
+def _of_view(key: Any) -> tuple[Any, ...] | None:
+    """Return a key that makes NumPy give a view, also of a single element; None if it is none."""
+    keys = key if type(key) is tuple else (key,)
+    if any([not isinstance(each, _INDICES) or isinstance(each, bool) for each in keys]):
+        return None
+    return keys if Ellipsis in keys else (*keys, ...)
+
+
+def _by_numpy(name: str, key: Any, compute: Callable[[], Any]) -> Any:
+    """Let NumPy index a copy by values, which are known only when they are read, if the settings allow it to copy."""
+    if config.fallback != "numpy":
+        raise IndexError(
+            f"an Array takes whole numbers, slices, None and ... as indices, not {type(key).__name__}; use "
+            "mdhnp.where, or .numpy() for NumPy's other kinds of indexing, or set config.fallback to 'numpy'"
+        )
+    return fallback(name, "indices are values", compute, ())
+
+
+def _on_host(value: Any) -> Any:
+    """Return a value, or a tuple of some, as NumPy reads it."""
+    if type(value) is tuple:
+        return tuple([_on_host(each) for each in value])
+    return value.numpy() if isinstance(value, Array) else value
+
+
+for _name, _member in vars(_Methods).items():
+    if callable(_member) or isinstance(_member, property):
+        setattr(Array, _name, _member)
