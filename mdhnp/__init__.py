@@ -59,7 +59,9 @@ from mdhnp.settings import config
 if TYPE_CHECKING:
     from mdhnp import skeletons
     from mdhnp.arrays.memory import MemoryInfo, memory_info, synchronize
+    from mdhnp.calls.prepare import Prepared, prepare
     from mdhnp.calls.tracing import TracingError
+    from mdhnp.calls.tune import Tuned, tune
     from mdhnp.distributed.distribute import distribute
     from mdhnp.explanation import Explanation, explain
     from mdhnp.frontend.blas1 import asum, axpy, iamax, nrm2, scal
@@ -72,8 +74,6 @@ if TYPE_CHECKING:
     from mdhnp.runtime.executable import LaunchError
     from mdhnp.runtime.programs import BuildError
     from mdhnp.schedule import IllegalSchedule, Schedule
-    from mdhnp.tuning.prepare import Prepared, prepare
-    from mdhnp.tuning.tune import Tuned, tune
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
@@ -186,7 +186,7 @@ _LATER = {
     "NoDeviceError": "mdhnp.runtime.devices",
     "Schedule": "mdhnp.schedule",
     "TracingError": "mdhnp.calls.tracing",
-    "Tuned": "mdhnp.tuning.tune",
+    "Tuned": "mdhnp.calls.tune",
     "device": "mdhnp.runtime.devices",
     "distribute": "mdhnp.distributed.distribute",
     "devices": "mdhnp.runtime.devices",
@@ -194,11 +194,11 @@ _LATER = {
     "fuse": "mdhnp.frontend.fuse",
     "memory_info": "mdhnp.arrays.memory",
     "synchronize": "mdhnp.arrays.memory",
-    "prepare": "mdhnp.tuning.prepare",
-    "Prepared": "mdhnp.tuning.prepare",
+    "prepare": "mdhnp.calls.prepare",
+    "Prepared": "mdhnp.calls.prepare",
     "prl": "mdhnp.frontend.prl",
     "stencil": "mdhnp.frontend.stencil",
-    "tune": "mdhnp.tuning.tune",
+    "tune": "mdhnp.calls.tune",
 } | MODULES
 _LATER |= dict.fromkeys(("asum", "axpy", "iamax", "nrm2", "scal"), "mdhnp.frontend.blas1")
 _LATER |= dict.fromkeys(("conv1d", "conv2d", "conv3d"), "mdhnp.frontend.convolutions")

@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from mdhnp.calls.before import load
 from mdhnp.calls.candidates import choose
 from mdhnp.calls.kernels import procedures_of
+from mdhnp.calls.loading import load
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
-from mdhnp.calls.rewritten import name_of
+from mdhnp.calls.rewritings import name_of
 from mdhnp.codegen.ir.show import show
 from mdhnp.distributed import exchange
 from mdhnp.frontend.fuse import Fused

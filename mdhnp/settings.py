@@ -60,6 +60,13 @@ class Mode:
         """The same settings for operands that are views of a device's own memory."""
         return _mode("never", self.tuning, self.specialise, self.precision, True)
 
+    @property
+    def decides(self) -> Literal["never", "estimates", "measurements"]:
+        """What chooses between NumPy's functions and kernels at a first call; "never" is NumPy chosen."""
+        if self.host == "never":
+            return "never"
+        return "estimates" if self.specialise == "always" or self.tuning == "full" else "measurements"
+
     def at(self, precision: Any, where: str) -> "Mode":
         """The same settings for a call that says its own precision; `where`, for errors, is what says it."""
         return _mode(self.host, self.tuning, self.specialise, _checked("precision", precision, where))

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mdhnp.calls.spending import Spending, Spent
 
 from mdhnp.calls import contest as contests
 from mdhnp.calls import entry as entering
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry, Made
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.spending import Spending, Spent
 
 #: What the contest promises, and when it must have ended.
 SHARE, MOST_CALLS = 0.05, 20_000

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mdhnp.tuning.stages import Seen
 
 import mdhnp
 from mdhnp.calls.store import forget
@@ -29,7 +30,6 @@ from mdhnp.tuning.measure import team as team_module
 from mdhnp.tuning.measure.bench import Task
 from mdhnp.tuning.measure.worker import Worker, WorkerError
 from mdhnp.tuning.search import session as session_module
-from mdhnp.tuning.stages import Seen
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mdhnp.calls.ways import SearchWays
 from separate import separate
 
 import mdhnp
@@ -17,7 +18,6 @@ from mdhnp import config
 from mdhnp.calls import build, ways
 from mdhnp.calls.observe import observe
 from mdhnp.calls.store import forget
-from mdhnp.calls.ways import SearchWays
 from mdhnp.fusion.rewrite import ALL, NONE, rewritings
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning import background, rewriting, stages

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mdhnp.calls.before import load
+from mdhnp.calls.spending import Spending, Spent
 
 from mdhnp.calls import build, improve
 from mdhnp.calls import make as making
-from mdhnp.calls.before import load
 from mdhnp.calls.build import Build, Built, Hopeless
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.plans import Plan
 from mdhnp.calls.request import Request
-from mdhnp.calls.spending import Spending, Spent
 from mdhnp.runtime.paths import cache_folder
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background

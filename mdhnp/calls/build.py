@@ -7,7 +7,8 @@ compiling anything. What it allocates is its own: no array of the caller's is to
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from mdhnp.calls import kernels
 from mdhnp.calls.candidates import Candidate, choose, kernel_times
 from mdhnp.calls.numpy_tier import numpy_function
-from mdhnp.calls.plans import InParts, Kernels
+from mdhnp.calls.plans import InParts, Kernels, Plan
 from mdhnp.calls.request import Request
 from mdhnp.codegen import Program
 from mdhnp.mdh import Computation
@@ -26,11 +27,15 @@ from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.programs import build, compiled, load
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
-from mdhnp.tuning.lookup import Found
+from mdhnp.tuning.cache import cache
+from mdhnp.tuning.cache.records import Entry as Tuned
+from mdhnp.tuning.cache.records import Times
+from mdhnp.tuning.lookup import Found, key_of
 from mdhnp.tuning.measure.bench import close, tolerance
 from mdhnp.tuning.measure.machine import machine_of
+from mdhnp.tuning.times import KERNELS, remember
 
-__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "filled", "install", "pack"]
+__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "filled", "install", "keep", "pack"]
 
 Array = npt.NDArray[Any]
 
@@ -245,3 +250,19 @@ def _close(a: Array, right: Array) -> bool:
     real = np.dtype(right.dtype.char.lower()) if right.dtype.kind == "c" else right.dtype
     parts = right.reshape(-1).view(real)
     return close(a.reshape(-1).view(real), parts, tolerance(parts))
+
+
+def keep(request: Request, won: Plan, seconds: Times) -> None:
+    """Keep what was measured in calls, and the winner: for other processes, and later calls of this one."""
+    remember(request.mdhom, request.device, seconds)
+    if not isinstance(won, Kernels) or won.origins == ("general",):
+        return
+    stages = kernels.staged(request.mdhom)
+    if len(stages) == 1:
+        key, schedule = key_of(stages[0].mdhom, request.device), won.schedules[0]
+        known = cache().get(key)
+        if known is not None and known.schedule != schedule:
+            now = datetime.now(UTC).isoformat()
+            cache().put(key, Tuned(schedule, seconds[KERNELS], known.evaluations, now, known.mdh), replace=True)
+            won = replace(won, origins=("tuned",))
+    kernels.keep(won)

@@ -15,9 +15,8 @@ from math import inf
 from statistics import median
 from typing import Any
 
-from mdhnp.calls.entry import Entry, Watcher
+from mdhnp.calls.entry import Entry, Spent, Watcher
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.spending import Spent
 from mdhnp.warning import warn
 
 __all__ = ["Contest"]

@@ -5,19 +5,45 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls.operands import scalar
 from mdhnp.calls.plans import Plan
-from mdhnp.mdh import Graph
 from mdhnp.warning import warn
 
-__all__ = ["Entry", "InSteps", "Made", "Watcher"]
+__all__ = ["Entry", "Spent", "Start", "Watcher"]
 
 Array = npt.NDArray[Any]
+
+
+class Spent:
+    """What calls have cost.
+
+    Attributes
+    ----------
+    seconds : float
+        All of them.
+    calls : int
+        Their number.
+    least : float
+        Seconds of the fastest.
+    """
+
+    def __init__(self) -> None:
+        self.seconds, self.calls, self.least = 0.0, 0, inf
+
+    def add(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.calls += 1
+        self.least = min(self.least, seconds)
+
+    @property
+    def mean(self) -> float:
+        """Seconds of one call."""
+        return self.seconds / max(self.calls, 1)
 
 
 class Watcher(ABC):
@@ -27,7 +53,7 @@ class Watcher(ABC):
         self._seeing = threading.Lock()
 
     def saw(self, entry: "Entry", plan: Plan, seconds: float) -> None:
-        """Take note of a call that a plan has made in so many seconds. The call has its result, come what may."""
+        """Take note of a call that a plan has computed in so many seconds. The call has its result, come what may."""
         # Who finds the lock taken does not wait: it may be a signal handler's call amid one of its own thread.
         if not self._seeing.acquire(blocking=False):
             return
@@ -44,8 +70,8 @@ class Watcher(ABC):
         """Take note of a call; may put another plan into the entry. One thread at a time."""
 
 
-class Made(NamedTuple):
-    """A plan, what sees to it that there will be a better one, and whether to keep it for later calls."""
+class Start(NamedTuple):
+    """What an entry begins with: a plan, what sees to it that there will be a better one, and whether it is kept."""
 
     plan: Plan
     watcher: Watcher | None = None
@@ -57,8 +83,8 @@ class Entry:
 
     Parameters
     ----------
-    made : Made
-        Its plan.
+    start : Start
+        Its first plan.
     take, give : callable
         As in :class:`mdhnp.calls.request.Described`.
 
@@ -74,13 +100,13 @@ class Entry:
 
     def __init__(
         self,
-        made: Made,
+        start: Start,
         take: Callable[[Sequence[Array]], Sequence[Array]] | None,
         give: Callable[[Sequence[Any]], Any] | None,
     ) -> None:
         self._take, self._give = take, give
         self.owners: tuple[weakref.ref[Any], ...] = ()
-        self.put(made.plan, made.watcher)
+        self.put(start.plan, start.watcher)
 
     @property
     def plan(self) -> Plan:
@@ -103,50 +129,11 @@ class Entry:
         arrays = operands if self._take is None else self._take(operands)
         plan, watcher = self._now
         if watcher is None:
-            found = plan.run(arrays)
+            results = plan.run(arrays)
         else:
             begin = time.perf_counter()
-            found = plan.run(arrays)
+            results = plan.run(arrays)
             watcher.saw(self, plan, time.perf_counter() - begin)
         if self._give is not None:
-            return self._give(found)
-        return scalar(found[0])
-
-
-class InSteps:
-    """Several computations one after the other, on arrays and on what earlier ones gave.
-
-    Parameters
-    ----------
-    graph : Graph
-        What they compute.
-    entries : sequence of Entry
-        What gives all results of each step.
-    shapes : sequence of tuple of int
-        Of all values.
-    """
-
-    def __init__(self, graph: Graph, entries: Sequence[Entry], shapes: Sequence[tuple[int, ...]]) -> None:
-        last = {p: n for n, s in enumerate(graph.steps) for p in s.inputs if p not in graph.results}
-        self._results = graph.results
-        self._steps = tuple([
-            (
-                tuple([
-                    (p, None if v.shape == shapes[p] else v.shape)
-                    for p, v in zip(s.inputs, s.mdhom.inputs, strict=True)
-                ]),
-                entry,
-                tuple([p for p, at in last.items() if at == n and p >= graph.given]),
-            )
-            for n, (s, entry) in enumerate(zip(graph.steps, entries, strict=True))
-        ])  # fmt: skip
-
-    def run(self, arrays: Sequence[Array]) -> tuple[Any, ...]:
-        """Compute all of them; a temporary goes when it was read for the last time."""
-        values: list[Any] = list(arrays)
-        for inputs, entry, used in self._steps:
-            found = entry.run(tuple([values[p] if s is None else values[p].reshape(s) for p, s in inputs]))
-            for p in used:
-                values[p] = None
-            values.extend([np.asarray(f) for f in found])
-        return tuple([values[r] for r in self._results])
+            return self._give(results)
+        return scalar(results[0])

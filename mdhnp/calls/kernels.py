@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.calls import recorded
+from mdhnp.calls import programs
 from mdhnp.calls.general import general_procedures, general_program
 from mdhnp.calls.overlap import overlapping
 from mdhnp.calls.plans import InParts, Kernels
@@ -18,7 +18,8 @@ from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
-from mdhnp.mdh import Computation, Part, Stage, bounded, canonical, stages
+from mdhnp.fusion.rewrite import all_apart
+from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, stages
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
@@ -32,7 +33,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Found, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
 
-__all__ = ["fits", "fixed", "general", "in_parts", "keep", "own", "ready", "staged", "untuned"]
+__all__ = ["apart", "fits", "fixed", "general", "in_parts", "keep", "own", "ready", "staged", "untuned"]
 
 _default = lru_cache(maxsize=4096)(default)
 
@@ -55,8 +56,10 @@ def own(request: Request, why: str) -> Kernels | InParts:
         If the runtime refuses the generated text.
     """
     h, device = request.mdhom, request.device
-    if not device.caps.fp64 and (double := [t for t in h.dtypes if t.char in "dD"]):
-        raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
+    if not device.caps.fp64 and request.double:
+        raise NoDoublePrecision(
+            f"{device.name} has no double precision, and {h} is in {request.double[0]}; use float32"
+        )
     return in_parts(request, why) or _best(request, why)  # where nothing can be cut, an error says what is too large
 
 
@@ -93,7 +96,7 @@ def fixed(request: Request, found: Sequence[Found], why: str, program: Program |
 
 def ready(request: Request, why: str) -> Kernels | None:
     """Make kernels that were generated and compiled before, which takes some milliseconds; None where none were."""
-    known = recorded.read(request.mdhom, request.device)
+    known = programs.read(request.mdhom, request.device)
     if known is None or not is_ready(request.device, known[1].source):
         return None
     return _plan(request, *known, why)
@@ -101,7 +104,7 @@ def ready(request: Request, why: str) -> Kernels | None:
 
 def keep(plan: Kernels) -> None:
     """Have :func:`ready` find these kernels."""
-    recorded.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan.mdhom)])
+    programs.write(plan, [key_of(s.mdhom, plan.device) for s in staged(plan.mdhom)])
 
 
 def procedures_of(plan: Kernels) -> tuple[Procedure, ...]:
@@ -158,6 +161,11 @@ def _parts(request: Request, parts: Sequence[Part], why: str) -> tuple[tuple[Ker
             )
             found[part.mdhom] = _best(replace(request, mdhom=part.mdhom, layouts=sliced), why)
     return tuple((found[part.mdhom], part) for part in parts)
+
+
+def apart(graph: Graph, devices: Sequence[Device]) -> Graph:
+    """Take apart what is fused where some device cannot compute it as one."""
+    return all_apart(graph, lambda h: all([fits(h, device) for device in devices]))
 
 
 def fits(h: Computation, device: Device) -> bool:

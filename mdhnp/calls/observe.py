@@ -1,7 +1,5 @@
 """Who looks on: the plans and arrays of all calls made inside of a block."""
 
-import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,14 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from mdhnp.process import process
+
 if TYPE_CHECKING:
     from mdhnp.calls.plans import InParts, Leaf
 
-__all__ = ["note", "observe", "parts_of"]
+__all__ = ["Observed", "note", "observe", "parts_of"]
+
+#: Plans of a call, with their arrays.
+Observed = Sequence[tuple[Any, Sequence[Any]]]
 
 #: Blocks open in any thread: as long as there are none, no call asks for its own.
 blocks = 0
-_counting = threading.RLock()  # reentrant, for finalizers that open one
+_counting = process.lock()
 #: Lists of what was seen, each with whether it is to have whole plans.
 _lists: ContextVar[tuple[tuple[list[Any], bool], ...]] = ContextVar("mdhnp_observed", default=())
 #: Whether a part of a plan is being computed.
@@ -65,12 +68,3 @@ def _count(change: int) -> None:
     global blocks  # noqa: PLW0603
     with _counting:
         blocks += change
-
-
-def _after_fork_in_child() -> None:
-    global _counting  # noqa: PLW0603
-    _counting = threading.RLock()  # a thread that is not here may hold the old one
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
-from mdhnp.calls.counts import Counts
 from mdhnp.runtime.results import maker
 from mdhnp.settings import config
 
 __all__ = [
     "SUPPORTED",
+    "Count",
+    "Counts",
     "addressable",
     "check_cast",
     "check_casts",
@@ -49,6 +50,31 @@ routing: ContextVar[bool] = ContextVar("mdhnp_routing", default=False)
 
 #: Whether NumPy computes a call with Arrays, which its functions then get as ndarrays.
 left_to_numpy: ContextVar[bool] = ContextVar("mdhnp_left_to_numpy", default=False)
+
+
+class Count:
+    """Calls of one function. Counted without a lock, for which a signal handler's call, or a child's, would wait."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+class Counts:
+    """Calls of all functions."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Count] = {}
+
+    def of(self, function: str) -> Count:
+        """Give the count of one function, the same at every call."""
+        return self._counts.setdefault(function, Count())
+
+    def all(self) -> dict[str, int]:
+        """Give the numbers as they are now."""
+        return {function: count.calls for function, count in list(self._counts.items())}
+
 
 _counts = Counts()
 

@@ -2,7 +2,7 @@
 
 A plan takes arrays of the layouts it was made for, and gives new C-contiguous ones, one an output of its MDH. Those
 that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the others run them (`InParts`, and `InSteps` of
-`entry.py`, whose steps are entries).
+`steps.py`, whose steps are entries).
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import observe
-from mdhnp.calls.counts import Count, Counts
+from mdhnp.calls.operands import Count, Counts
 from mdhnp.calls.request import Request
 from mdhnp.mdh import Computation, Part, interpret
 
@@ -123,9 +123,10 @@ class ByNumpy(Leaf):
     count: Count = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, request: Request, why: str, function: "NumpyFunction") -> "ByNumpy":
+    def of(cls, request: Request, why: str) -> "ByNumpy":
         """Make the plan of a request; calls are counted under the name of the public function."""
-        return cls(request.mdhom, request.devices, why, function, _counts.of(request.function))
+        assert request.numpy is not None
+        return cls(request.mdhom, request.devices, why, request.numpy, _counts.of(request.function))
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Let NumPy compute."""

@@ -1,38 +1,52 @@
-"""What a public function is to the way of a call, what a call computes, and what it asks for: plain records."""
+"""What a public function is to the way of a call, what a call computes, and what each step asks for: plain records."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.calls.numpy_tier import NumpyFunction, numpy_function, roughly
 from mdhnp.calls.operands import addressable
 from mdhnp.mdh import Computation, Graph
 from mdhnp.settings import Mode
 
 if TYPE_CHECKING:  # which load OpenCL
-    from mdhnp.calls.ways import Ways
     from mdhnp.runtime.devices import Device
     from mdhnp.runtime.layout import Layout
 
-__all__ = ["Described", "NoDoublePrecision", "Routine", "Request", "array", "results"]
+__all__ = [
+    "HEAVY",
+    "Described",
+    "NoDoublePrecision",
+    "Request",
+    "Routine",
+    "array",
+    "described",
+    "results",
+    "seconds_by_numpy",
+]
 
 Array = npt.NDArray[Any]
+
+#: Where NumPy takes so many times as long as making kernels, its time is worth a closer look before it is spent.
+HEAVY = 2.0
 
 
 class NoDoublePrecision(TypeError):
     """A computation in float64 or complex128 on a device that has neither."""
 
 
-def array(found: Sequence[Any]) -> Any:
+def array(values: Sequence[Any]) -> Any:
     """Give the only result as an array."""
-    return np.asarray(found[0])
+    return np.asarray(values[0])
 
 
-def results(found: Sequence[Any]) -> Any:
+def results(values: Sequence[Any]) -> Any:
     """Give the only result as an array, or a tuple of several."""
-    return array(found) if len(found) == 1 else tuple(found)
+    return array(values) if len(values) == 1 else tuple(values)
 
 
 class Described(NamedTuple):
@@ -62,6 +76,16 @@ class Described(NamedTuple):
     written: Graph | None = None
     constants: tuple[Array, ...] = ()
 
+    @property
+    def graph(self) -> Graph:
+        """The steps: one, of an MDH."""
+        return self.mdhom if isinstance(self.mdhom, Graph) else Graph.of(self.mdhom)
+
+    def inputs(self, operands: Sequence[Array]) -> tuple[Array, ...]:
+        """Give the MDH's inputs but for constants."""
+        read = operands[:-1] if self.into else operands
+        return tuple(read if self.take is None else self.take(read))
+
 
 @dataclass(frozen=True, eq=False)
 class Routine:
@@ -86,9 +110,15 @@ class Routine:
     convert: Callable[[Sequence[Any]], tuple[Any, ...]] = addressable
 
 
+def described(what: tuple[Any, ...], arrays: Sequence[Array]) -> Described:
+    """Say what a call on arrays computes, whether it is made or traced; `what` begins with its :class:`Routine`."""
+    computed = what[0].describe(arrays, *what[1:])
+    return computed if isinstance(computed, Described) else Described(computed)
+
+
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: a computation on arrays of given layouts, where, and under which settings.
+    """What is asked for in a step: a computation on arrays of given layouts, where, and under which settings.
 
     Attributes
     ----------
@@ -104,8 +134,8 @@ class Request:
         The settings.
     into : bool
         Whether the only result goes where an array given after the inputs is.
-    ways : Ways, optional
-        Where this is all that a fused function computes: in which ways its graph may be rewritten.
+    numpy : NumpyFunction, optional
+        NumPy's function for it, where there is one and it may compute.
     """
 
     function: str
@@ -114,9 +144,40 @@ class Request:
     devices: "tuple[Device, ...]"
     mode: Mode
     into: bool = False
-    ways: "Ways | None" = field(default=None, compare=False, repr=False)
+    numpy: NumpyFunction | None = field(default=None, compare=False, repr=False)
 
     @property
     def device(self) -> "Device":
         """The only device, or what stands for all of them."""
         return self.devices[0]
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to launch."""
+        return 0 in self.mdhom.extents
+
+    @property
+    def double(self) -> list[Any]:
+        """The types that a device without double precision cannot compute with."""
+        return [t for t in self.mdhom.dtypes if t.char in "dD"]
+
+    @property
+    def numpy_seconds(self) -> float:
+        """Seconds that NumPy's function takes on a usual machine, roughly; infinitely many where there is none."""
+        return inf if self.numpy is None else roughly(self.numpy)
+
+    def on(self, device: "Device") -> "Request":
+        """Ask for the same on one device."""
+        return replace(self, devices=(device,))
+
+    def known_to_numpy(self) -> "Request":
+        """Ask whether NumPy has a function for it, which would give new memory of the host."""
+        if self.into or self.mode.decides == "never":
+            return self
+        return replace(self, numpy=numpy_function(self.mdhom))
+
+
+def seconds_by_numpy(h: Computation) -> float:
+    """Give the seconds that NumPy takes on a usual machine, roughly; infinitely many where it has no function."""
+    function = numpy_function(h)
+    return inf if function is None else roughly(function)

@@ -3,22 +3,37 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mdhnp.arrays import transfer
+from mdhnp.arrays.array import make
 from mdhnp.calls import kernels
-from mdhnp.calls.build import Built, pack
-from mdhnp.calls.request import Request
-from mdhnp.mdh import Computation
+from mdhnp.calls.build import Built, filled, pack
+from mdhnp.calls.call import call
+from mdhnp.calls.request import Described, Request, Routine, results
+from mdhnp.calls.rewritings import settle_rewritings
+from mdhnp.calls.tune import Stages
+from mdhnp.fusion.rewrite import rewriting
+from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.devices import Device, equal_devices
+from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
 from mdhnp.schedule import Schedule
-from mdhnp.settings import config
+from mdhnp.settings import Precision, config
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import Entry, Key
+from mdhnp.tuning.cache.records import Entry, Key, Times
 from mdhnp.tuning.lookup import Found as Looked
 from mdhnp.tuning.lookup import key_of, tuned_for
 from mdhnp.tuning.search.session import Tuned, tune_stage
+from mdhnp.tuning.times import measured_rewritings
 
-__all__ = ["Found", "Search", "entries_of", "learn"]
+if TYPE_CHECKING:
+    from mdhnp.calls.steps import CallRequest
+
+__all__ = ["FoundRewritings", "FoundSchedules", "Search", "SearchRewritings", "entries_of", "learn", "rewritings_job"]
 
 #: Seconds after which it is asked again whether another process has tuned the same.
 _PAUSE = 1.0
@@ -28,7 +43,7 @@ _TRIED, _NEAR = 3, 1.15
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSchedules:
     """What a search brought: entries of the tuning cache, and kernels to try."""
 
     entries: tuple[tuple[Key, Entry], ...]
@@ -62,7 +77,7 @@ class Search:
         """Seconds; another process may be at the same, and each stage has its budget."""
         return 600.0 + 20 * self.budget
 
-    def run(self) -> Found:
+    def run(self) -> FoundSchedules:
         """Search, and compile what is to be tried."""
         device = equal_devices(self.device)[0]
         request = Request("", self.mdhom, self.layouts, (device,), config.mode)
@@ -73,7 +88,7 @@ class Search:
         candidates = tuple(
             self._built(request, [s for s in each if s is not None]) for each in tried if None not in each
         )
-        return Found(entries_of([key_of(h, device) for h in stages]), candidates)
+        return FoundSchedules(entries_of([key_of(h, device) for h in stages]), candidates)
 
     def _tuned(self, h: Computation, device: Device) -> Tuned | None:
         while tuned_for(h, device) is None:
@@ -104,3 +119,77 @@ def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
     ranked = sorted((m for m in tuned.measurements if m.seconds is not None), key=lambda m: m.seconds or 0.0)
     near = [m.schedule for m in ranked if m.schedule != best and (m.seconds or 0.0) <= _NEAR * tuned.seconds]
     return [best, *near[: _TRIED - 1]]
+
+
+@dataclass(frozen=True)
+class FoundRewritings:
+    """What a search brought: seconds of calls by names of rewritings, and entries of the tuning cache."""
+
+    times: Times
+    entries: tuple[tuple[Key, Entry], ...]
+
+
+@dataclass(frozen=True)
+class SearchRewritings:
+    """A job: time all rewritings of a graph, and tune the fastest.
+
+    Attributes
+    ----------
+    written : Graph
+        As the function is written.
+    given : tuple of (Layout, dtype)
+        The arrays that it takes.
+    device : str
+        Identity.
+    resident : bool
+        Whether these are in the device's own memory.
+    precision : Precision
+        As in :class:`mdhnp.settings.Config`.
+    budget, evaluations
+        Seconds and measurements for each stage.
+    """
+
+    written: Graph
+    given: tuple[tuple[Layout, np.dtype[Any]], ...]
+    device: str
+    resident: bool
+    precision: Precision
+    budget: float
+    evaluations: int
+
+    urgent = False
+
+    @property
+    def limit(self) -> float:
+        """Seconds; two rewritings are tuned, and each stage of them has its budget."""
+        return 600.0 + 20 * self.budget * len(self.written.steps)
+
+    def run(self) -> FoundRewritings:
+        """Search."""
+        device, rng = equal_devices(self.device)[0], np.random.default_rng(0)
+        if known := measured_rewritings(self.written, device):  # for another entry
+            return FoundRewritings(dict(known), ())
+        arrays: list[Any] = [filled(layout, dtype, rng) for layout, dtype in self.given]
+        if self.resident:
+            arrays = [make(transfer.put(a, device), device) for a in arrays]
+        stages = Stages(self.budget, self.evaluations, progress=False)
+        with use(device), config(precision=self.precision):
+            settle_rewritings(partial(call, (_FUSED, self.written), tuple(arrays)), self.written, device, stages.tune)
+        return FoundRewritings(dict(measured_rewritings(self.written, device)), entries_of(stages.keys))
+
+
+def _describe(arrays: Any, written: Graph) -> Described:
+    return Described(rewriting(written).after, None, results, written=written)
+
+
+_FUSED = Routine("fuse", _describe)
+
+
+def rewritings_job(call: "CallRequest", device: Device) -> SearchRewritings:
+    """Give the job that searches the rewritings of a call's graph."""
+    written = call.described.written
+    assert written is not None
+    return SearchRewritings(
+        written, call.arrays, device.identity, call.mode.resident, call.mode.precision, config.budget,
+        config.evaluations,
+    )  # fmt: skip

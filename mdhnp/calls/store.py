@@ -4,8 +4,6 @@ The key is all that decides what a call's plan is: what is called with which arg
 each array's shape, strides and dtype. It must not know what entries are.
 """
 
-import os
-import threading
 import weakref
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdhnp import native
+from mdhnp.process import process
 
 if TYPE_CHECKING:
     from mdhnp.calls.entry import Entry
@@ -70,9 +69,7 @@ class Store:
         self.young: dict[Hashable, Entry] = {}  # always the same object: `find` reads it without the lock
         self.old: dict[Hashable, Entry] = {}
         self.epoch = 0  # counts `clear`
-        self.inherited: list[tuple[dict[Hashable, Entry], dict[Hashable, Entry]]] = []
-        # Reentrant, since the garbage collector may come at any line, and run a finalizer that makes a call.
-        self.lock = threading.RLock()
+        self.lock = process.lock()
 
     def recall(self, key: Hashable) -> "tuple[Entry | None, int]":
         """Give an entry, of whichever generation, and the epoch."""
@@ -111,13 +108,9 @@ class Store:
             self.old.clear()
             self.epoch += 1
 
-    def after_fork_in_child(self) -> None:
-        """Begin without entries: their watchers may wait for threads that are not here, as the lock may.
-
-        The parent's are held all the same: what frees kernels calls into a runtime that may be dead.
-        """
-        self.inherited.append((dict(self.young), dict(self.old)))
-        self.lock = threading.RLock()
+    def forked(self) -> None:
+        """Begin without entries in a child: their watchers may wait for threads that are not there."""
+        process.inherit((dict(self.young), dict(self.old)))
         self.clear()
 
 
@@ -130,5 +123,4 @@ def forget() -> None:
     store.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=store.after_fork_in_child)
+process.at_fork(store.forked)

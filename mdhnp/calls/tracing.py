@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls.joined import Part, joined, part_of
+from mdhnp.calls.assembly import Box, assembly, box_of
 from mdhnp.calls.operands import unsupported
-from mdhnp.calls.request import Described, Routine
-from mdhnp.calls.seen import as_part, flat, without_ones
+from mdhnp.calls.request import Routine, described
+from mdhnp.calls.views import as_part, flat, without_ones
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.constants import with_numbers
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 
-__all__ = ["Seen", "Tracer", "TracingError"]
+__all__ = ["ResultView", "Tracer", "TracingError"]
 
 Array = npt.NDArray[Any]
 
@@ -54,7 +54,7 @@ class TracingError(TypeError):
     """
 
 
-class Seen(NamedTuple):
+class ResultView(NamedTuple):
     """How a result is seen: which value it is, in which shape, with which strides and how many bytes from its first.
 
     `strides` is None where it is seen as it lies.
@@ -94,7 +94,7 @@ class Tracer:
         self._values: list[_Value] = []
         self._by_memory: dict[int, _Value] = {}
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
-        self._unwritten: dict[int, list[Part]] = {}
+        self._unwritten: dict[int, list[Box]] = {}
 
     # Values.
 
@@ -171,18 +171,15 @@ class Tracer:
         arrays = routine.convert(operands)
         if reason := unsupported(arrays, *dtypes):
             raise TracingError(f"fuse: {routine.name} {line()}: {reason}, which kernels do not compute")
-        described = routine.describe(arrays, *what[1:])
-        described = described if isinstance(described, Described) else Described(described)
-        given = arrays[:-1] if described.into else arrays
-        inputs = given if described.take is None else described.take(given)
-        inputs = tuple([self._known(a) for a in (*inputs, *described.constants)])
-        graph = described.mdhom if isinstance(described.mdhom, Graph) else Graph.of(described.mdhom)
-        if described.into:
+        computed = described(what, arrays)
+        inputs = tuple([self._known(a) for a in (*computed.inputs(arrays), *computed.constants)])
+        graph = computed.graph
+        if computed.into:
             self._write(graph.mdhom(0), inputs, arrays[-1])
             return ()
         steps = tuple([Step(exact(s.mdhom), s.inputs) for s in graph.steps])
-        found = self._noted(Graph(graph.given, steps, graph.results), inputs)
-        return found[0] if described.give is None else described.give(found)
+        values = self._noted(Graph(graph.given, steps, graph.results), inputs)
+        return values[0] if computed.give is None else computed.give(values)
 
     def _noted(self, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Note a graph's steps; gives the views of its results."""
@@ -203,7 +200,7 @@ class Tracer:
         parts = self._unwritten.get(value.number)
         (number, view), (whole, size) = self._seen(inputs[0], h.inputs[0], h.rank), (value.view, target.itemsize)
         written = as_part(h.outputs[0], h.rank, whole, target, (_start(target) - value.start) // size)
-        part = None if written is None else part_of(h, written, number, view)
+        part = None if written is None else box_of(h, written, number, view)
         if parts is None or part is None or any([part.overlaps(p) for p in parts]):
             raise TracingError(
                 f"fuse: an array is changed in place {line()}; make another one, as by a = a + b for a += b"
@@ -212,7 +209,7 @@ class Tracer:
         if sum([prod([n - m for m, n in zip(p.low, p.high, strict=True)]) for p in parts]) == whole.size:
             del self._unwritten[value.number]
             one = part if part.dims == tuple(range(h.rank)) and len(parts) == 1 else None
-            step = joined(whole.shape, whole.dtype, parts) if one is None else Step(h.relaid([view]), (number,))
+            step = assembly(whole.shape, whole.dtype, parts) if one is None else Step(h.relaid([view]), (number,))
             self._steps.append((step, (value.number,)))
 
     def _seen(self, array: Array, view: View, rank: int, may_be_part: bool = True) -> tuple[int, View]:
@@ -264,7 +261,7 @@ class Tracer:
 
     # The graph.
 
-    def graph(self, results: Sequence[Array]) -> tuple[Graph, list[Seen]]:
+    def graph(self, results: Sequence[Array]) -> tuple[Graph, list[ResultView]]:
         """Give all that was noted, numbers of no axes put in, and how the results are seen.
 
         The arrays given are the arguments, then the constants that have axes.
@@ -286,14 +283,14 @@ class Tracer:
         graph = Graph(len(arguments) + len(arrays), tuple(steps), tuple(wanted))
         return graph, [s._replace(value=order[place[s.value]]) for s in seen]
 
-    def _result(self, array: Array) -> Seen:
+    def _result(self, array: Array) -> ResultView:
         value = self._value_of(array)
         given = value.number not in {n for _, outputs in self._steps for n in outputs}
         if given or array.dtype != value.view.dtype:  # an argument, or a view of one; a part of complex numbers
             array = self._copied(array)
             value = self._value_of(array)
         same = array.shape == value.view.shape and array.strides == value.view.strides
-        return Seen(value.number, array.shape, None if same else array.strides, _start(array) - value.start)
+        return ResultView(value.number, array.shape, None if same else array.strides, _start(array) - value.start)
 
 
 class Memory:

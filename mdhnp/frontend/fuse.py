@@ -14,7 +14,7 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import scalar
-from mdhnp.calls.tracing import Seen, Tracer, TracingError
+from mdhnp.calls.tracing import ResultView, Tracer, TracingError
 from mdhnp.fusion.rewrite import Rewriting, rewriting
 
 __all__ = ["Fused", "are_arrays", "arrays_of", "fuse"]
@@ -73,7 +73,7 @@ class Fused:
 
     def traced(
         self, arrays: Sequence[npt.NDArray[Any]], form: tuple[Any, ...]
-    ) -> tuple[Rewriting, list[npt.NDArray[Any]], list[Seen], Any]:
+    ) -> tuple[Rewriting, list[npt.NDArray[Any]], list[ResultView], Any]:
         """Trace a call, and rewrite it: also gives constants, how results are seen, and what they are put into."""
         tracer = Tracer()
         given = iter([make(tracer.argument(a), tracer) for a in arrays])
@@ -251,7 +251,7 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
     return Described(found.after, None, None if plain else give, written=found.before, constants=tuple(constants))
 
 
-def _view(result: npt.NDArray[Any], seen: Seen) -> npt.NDArray[Any]:
+def _view(result: npt.NDArray[Any], seen: ResultView) -> npt.NDArray[Any]:
     if seen.strides is None:
         return result
     if not result.size:

@@ -16,10 +16,10 @@ from mdhnp.mdh.complex import where
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.trace import Recorder, Symbol
 
-__all__ = ["Part", "joined", "part_of"]
+__all__ = ["Box", "assembly", "box_of"]
 
 
-class Part(NamedTuple):
+class Box(NamedTuple):
     """A box of an array, and what is put there.
 
     Attributes
@@ -46,14 +46,14 @@ class Part(NamedTuple):
     view: View
     function: Function
 
-    def overlaps(self, other: "Part") -> bool:
+    def overlaps(self, other: "Box") -> bool:
         """Whether both have an element."""
         return all(
             [max(a, b) < min(c, d) for a, b, c, d in zip(self.low, other.low, self.high, other.high, strict=True)]
         )
 
 
-def part_of(h: MdHom, written: View, value: int, view: View) -> Part | None:
+def box_of(h: MdHom, written: View, value: int, view: View) -> Box | None:
     """Give the part that a map of one input writes; None where it is no box.
 
     Parameters
@@ -73,10 +73,10 @@ def part_of(h: MdHom, written: View, value: int, view: View) -> Part | None:
         dims.append(moving[0] if moving else None)
         low.append(index.constant)
         high.append(index.constant + (h.extents[moving[0]] if moving else 1))
-    return Part(tuple(low), tuple(high), tuple(dims), h.rank, value, view, h.scalar)
+    return Box(tuple(low), tuple(high), tuple(dims), h.rank, value, view, h.scalar)
 
 
-def joined(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Part]) -> Step:
+def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Box]) -> Step:
     """Give the step that computes an array all of whose elements are in parts."""
     rank, recorder = len(shape), Recorder()
     reads = Reads(rank)
@@ -100,7 +100,7 @@ def joined(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Part]) 
     return Step(made, values)
 
 
-def _inside(recorder: Recorder, part: Part, shape: tuple[int, ...]) -> Any:
+def _inside(recorder: Recorder, part: Box, shape: tuple[int, ...]) -> Any:
     """Whether an index is in a part."""
     inside: Any = None
     for a, (low, high, n) in enumerate(zip(part.low, part.high, shape, strict=True)):

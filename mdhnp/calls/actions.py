@@ -1,0 +1,359 @@
+"""What the transitions of an entry's states do, and on which conditions.
+
+A condition gives what the action is to know; None or False where the transition is not to be. `states.py` says in which
+states they stand.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mdhnp.calls import loading
+from mdhnp.calls.contest import Contest
+from mdhnp.calls.entry import Entry
+from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan
+from mdhnp.calls.progress import COMPILING, Event, Progress, State, paid, price_of_kernels
+from mdhnp.calls.request import HEAVY
+from mdhnp.mdh import Computation
+from mdhnp.settings import config
+from mdhnp.spinning import spinning
+
+if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.calls.steps import CallRequest
+    from mdhnp.runtime.devices import Device
+
+
+def always(p: Progress, datum: Any) -> Any:
+    return True if datum is None else datum
+
+
+def is_empty(p: Progress, _: Any) -> bool:
+    return p.request.empty
+
+
+def is_unloaded(p: Progress, _: Any) -> bool:
+    return not p.request.devices
+
+
+def is_resident(p: Progress, _: Any) -> bool:
+    return p.request.mode.resident
+
+
+def is_never_numpys(p: Progress, _: Any) -> bool:
+    return p.request.mode.decides == "never"
+
+
+def is_unknown_to_numpy(p: Progress, _: Any) -> bool:
+    return p.request.numpy is None
+
+
+def is_estimated(p: Progress, _: Any) -> bool:
+    return p.request.mode.decides == "estimates"
+
+
+def is_measured(p: Progress, _: Any) -> bool:
+    return p.times is not None
+
+
+def nobody_loads(p: Progress, _: Any) -> bool:
+    return not loading.unloaded.begun
+
+
+def rewritable(p: Progress, _: Any) -> "CallRequest | None":
+    return p.call
+
+
+def is_untuned(p: Progress, _: Any) -> bool:
+    return bool(loading.kernels.untuned(p.request))
+
+
+def hopeless_missing(p: Progress, answer: Any) -> Any:
+    return hopeless(p, answer) if p.missing else None
+
+
+def one_of_missing(p: Progress, answer: Any) -> Any:
+    return answer if p.missing and p.others else None
+
+
+def last_missing(p: Progress, answer: Any) -> Any:
+    return answer if p.missing else None
+
+
+def of_rewritings(p: Progress, answer: Any) -> Any:
+    return answer if p.call is not None else None
+
+
+def no_candidates(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> bool:
+    return not candidates
+
+
+def lacks_opencl(p: Progress, _: Any) -> bool:
+    return not p.request.devices and (p.request.mode.decides != "measurements" or p.request.numpy is None)
+
+
+def is_heavy_unloaded(p: Progress, _: Any) -> bool:
+    """Whether NumPy surely takes longer than loading and compiling, and there is a device."""
+    if p.request.devices or p.request.numpy_seconds <= HEAVY * (loading.LOADING + COMPILING):
+        return False
+    try:
+        loading.load()
+    except RuntimeError:
+        return False
+    return True
+
+
+def is_lost(p: Progress, _: Any) -> bool:
+    return p.request.numpy is not None and all([device.lost for device in p.request.devices])
+
+
+def estimated_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
+    if p.request.mode.decides != "estimates":
+        return None
+    device = loading.candidates.choose(p.request.mdhom, p.request.devices).candidates[0].device
+    return None if device is None else (device, "estimated to be the fastest")
+
+
+def measured_kernels(p: Progress, _: Any) -> Plan | None:
+    """Give kernels that were measured to be faster than NumPy, where they are on disk."""
+    if p.times is None or not measured_faster(p, _):
+        return None
+    request = p.request.on(p.times[0])
+    try:
+        return loading.kernels.in_parts(request, measured(p)) or loading.kernels.ready(request, measured(p))
+    except (RuntimeError, MemoryError, ValueError):  # of a binary that the driver refuses, say
+        return None
+
+
+def heavy_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
+    """Give the best device where NumPy would take longer than kernels with all that making them takes."""
+    request, price = p.request, price_of_kernels(p.request)
+    if request.numpy_seconds <= HEAVY * price:
+        return None
+    choice = loading.candidates.choose(request.mdhom, request.devices)
+    host, best = next(c for c in choice.candidates if c.device is None), choice.kernels
+    if best is None or best.device is None or host.seconds <= price + best.seconds:
+        return None
+    return best.device, f"NumPy would take about {host.seconds:.2g} s, longer than compiling kernels"
+
+
+def measured_faster(p: Progress, _: Any) -> bool:
+    return p.times is not None and p.times[1] < p.times[2]
+
+
+def serves_all_sizes(p: Progress) -> bool:
+    return p.request.mode.specialise == "auto" and p.request.mode.tuning in ("auto", "off")
+
+
+def ready(p: Progress, _: Any) -> Plan | None:
+    return loading.kernels.ready(p.request, p.why) if serves_all_sizes(p) else None
+
+
+def general(p: Progress, _: Any) -> Plan | None:
+    return loading.kernels.general(p.request, p.why) if serves_all_sizes(p) else None
+
+
+def untuned_in_full(p: Progress, _: Any) -> Sequence[Computation] | None:
+    return (loading.kernels.untuned(p.request) or None) if p.request.mode.tuning == "full" else None
+
+
+def hopeless(p: Progress, answer: Any) -> Any:
+    return answer if hasattr(answer, "why") else None
+
+
+def fastest_enqueued(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> Plan | None:
+    """Give the best of some, where calls return before their kernels have run, and so say nothing of their time."""
+    plan, ratio = min(candidates, key=lambda each: each[1])
+    return plan if p.request.mode.resident and ratio <= 1.0 else None
+
+
+# Actions of first calls.
+
+
+def load(p: Progress, _: Any) -> None:
+    loading.load()
+
+
+def measured(p: Progress) -> str:
+    assert p.times is not None
+    return f"measured: NumPy {p.times[2] * 1e6:.1f} µs, kernels {p.times[1] * 1e6:.1f} µs"
+
+
+def put_nothing(p: Progress, _: Any) -> None:
+    p.put(Nothing(p.request.mdhom, p.request.devices, "", p.request.mode.resident), "an extent is 0")
+
+
+def put_numpy(why: str) -> "Callable[[Progress, Any], None]":
+    def action(p: Progress, _: Any) -> None:
+        p.put(ByNumpy.of(p.request, why), why)
+        each, h = loading.unloaded.each, p.request.mdhom
+        if p.state is State.UNLOADED:
+            p.spent = each.setdefault(h, p.spent)
+        elif p.state is State.FIRST:
+            p.spent = each.pop(h, p.spent)
+
+    return action
+
+
+def put_measured_numpy(p: Progress, _: Any) -> None:
+    assert p.times is not None
+    p.request = p.request.on(p.times[0])
+    p.put(ByNumpy.of(p.request, ""), measured(p))
+
+
+def put_measured_kernels(p: Progress, plan: Plan) -> None:
+    assert p.times is not None
+    p.request = p.request.on(p.times[0])
+    p.put(plan, measured(p))
+
+
+def choose_kernels(why: str) -> "Callable[[Progress, Any], None]":
+    def action(p: Progress, _: Any) -> None:
+        p.why = why
+        if len(p.request.devices) > 1:
+            best = loading.candidates.choose(p.request.mdhom, p.request.devices).kernels
+            p.request = p.request.on((best and best.device) or p.request.device)
+
+    return action
+
+
+def choose_device(p: Progress, known: "tuple[Device, str]") -> None:
+    device, p.why = known
+    p.request = p.request.on(device)
+
+
+def put_kernels(p: Progress, plan: Plan) -> None:
+    p.put(plan, p.why)
+
+
+def make_kernels(p: Progress, _: Any) -> None:
+    p.put(loading.kernels.own(p.request, p.why), p.why)
+
+
+def tune_kernels(p: Progress, untuned: Sequence[Computation]) -> None:
+    p.kept = loading.policy.search(untuned, p.request.device)  # else the next call tries again
+    make_kernels(p, None)
+
+
+# Actions of later calls, and of what the helper answers.
+
+
+def load_meanwhile(p: Progress, _: Any) -> None:
+    loading.unloaded.begun = True
+    loading.load_meanwhile()
+
+
+def nothing(p: Progress, _: Any) -> None:
+    """Leave all as it is."""
+
+
+def submit(p: Progress, job: Any) -> bool:
+    return loading.background.submit(job, partial(p.handle, Event.ANSWERED), partial(p.handle, Event.FAILED))
+
+
+def order_kernels(p: Progress, _: Any) -> None:
+    request = p.request
+    usual = p.spent.least if isinstance(p.plan, ByNumpy) else None
+    job = loading.build.Build(request.mdhom, request.layouts, tuple([d.identity for d in request.devices]), usual)
+    if not submit(p, job):
+        p.handle(Event.ANSWERED, job.run())
+
+
+def order_search(p: Progress, _: Any) -> None:
+    request = p.request
+    submit(
+        p,
+        loading.search.Search(
+            request.mdhom, request.layouts, request.device.identity, config.budget, config.evaluations
+        ),
+    )
+
+
+def order_rewritings(p: Progress, call: "CallRequest") -> None:
+    device = p.plan.device if isinstance(p.plan, Kernels) else call.devices[0]
+    p.request = p.request.on(device)
+    submit(p, loading.search.rewritings_job(call, device))
+
+
+def install_built(p: Progress, built: Any) -> None:
+    paid(built.device, built.price)
+    p.request = p.request.on(next(d for d in p.request.devices if d.identity == built.device))
+    p.handle(Event.INSTALLED, [(loading.build.install(p.request, built), built.ratio)])
+
+
+def install_found(p: Progress, answer: Any) -> None:
+    loading.search.learn(answer.entries)
+    used = p.plan.schedules if isinstance(p.plan, Kernels) else None
+    others = [built for built in answer.candidates if tuple([f.schedule for f in built.found]) != used]
+    p.handle(Event.INSTALLED, [(loading.build.install(p.request, built), built.ratio) for built in others])
+
+
+def keep_built(p: Progress, built: Any) -> None:
+    """Keep kernels that a rewritten graph needs, where planning it finds them."""
+    paid(built.device, built.price)
+    device = next(d for d in p.request.devices if d.identity == built.device)
+    plan = loading.build.install(p.request.on(device), built)
+    if isinstance(plan, Kernels):
+        loading.kernels.keep(plan)
+
+
+def keep_and_order_next(p: Progress, built: Any) -> None:
+    keep_built(p, built)
+    p.request, *p.others = p.others
+    order_kernels(p, None)
+
+
+def keep_and_plan(p: Progress, built: Any) -> None:
+    keep_built(p, built)
+    plan_anew(p)
+
+
+def learn_and_plan(p: Progress, answer: Any) -> None:
+    loading.search.learn(answer.entries)
+    if answer.times and p.call is not None and p.call.described.written is not None:
+        loading.times.remember_rewritings(p.call.described.written, p.request.device, answer.times)
+        plan_anew(p)
+
+
+def plan_anew(p: Progress) -> None:
+    assert p.call is not None
+    assert p.entry is not None
+    planned = p.call.plan()
+    assert planned is not None  # OpenCL is loaded
+    p.entry.put(planned.plan, planned.watcher)
+
+
+def put_fastest(p: Progress, plan: Plan) -> None:
+    p.put(plan, "made for these sizes, or measured to be the fastest")
+
+
+def compare(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> None:
+    assert p.entry is not None
+    spins = isinstance(p.plan, ByNumpy) and p.plan.function.work.multiplied and p.request.device.kind == "cpu"
+    contest = Contest(p.plan, candidates, p.spent, spinning() if spins else 0.0, partial(compared, p))
+    p.entry.put(contest.plan, contest)
+
+
+def compared(p: Progress, _: Entry, won: Plan, times: Sequence[tuple[Plan, float]]) -> None:
+    p.handle(Event.COMPARED, (won, times))
+
+
+def settle(p: Progress, known: tuple[Plan, Sequence[tuple[Plan, float]]]) -> None:
+    """Put the winner in place, and keep what was measured."""
+    won, times = known
+    said = [f"{'NumPy' if isinstance(plan, ByNumpy) else 'kernels'} {s * 1e6:.1f} µs" for plan, s in times]
+    p.put(won, f"measured: {', '.join(said)}")
+    names = loading.times.NUMPY, loading.times.KERNELS
+    seconds = {names[not isinstance(q, ByNumpy)]: s for q, s in sorted(times, key=lambda each: -each[1])}
+    loading.background.later(partial(loading.build.keep, p.request, won, seconds))
+
+
+def keep(p: Progress, answer: Any) -> None:
+    p.put(p.plan, answer.why)
+
+
+def fail(p: Progress, reason: Any) -> None:
+    """Keep the plan, and warn that no better one could be made."""
+    said = reason if isinstance(reason, str) else reason.why
+    p.put(p.plan, f"no better kernels: {said}")
+    what = "a call" if p.call is None or p.missing else "a fused function"
+    loading.background.complain(f"{what} keeps the plan it has, since a better one could not be made: {said}")

@@ -1,0 +1,143 @@
+"""OpenCL, and all that makes kernels: loaded here and nowhere else, when calls have become worth it.
+
+Loading takes longer than most programs' first calls, so NumPy computes what it can until then. A program that makes
+few calls never loads OpenCL. The modules that need it are attributes of this one, imported when they are first asked
+for: `loading.kernels` is `mdhnp.calls.kernels`.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mdhnp.calls.entry import Spent
+from mdhnp.mdh import Computation
+from mdhnp.process import process, unforked
+
+if TYPE_CHECKING:
+    from mdhnp.calls import build, candidates, debug, kernels, rewritings, search
+    from mdhnp.fusion import rewrite
+    from mdhnp.fusion.rules import maps
+    from mdhnp.runtime.devices import Device
+    from mdhnp.schedule import matrices
+    from mdhnp.tuning import background, policy, times
+
+__all__ = [
+    "Unloaded", "background", "build", "candidates", "debug", "devices", "kernels", "load", "load_meanwhile", "maps",
+    "matrices", "policy", "rewrite", "rewritings", "search", "times", "unloaded",
+]  # fmt: skip
+
+#: Seconds that it takes to load drivers and all that makes kernels, on the machine of the tables.
+LOADING = 0.3
+
+_MODULES = {
+    "build": "mdhnp.calls.build",
+    "debug": "mdhnp.calls.debug",
+    "kernels": "mdhnp.calls.kernels",
+    "rewritings": "mdhnp.calls.rewritings",
+    "search": "mdhnp.calls.search",
+    "rewrite": "mdhnp.fusion.rewrite",
+    "maps": "mdhnp.fusion.rules.maps",
+    "candidates": "mdhnp.calls.candidates",
+    "matrices": "mdhnp.schedule.matrices",
+    "background": "mdhnp.tuning.background",
+    "policy": "mdhnp.tuning.policy",
+    "times": "mdhnp.tuning.times",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    with unforked():  # a child would find modules locked by a thread that it does not have
+        module = globals()[name] = import_module(_MODULES[name])
+    return module
+
+
+class Unloaded:
+    """What the calls of this process have cost as long as OpenCL is not loaded.
+
+    Attributes
+    ----------
+    all : Spent
+        All calls.
+    each : dict
+        Those of each computation.
+    begun : bool
+        Whether somebody loads it.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: a forked child does not have the thread that loads."""
+        self.all, self.each, self.begun = Spent(), dict[Computation, Spent](), False
+
+    @cached_property
+    def price(self) -> float:
+        """Seconds of calls from which on loading pays: at once where this machine's tuning cache holds something."""
+        paths = import_module("mdhnp.runtime.paths")  # which takes platformdirs
+        return 0.0 if any(paths.data_folder().glob("tuning-*.sqlite")) else LOADING
+
+
+unloaded = Unloaded()
+process.at_fork(unloaded.forget)
+
+
+def _no_devices() -> "tuple[Device, ...]":
+    return ()
+
+
+#: Gives the devices that calls may use now: none as long as OpenCL is not loaded.
+devices: "Callable[[], tuple[Device, ...]]" = _no_devices
+
+
+def load() -> "tuple[Device, ...]":
+    """Load OpenCL, and all that makes kernels.
+
+    Raises
+    ------
+    NoDeviceError
+        If there is no device, or none that ``MDHNP_DEVICE`` names.
+    """
+    global devices  # noqa: PLW0603
+    with unforked():
+        import_module("mdhnp.calls.kernels")  # so that the next call need not
+        candidates: Callable[[], tuple[Device, ...]] = import_module("mdhnp.runtime.devices").candidates
+        usable = candidates()
+    devices = candidates
+    return usable
+
+
+def load_meanwhile() -> None:
+    """Have OpenCL loaded by another thread, which no call waits for, and by the helper process."""
+    background = import_module("mdhnp.tuning.background")
+    background.ahead(_Ready())
+    background.later(_load_or_complain)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A job: load in the helper process what makes kernels, which takes as long there as it does here."""
+
+    urgent = True
+    limit = 60.0
+
+    def run(self) -> None:
+        """Load it, and see what the device's smallest calls take."""
+        import_module("mdhnp.calls.build")  # which the first job would have to wait for
+        import_module("mdhnp.tuning.measure.machine").machine_of(load()[0])
+
+
+def _load_or_complain() -> None:
+    try:
+        load()[0].queue  # noqa: B018 (which makes it)
+    except Exception as error:
+        if not threading.main_thread().is_alive():
+            return  # the program ends, and what is imported then may refuse
+        import_module("mdhnp.tuning.background").complain(
+            f"NumPy computes all calls that it can, since there is no device for kernels: {error}"
+        )

@@ -1,0 +1,250 @@
+"""Where an entry is in the table of states, and what its calls are to cost before it goes on.
+
+Whoever knows no more of the future loses no more than half of the time by waiting until calls have cost as much as
+what comes next does (rent or buy).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mdhnp.calls import loading
+from mdhnp.calls.entry import Entry, Spent, Start, Watcher
+from mdhnp.calls.plans import InParts, Kernels, Leaf, Plan
+from mdhnp.calls.request import Request
+from mdhnp.mdh import Computation
+from mdhnp.mdh.mdhom import is_row_major
+from mdhnp.process import process
+from mdhnp.settings import config
+
+if TYPE_CHECKING:  # which load OpenCL
+    from mdhnp.calls.steps import CallRequest
+    from mdhnp.runtime.devices import Device
+
+__all__ = ["COMPILING", "Event", "Progress", "State", "Transition", "paid", "price_of_kernels"]
+
+#: Seconds that making kernels takes, where none have been made yet.
+COMPILING = 0.3
+#: Seconds of a call that only enqueues kernels.
+_ENQUEUE = 2e-5
+
+#: Seconds that the last kernels took to make, by the device's identity.
+_prices: dict[str, float] = process.table()
+
+
+class State(Enum):
+    """What computes an entry's calls, and what that waits for."""
+
+    NEW = "nothing yet"
+    CHOSEN = "kernels, which are to be made now"
+    UNLOADED = "NumPy, until all calls have cost what loading OpenCL takes"
+    FIRST = "NumPy, or a kernel for all sizes, until calls have cost what making kernels for their own takes"
+    BUILDING = "the same, while the helper makes these"
+    COMPARING = "by turns, until one is known to be the fastest"
+    KERNELS = "the fastest of these, until calls have cost what a search takes"
+    SEARCHING = "the same, while the helper searches schedules, or rewritings"
+    FINAL = "the plan that there is"
+
+
+class Event(Enum):
+    """What happens to an entry."""
+
+    CALLED = "its first call"
+    PAID = "its calls have cost the price of what comes next"
+    ANSWERED = "the helper has answered"
+    INSTALLED = "kernels of the answer can be launched"
+    COMPARED = "plans were timed in calls"
+    FAILED = "no answer, or none that is of use"
+
+
+class Transition(NamedTuple):
+    """What happens in a state at an event, under a condition, and which state comes next."""
+
+    state: State
+    event: Event
+    condition: "Callable[[Progress, Any], Any]"
+    action: "Callable[[Progress, Any], None]"
+    next: State
+
+
+#: By state and event: what may happen, the first whose condition holds.
+Table = Mapping[tuple[State, Event], Sequence[Transition]]
+
+
+class Progress(Watcher):
+    """Where an entry is in the table, and what is known of it there.
+
+    Parameters
+    ----------
+    table : mapping
+        What happens in each state at each event.
+    requests : sequence of Request
+        What its steps ask for.
+    call : CallRequest, optional
+        Of a fused function that may be rewritten in other ways: what plans it anew.
+    spent : Spent, optional
+        What calls have cost before.
+    missing : bool
+        Whether NumPy computes a fused function as it is written, until there are kernels for these requests.
+
+    Attributes
+    ----------
+    state : State
+        Where it is.
+    plan : Plan
+        In use.
+    why : str
+        Why kernels are made, for people.
+    kept : bool
+        Whether later calls are to find the entry.
+    """
+
+    plan: Plan
+
+    def __init__(
+        self,
+        table: Table,
+        requests: Sequence[Request],
+        call: "CallRequest | None" = None,
+        spent: Spent | None = None,
+        *,
+        missing: bool = False,
+    ) -> None:
+        super().__init__()
+        self.table, self.missing = table, missing
+        self.request, *self.others = requests
+        self.call, self.spent = call, spent or Spent()
+        self.state, self.why, self.kept = State.NEW, "", True
+        self.entry: Entry | None = None
+        self._purse, self._price = self.spent, inf
+
+    def saw(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        """Count a call, without a lock: of several at once one may be left out."""
+        self.spent.add(seconds)
+        if self._purse is not self.spent:
+            self._purse.add(seconds)
+        if self._purse.seconds >= self._price:
+            super().saw(entry, plan, seconds)
+
+    def see(self, entry: Entry, plan: Plan, seconds: float) -> None:
+        """Go on, since calls have cost enough."""
+        self.entry, state = entry, self.state
+        try:
+            self.handle(Event.PAID)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: at another time
+            self.state, self.spent = state, Spent()
+            self.follow()
+            raise
+
+    def handle(self, event: Event, datum: Any = None) -> None:
+        """Look up what an event means in this state, and do it."""
+        for row in self.table[self.state, event]:
+            known = row.condition(self, datum)
+            if known is None or known is False:
+                continue
+            self.state = row.next
+            if row.next is not row.state and self.entry is not None:
+                self.entry.put(self.plan)  # nobody counts its calls meanwhile
+            row.action(self, known)  # which other events may follow
+            if self.state is row.next:
+                self.follow()
+            return
+
+    def follow(self) -> None:
+        """Have calls be counted, where they lead to something."""
+        prices = {State.UNLOADED: _price_of_loading, State.FIRST: _price_of_building, State.KERNELS: _price_of_search}
+        if (price_of := prices.get(self.state)) is None:
+            return
+        price = price_of(self)
+        if price is None:
+            self.state = State.FINAL
+            return
+        if self.state is State.KERNELS:
+            self.spent = Spent()
+        self._price = price
+        self._purse = loading.unloaded.all if self.state is State.UNLOADED else self.spent
+        if self.entry is not None:
+            self.entry.put(self.plan, self)
+
+    @property
+    def start(self) -> Start:
+        """What the entry begins with."""
+        counted = self.state in (State.UNLOADED, State.FIRST, State.KERNELS)
+        return Start(self.plan, self if counted else None, self.kept)
+
+    def put(self, plan: Plan, why: str) -> None:
+        """Use a plan, and say why."""
+        self.plan = replace(plan, why=why) if isinstance(plan, Leaf) else plan
+        if self.entry is not None:
+            self.entry.put(self.plan)
+            if isinstance(plan, Leaf | InParts):
+                loading.debug.show(self.request, self.plan, 0.0)
+
+    @cached_property
+    def times(self) -> "tuple[Device, float, float] | None":
+        """The device with the fastest kernels of those that were measured, their seconds, and NumPy's."""
+        known = {}
+        for device in self.request.devices:
+            seconds = loading.times.measured(self.request.mdhom, device)
+            if {loading.times.KERNELS, loading.times.NUMPY} <= seconds.keys():
+                known[device] = seconds[loading.times.KERNELS], seconds[loading.times.NUMPY]
+        return min([(d, *known[d]) for d in known], key=lambda each: each[1], default=None)
+
+
+# Prices, in seconds of calls.
+
+
+def paid(device: str, price: float | None) -> None:
+    """Remember what making kernels has cost on a device, by its identity; None where others had made them."""
+    if price is not None:
+        _prices[device] = price
+
+
+def price_of_kernels(request: Request) -> float:
+    """Give the seconds that making kernels for a request is expected to take: as the last ones did."""
+    return _prices.get(request.device.identity, COMPILING)
+
+
+def _price_of_loading(p: Progress) -> float:
+    return loading.unloaded.price
+
+
+def _price_of_building(p: Progress) -> float:
+    if p.request.numpy is not None and p.times is not None and p.times[1] < p.times[2]:
+        return 0.0  # kernels that are known to pay, but are not on disk
+    return _enqueued(price_of_kernels(p.request), [p.request])
+
+
+def _price_of_search(p: Progress) -> float | None:
+    """Give what calls are to cost before a search begins; None where there is nothing to search."""
+    request, mode = p.request, p.request.mode
+    if p.call is None:
+        tuned = isinstance(p.plan, InParts) or (isinstance(p.plan, Kernels) and {*p.plan.origins} == {"tuned"})
+        if tuned or mode.tuning not in ("auto", "background") or (request.into and not _computes(request.mdhom)):
+            return None
+    return _enqueued(config.budget, [request, *p.others]) if mode.tuning == "auto" else 0.0
+
+
+def _computes(h: Computation) -> bool:
+    """Whether a search is for what is put into memory that was there: not where elements are only moved there.
+
+    Nor where they do not lie there as in new memory, in which a search would put them.
+    """
+    (first, *others) = h.mdhoms
+    plain = first.finish is None and all([s.op in ("param", "cast") for s in first.scalar.body])
+    moved = plain and not others and all([c.kind == "cc" for c in first.combine])
+    return not moved and all([is_row_major(v.shape, v.strides) for v in h.outputs])
+
+
+def _enqueued(seconds: float, requests: Sequence[Request]) -> float:
+    """Give the seconds that calls take until their kernels take so many: calls that only enqueue them are shorter."""
+    if not requests[0].mode.resident:
+        return seconds
+    best = [loading.candidates.choose(r.mdhom, r.devices).kernels for r in requests]
+    kernels = sum([b.seconds for b in best if b is not None])
+    return seconds * min(_ENQUEUE * len(requests) / kernels, 1.0) if kernels else seconds

@@ -1,0 +1,116 @@
+"""The states of an entry, from its first call to the fastest plan known: one table.
+
+A call is never slower than what the user had: NumPy's function computes first, where there is one, and kernels take its
+place when they are known to be faster. What takes long is done by the helper process, once calls have cost as much as
+that does. Of the transitions from a state at an event the first one happens whose condition holds; an action may lead
+to another event. It must not know how entries are found again.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mdhnp.calls import actions as do
+from mdhnp.calls import loading
+from mdhnp.calls.entry import Spent, Start
+from mdhnp.calls.plans import Plan
+from mdhnp.calls.progress import Event, Progress, State, Transition
+from mdhnp.calls.request import Request
+
+if TYPE_CHECKING:
+    from mdhnp.calls.steps import CallRequest
+
+__all__ = ["progress_of", "start"]
+
+new, chosen, unloaded, first, building, comparing, kernels, searching, final = State
+called, paid, answered, installed, compared, failed = Event
+
+#: State, event, condition, action, next state.
+_ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]] = [
+    # A first call: who computes it?
+    (new, called, do.is_empty, do.put_nothing, final),
+    (new, called, do.lacks_opencl, do.load, new),
+    (new, called, do.is_heavy_unloaded, do.nothing, new),
+    (new, called, do.is_unloaded, do.put_numpy("OpenCL is not loaded yet"), unloaded),
+    (new, called, do.is_resident, do.choose_kernels("its operands are on the device"), chosen),
+    (new, called, do.is_never_numpys, do.choose_kernels("config.host is 'never'"), chosen),
+    (new, called, do.is_lost, do.put_numpy("the devices were lost when this process was forked"), final),
+    (new, called, do.is_unknown_to_numpy, do.choose_kernels("NumPy has no function for it"), chosen),
+    (new, called, do.estimated_device, do.choose_device, chosen),
+    (new, called, do.is_estimated, do.put_numpy("estimated to be the fastest"), final),
+    (new, called, do.measured_kernels, do.put_measured_kernels, kernels),
+    (new, called, do.measured_faster, do.put_measured_numpy, first),
+    (new, called, do.is_measured, do.put_measured_numpy, kernels),
+    (new, called, do.heavy_device, do.choose_device, chosen),
+    (new, called, do.always, do.put_numpy("no kernel was built for it yet"), first),
+    # Kernels are to be made now: which?
+    (chosen, called, do.ready, do.put_kernels, kernels),
+    (chosen, called, do.general, do.put_kernels, first),
+    (chosen, called, do.untuned_in_full, do.tune_kernels, kernels),
+    (chosen, called, do.always, do.make_kernels, kernels),
+    # Calls have cost what comes next does.
+    (unloaded, paid, do.nobody_loads, do.load_meanwhile, unloaded),
+    (first, paid, do.always, do.order_kernels, building),
+    (kernels, paid, do.rewritable, do.order_rewritings, searching),
+    (kernels, paid, do.is_untuned, do.order_search, searching),
+    (kernels, paid, do.always, do.nothing, final),
+    # The helper has answered.
+    (building, answered, do.hopeless_missing, do.fail, final),
+    (building, answered, do.hopeless, do.keep, final),
+    (building, answered, do.one_of_missing, do.keep_and_order_next, building),
+    (building, answered, do.last_missing, do.keep_and_plan, final),
+    (building, answered, do.always, do.install_built, comparing),
+    (searching, answered, do.of_rewritings, do.learn_and_plan, final),
+    (searching, answered, do.always, do.install_found, comparing),
+    (comparing, installed, do.no_candidates, do.nothing, final),
+    (comparing, installed, do.fastest_enqueued, do.put_fastest, kernels),
+    (comparing, installed, do.is_resident, do.nothing, final),
+    (comparing, installed, do.always, do.compare, comparing),
+    (comparing, compared, do.always, do.settle, kernels),
+    *[(state, failed, do.always, do.fail, final) for state in (building, comparing, searching)],
+]  # fmt: skip
+
+_TABLE: dict[tuple[State, Event], list[Transition]] = defaultdict(list)
+for _row in _ROWS:
+    _TABLE[_row[:2]].append(Transition(*_row))
+
+
+def start(request: Request, call: "CallRequest | None" = None) -> Start | None:
+    """Choose who computes a request first; None where that takes OpenCL, which was loaded for it.
+
+    Raises
+    ------
+    NoDoublePrecision
+        If kernels are to compute in float64 or complex128 on a device that cannot.
+    BuildError
+        If the runtime refuses the generated text.
+    NoDeviceError
+        If there is no device, and NumPy has no function.
+    """
+    begin = time.perf_counter()
+    progress = Progress(_TABLE, [request], call)
+    progress.handle(called)
+    if progress.state is new:
+        return None
+    if progress.state is chosen:
+        progress.handle(called)
+    if request.devices:
+        loading.debug.show(request, progress.plan, time.perf_counter() - begin)
+    return progress.start
+
+
+def progress_of(
+    requests: Sequence[Request],
+    plan: Plan,
+    state: State,
+    call: "CallRequest | None" = None,
+    spent: Spent | None = None,
+    *,
+    missing: bool = False,
+) -> Start:
+    """Begin in a state other than the first one, with a plan of several steps."""
+    progress = Progress(_TABLE, requests, call, spent, missing=missing)
+    progress.plan, progress.state = plan, state
+    progress.follow()
+    return progress.start
