@@ -124,7 +124,7 @@ def test_openblas_s_threads_rest_soon_where_nobody_said_otherwise(
 
 
 def test_recorded_programs_are_of_these_very_sources() -> None:
-    from mdhnp.calls.recorded import sources
+    from mdhnp.calls.programs import sources
 
     wanted = {path for folder in ("mdh", "schedule", "codegen") for path in (PACKAGE / folder).rglob("*.py")}
     assert wanted <= set(sources())

@@ -15,11 +15,10 @@ import pytest
 from tiers import decide, own_helper
 
 import mdhnp
-from mdhnp.calls import Described, Routine, call, improve, kernels
-from mdhnp.calls import make as making
+from mdhnp.calls import Described, Routine, build, call, kernels, steps
 from mdhnp.calls import observe as observing
 from mdhnp.calls import store as storing
-from mdhnp.calls.entry import Made
+from mdhnp.calls.entry import Start
 from mdhnp.calls.observe import observe
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import entries, forget, store
@@ -40,13 +39,13 @@ def fresh() -> Iterator[None]:
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the plans made, and make them without a compiler: an extent of 0 has nothing to launch."""
     sizes: list[int] = []
-    original = making.make
+    original = steps.start
 
-    def counted(request: Request) -> Made:
+    def counted(request: Request, *rest: Any) -> Start | None:
         sizes.append(request.layouts[0].shape[1])
-        return original(request)
+        return original(request, *rest)
 
-    monkeypatch.setattr(making, "make", counted)
+    monkeypatch.setattr(steps, "start", counted)
     return sizes
 
 
@@ -142,15 +141,15 @@ def test_plans_go_with_their_computation() -> None:
 
 def test_a_plan_begun_before_forget_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     a = np.ones((4, 4), np.float32)
-    original = making.make
+    original = steps.start
 
-    def overtaken(request: Request) -> Made:
-        found = original(request)
+    def overtaken(request: Request, *rest: Any) -> Start | None:
+        found = original(request, *rest)
         forget()  # as another thread does that has found a better schedule meanwhile
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(making, "make", overtaken)
+        patch.setattr(steps, "start", overtaken)
         np.testing.assert_array_equal(mdhnp.matmul(a, a), 4)
     assert not entries
     mdhnp.matmul(a, a)
@@ -208,7 +207,7 @@ def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
     background.wait()  # what earlier tests have left would fail, too
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     made: list[Any] = []
-    original = improve.install
+    original = build.install
 
     def failing(request: Any, found: Any) -> Any:
         if request.mdhom.extents != (3, 3, 4):  # a call of an earlier test
@@ -216,7 +215,7 @@ def test_a_call_keeps_its_kernels_where_better_ones_cannot_be_made(
         made.append(request)
         raise error
 
-    monkeypatch.setattr(improve, "install", failing)
+    monkeypatch.setattr(build, "install", failing)
     with mdhnp.config(specialise="auto", tuning="off"), observe() as seen:
         said = "keeps the plan it has, since a better one could not be made: hopeless"
         with pytest.warns(RuntimeWarning, match=said) as caught:
@@ -237,7 +236,7 @@ def test_warnings_as_errors_do_not_take_a_call_s_result(
     device: Device, where: str, at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor end the thread in which they are issued."""
-    monkeypatch.setattr(*((background, "submit") if where == "submit" else (improve, "install")), fail)
+    monkeypatch.setattr(*((background, "submit") if where == "submit" else (build, "install")), fail)
     a = np.ones((3, 4), np.float32)
     with mdhnp.config(specialise="auto", tuning="off"), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -331,7 +330,7 @@ def test_a_second_call_runs_what_the_first_one_made_and_keeps_no_operand(
     a, b = (rng.integers(0, 3, (6, 6)).astype(np.float32) for _ in range(2))
     with mdhnp.config(host=host, tuning="auto"):
         first = EVERY[name](a, b)
-        monkeypatch.setattr(sys.modules["mdhnp.calls.call"], "_made", lambda *_: pytest.fail("made again"))
+        monkeypatch.setattr(sys.modules["mdhnp.calls.call"], "_planned", lambda *_: pytest.fail("made again"))
         again = EVERY[name](a, b)
         copies = EVERY[name](a.copy(), b.copy())
     for other in (again, copies):

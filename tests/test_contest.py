@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mdhnp.calls.spending import Spending, Spent
 
 from mdhnp.calls import contest as contests
 from mdhnp.calls import entry as entering
 from mdhnp.calls.contest import Contest
-from mdhnp.calls.entry import Entry, Made
+from mdhnp.calls.entry import Entry, Spent, Start
 from mdhnp.calls.plans import Plan
+from mdhnp.calls.progress import Event, Progress, State, Transition
 
 #: What the contest promises, and when it must have ended.
 SHARE, MOST_CALLS = 0.05, 20_000
@@ -48,7 +48,7 @@ class Simulated:
         self.spent, self.lost, self.calls = before.seconds, 0.0, 0
         others = list(zip(self.plans[1:], ratios or [1.0] * (len(seconds) - 1), strict=True))
         self.contest = Contest(self.plans[0], others, before, rest, self._settle)
-        self.entry = Entry(Made(self.contest.plan, self.contest), None, None)
+        self.entry = Entry(Start(self.contest.plan, self.contest), None, None)
         self.usual_until = 0.0
 
     def _settle(self, entry: Entry, plan: Plan, times: Sequence[tuple[Plan, float]]) -> None:
@@ -157,7 +157,7 @@ def test_a_candidate_that_fails_is_left_out_and_its_calls_have_results() -> None
     contest = Contest(
         plans[0], [(p, 1.0) for p in plans[1:]], Spent(), 0.0, lambda e, p, t: (e.put(p), settled.append(p))
     )
-    entry = Entry(Made(contest.plan, contest), None, None)
+    entry = Entry(Start(contest.plan, contest), None, None)
     with pytest.warns(RuntimeWarning, match="a kernel failed, and is not used: out of resources") as caught:
         for _ in range(100_000):  # real ones, of which noise decides how many are needed
             assert entry.run(()).tolist() == [0.0]
@@ -185,13 +185,32 @@ def test_late_calls_are_of_the_plan_that_made_them(monkeypatch: pytest.MonkeyPat
     ]  # fmt: skip
 
 
-# Spending
+# Until calls have cost a price
+
+
+class Spending(Progress):
+    """Does something once calls by a plan have cost a price."""
+
+    def __init__(self, plan: Any, price: float, act: Callable[..., None], spent: Spent | None = None) -> None:
+        row = Transition(
+            State.FIRST, Event.PAID, lambda p, _: True, lambda p, _: act(p.entry, p.plan, p.spent), State.BUILDING
+        )
+        super().__init__({(State.FIRST, Event.PAID): [row]}, [SimpleNamespace()], None, spent)
+        self.plan, self.state, self.least = plan, State.FIRST, price
+        self.follow()
+
+    def price(self) -> float | None:
+        return self.least if self.state is State.FIRST else None
+
+
+def entry_of(plan: Any, *how: Any) -> Entry:
+    return Entry(Start(plan, Spending(plan, *how)), None, None)
 
 
 @pytest.mark.parametrize(("price", "calls"), [(0.0, 1), (0.3, 1), (0.9, 3), (0.91, 4)])
 def test_it_acts_once_in_the_call_in_which_the_sum_reaches_the_price(price: float, calls: int) -> None:
     acts: list[Any] = []
-    entry = Entry(Made(Fake(0.3), Spending(price, lambda *arguments: acts.append(arguments))), None, None)
+    entry = entry_of(Fake(0.3), price, lambda *arguments: acts.append(arguments))
     for n in range(1, 7):
         plan, watcher = entry._now
         if watcher is not None:
@@ -205,7 +224,7 @@ def test_what_calls_have_cost_before_counts() -> None:
     acts: list[Any] = []
     before = Spent()
     before.add(0.5)
-    entry = Entry(Made(Fake(0.3), Spending(0.7, lambda *arguments: acts.append(arguments), before)), None, None)
+    entry = entry_of(Fake(0.3), 0.7, lambda *arguments: acts.append(arguments), before)
     plan, watcher = entry._now
     assert watcher is not None
     watcher.saw(entry, plan, 0.3)
@@ -224,7 +243,7 @@ def test_one_caller_improves_while_others_go_on() -> None:
             ran.append(entry.plan)
         entry.put(second)
 
-    entry = Entry(Made(first, Spending(0.0, better)), None, None)
+    entry = entry_of(first, 0.0, better)
     entry.run(())
     assert ran == [first] * 3
     assert entry.plan is second
@@ -233,7 +252,7 @@ def test_one_caller_improves_while_others_go_on() -> None:
 def test_many_threads_reach_a_price_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entering, "time", SimpleNamespace(perf_counter=iter(range(10**9)).__next__))
     acts: list[Any] = []
-    entry = Entry(Made(Fake(1.0), Spending(1000.0, lambda *arguments: acts.append(arguments))), None, None)
+    entry = entry_of(Fake(1.0), 1000.0, lambda *arguments: acts.append(arguments))
     threads = [threading.Thread(target=lambda: [entry.run(()) for _ in range(2000)]) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -248,7 +267,7 @@ def test_ctrl_c_puts_it_off_and_other_errors_do_not() -> None:
     def act(*_: Any) -> None:
         raise errors.pop(0)
 
-    entry = Entry(Made(Fake(1.0), Spending(0.0, act)), None, None)
+    entry = entry_of(Fake(1.0), 0.0, act)
     with pytest.raises(KeyboardInterrupt):
         entry.run(())
     with pytest.warns(RuntimeWarning, match="keeps the plan it has, since a better one could not be made: no"):

@@ -18,7 +18,7 @@ from tiers import Differing, Failing, First, Kept, Promising, Slower, binaries, 
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import build, written
+from mdhnp.calls import build, steps
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.store import forget
@@ -99,8 +99,8 @@ def test_fused_functions_are_computed_as_written_until_kernels_are_there(
 ) -> None:
     """Whose rules make one pass of a softmax's maximum and sum, which NumPy has no function for."""
     decide(monkeypatch)
-    monkeypatch.setattr(written, "price", lambda request: 1e-9)
-    monkeypatch.setattr(written, "_HEAVY", 1e9)
+    monkeypatch.setattr(steps, "price_of_kernels", lambda request: 1e-9)
+    monkeypatch.setattr(steps, "HEAVY", 1e9)
     before, fused, found = compiled(), mdhnp.fuse(softmax), []
     for _ in range(2):
         with observe() as seen:
@@ -121,9 +121,9 @@ def test_fused_functions_are_computed_as_written_until_kernels_are_there(
 def test_fused_functions_stay_as_written_where_no_kernels_can_be_built(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(written, "Build", Failing)
-    monkeypatch.setattr(written, "price", lambda request: 1e-9)
-    monkeypatch.setattr(written, "_HEAVY", 1e9)
+    decide(monkeypatch, Failing)
+    monkeypatch.setattr(steps, "price_of_kernels", lambda request: 1e-9)
+    monkeypatch.setattr(steps, "HEAVY", 1e9)
     fused = mdhnp.fuse(softmax)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -257,7 +257,7 @@ def test_another_process_begins_with_kernels_and_compiles_nothing(
     decide(monkeypatch)
     assert kinds(3)[-1] is Kernels
     code = """
-from mdhnp.calls.before import load
+from mdhnp.calls.loading import load
 load()
 right = np.array_equal(mdhnp.matmul(A, A.T), A @ A.T)
 report(right=right)
@@ -328,26 +328,26 @@ report(right=right)
 
 def test_what_calls_cost_before_opencl_is_loaded_counts() -> None:
     code = """
-from mdhnp.calls.before import load
+from mdhnp.calls.loading import load
 from mdhnp.calls.store import entries
 for n in range(4):
     mdhnp.matmul(A, A.T)
     if n == 2:
         load()
 _, now = entries.values()
-report(calls=now.watcher._spent.calls)
+report(calls=now.watcher.spent.calls)
 """
     assert result(program(code))["calls"] == 4
 
 
 def test_the_helper_is_ready_when_opencl_is_loaded() -> None:
     code = """
-from mdhnp.calls import before
+from mdhnp.calls import loading
 from mdhnp.tuning import background
-before._LOADING = 0.0
+loading.LOADING = 0.0
 mdhnp.matmul(A, A.T)
 background.wait()
-report(helper=background._helper._process is not None, loaded=len(before.devices()) > 0)
+report(helper=background._helper._process is not None, loaded=len(loading.devices()) > 0)
 """
     found = result(program(code))
     assert (found["helper"], found["loaded"]) == (True, True)

@@ -17,12 +17,12 @@ from tuning_entries import key, script
 import mdhnp
 from mdhnp import config
 from mdhnp.calls import build
+from mdhnp.calls import prepare as preparing
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.store import forget
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.programs import compiled
-from mdhnp.tuning import prepare as preparing
 from mdhnp.tuning import times
 from mdhnp.tuning.cache import TuningCache, cache
 from mdhnp.tuning.times import KERNELS, NUMPY, measured, remember

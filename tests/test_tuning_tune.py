@@ -16,11 +16,12 @@ import pytest
 from mdhnp.tuning.stages import Seen
 
 import mdhnp
+from mdhnp.calls import rewritings
+from mdhnp.calls.observe import Observed
 from mdhnp.calls.store import forget
 from mdhnp.mdh import Graph, MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
-from mdhnp.tuning import rewriting as tuning_rewriting
 from mdhnp.tuning import times
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry, Measurement
@@ -307,13 +308,13 @@ def test_the_fastest_rewriting_is_remembered(device: Device, monkeypatch: pytest
 
     def timed(
         call: Callable[[], object], graph: Graph, name: str, where: Device, enough: float = 1.0
-    ) -> tuple[float, Seen]:
+    ) -> tuple[float, Observed]:
         tried.append(name)
         _, seen = really(call, graph, name, where, enough)
         return (1e-3 if name == fastest else 1.0), seen
 
-    really = tuning_rewriting._timed
-    monkeypatch.setattr(tuning_rewriting, "_timed", timed)
+    really = rewritings._timed
+    monkeypatch.setattr(rewritings, "_timed", timed)
     mdhnp.tune(fused, x, budget=0.1, evaluations=1, progress=False)
     assert {"all rules", "as written", "without F ∘ map(g) = F(g)"} <= {*tried}
     monkeypatch.setattr(times, "_devices", {})  # as in another process

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mdhnp.calls.before import load
-from mdhnp.calls.spending import Spending, Spent
 
-from mdhnp.calls import build, improve
-from mdhnp.calls import make as making
+from mdhnp.calls import actions, build, progress
 from mdhnp.calls.build import Build, Built, Hopeless
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry
+from mdhnp.calls.loading import load
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.request import Request
 from mdhnp.runtime.paths import cache_folder
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background
@@ -111,11 +108,7 @@ def own_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def decide(monkeypatch: pytest.MonkeyPatch, job: type[Build] = Promising, contest: type[Contest] = First) -> None:
     """Have kernels built by such jobs, after the first call, and contests end so."""
-
-    def at_once(request: Request, cost: float, spent: Spent | None = None) -> Spending:
-        return builder(request, 0.0, spent)
-
-    builder = improve.builder
-    monkeypatch.setattr(making, "builder", at_once)
-    monkeypatch.setattr(improve, "Build", job)
-    monkeypatch.setattr(improve, "Contest", contest)
+    monkeypatch.setattr(progress, "_price_of_building", lambda _: 0.0)
+    original = build.job_for
+    monkeypatch.setattr(build, "job_for", lambda *arguments: job(**vars(original(*arguments))))
+    monkeypatch.setattr(actions, "Contest", contest)

@@ -251,9 +251,7 @@ def submit(p: Progress, job: Any) -> bool:
 
 
 def order_kernels(p: Progress, _: Any) -> None:
-    request = p.request
-    usual = p.spent.least if isinstance(p.plan, ByNumpy) else None
-    job = loading.build.Build(request.mdhom, request.layouts, tuple([d.identity for d in request.devices]), usual)
+    job = loading.build.job_for(p.request, p.spent.least if isinstance(p.plan, ByNumpy) else None)
     if not submit(p, job):
         p.handle(Event.ANSWERED, job.run())
 

@@ -35,7 +35,7 @@ from mdhnp.tuning.measure.bench import close, tolerance
 from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.tuning.times import KERNELS, remember
 
-__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "filled", "install", "keep", "pack"]
+__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "filled", "install", "job_for", "keep", "pack"]
 
 Array = npt.NDArray[Any]
 
@@ -143,6 +143,11 @@ class Build:
             return None
         times = kernel_times(h, device.caps, machine_of(device))
         return Candidate(device.name, *times, device=device)
+
+
+def job_for(request: Request, usual: float | None) -> Build:
+    """Give the job that makes kernels for a request, whose calls take so many seconds by NumPy, if they do."""
+    return Build(request.mdhom, request.layouts, tuple([d.identity for d in request.devices]), usual)
 
 
 def pack(plan: Kernels | InParts, device: Device, ratio: float, price: float | None = None) -> Built:

@@ -157,12 +157,9 @@ class Progress(Watcher):
 
     def follow(self) -> None:
         """Have calls be counted, where they lead to something."""
-        prices = {State.UNLOADED: _price_of_loading, State.FIRST: _price_of_building, State.KERNELS: _price_of_search}
-        if (price_of := prices.get(self.state)) is None:
-            return
-        price = price_of(self)
+        price = self.price()
         if price is None:
-            self.state = State.FINAL
+            self.state = State.FINAL if self.state is State.KERNELS else self.state
             return
         if self.state is State.KERNELS:
             self.spent = Spent()
@@ -170,6 +167,17 @@ class Progress(Watcher):
         self._purse = loading.unloaded.all if self.state is State.UNLOADED else self.spent
         if self.entry is not None:
             self.entry.put(self.plan, self)
+
+    def price(self) -> float | None:
+        """Give the seconds that calls are to cost in this state; None where nothing follows them."""
+        match self.state:
+            case State.UNLOADED:
+                return loading.unloaded.price
+            case State.FIRST:
+                return _price_of_building(self)
+            case State.KERNELS:
+                return _price_of_search(self)
+        return None
 
     @property
     def start(self) -> Start:
@@ -208,10 +216,6 @@ def paid(device: str, price: float | None) -> None:
 def price_of_kernels(request: Request) -> float:
     """Give the seconds that making kernels for a request is expected to take: as the last ones did."""
     return _prices.get(request.device.identity, COMPILING)
-
-
-def _price_of_loading(p: Progress) -> float:
-    return loading.unloaded.price
 
 
 def _price_of_building(p: Progress) -> float:

@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mdhnp.calls.ways import SearchWays
 from separate import separate
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import build, ways
+from mdhnp.calls import build, rewritings, tune
+from mdhnp.calls import search as searching
 from mdhnp.calls.observe import observe
+from mdhnp.calls.search import SearchRewritings
 from mdhnp.calls.store import forget
-from mdhnp.fusion.rewrite import ALL, NONE, rewritings
+from mdhnp.fusion.rewrite import ALL, NONE
+from mdhnp.fusion.rewrite import rewritings as rewritings_of
 from mdhnp.runtime.devices import Device
-from mdhnp.tuning import background, rewriting, stages
+from mdhnp.tuning import background
 from mdhnp.tuning.times import measured_rewritings, remember_rewritings
 
 X = np.random.default_rng(3).normal(size=(40, 50)).astype(np.float32)
@@ -33,19 +35,19 @@ def longer(x: Any) -> Any:
 
 WRITTEN = longer.rewriting(X).before
 #: Steps by ways of rewriting them.
-WAYS = {name: len(found.after.steps) for name, found in rewritings(WRITTEN).items()}
+WAYS = {name: len(found.after.steps) for name, found in rewritings_of(WRITTEN).items()}
 
 
 class Jobs:
     """The helper's part, done at once; which way is the fastest is made up."""
 
     def __init__(self) -> None:
-        self.seen: list[SearchWays] = []
+        self.seen: list[SearchRewritings] = []
         self.fastest = ALL
         self.error = self.fails = ""
 
     def submit(self, job: Any, then: Any, failed: Any) -> bool:
-        if not isinstance(job, SearchWays):  # of schedules
+        if not isinstance(job, SearchRewritings):  # of schedules
             return True
         self.seen.append(job)
         if self.error:
@@ -60,20 +62,20 @@ class Jobs:
 def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
     forget()
-    made, timed, equal = Jobs(), rewriting._timed, ways.equal_devices
+    made, timed, equal = Jobs(), rewritings._timed, searching.equal_devices
 
     def told(call: Any, graph: Any, name: str, device: Device, enough: float = 0.0) -> Any:
         if name == made.fails:
             raise MemoryError
         return 1e-6 if name == made.fastest else 1e-3, timed(call, graph, name, device)[1]
 
-    monkeypatch.setattr(rewriting, "_timed", told)
-    monkeypatch.setattr(rewriting, "_FEWEST", 1)
-    monkeypatch.setattr(rewriting, "_FILL", 0.0)
-    monkeypatch.setattr(stages, "tune_stage", lambda *_: (None, False))
+    monkeypatch.setattr(rewritings, "_timed", told)
+    monkeypatch.setattr(rewritings, "_FEWEST", 1)
+    monkeypatch.setattr(rewritings, "_FILL", 0.0)
+    monkeypatch.setattr(tune, "tune_stage", lambda *_: (None, False))
     apart = "|separate"  # which no other process could find
     monkeypatch.setattr(
-        ways, "equal_devices",
+        searching, "equal_devices",
         lambda name: [separate(d) for d in equal(name[: -len(apart)])] if name.endswith(apart) else equal(name),
     )  # fmt: skip
     monkeypatch.setattr(background, "submit", made.submit)
