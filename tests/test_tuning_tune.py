@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mdhnp.tuning.stages import Seen
 
 import mdhnp
 from mdhnp.calls import rewritings
