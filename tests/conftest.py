@@ -168,8 +168,8 @@ def checked() -> Iterator[None]:
 
     make = MdHom.unchecked
 
-    def check(*parts: Any) -> MdHom:
-        h = make(*parts)
+    def check(*parts: Any, **fields: Any) -> MdHom:
+        h = make(*parts, **fields)
         h.__post_init__()
         return h
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mdhnp.fusion.reads import Place, Reads, composed, paste, unit
 from mdhnp.fusion.shapes import parts, splits, unraveled
-from mdhnp.mdh import Computation, Graph, Instruction, Step, View
+from mdhnp.mdh import Computation, Graph, Instruction, MdHom, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
-__all__ = ["Composer", "composed_with", "is_map", "loads", "place_in", "reshaped"]
+__all__ = ["Composer", "composed_with", "is_map", "loads", "parameters", "place_in", "reshaped"]
+
+#: What was recorded of a function, and which values are its results.
+Recorded = tuple[Recorder, Sequence[int]]
 
 
 def is_map(h: Computation) -> bool:
@@ -41,7 +45,7 @@ def place_in(made: View, access: Access, rank: int, of: int) -> Place:
 
 
 class Composer:
-    """Records functions of a new MDH in which those of old ones are computed in place of being read.
+    """Makes an MDH in whose functions those of old ones are computed.
 
     Parameters
     ----------
@@ -50,20 +54,32 @@ class Composer:
     rank : int
         Of the new one.
     inlined : mapping of int to Step
-        Values that are computed, and by which maps.
+        Values that are computed in place of being read, and by which maps.
     extents : sequence of int
         Of the new one, where values are computed that are read in another shape than they were made in.
+
+    Attributes
+    ----------
+    reads : Reads
+        What the new one reads.
+    known : dict of int to int or Instruction
+        Values that are there already: numbers of what was recorded, or what is to be recorded where they are read.
     """
 
-    def __init__(self, graph: Graph, rank: int, inlined: Mapping[int, Step], extents: Sequence[int] = ()) -> None:
-        self.graph, self.reads, self._inlined, self._extents = graph, Reads(rank), inlined, extents
+    def __init__(
+        self, graph: Graph, rank: int, inlined: Mapping[int, Step] | None = None, extents: Sequence[int] = ()
+    ) -> None:
+        self.graph, self.reads, self._inlined, self._extents = graph, Reads(rank), inlined or {}, extents
+        self.known: dict[int, int | Instruction] = {}
 
-    def operands(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> list[int]:
-        """Record what a step reads at a place; `before` parameters come before those that are read."""
+    def _operands(self, recorder: Recorder, step: Step, place: Place, before: int) -> list[int]:
         return [self._operand(recorder, step, n, a, place, before) for n, a in step.mdhom.last.accesses]
 
     def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Place, before: int) -> int:
         view, value = step.mdhom.inputs[n], step.inputs[n]
+        if value in self.known:
+            known = self.known[value]
+            return known if isinstance(known, int) else recorder.add(known).number
         if value in self._inlined:
             made = self._inlined[value]
             o = self.graph.made_by[value][1]
@@ -78,12 +94,37 @@ class Composer:
         number = self.reads.number(value, view, view.accesses[a], place)
         return recorder.add(Instruction("param", (), view.dtype, before + number)).number
 
+    def combined(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> tuple[int, ...]:
+        """Record what a step combines at a place; `before` parameters come before those that are read."""
+        given, at = self._operands(recorder, step, place, before), self.reads.index(recorder, place)
+        return paste(recorder, step.mdhom.last.scalar, given, at)
+
+    def finished(
+        self, recorder: Recorder, step: Step, place: Place, combined: Sequence[int], before: int = 0
+    ) -> tuple[int, ...]:
+        """Record a step's results from what it has combined."""
+        finish = step.mdhom.last.finish
+        if finish is None:
+            return tuple(combined)
+        given = self._operands(recorder, step, place, before)
+        return paste(recorder, finish, [*combined, *given], self.reads.index(recorder, place))
+
     def mapped(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> tuple[int, ...]:
         """Record all results of a map at a place."""
-        h, at = step.mdhom.last, self.reads.index(recorder, place)
-        given = self.operands(recorder, step, place, before)
-        results = paste(recorder, h.scalar, given, at)
-        return results if h.finish is None else paste(recorder, h.finish, [*results, *given], at)
+        return self.finished(recorder, step, place, self.combined(recorder, step, place, before), before)
+
+    def step(self, like: MdHom, scalar: Recorded, finish: Recorded | None = None, **others: Any) -> Step:
+        """Make the step of what was recorded, like an MDH but for some fields.
+
+        `contract` says whether products that are added in its scalar function may be fused.
+        """
+        inputs, values = self.reads.views()
+        types = [scalar[0].body[n].dtype for n in scalar[1]]
+        final = None if finish is None else self.reads.function(*finish, types)
+        fields = {name: getattr(like, name) for name in ("extents", "combine", "outputs", "names", "nested")}
+        fields |= {"precision": like.precision, "inputs": inputs, "finish": final}
+        fields["scalar"] = self.reads.function(*scalar, (), others.pop("contract", False))
+        return Step(MdHom.unchecked(**(fields | others)), values)
 
 
 def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step:
@@ -94,29 +135,18 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
     place, extents = parts(h, apart)
     composer = Composer(graph, len(extents), inlined, extents)
     scalar = Recorder()
-    at = composer.reads.index(scalar, place)
-    results = paste(scalar, h.scalar, composer.operands(scalar, step, place), at)
-    finish, final, types = Recorder(), None, h.scalar.dtypes
+    results = composer.combined(scalar, step, place)
+    final = None
     if h.finish is not None:
-        combined = parameters(finish, types)
-        given = composer.operands(finish, step, place, len(types))
-        final = paste(finish, h.finish, [*combined, *given], composer.reads.index(finish, place))
-    inputs, values = composer.reads.views()
-    made = replace(
-        h,
-        extents=extents,
+        finish, types = Recorder(), h.scalar.dtypes
+        final = finish, composer.finished(finish, step, place, parameters(finish, types), len(types))
+    moved = [tuple([composed(index, place, len(extents)) for index in v.accesses[0]]) for v in h.outputs]
+    return composer.step(
+        h, (scalar, results), final, extents=extents, contract=h.scalar.contract,
         combine=tuple([c for d, c in enumerate(h.combine) for _ in apart.get(d, (0,))]),
-        scalar=composer.reads.function(scalar, results, (), h.scalar.contract),
-        finish=None if final is None else composer.reads.function(finish, final, types),
-        inputs=inputs,
-        outputs=tuple([replace(v, accesses=(_moved(v.accesses[0], place, len(extents)),)) for v in h.outputs]),
-        names=() if apart else h.names,
-    )
-    return Step(made, values)
-
-
-def _moved(access: Access, place: Place, rank: int) -> Access:
-    return tuple([composed(index, place, rank) for index in access])
+        outputs=tuple([replace(v, accesses=(access,)) for v, access in zip(h.outputs, moved, strict=True)]),
+        names=tuple([f"i{d}" for d in range(len(extents))]) if apart else h.names,
+    )  # fmt: skip
 
 
 def reshaped(graph: Graph, step: Step, values: Collection[int]) -> list[tuple[View, tuple[int, ...]]]:

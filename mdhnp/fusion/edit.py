@@ -1,11 +1,11 @@
 """Graphs with some steps replaced: in an order in which they can be computed, and numbered anew."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from mdhnp.mdh import Graph, Step
 
-__all__ = ["edited", "reaches"]
+__all__ = ["edited", "reaches", "subgraph", "values"]
 
 
 def edited(graph: Graph, new: Mapping[int, Step | None], moved: Mapping[int, tuple[int, int]] | None = None) -> Graph:
@@ -59,3 +59,17 @@ def reaches(graph: Graph, first: int, *last: int) -> bool:
                 needed.add(m)
                 pending.append(m)
     return first in needed
+
+
+def subgraph(graph: Graph, steps: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
+    """Give the graph of some steps, whose results are the last one's, and the values that it is given."""
+    made = [v for n in steps for v in values(graph, n)]
+    given = tuple(dict.fromkeys([p for n in steps for p in graph.steps[n].inputs if p not in made]))
+    place = {p: k for k, p in enumerate([*given, *made])}
+    each = [Step(graph.steps[n].mdhom, tuple([place[p] for p in graph.steps[n].inputs])) for n in steps]
+    return Graph.ending(len(given), each), given
+
+
+def values(graph: Graph, n: int) -> range:
+    """Give the numbers of a step's results."""
+    return range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))

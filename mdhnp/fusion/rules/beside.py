@@ -9,7 +9,7 @@ from mdhnp.fusion.edit import edited
 from mdhnp.fusion.reads import in_place, paste
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import independent, known, values
-from mdhnp.mdh import Combine, Graph, MdHom, Operator, Step
+from mdhnp.mdh import Combine, Graph, MdHom, Operator
 from mdhnp.mdh.trace import Recorder
 
 __all__ = ["RULES"]
@@ -49,35 +49,21 @@ def reads_each_once(graph: Graph, match: Match) -> bool:
 
 def _both(graph: Graph, match: Match) -> Graph:
     first, last = match
-    f, s = (graph.mdhom(n) for n in match)
-    composer, place, scalar = Composer(graph, f.rank, {}), in_place(f.rank), Recorder()
-    reads, at = composer.reads, composer.reads.index
-    results: list[int] = []
-    for n in match:
-        step = graph.steps[n]
-        results += paste(scalar, step.mdhom.last.scalar, composer.operands(scalar, step, place), at(scalar, place))
-    types = (*f.scalar.dtypes, *s.scalar.dtypes)
-    finish, final = Recorder(), list[int]()
-    combined, begin = parameters(finish, types), 0
-    for n in match:
-        step, h = graph.steps[n], graph.mdhom(n)
-        own = combined[begin : begin + len(h.scalar.dtypes)]
-        begin += len(own)
-        if h.finish is not None:
-            given = composer.operands(finish, step, place, len(types))
-            final += paste(finish, h.finish, [*own, *given], at(finish, place))
-        else:
-            final += own
-    inputs, numbers = reads.views()
-    outputs = tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))])
-    contract = f.scalar.contract and s.scalar.contract
-    new = MdHom.unchecked(
-        f.extents, _operators(f, s), reads.function(scalar, results, (), contract), inputs, outputs,
-        None if f.finish is None and s.finish is None else reads.function(finish, final, types), f.names,
-        False, f.precision,
+    steps = [graph.steps[n] for n in match]
+    f, s = (step.mdhom.last for step in steps)
+    composer, place, scalar, finish = Composer(graph, f.rank), in_place(f.rank), Recorder(), Recorder()
+    results = [n for step in steps for n in composer.combined(scalar, step, place)]
+    types, final = (*f.scalar.dtypes, *s.scalar.dtypes), list[int]()
+    combined, count = parameters(finish, types), len(f.scalar.dtypes)
+    for step, own in zip(steps, (combined[:count], combined[count:]), strict=True):
+        final += composer.finished(finish, step, place, own, len(types))
+    new = composer.step(
+        f, (scalar, results), None if f.finish is None and s.finish is None else (finish, final),
+        combine=_operators(f, s), contract=f.scalar.contract and s.scalar.contract,
+        outputs=tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))]),
     )  # fmt: skip
     moved = {v: (first, len(f.outputs) + n) for n, v in enumerate(values(graph, last))}
-    return edited(graph, {first: Step(new, numbers), last: None}, moved)
+    return edited(graph, {first: new, last: None}, moved)
 
 
 def _operators(f: MdHom, s: MdHom) -> tuple[Combine, ...]:

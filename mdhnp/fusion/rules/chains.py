@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from mdhnp.fusion.edit import edited
+from mdhnp.fusion.edit import edited, subgraph, values
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import values
 from mdhnp.mdh import Graph, Step, chain, unfused
+from mdhnp.mdh.graph import expanded
 
 __all__ = ["RULES"]
 
@@ -46,22 +46,9 @@ def _together(graph: Graph, match: Match) -> Graph:
 
 def _chained(graph: Graph, match: Match) -> Step | None:
     """Put two steps, and those of which they are made, into one."""
-    given = dict.fromkeys([p for n in match for p in graph.steps[n].inputs if p not in values(graph, match[0])])
-    place = {p: n for n, p in enumerate(given)}
-    steps: list[Step] = []
-    count = len(place)
-    for n in match:
-        h, inputs = graph.steps[n]
-        parts = unfused(h)
-        inner = {k: place[p] for k, p in enumerate(inputs)}
-        for k, part in enumerate(parts.steps):
-            steps.append(Step(part.mdhom, tuple([inner[p] for p in part.inputs])))
-            for o in range(len(part.mdhom.outputs)):
-                inner[parts.firsts[k] + o] = count
-                count += 1
-        place |= {v: inner[r] for v, r in zip(values(graph, n), parts.results, strict=True)}
-    made = chain(Graph.ending(len(given), steps))
-    return None if made is None else Step(made, tuple(given))
+    part, given = subgraph(graph, match)
+    made = chain(expanded(part, lambda h: unfused(h).steps))
+    return None if made is None else Step(made, given)
 
 
 RULES = (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mdhnp.fusion.compose import is_known, is_map, loads, reshaped
-from mdhnp.fusion.edit import reaches
+from mdhnp.fusion.edit import reaches, values
 from mdhnp.fusion.rule import Match
 from mdhnp.fusion.shapes import splits
 from mdhnp.mdh import Graph, MdHom, View
@@ -62,11 +62,6 @@ def read_in_order(graph: Graph, match: Match) -> bool:
         if splits(step.mdhom.last, reshaped(graph, step, made)) is None:
             return False
     return True
-
-
-def values(graph: Graph, n: int) -> range:
-    """The numbers of a step's results."""
-    return range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))
 
 
 def ufunc(h: MdHom) -> str:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.fusion.compose import Composer, loads
+from mdhnp.fusion.compose import Composer, Recorded, loads
 from mdhnp.fusion.edit import edited
-from mdhnp.fusion.reads import in_place, paste, unit
+from mdhnp.fusion.reads import in_place, unit
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, values, written_plainly
 from mdhnp.fusion.rules.results import not_through_others
@@ -47,49 +47,38 @@ class _Two(NamedTuple):
 
     Attributes
     ----------
+    composer : Composer
+        Of their inputs.
     body : list of Instruction
-        Parameter -1 is the first one's result.
+        Where the first one's result is read, it is parameter -1.
     first, last : int
         What is combined.
     """
 
+    composer: Composer
     body: list[Instruction]
     first: int
     last: int
 
-    def step(self, n: int) -> Instruction:
-        return self.body[n]
+    def is_result(self, n: int) -> bool:
+        """Whether a value is the first one's result."""
+        return (self.body[n].op, self.body[n].position) == ("param", -1)
 
     def depending(self) -> set[int]:
         """Values that depend on the first one's result."""
         found: set[int] = set()
         for n, step in enumerate(self.body):  # of which each uses earlier ones
-            if (step.op, step.position) == ("param", -1) or not found.isdisjoint(step.args):
+            if self.is_result(n) or not found.isdisjoint(step.args):
                 found.add(n)
         return found
 
 
-class _Reader(Composer):
-    """Records what two reductions read, and the first one's result as the parameter -1."""
-
-    def __init__(self, graph: Graph, match: Match) -> None:
-        super().__init__(graph, graph.mdhom(match[0]).rank, {})
-        self._value = graph.firsts[match[0]]
-
-    def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Any, before: int) -> int:
-        if step.inputs[n] == self._value:
-            return recorder.add(Instruction("param", (), step.mdhom.last.inputs[n].dtype, -1)).number
-        return super()._operand(recorder, step, n, a, place, before)
-
-
-def _two(graph: Graph, match: Match) -> tuple[_Reader, _Two]:
-    reader, recorder = _Reader(graph, match), Recorder()
-    at = reader.reads.index(recorder, place := in_place(reader.reads.rank))
-    found: list[int] = []
-    for n in match:
-        step = graph.steps[n]
-        found += paste(recorder, step.mdhom.last.scalar, reader.operands(recorder, step, place), at)
-    return reader, _Two(recorder.body, *found)
+def _two(graph: Graph, match: Match) -> _Two:
+    steps, recorder = [graph.steps[n] for n in match], Recorder()
+    composer, h = Composer(graph, steps[0].mdhom.rank), steps[0].mdhom
+    composer.known[graph.firsts[match[0]]] = Instruction("param", (), h.outputs[0].dtype, -1)
+    first, last = [n for step in steps for n in composer.combined(recorder, step, in_place(h.rank))]
+    return _Two(composer, recorder.body, first, last)
 
 
 def _factors(two: _Two) -> list[int]:
@@ -97,8 +86,8 @@ def _factors(two: _Two) -> list[int]:
     found, pending = list[int](), [two.last]
     while pending and len(found) + len(pending) <= _MOST:
         n = pending.pop()
-        if two.step(n).op == "multiply":
-            pending += two.step(n).args[::-1]
+        if two.body[n].op == "multiply":
+            pending += two.body[n].args[::-1]
         else:
             found.append(n)
     return [] if pending else found
@@ -114,21 +103,19 @@ def largest_then_exponentials(graph: Graph, match: Match) -> bool:
         return False
     if ufunc(f) != "maximum" or ufunc(s) != "add" or s.scalar.dtypes != f.scalar.dtypes:
         return False
-    return _exponential(_two(graph, match)[1]) is not None
+    return _exponential(_two(graph, match)) is not None
 
 
 def _exponential(two: _Two) -> list[int] | None:
     """The other factors beside exp(h - maximum); None where the function is none of that form."""
     factors, depending = _factors(two), two.depending()
     found = [n for n in factors if n in depending]
-    if len(found) != 1 or two.step(found[0]).op != "exp":
+    if len(found) != 1 or two.body[found[0]].op != "exp":
         return None
-    (exponent,) = two.step(found[0]).args
-    step = two.step(exponent)
-    if step.op != "subtract" or step.args[0] != two.first:
+    exponent = two.body[two.body[found[0]].args[0]]
+    if exponent.op != "subtract" or exponent.args[0] != two.first or not two.is_result(exponent.args[1]):
         return None
-    subtracted = two.step(step.args[1])
-    return [n for n in factors if n != found[0]] if (subtracted.op, subtracted.position) == ("param", -1) else None
+    return [n for n in factors if n != found[0]]
 
 
 def _rescaled(dtype: np.dtype[Any]) -> Operator:
@@ -147,7 +134,7 @@ def _rescaled(dtype: np.dtype[Any]) -> Operator:
 
 def _with_largest(graph: Graph, match: Match) -> Graph:
     """The operator on pairs, of the maximum and of the sum of exponentials below it."""
-    reader, two = _two(graph, match)
+    two = _two(graph, match)
     others = _exponential(two)
     assert others is not None
     recorder = Recorder(two.body)
@@ -155,23 +142,13 @@ def _with_largest(graph: Graph, match: Match) -> Graph:
     factors: list[Any] = [Symbol(recorder, n) for n in others] or [recorder.constant(1, dtype)]
     weight = prod(factors[1:], start=factors[0])
 
-    def results(final: Recorder, combined: list[int]) -> tuple[int, int]:
+    def results(_: Composer, top: Any, total: Any) -> tuple[Any, Any]:
         # Where the maximum is infinite or NaN, h - maximum is NaN somewhere, and so is the sum.
-        top, total = (Symbol(final, n) for n in combined)
         strange: Any = np.isnan(top - top)
-        total = where(strange, dtype.type(nan), total)
-        return combined[0], total.number
+        return top, where(strange, dtype.type(nan), total)
 
-    return _one_pass(graph, match, reader, (recorder, two.first, weight.number), _rescaled(dtype), results)
-
-
-def _without(recorder: Recorder) -> Recorder:
-    """What was recorded, without the parameter that nothing needs any more."""
-    body = [replace(s, op="const", position=0, literal="0.0") if (s.op, s.position) == ("param", -1) else s
-            for s in recorder.body]  # fmt: skip
-    found = Recorder()
-    found.body = body
-    return found
+    combined = recorder, [two.first, weight.number]
+    return _one_pass(graph, match, two.composer, combined, _rescaled(dtype), results)
 
 
 # Σ (x - mean x)²
@@ -184,19 +161,15 @@ def mean_then_squares(graph: Graph, match: Match) -> bool:
         return False
     if ufunc(f) != "add" or ufunc(s) != "add" or not _divides(f):
         return False
-    two = _two(graph, match)[1]
-    last = two.step(two.last)
-    distance = two.step(last.args[0]) if last.op in ("multiply", "square", "power") else last
+    two = _two(graph, match)
+    last = two.body[two.last]
     square = (
         last.op == "square"
         or (last.op == "multiply" and last.args[0] == last.args[1])
-        or (last.op == "power" and two.step(last.args[1]).literal in ("2", "2.0"))
+        or (last.op == "power" and two.body[last.args[1]].literal in ("2", "2.0"))
     )
-    if not square or distance.op != "subtract":
-        return False
-    steps = [two.step(a) for a in distance.args]
-    middle = (steps[1].op, steps[1].position) == ("param", -1)
-    return middle and distance.args[0] == two.first
+    distance = two.body[last.args[0]] if square else last
+    return square and distance.op == "subtract" and distance.args[0] == two.first and two.is_result(distance.args[1])
 
 
 def _divides(h: MdHom) -> bool:
@@ -226,29 +199,27 @@ def _with_mean(graph: Graph, match: Match) -> Graph:
     Of n elements none is farther than √n spreads from the mean: squares of distances from it lose no more than a factor
     n of float64's digits, which for `few_terms` leaves those of float32.
     """
-    reader, two = _two(graph, match)
-    step = graph.steps[match[0]]
+    two, step = _two(graph, match), graph.steps[match[0]]
     h, terms = step.mdhom.last, float(_terms(step.mdhom.last))
     wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
     begin = tuple([unit(h.rank) if c.kind == "pw" else Affine.of(d, h.rank) for d, c in enumerate(h.combine)])
 
-    def first(recorder: Recorder) -> Any:
-        operands = reader.operands(recorder, step, begin)
-        (found,) = paste(recorder, h.scalar, operands, reader.reads.index(recorder, begin))
+    def first(composer: Composer, recorder: Recorder) -> Any:
+        (found,) = composer.combined(recorder, step, begin)
         element: Any = recorder.cast(Symbol(recorder, found), wide)
         return where(np.isfinite(element), element, 0.0)  # else means would be NaN where they are infinite
 
     recorder = Recorder(two.body)
-    distance: Any = recorder.cast(Symbol(recorder, two.first), wide) - first(recorder)
+    distance: Any = recorder.cast(Symbol(recorder, two.first), wide) - first(two.composer, recorder)
 
-    def results(final: Recorder, combined: list[int]) -> tuple[int, int]:
-        total, squares = (Symbol(final, n) for n in combined)
-        mean: Any = total / terms
+    def results(composer: Composer, total: Any, squares: Any) -> tuple[Any, Any]:
+        final, mean = total.recorder, total / terms
         spread: Any = np.maximum(squares - total * mean, 0.0)
-        return final.cast(first(final) + mean, narrow).number, final.cast(spread, narrow).number
+        return final.cast(first(composer, final) + mean, narrow), final.cast(spread, narrow)
 
     add = Operator("+", trace(lambda a, b: (a[0] + b[0], a[1] + b[1]), [wide] * 4, group=2), ("0.0", "0.0"), True)
-    return _one_pass(graph, match, reader, (recorder, distance.number, (distance * distance).number), add, results)
+    combined = recorder, [distance.number, (distance * distance).number]
+    return _one_pass(graph, match, two.composer, combined, add, results)
 
 
 # Both in one pass.
@@ -257,10 +228,10 @@ def _with_mean(graph: Graph, match: Match) -> Graph:
 def _one_pass(
     graph: Graph,
     match: Match,
-    reader: _Reader,
-    scalar: tuple[Recorder, int, int],
+    composer: Composer,
+    scalar: Recorded,
     operator: Operator,
-    results: Callable[[Recorder, list[int]], tuple[int, int]],
+    results: Callable[[Composer, Any, Any], tuple[Any, Any]],
 ) -> Graph:
     """Make one reduction of two, and a map of what it gives, which is done with each result where that is cheaper.
 
@@ -269,36 +240,32 @@ def _one_pass(
     """
     first, last = match
     f, s = (graph.mdhom(n) for n in match)
-    recorder, *numbers = scalar
-    types = [recorder.body[n].dtype for n in numbers]
+    recorder, numbers = scalar
+    # Without the parameter that nothing needs any more.
+    recorder.body = [
+        replace(step, op="const", position=0, literal="0.0") if (step.op, step.position) == ("param", -1) else step
+        for step in recorder.body
+    ]
     kept = [d for d, c in enumerate(f.combine) if c.kind == "cc"]
+    types = [recorder.body[n].dtype for n in numbers]
     totals = tuple([contiguous(f"T{n}", t, f.extents, tuple(kept)) for n, t in enumerate(types)])
     combine = tuple([Combine(c.kind, None if c.operator is None else operator) for c in f.combine])
-    inputs, read = reader.reads.views()
-    function = reader.reads.function(_without(recorder), numbers)
-    reduction = MdHom.unchecked(f.extents, combine, function, inputs, totals, None, f.names)
+    reduction = composer.step(f, scalar, combine=combine, outputs=totals)
 
-    after, final, place = _Reader(graph, match), Recorder(), in_place(f.rank)
+    after, final, place = Composer(graph, f.rank), Recorder(), in_place(f.rank)
     combined = [
-        final.add(Instruction("param", (), v.dtype, after.reads.number(-1 - n, v, v.accesses[0], place))).number
+        final.add(Instruction("param", (), v.dtype, after.reads.number(-1 - n, v, v.accesses[0], place)))
         for n, v in enumerate(totals)
     ]
-    reader.reads = after.reads
-    found = results(final, combined)
-    stored = [*found]
-    if s.finish is not None:
-        given = [found[0] if graph.steps[last].inputs[n] == graph.firsts[first] else after._operand(
-            final, graph.steps[last], n, a, place, 0) for n, a in s.accesses]  # fmt: skip
-        stored = [found[0], *paste(final, s.finish, [found[1], *given], after.reads.index(final, place))]
-    views, values_read = after.reads.views()
+    value, total = results(after, *combined)
+    after.known[graph.firsts[first]] = value.number
+    stored = [value.number, *after.finished(final, graph.steps[last], place, [total.number])]
     outputs = tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))])
     points = tuple([n if d in kept else 1 for d, n in enumerate(f.extents)])
-    mapped = MdHom.unchecked(
-        points, (CC,) * f.rank, after.reads.function(final, stored), views, outputs, None, f.names
-    )  # fmt: skip
+    mapped = after.step(f, (final, stored), extents=points, combine=(CC,) * f.rank, outputs=outputs)
     moved = {-1 - n: (first, n) for n in range(len(totals))}
     moved |= {graph.firsts[first]: (last, 0)} | {v: (last, 1 + n) for n, v in enumerate(values(graph, last))}
-    new = {first: Step(reduction, read), last: Step(select_dims(mapped, kept), values_read)}
+    new = {first: reduction, last: Step(select_dims(mapped.mdhom.last, kept), mapped.inputs)}
     return edited(graph, new, moved)
 
 

@@ -1,14 +1,14 @@
 """What is done with each result, in the kernel that has it: MDHs' `finish`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from mdhnp.fusion.compose import Composer, is_map, loads, parameters
 from mdhnp.fusion.edit import edited, reaches
-from mdhnp.fusion.reads import Place, in_place, paste, unit
+from mdhnp.fusion.reads import Place, in_place, unit
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import known, last_is_map, pairs, values
-from mdhnp.mdh import Affine, Graph, MdHom, Step, View
+from mdhnp.mdh import Affine, Graph, View
 from mdhnp.mdh.trace import Recorder
 
 __all__ = ["RULES"]
@@ -69,83 +69,34 @@ def _finished(graph: Graph, match: Match) -> Graph:
     first, last = match
     place = _place(graph, match)
     assert place is not None
-    step, after = graph.steps[first], graph.steps[last]
-    h, made = step.mdhom.last, values(graph, first)
+    step, after, made = graph.steps[first], graph.steps[last], values(graph, first)
+    h, own = step.mdhom.last, in_place(step.mdhom.rank)
     kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
     outputs = [*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs]]
+    composer, scalar, finish = Composer(graph, h.rank), Recorder(), Recorder()
+
+    def results(recorder: Recorder, found: Sequence[int], before: int = 0) -> list[int]:
+        composer.known = dict(zip(made, found, strict=True))
+        return [*[found[o] for o in kept], *composer.mapped(recorder, after, place, before)]
+
+    combined, contract, final = [*composer.combined(scalar, step, own)], h.scalar.contract, None
+    if is_map(h):
+        combined, contract = results(scalar, composer.finished(scalar, step, own, combined)), False
+    else:
+        types = h.scalar.dtypes
+        found = composer.finished(finish, step, own, parameters(finish, types), len(types))
+        final = finish, results(finish, found, len(types))
     named = tuple([replace(v, name=f"O{n}") for n, v in enumerate(outputs)])
-    both = _Both(graph, first, step, after, place, kept, named)
+    new = composer.step(h, (scalar, combined), final, outputs=named, contract=contract)
     moved = {made[o]: (first, n) for n, o in enumerate(kept)}
     moved |= {v: (first, len(kept) + n) for n, v in enumerate(values(graph, last))}
-    return edited(graph, {first: _map(both) if is_map(h) else _combined(both), last: None}, moved)
-
-
-class _Both(NamedTuple):
-    """A step by number, the map after it and its place, which of the first one's results are kept, what is written."""
-
-    graph: Graph
-    first: int
-    step: Step
-    after: Step
-    place: Place
-    kept: list[int]
-    outputs: tuple[View, ...]
+    return edited(graph, {first: new, last: None}, moved)
 
 
 def _written(view: View, place: Place, rank: int) -> View:
     """What the last step writes, in the dimensions of the first one."""
     access = tuple([place[index.dims()[0]] if index.dims() else unit(rank) for index in view.accesses[0]])
     return replace(view, accesses=(access,))
-
-
-def _combined(both: _Both) -> Step:
-    """The first step, with the last one as its `finish`."""
-    graph, first, step, after, place, kept, outputs = both
-    h, types = step.mdhom.last, step.mdhom.last.scalar.dtypes
-    composer, own = _After(graph, h.rank, first), in_place(h.rank)
-    scalar, finish = Recorder(), Recorder()
-    results = paste(scalar, h.scalar, composer.operands(scalar, step, own), composer.reads.index(scalar, own))
-    combined = parameters(finish, types)
-    if h.finish is not None:
-        given = composer.operands(finish, step, own, len(types))
-        composer.made = paste(finish, h.finish, [*combined, *given], composer.reads.index(finish, own))
-    else:
-        composer.made = tuple(combined)
-    final = [composer.made[o] for o in kept] + [*composer.mapped(finish, after, place, len(types))]
-    inputs, numbers = composer.reads.views()
-    new = MdHom.unchecked(
-        h.extents, h.combine, composer.reads.function(scalar, results, (), h.scalar.contract), inputs, outputs,
-        composer.reads.function(finish, final, types), h.names, h.nested, h.precision,
-    )  # fmt: skip
-    return Step(new, numbers)
-
-
-def _map(both: _Both) -> Step:
-    """Both steps, where the first one is a map, too."""
-    graph, first, step, after, place, kept, outputs = both
-    h = step.mdhom.last
-    composer, scalar = _After(graph, h.rank, first), Recorder()
-    composer.made = composer.mapped(scalar, step, in_place(h.rank))
-    results = [composer.made[o] for o in kept] + [*composer.mapped(scalar, after, place)]
-    inputs, numbers = composer.reads.views()
-    function = composer.reads.function(scalar, results)
-    new = MdHom.unchecked(h.extents, h.combine, function, inputs, outputs, None, h.names)
-    return Step(new, numbers)
-
-
-class _After(Composer):
-    """Records what follows a step, whose results are there."""
-
-    def __init__(self, graph: Graph, rank: int, first: int) -> None:
-        super().__init__(graph, rank, {})
-        self._first = values(graph, first)
-        self.made: tuple[int, ...] = ()
-
-    def _operand(self, recorder: Recorder, step: Step, n: int, a: int, place: Place, before: int) -> int:
-        value = step.inputs[n]
-        if value in self._first:
-            return self.made[value - self._first[0]]
-        return super()._operand(recorder, step, n, a, place, before)
 
 
 RULES = (

@@ -6,10 +6,9 @@ from functools import lru_cache
 from math import prod
 
 from mdhnp.fusion.cost import ENOUGH, near
-from mdhnp.fusion.edit import edited
+from mdhnp.fusion.edit import edited, subgraph
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps, results
-from mdhnp.fusion.rules.conditions import values
 from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, is_product, rows
 
 __all__ = ["RULES", "WITHOUT_PRODUCTS"]
@@ -111,18 +110,9 @@ def _together(graph: Graph, match: Match) -> Graph:
 @lru_cache(maxsize=16)
 def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
     """Make rows of some steps, and give their inputs."""
-    part, given = _part(graph, match)
+    part, given = subgraph(graph, match)
     made = rows(_simpler(part))
     return None if made is None else (made, given)
-
-
-def _part(graph: Graph, match: Match) -> tuple[Graph, tuple[int, ...]]:
-    """Give the graph of some steps, and the values that it is given."""
-    made = [v for n in match for v in values(graph, n)]
-    given = tuple(dict.fromkeys([p for n in match for p in graph.steps[n].inputs if p not in made]))
-    place = {p: k for k, p in enumerate([*given, *made])}
-    steps = [Step(graph.steps[n].mdhom, tuple([place[p] for p in graph.steps[n].inputs])) for n in match]
-    return Graph.ending(len(given), steps), given
 
 
 def _simpler(graph: Graph) -> Graph:
