@@ -195,7 +195,7 @@ def compare(plan: Kernels | InParts, request: Request, usual: float | None = Non
     """
     function = numpy_function(request.mdhom)
     views = (*request.mdhom.inputs, *request.mdhom.outputs)
-    if function is None or not affordable(2 * sum(v.nbytes for v in views)):
+    if function is None or not affordable(2 * sum(v.span_bytes for v in views)):
         return None
     rng = np.random.default_rng(0)
     try:

@@ -179,7 +179,7 @@ def fits(h: Computation, device: Device) -> bool:
 
 def _is_too_large(h: Computation, device: Device) -> bool:
     largest = largest_array(device)
-    return largest is not None and any(v.nbytes > largest for v in (*h.inputs, *h.outputs))
+    return largest is not None and any(v.span_bytes > largest for v in (*h.inputs, *h.outputs))
 
 
 def _plan(request: Request, found: Sequence[Found], program: Program, why: str) -> Kernels:

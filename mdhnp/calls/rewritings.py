@@ -86,7 +86,7 @@ def are_searched(call: "CallRequest") -> bool:
     if mode.resident and not all([is_row_major(one.shape, one.strides, one.itemsize) for one, _ in call.arrays]):
         return False
     views = [v for step in written.steps for v in step.mdhom.outputs]  # each of which is an array without rules
-    return affordable(_COPIES * (sum([one.nbytes for one, _ in call.arrays]) + sum([v.nbytes for v in views])))
+    return affordable(_COPIES * (sum([one.nbytes for one, _ in call.arrays]) + sum([v.span_bytes for v in views])))
 
 
 def settle_rewritings(call: Callable[[], Any], graph: Graph, device: Device, tune: Callable[[Observed], bool]) -> bool:

@@ -293,7 +293,7 @@ def _dense(v: View) -> bool:
 
 
 def _fits(h: Computation, largest: int) -> bool:
-    return all(v.nbytes <= largest for v in (*h.inputs, *h.outputs))
+    return all(v.span_bytes <= largest for v in (*h.inputs, *h.outputs))
 
 
 def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:

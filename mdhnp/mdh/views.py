@@ -166,8 +166,6 @@ class View:
         """Bytes from the lowest to the highest address, with what lies between elements; repeated ones count once."""
         return self.elements() * self.dtype.itemsize
 
-    nbytes = span_bytes  # until all who ask say which of both they mean
-
     @property
     def element_bytes(self) -> int:
         """Bytes of all elements, as if each had memory of its own."""

@@ -138,12 +138,12 @@ class AccessPattern:
     @cached_property
     def bytes_read(self) -> int:
         """Of all inputs."""
-        return sum(v.nbytes for v in self.h.inputs)
+        return sum(v.span_bytes for v in self.h.inputs)
 
     @cached_property
     def bytes_written(self) -> int:
         """Of all outputs."""
-        return sum(v.nbytes for v in self.h.outputs)
+        return sum(v.span_bytes for v in self.h.outputs)
 
     @cached_property
     def itemsize(self) -> int:

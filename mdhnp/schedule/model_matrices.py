@@ -127,7 +127,7 @@ class ResultTile:
         self._computing = (1 + reads / products) / faster
         moved = unit.write_adds / 4 / h.points
         self._written, self._read = moved * access.bytes_written / run, moved * access.bytes_read
-        sizes = [(n, h.inputs[n].nbytes) for n in inputs]
+        sizes = [(n, h.inputs[n].span_bytes) for n in inputs]
         self._again = [moved * _passes(access, caps, n, size, tiles) * size for n, size in sizes]
         self._combining = unit.combining * caps.compute_units / h.points
 

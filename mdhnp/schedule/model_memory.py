@@ -18,7 +18,7 @@ def seconds_moving(c: Tiling) -> Floats:
     access, caps = c.access, c.caps
     total = np.zeros(len(c.pt))
     for n, view in enumerate(access.h.inputs):
-        size = view.nbytes
+        size = view.span_bytes
         again, pending = np.ones(len(total)), np.ones(len(total))
         if size > caps.l2 // 2:
             # Loops around an inner loop that moves the input bring it in again, as do work-groups.
@@ -35,7 +35,7 @@ def seconds_moving(c: Tiling) -> Floats:
         total += size * _rows_again(c, n) / c.core.rows_again
     passes = np.where(c.results == GLOBAL, product(c.tiles, access.combined), 1.0)
     for view in access.h.outputs:
-        size = view.nbytes
+        size = view.span_bytes
         times = passes if size > caps.l2 // 2 else np.ones(len(total))
         run = _run(c, access.output_strides, access.kept, c.core.result_end / view.dtype.itemsize)
         run = run * view.dtype.itemsize
