@@ -16,12 +16,14 @@ from typing import Any, Literal, get_args
 
 from mdhnp.process import process
 
-__all__ = ["Config", "Fallback", "Host", "Mode", "Precision", "Specialise", "Tuning", "config"]
+__all__ = ["Config", "Fallback", "Host", "Level", "Mode", "Precision", "Specialise", "Tuning", "config"]
 
 Tuning = Literal["auto", "background", "full", "off"]
 Host = Literal["auto", "never"]
 Fallback = Literal["auto", "numpy", "error"]
 Specialise = Literal["auto", "always"]
+#: How exact products of float32 can be asked to be, and by what names: "high" is another one of "highest".
+Level = Literal["highest", "default"]
 Precision = Literal["highest", "high", "default"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -52,7 +54,7 @@ class Mode:
     host: Host
     tuning: Tuning
     specialise: Specialise
-    precision: Precision
+    precision: Level
     resident: bool = False
 
     @property
@@ -69,13 +71,19 @@ class Mode:
 
     def at(self, precision: Any, where: str) -> "Mode":
         """The same settings for a call that says its own precision; `where`, for errors, is what says it."""
-        return _mode(self.host, self.tuning, self.specialise, _checked("precision", precision, where))
+        return _mode(self.host, self.tuning, self.specialise, _checked("precision", precision, where), False)
 
 
-_mode = lru_cache(Mode)
+@lru_cache
+def _mode(host: Host, tuning: Tuning, specialise: Specialise, precision: Precision, resident: bool) -> Mode:
+    if precision == "high":
+        return _mode(host, tuning, specialise, "highest", resident)
+    return Mode(host, tuning, specialise, precision, resident)
+
+
 _MODE = ("host", "tuning", "specialise", "precision")
 for _each in product(get_args(Host), get_args(Tuning), get_args(Specialise), get_args(Precision)):
-    _ = _mode(*_each), _mode(*_each).of_views  # now, when no two threads can make one
+    _ = _mode(*_each, False).of_views  # now, when no two threads can make one
 
 _changing = process.lock()
 
@@ -91,7 +99,7 @@ class _Block:
 
     def mode(self, process: Mapping[str, Any]) -> Mode:
         if self._process is not process:
-            self._mode = _mode(*[self.changes.get(name, process[name]) for name in _MODE])
+            self._mode = _mode(*[self.changes.get(name, process[name]) for name in _MODE], False)
             self._process = process
         return self._mode
 
@@ -138,8 +146,9 @@ class Config:
     precision : {"highest", "high", "default"}
         How exact products of float32 must be, unless a call says so itself. "highest": as float32. "default": devices
         with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a relative error of up to
-        2^-10 a product), for a third of the instructions; sums are float32. "high": three such products of parts of the
-        factors suffice, which is what "highest" takes, too. Without effect on other types and devices, and where NumPy
+        2^-10 a product), for a third of the instructions; sums are float32. "high" is another name of "highest", for
+        programs that know it from elsewhere: three such products of parts of the factors are as exact as float32.
+        Without effect on other types and devices, and where NumPy
         computes. The environment variable ``MDHNP_PRECISION`` gives the first value.
     debug : {0, 1, 2, 3, 4}
         What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
@@ -200,7 +209,7 @@ class Config:
 
     def _set(self, values: Mapping[str, Any]) -> None:
         """Give the process other values: always a new dictionary, for who compares it with the one seen before."""
-        object.__setattr__(self, "_process", {**values, "mode": _mode(*[values[name] for name in _MODE])})
+        object.__setattr__(self, "_process", {**values, "mode": _mode(*[values[name] for name in _MODE], False)})
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"config has no setting {name!r}; there are {', '.join(_DEFAULTS)}")

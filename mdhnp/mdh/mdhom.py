@@ -20,7 +20,7 @@ from mdhnp.mdh.views import Affine, Slice, View
 __all__ = ["Computation", "MdHom", "Precision", "dimension_names"]
 
 #: How exactly products of float32 are to be computed, at least.
-Precision = Literal["highest", "high", "default"]
+Precision = Literal["highest", "default"]
 
 
 class Computation:
@@ -32,7 +32,7 @@ class Computation:
         Points in each dimension of the MDH that gives the results.
     inputs, outputs : tuple of View
         Of the arrays given, and of the results.
-    precision : {"highest", "high", "default"}
+    precision : {"highest", "default"}
         What products of float32 are asked to be, at least.
     """
 
@@ -123,7 +123,7 @@ class MdHom(Computation):
     nested : bool
         The order of combination is fixed by nesting, innermost (last) dimension first; needed where different
         operators are mixed.
-    precision : {"highest", "high", "default"}
+    precision : {"highest", "default"}
         What products of float32 are asked to be, at least: as exact as the type, or what matrix instructions give of
         three products of parts of the factors, or of factors rounded to 11 bits.
 

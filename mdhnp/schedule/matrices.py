@@ -79,7 +79,7 @@ def at_precision(h: Computation, precision: Precision, atoms: Collection[str] = 
     ----------
     h : Computation
         Any; what is fused multiplies at the highest.
-    precision : {"highest", "high", "default"}
+    precision : {"highest", "default"}
         What to ask for.
     atoms : collection of str, optional
         The instructions of a device; by default all that are known.
