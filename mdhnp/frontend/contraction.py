@@ -32,26 +32,9 @@ _LETTERS = frozenset(string.ascii_letters)
 
 @lru_cache(maxsize=1024)
 def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[Terms, str]:
-    """Read einsum's subscripts: one label an axis, ellipses written out, the output explicit.
+    """Read einsum's subscripts for operands of these ranks: each operand's labels, and the result's.
 
-    Parameters
-    ----------
-    subscripts : str
-        As NumPy's: ASCII letters, commas, ``...``, ``->`` and white space.
-    ranks : tuple of int
-        Number of axes of each operand.
-
-    Returns
-    -------
-    terms : tuple of str
-        Labels of each operand's axes.
-    output : str
-        Labels of the result's axes.
-
-    Raises
-    ------
-    ValueError
-        If the subscripts cannot be read, or fit neither the operands' number nor their ranks.
+    Ellipses are written out, and the output is explicit.
 
     Examples
     --------
@@ -101,13 +84,7 @@ def _check_term(term: str, where: str, subscripts: str) -> None:
 
 
 def extents(terms: Terms, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """Find each label's extent, in order of appearance; an axis of extent 1 is repeated along longer ones.
-
-    Raises
-    ------
-    ValueError
-        If extents disagree; names the operand and the label.
-    """
+    """Find each label's extent, in order of appearance; an axis of extent 1 is repeated along longer ones."""
     sizes: dict[str, int] = {}
     for n, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         own: dict[str, int] = {}
@@ -131,13 +108,7 @@ class Functions(NamedTuple):
 
 
 def dimensions(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]]) -> dict[str, int]:
-    """Give the extents of an MDH's dimensions by label: the output's, then the others in order of appearance.
-
-    Raises
-    ------
-    ValueError
-        If extents disagree.
-    """
+    """Give the extents of an MDH's dimensions by label: the output's, then the others in order of appearance."""
     sizes = extents(terms, [a.shape for a in arrays])
     return {label: sizes[label] for label in (*output, *sizes)}
 
@@ -175,34 +146,9 @@ def contraction(
 ) -> MdHom:
     """Make the MDH that multiplies the operands and adds over all labels that are not in the output.
 
-    Parameters
-    ----------
-    terms : tuple of str
-        Labels of each operand's axes; a label repeated in one term walks the diagonal.
-    output : str
-        Labels of the result's axes, each once.
-    arrays : sequence of ndarray
-        The operands; only their types and layouts are used.
-    dtype : dtype, optional
-        Type to compute in; by default the common type of the operands. Booleans multiply by `and`, add by `or`;
-        float16 is computed in float32.
-    conjugate : bool
-        Whether the first operand is conjugated.
-
-    Returns
-    -------
-    MdHom
-        With the output's labels as its first dimensions; the result is C-contiguous.
-
-    Raises
-    ------
-    ValueError
-        If extents disagree.
-
-    Notes
-    -----
-    Source: Rasch, Schulze & Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homomorphisms",
-    Sections IV-A and IV-D.
+    A label repeated in one term walks the diagonal. It computes in `dtype`, by default the operands' common type:
+    booleans multiply by `and`, add by `or`; float16 is computed in float32. The first operand may be conjugated. The
+    output's labels are its first dimensions; the result is C-contiguous. Of operands only types and layouts are used.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 What they mean of complex numbers is written down in `mdh/complex.py`.
 """
 
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 
 from mdhnp.arrays import Array
 from mdhnp.calls.operands import fallback
+from mdhnp.errors import guarded
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import Elementwise, common, functions, unary
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import called, public
 
 #: By name, which is NumPy's: kinds of types that it takes, what it does, elements, what it gives of them.
 _FUNCTIONS = {
@@ -162,19 +164,20 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     return _MINIMUM(x, max) if max is not None else _POSITIVE(x)
 
 
-@public(
-    "Give the real parts, in a new array.",
-    x="Array: Of numbers.",
-    example=">>> mdhnp.real(mdhnp.asarray([1 + 2j])).numpy()\narray([1.])",
-)
-def real(x: Array, /) -> Array:
-    return asarray(x.real, copy=True)
+def _part(name: str, what: str, example: str) -> Callable[[Array], Array]:
+    """Make the public function of a part of complex numbers."""
+
+    @public(
+        f"Give the {what}, in a new array.",
+        x="Array: Of numbers.",
+        example=f">>> mdhnp.{name}(mdhnp.asarray([1 + 2j])).numpy()\narray([{example}])",
+        guard=False,
+    )
+    def function(x: Array, /) -> Array:
+        return asarray(getattr(x, name), copy=True)
+
+    return guarded(called(function, name))
 
 
-@public(
-    "Give the imaginary parts, in a new array: zeros of real numbers.",
-    x="Array: Of numbers.",
-    example=">>> mdhnp.imag(mdhnp.asarray([1 + 2j])).numpy()\narray([2.])",
-)
-def imag(x: Array, /) -> Array:
-    return asarray(x.imag, copy=True)
+real = _part("real", "real parts", "1.")
+imag = _part("imag", "imaginary parts, zeros of real numbers", "2.")

@@ -15,7 +15,7 @@ from mdhnp.calls.operands import addressable, check_casts, check_order, deliver,
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import contraction
 from mdhnp.frontend.cores import CORES, cores_of, labelled, places_of, whole_axes
-from mdhnp.frontend.public import NO_AXIS, PAPER, UNSUPPORTED, called, public
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, called, public
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
 
@@ -37,7 +37,6 @@ _RAISES = {
     "ValueError": "If an operand has too few axes, shapes do not match, among them that of `out`, or there is no such "
     "precision.",
     "TypeError": f"If the casting rule forbids a conversion; {UNSUPPORTED[0].lower()}{UNSUPPORTED[1:]}",
-    "numpy.exceptions.AxisError": NO_AXIS,
 }
 _SOURCE = f"Source: {PAPER} IV-A."
 

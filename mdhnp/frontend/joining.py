@@ -17,7 +17,7 @@ from mdhnp.calls.arrays import device_of
 from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray, assign, empty
 from mdhnp.frontend.manipulation import Axis, expand_dims, reshape
-from mdhnp.frontend.public import NO_AXIS, public
+from mdhnp.frontend.public import public
 
 __all__ = ["concat", "repeat", "roll", "stack", "tile"]
 
@@ -34,7 +34,6 @@ _JOINED = "Array or ndarray: Of their common type."
     raises={
         "ValueError": "If shapes differ in another axis, an array has no axes, there is none, or they are on several "
         "devices.",
-        "numpy.exceptions.AxisError": NO_AXIS,
     },
     example="""
 >>> x = mdhnp.asarray([1, 2], device="cpu")
@@ -68,7 +67,6 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     returns=_JOINED,
     raises={
         "ValueError": "If shapes differ, there is no array, or they are on several devices.",
-        "numpy.exceptions.AxisError": NO_AXIS,
     },
     example="""
 >>> x = mdhnp.asarray([1, 2], device="cpu")
@@ -95,7 +93,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     x=_ANY,
     shift="int or tuple of int: How far: one number for all axes, or one each.",
     axis="int or tuple of int, optional: Along which axes; by default all elements move, in C order.",
-    raises={"ValueError": "If there are not as many numbers as axes.", "numpy.exceptions.AxisError": NO_AXIS},
+    raises={"ValueError": "If there are not as many numbers as axes."},
     example='>>> mdhnp.roll(mdhnp.asarray([1, 2, 3], device="cpu"), 1).tolist()\n[3, 1, 2]',
 )
 def roll(x: Any, /, shift: int | tuple[int, ...], axis: Axis = None) -> Any:
@@ -152,7 +150,6 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
     raises={
         "ValueError": "If it is a negative number.",
         "TypeError": "If there are several and NumPy is not allowed to.",
-        "numpy.exceptions.AxisError": NO_AXIS,
     },
     example='>>> mdhnp.repeat(mdhnp.asarray([1, 2], device="cpu"), 2).tolist()\n[1, 1, 2, 2]',
 )

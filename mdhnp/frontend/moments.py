@@ -17,7 +17,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
-from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, called, public
+from mdhnp.frontend.public import UNSUPPORTED, called, public
 from mdhnp.frontend.reducing import REDUCED, axes_of, named, operand, reduction
 from mdhnp.mdh import Function, Graph, MdHom, Step, trace
 
@@ -28,7 +28,6 @@ DType = np.dtype[Any]
 
 _MEASURED = "array_like: Of booleans or numbers."
 _RAISES = {
-    "numpy.exceptions.AxisError": NO_AXIS,
     "ValueError": "If an axis is named twice.",
     "TypeError": UNSUPPORTED,
 }

@@ -24,31 +24,10 @@ _Positions = tuple[tuple[int, ...], Terms, str]
 
 
 def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> MdHom | Graph:
-    """Multiply all operands and add over the labels that are not in the output.
+    """Multiply all operands and add over the labels that are not in the output; the result is C-contiguous.
 
-    Parameters
-    ----------
-    terms, output
-        As :func:`mdhnp.frontend.contraction.contraction` takes them.
-    arrays : sequence of ndarray
-        The operands; only their types and layouts are used.
-    dtype : dtype
-        Type to compute in.
-    optimize : bool, str, path, or None
-        In which order more than two operands are contracted: the name of a method of opt_einsum's, with a limit of
-        memory or without, or a path; none at all for False and None.
-
-    Returns
-    -------
-    MdHom or Graph
-        The result is C-contiguous.
-
-    Raises
-    ------
-    ValueError
-        If extents disagree, or a path names operands that are not there.
-    RuntimeError
-        If a path does not contract all operands.
+    `optimize` says in which order more than two operands are contracted: the name of a method of opt_einsum's, with a
+    limit of memory or without, or a path; all at once for False and None.
     """
     if len(arrays) < 3 or optimize is False or optimize is None:
         return contraction(terms, output, arrays, dtype)
@@ -146,8 +125,6 @@ def _kept(terms: Sequence[str], needed: str, sizes: Mapping[str, int]) -> str:
 def keep_order(terms: Terms, output: str, arrays: Sequence[Array]) -> str:
     """Give the output's labels, the one of the largest stride first, as ``order="K"`` has them in NumPy.
 
-    Notes
-    -----
     NumPy sorts the axes by insertion, beginning with C order: an axis goes inside of those whose strides are larger in
     every operand that moves along both. Operands that are all C-contiguous give C order here, where NumPy may choose
     another.

@@ -25,23 +25,9 @@ def pointwise(
     shape: tuple[int, ...] | None = None,
     order: tuple[int, ...] | None = None,
 ) -> MdHom:
-    """Make the MDH of a map; its results are C-contiguous.
+    """Make the MDH of a map of arrays, of which only types and layouts are used; its results are C-contiguous.
 
-    Parameters
-    ----------
-    function : Function
-        From one element of each array to the results; dimensions whose index it uses are the axes of `shape`.
-    arrays : sequence of ndarray
-        Only their types and layouts are used.
-    shape : tuple of int, optional
-        That the arrays are broadcast to; by default the smallest one.
-    order : tuple of int, optional
-        Axes in the order in which the results have them; by default as they are.
-
-    Raises
-    ------
-    ValueError
-        If they cannot be broadcast.
+    Arrays are broadcast to `shape`, by default the smallest one. `order` has the axes as the results have them.
 
     Examples
     --------

@@ -143,16 +143,9 @@ def described(*args: Any, **options: Any) -> tuple[tuple[npt.NDArray[Any], ...],
 def outlined(
     counts: tuple[int, int], *args: Any, **options: Any
 ) -> tuple[tuple[str, ...], tuple[npt.NDArray[Any], ...], MdHom]:
-    """Give what :func:`described` gives for other numbers of records, of which those given show the types.
+    """Give the fields that are compared, outlines of encoded records, and what links them, for other record counts.
 
-    Returns
-    -------
-    tuple of str
-        The fields that are compared.
-    tuple of ndarray
-        Encoded records, which have a layout only.
-    MdHom
-        What links them.
+    Records that are given show the types; parameters are those of :func:`prl`.
     """
     given = signature(prl).bind(*args, **options)
     given.apply_defaults()
@@ -167,19 +160,9 @@ def outlined(
 
 
 def _asked(
-    new: Any,
-    existing: Any,
-    m: float | Mapping[str, float],
-    u: Mapping[str, float | Mapping[Any, float]] | None,
-    default_u: float | Mapping[str, float] | None,
-    weights: Mapping[str, tuple[float, float]] | None,
-    similarity: Mapping[str, Callable[[Any, Any], Any]] | None,
-    fields: Sequence[str] | None,
-    missing: Callable[[Any], bool] | Collection[Any] | None,
-    blocking: Iterable[str | Collection[str]] | None,
-    thresholds: tuple[float, float],
-    dtype: npt.DTypeLike,
-) -> tuple[tuple[npt.NDArray[Any], ...], tuple[_Blocks, _Similarities] | None]:
+    new: Any, existing: Any, m: Any, u: Any, default_u: Any, weights: Any, similarity: Any, fields: Any, missing: Any,
+    blocking: Any, thresholds: Any, dtype: Any,
+) -> tuple[tuple[npt.NDArray[Any], ...], tuple[_Blocks, _Similarities] | None]:  # fmt: skip
     """Read arguments, and encode records: gives arrays, and what is computed of them."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):

@@ -19,7 +19,7 @@ from mdhnp.calls.operands import check_casts, deliver, exact_type, output
 from mdhnp.calls.request import array
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import contraction
-from mdhnp.frontend.public import NO_AXIS, PAPER, UNSUPPORTED, public
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.mdh import MdHom
 
 __all__ = ["dot", "exactly", "inner", "integer", "kron", "letters", "outer", "tensordot", "trace", "vdot"]
@@ -141,7 +141,6 @@ def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     returns="ndarray or scalar: With the other axes of `a`; `out` if given.",
     raises={
         "ValueError": "If `a` has too few axes, the two axes are one, or `out` does not fit.",
-        "numpy.exceptions.AxisError": NO_AXIS,
         "TypeError": f"If `offset` is no integer. {UNSUPPORTED}",
     },
     notes=_SOURCE,
@@ -177,7 +176,6 @@ def trace(
     returns=f"ndarray: {_OTHERS}.",
     raises={
         "ValueError": "If extents differ, an axis is named twice, or there is no such precision.",
-        "numpy.exceptions.AxisError": NO_AXIS,
         "TypeError": f"If `axes` are no integers. {UNSUPPORTED}",
     },
     notes=_SOURCE,

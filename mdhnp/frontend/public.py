@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from mdhnp.errors import guarded
 
-__all__ = ["NO_AXIS", "PAPER", "SHARED", "UNSUPPORTED", "Documentation", "called", "public"]
+__all__ = ["PAPER", "SHARED", "UNSUPPORTED", "Documentation", "called", "public"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,8 +38,8 @@ SHARED = {
     "shape": "int or tuple of int: Extents.",
 }
 #: What errors mean that several functions raise.
-UNSUPPORTED = "If kernels do not compute with a type and NumPy is not allowed to."
 NO_AXIS = "If there is no such axis."
+UNSUPPORTED = "If kernels do not compute with a type and NumPy is not allowed to."
 
 
 @dataclass(frozen=True)
@@ -131,22 +131,33 @@ def public(
     """
 
     def made(function: Function) -> Function:
-        code = function.__code__
-        variables = iter(code.co_varnames)  # *args and **kwargs come last there
-        names = [next(variables) for _ in range(code.co_argcount)]
-        keywords = [next(variables) for _ in range(code.co_kwonlyargcount)]
-        names += [f"*{next(variables)}"] if code.co_flags & CO_VARARGS else []
-        keywords += [f"**{next(variables)}"] if code.co_flags & CO_VARKEYWORDS else []
-        texts: dict[str, str] = {}
-        for name in (*names, *keywords):
-            key = name.lstrip("*")
-            text = parameters[key] if key in parameters else SHARED[key]
-            last = next(reversed(texts), "")
-            if last and texts[last] == text:
-                del texts[last]
-                name = f"{last}, {name}"
-            texts[name] = text
-        function.__doc__ = str(Documentation(summary, texts, returns, raises or {}, notes, example))
+        texts = _texts(_parameters(function), parameters)
+        known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*_parameters(function)} else {}
+        function.__doc__ = str(Documentation(summary, texts, returns, known | dict(raises or {}), notes, example))
         return guarded(function) if guard else function
 
     return made
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """Give a function's parameters as they are written, in order: sooner than ``inspect.signature``."""
+    code = function.__code__
+    names = iter(code.co_varnames)  # *args and **kwargs come last there
+    given = [next(names) for _ in range(code.co_argcount)]
+    keywords = [next(names) for _ in range(code.co_kwonlyargcount)]
+    given += [f"*{next(names)}"] if code.co_flags & CO_VARARGS else []
+    return given + keywords + ([f"**{next(names)}"] if code.co_flags & CO_VARKEYWORDS else [])
+
+
+def _texts(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
+    """Give what is said of parameters; neighbours of which the same is said are together."""
+    texts: dict[str, str] = {}
+    for name in names:
+        key = name.lstrip("*")
+        text = own[key] if key in own else SHARED[key]
+        last = next(reversed(texts), "")
+        if last and texts[last] == text:
+            del texts[last]
+            name = f"{last}, {name}"
+        texts[name] = text
+    return texts

@@ -18,7 +18,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.pointwise import convert, pointwise
-from mdhnp.frontend.public import NO_AXIS, UNSUPPORTED, called, public
+from mdhnp.frontend.public import UNSUPPORTED, called, public
 from mdhnp.frontend.reducing import named, operand, total_type
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
@@ -44,7 +44,6 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
         returns="Array or ndarray: Of the shape of `x`.",
         raises={
             "ValueError": "If there are several axes and none is named.",
-            "numpy.exceptions.AxisError": NO_AXIS,
             "TypeError": UNSUPPORTED,
         },
         notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", '
@@ -83,7 +82,6 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
     returns="Array or ndarray: Shorter by `n` along the axis.",
     raises={
         "ValueError": "If there is no axis at all, or `n` is negative.",
-        "numpy.exceptions.AxisError": NO_AXIS,
         "TypeError": UNSUPPORTED,
     },
     example=">>> mdhnp.diff([1, 4, 9, 16], n=2)\narray([2, 2])",

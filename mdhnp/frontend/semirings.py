@@ -92,13 +92,7 @@ class Semiring:
 
 
 def asked(multiply: Any, add: Any, semiring: Any) -> Semiring | None:
-    """Give the semiring that a call's arguments name; None where they name none.
-
-    Raises
-    ------
-    TypeError
-        If `semiring` is none, or beside `multiply` or `add`.
-    """
+    """Give the semiring that a call's arguments name; None where they name none."""
     if semiring is not None and not isinstance(semiring, Semiring):
         raise TypeError(f"semiring must be a Semiring, as mdhnp.semiring has them, not {semiring!r}")
     if multiply is None and add is None:
@@ -117,33 +111,11 @@ def _of(multiply: Any, add: Any) -> Semiring:
 def of_semiring(
     terms: Terms, output: str, arrays: Sequence[Array], semiring: Semiring, dtype: DType | None, optimize: Any = False
 ) -> Graph:
-    """Multiply all operands and add over the labels that are not in the output.
+    """Multiply all operands and add over the labels that are not in the output, by a semiring's functions.
 
-    Parameters
-    ----------
-    terms, output
-        As :func:`mdhnp.frontend.contraction.contraction` takes them.
-    arrays : sequence of ndarray
-        The operands; only their types and layouts are used.
-    semiring : Semiring
-        The functions.
-    dtype : dtype or None
-        What operands are converted to, in place of the semiring's own type.
-    optimize : bool, str, path, or None
-        As for `einsum`. A path is used where the distributive law is known to hold; else all operands are multiplied
-        before any product is added.
-
-    Returns
-    -------
-    Graph
-        Its results are C-contiguous: one, or an extreme and its place.
-
-    Raises
-    ------
-    ValueError
-        If extents disagree, a sum over nothing has no value, or a law does not hold.
-    TypeError
-        If a function cannot be traced.
+    Operands are converted to `dtype`, in place of the semiring's own type. A path, as `optimize` names one for
+    `einsum`, is used where the distributive law is known to hold; else all operands are multiplied before any product
+    is added. Results are C-contiguous: one, or an extreme and its place.
     """
     traced = _traced(semiring, tuple([a.dtype for a in arrays]), dtype or semiring.dtype)
     if len(arrays) < 3 or optimize in (False, None) or not distributes(traced.scalar, traced.ufunc):
@@ -161,13 +133,7 @@ def of_semiring(
 def check_types(
     function: str, arrays: Sequence[Array], semiring: Semiring, dtype: DType | None, out: DType | None, casting: Any
 ) -> None:
-    """Check that operands may be converted to the type that a call or its semiring names, and results to that of `out`.
-
-    Raises
-    ------
-    TypeError
-        If they may not; if there are two results for `out`.
-    """
+    """Check that operands may be converted to the type that a call or its semiring names, results to that of `out`."""
     wanted = dtype or semiring.dtype
     result = _traced(semiring, tuple([a.dtype for a in arrays]), wanted).scalar.dtypes[0]
     if out is not None and _is_place(semiring.add):

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -117,10 +117,6 @@ def _fill(array: npt.NDArray[Any], mode: str, cval: float) -> str:
     return repr(array.dtype.type(cval).item()) if mode == "constant" else "0"
 
 
-def _boundary(mode: str) -> str | None:
-    return None if mode == "valid" else mode
-
-
 def _extents(shape: tuple[int, ...], below: Offset, above: Offset, mode: str) -> tuple[int, ...]:
     """Count the points computed along each axis, with neighbours from `below` to `above` (inclusive)."""
     if mode != "valid":
@@ -159,82 +155,77 @@ def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
     return call((_WEIGHTS, used.tobytes(), result, mode, fill), (array, weights))
 
 
+class _Correlation(NamedTuple):
+    """What a correlation is but for its operands: points, where the weights' centre is, and what lies outside."""
+
+    extents: tuple[int, ...]
+    centre: Offset
+    result: np.dtype[Any]
+    boundary: str | None
+    fill: str
+
+    @classmethod
+    def of(cls, arrays: Sequence[npt.NDArray[Any]], result: np.dtype[Any], mode: str, fill: str) -> "_Correlation":
+        """Count the points along each axis, and place the weights."""
+        array, weights = arrays
+        if weights.ndim != array.ndim or 0 in weights.shape:
+            raise ValueError(
+                f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
+            )
+        extents = _extents(array.shape, (0,) * array.ndim, tuple(n - 1 for n in weights.shape), mode)
+        valid = mode == "valid"
+        return cls(extents, tuple(0 if valid else n // 2 for n in weights.shape), result, None if valid else mode, fill)
+
+
 def _describe_few(
     arrays: Sequence[npt.NDArray[Any]], used: bytes, result: np.dtype[Any], mode: str, fill: str
 ) -> Described:
     array, weights = arrays
     places = np.frombuffer(used, np.bool_).reshape(weights.shape)
-    extents, centre = _placed(array, weights, mode)
-    common = (extents, centre, result, _boundary(mode), fill)
+    correlation = _Correlation.of(arrays, result, mode, fill)
     if places.any():
-        return Described(_taps(array, weights, *common, places), None, one)
+        return Described(_taps(array, weights, correlation, places), None, one)
     none = (slice(0, 0),) * weights.ndim  # sums of no weights
-    return Described(_reduction(array, weights[none], *common, True), lambda arrays: (arrays[0], arrays[1][none]), one)
+    h = _reduction(array, weights[none], correlation, True)
+    return Described(h, lambda arrays: (arrays[0], arrays[1][none]), one)
 
 
 def _describe_many(
     arrays: Sequence[npt.NDArray[Any]], dense: bool, result: np.dtype[Any], mode: str, fill: str
 ) -> Described:
     array, weights = arrays
-    extents, centre = _placed(array, weights, mode)
-    return Described(_reduction(array, weights, extents, centre, result, _boundary(mode), fill, dense), None, one)
-
-
-def _placed(array: npt.NDArray[Any], weights: npt.NDArray[Any], mode: str) -> tuple[tuple[int, ...], Offset]:
-    """Count the points along each axis, and say where the weights' centre is."""
-    if weights.ndim != array.ndim or 0 in weights.shape:
-        raise ValueError(
-            f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
-        )
-    extents = _extents(array.shape, (0,) * array.ndim, tuple(n - 1 for n in weights.shape), mode)
-    return extents, tuple(0 if mode == "valid" else n // 2 for n in weights.shape)
+    return Described(_reduction(array, weights, _Correlation.of(arrays, result, mode, fill), dense), None, one)
 
 
 def _taps(
-    array: npt.NDArray[Any],
-    weights: npt.NDArray[Any],
-    extents: tuple[int, ...],
-    centre: Offset,
-    result: np.dtype[Any],
-    boundary: str | None,
-    fill: str,
-    used: npt.NDArray[np.bool_],
+    array: npt.NDArray[Any], weights: npt.NDArray[Any], correlation: _Correlation, used: npt.NDArray[np.bool_]
 ) -> MdHom:
     """Write out the sum over the nonzero weights."""
+    extents, centre, result, boundary, fill = correlation
     rank = array.ndim
     places = [tuple(map(int, place)) for place in np.argwhere(used)]
+    count = len(places)
     neighbours = tuple(tuple(Affine.of(d, rank, k - centre[d]) for d, k in enumerate(place)) for place in places)
     constants = tuple(tuple(Affine((0,) * rank, k) for k in place) for place in places)
 
     def weigh(*values: Any) -> Any:
-        products = [
-            x.astype(weights.dtype) * w for x, w in zip(values[: len(places)], values[len(places) :], strict=True)
-        ]
+        products = [x.astype(weights.dtype) * w for x, w in zip(values[:count], values[count:], strict=True)]
         return _stored(reduce(operator.add, products), result)
 
+    scalar = trace(weigh, [array.dtype] * count + [weights.dtype] * count, what="stencil")
     return MdHom(
         extents,
         (cc.resolve((result,)),) * rank,
-        replace(
-            trace(weigh, [array.dtype] * len(places) + [weights.dtype] * len(places), what="stencil"), contract=True
-        ),
+        replace(scalar, contract=True),
         (array_view("I", array, neighbours, boundary, fill), array_view("F", weights, constants)),
         (contiguous("O", result, extents, tuple(range(rank))),),
         names=_dim_names(rank, "pqo"),
     )
 
 
-def _reduction(
-    array: npt.NDArray[Any],
-    weights: npt.NDArray[Any],
-    extents: tuple[int, ...],
-    centre: Offset,
-    result: np.dtype[Any],
-    boundary: str | None,
-    fill: str,
-    dense: bool,
-) -> MdHom:
+def _reduction(array: npt.NDArray[Any], weights: npt.NDArray[Any], correlation: _Correlation, dense: bool) -> MdHom:
     """Sum over all weights by reduction: one more dimension an axis."""
+    extents, centre, result, boundary, fill = correlation
     rank = array.ndim
     neighbour = tuple(Affine(tuple(int(e in (d, rank + d)) for e in range(2 * rank)), -centre[d]) for d in range(rank))
     weight = tuple(Affine.of(rank + d, 2 * rank) for d in range(rank))
@@ -329,6 +320,6 @@ def _points(array: npt.NDArray[Any], offsets: tuple[Offset, ...], scalar: Functi
     dims = tuple(range(rank))
     names = ("O",) if len(scalar.dtypes) == 1 else tuple(f"O{n}" for n in range(len(scalar.dtypes)))
     outputs = tuple(contiguous(n, t, extents, dims) for n, t in zip(names, scalar.dtypes, strict=True))
-    inputs = (array_view("I", array, accesses, _boundary(mode), fill),)
+    inputs = (array_view("I", array, accesses, None if mode == "valid" else mode, fill),)
     combine = (cc.resolve(scalar.dtypes),) * rank
     return MdHom(extents, combine, scalar, inputs, outputs, names=_dim_names(rank, "pqo"))

@@ -1,13 +1,15 @@
 """Types of elements, and what the array API standard asks of a namespace about types and devices."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
+from mdhnp.errors import guarded
 from mdhnp.frontend.creation import asarray, checked_type, device_for
-from mdhnp.frontend.public import public
+from mdhnp.frontend.public import called, public
 
 __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -56,22 +58,19 @@ def can_cast(from_: Any, to: npt.DTypeLike, /) -> bool:
     return np.can_cast(_type(from_), to)
 
 
-@public(
-    "Give what ``numpy.finfo`` says of a type or of an array's.",
-    type="Array or dtype: Of floats or complex numbers.",
-    example=""">>> mdhnp.finfo("float32").bits\n32""",
-)
-def finfo(type: Any, /) -> np.finfo[Any]:
-    return np.finfo(_type(type))
+def _limits(name: str, kinds: str, example: str) -> Callable[[Any], Any]:
+    """Make the public function of the limits of types."""
+
+    @public(f"Give what ``numpy.{name}`` says of a type or of an array's.", type=f"Array or dtype: Of {kinds}.",
+            example=f">>> int(mdhnp.{name}({example}", guard=False)  # fmt: skip
+    def function(type: Any, /) -> Any:
+        return getattr(np, name)(_type(type))
+
+    return guarded(called(function, name))
 
 
-@public(
-    "Give what ``numpy.iinfo`` says of a type or of an array's.",
-    type="Array or dtype: Of integers.",
-    example=""">>> int(mdhnp.iinfo("int8").max)\n127""",
-)
-def iinfo(type: Any, /) -> np.iinfo[Any]:
-    return np.iinfo(_type(type))
+finfo = _limits("finfo", "floats or complex numbers", '"float32").bits)\n32')
+iinfo = _limits("iinfo", "integers", '"int8").max)\n127')
 
 
 def _type(x: Any) -> Any:
@@ -90,21 +89,17 @@ class __array_namespace_info__:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Say which of the standard's optional parts there are."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """Give the device of arrays that name none."""
         return device_for(None)
 
     def devices(self) -> list[Any]:
-        """Give all devices."""
         from mdhnp.runtime.devices import devices
 
         return list(devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
-        """Give the types of arrays that name none: NumPy's."""
         names = {"real floating": "f8", "complex floating": "c16", "integral": "i8", "indexing": "i8"}
         return {kind: np.dtype(name) for kind, name in names.items()}
 

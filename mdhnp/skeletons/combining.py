@@ -17,7 +17,7 @@ from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons import elementwise
 from mdhnp.skeletons.skeleton import SYSTEMS, DTypes, Shape, Skeleton, access, broadcast, outputs, result_count
 
-__all__ = ["Operator", "combined_function", "reduce", "same", "scan"]
+__all__ = ["Operator", "combined_function", "converted", "reduce", "same", "scan"]
 
 #: What an operator may be given as.
 Operator = str | tuple[str, ...] | Callable[..., Any]
@@ -31,7 +31,6 @@ _OF_OWN = "optional: Of a custom operator, as :func:`mdhnp.pw` takes it."
 _RAISES = {
     "ValueError": "When called, if the operator is none, arrays cannot be broadcast, or there is no element and no "
     "identity.",
-    "numpy.exceptions.AxisError": "When called, if there is no such axis.",
     "TypeError": "As :func:`mdhnp.md_hom`.",
 }
 
@@ -149,7 +148,7 @@ def combined_function(elements: Skeleton, combine: CombineSpec) -> Callable[...,
         found = function(*values)
         given = list(found) if isinstance(found, tuple | list) else [found]
         names = named if isinstance(named, tuple) else (str(named),) * len(given)
-        return tuple([_converted(name, v) for name, v in zip(names, given, strict=True)])
+        return tuple([converted(name, v) for name, v in zip(names, given, strict=True)])
 
     return apply
 
@@ -168,7 +167,7 @@ def _operator(operator: Operator, identity: Any, commutative: bool | None) -> Co
     return m.pw(operator, identity=identity, commutative=commutative)
 
 
-def _converted(name: str, value: Any) -> Any:
+def converted(name: str, value: Any) -> Any:
     """Convert a value to the type in which NumPy combines it."""
     if isinstance(value, int | float):
         return value

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from mdhnp.frontend.reducing import total_type
 from mdhnp.mdh import Instruction, trace
 from mdhnp.mdh.trace import Symbol
+from mdhnp.skeletons.combining import converted
 
 __all__ = ["Reading", "RowFunction", "read"]
 
@@ -36,19 +36,7 @@ _REDUCTIONS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What a function of rows reads and reduces.
-
-    Attributes
-    ----------
-    function : callable
-        The function.
-    length : int
-        Of a row.
-    elements : tuple of Element
-        Read by number, in order.
-    reductions : tuple of str
-        Names of the operators that whole rows are reduced by, in order.
-    """
+    """What a function of rows of some length reads by number, and the operators that it reduces whole rows by."""
 
     function: RowFunction = field(compare=False)
     length: int
@@ -84,15 +72,7 @@ class Reading:
 
 
 def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) -> Reading:
-    """Find out what a function reads of rows and columns of these types.
-
-    Raises
-    ------
-    TypeError
-        If it reduces what another reduction gave, or gives a whole row.
-    ValueError
-        If it reads more than 128 elements by number, or nothing at all.
-    """
+    """Find out what a function reads of rows and columns of these types."""
     elements: dict[Element, None] = {}
     names: list[str] = []
 
@@ -143,6 +123,11 @@ class _Pass:
     reduced: Callable[[str, Symbol], Any]
 
 
+def _method(name: str) -> Callable[["_Each"], Any]:
+    """Make the method that reduces all elements by an operator with a name."""
+    return lambda elements: elements._reduced(name, elements)
+
+
 class _Each(NDArrayOperatorsMixin):
     """All elements of something as long as a row, in a function being traced."""
 
@@ -181,37 +166,10 @@ class _Each(NDArrayOperatorsMixin):
         """All elements converted, as ``ndarray.astype`` does."""
         return _Each(self._pass, self.each.astype(dtype))
 
-    def sum(self) -> Any:
-        """Their sum."""
-        return self._reduced("add", self)
-
-    def prod(self) -> Any:
-        """Their product."""
-        return self._reduced("mul", self)
-
-    def max(self) -> Any:
-        """The largest."""
-        return self._reduced("max", self)
-
-    def min(self) -> Any:
-        """The smallest."""
-        return self._reduced("min", self)
-
-    def all(self) -> Any:
-        """Whether all are true."""
-        return self._reduced("and", self)
-
-    def any(self) -> Any:
-        """Whether one is true."""
-        return self._reduced("or", self)
+    sum, prod, max, min, all, any = map(_method, ("add", "mul", "max", "min", "and", "or"))
 
     def _reduced(self, name: str, elements: "_Each") -> Any:
-        value = elements.each
-        if name in ("add", "mul"):
-            value = value.astype(total_type(value.dtype))
-        elif name in ("and", "or"):
-            value = value.astype(np.bool_)
-        return self._pass.reduced(name, value)
+        return self._pass.reduced(name, converted(name, elements.each))
 
     __hash__ = None  # type: ignore[assignment]
 
