@@ -22,7 +22,7 @@ from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
 from mdhnp.schedule import Schedule
-from mdhnp.settings import Precision, config
+from mdhnp.settings import Level, config
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry, Key, Times
 from mdhnp.tuning.lookup import Found as Looked
@@ -143,7 +143,7 @@ class SearchRewritings:
         Identity.
     resident : bool
         Whether these are in the device's own memory.
-    precision : Precision
+    precision : Level
         As in :class:`mdhnp.settings.Config`.
     budget, evaluations
         Seconds and measurements for each stage.
@@ -153,7 +153,7 @@ class SearchRewritings:
     given: tuple[tuple[Layout, np.dtype[Any]], ...]
     device: str
     resident: bool
-    precision: Precision
+    precision: Level
     budget: float
     evaluations: int
 
