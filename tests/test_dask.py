@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import mdhnp
 import mdhnp.dask
-from mdhnp.dask.task import Work, place
+from mdhnp.dask.task import Work, use_device
 from mdhnp.mdh import interpret
 
 if TYPE_CHECKING:
@@ -157,12 +157,12 @@ def test_kernels_compute_parts(name: str, device: Device, monkeypatch: pytest.Mo
     monkeypatch.setattr(mdhnp.config, "host", "never")
     function, shapes = CALLS[name]
     arrays = [np.asfortranarray(numbers(shape, "i4", n)) for n, shape in enumerate(shapes)]
-    place(device)
+    use_device(device)
     try:
         found = mdhnp.dask.apply(function, *[da.from_array(a, chunks=5) for a in arrays])
         assert_same(found, function(*arrays))
     finally:
-        place(None)
+        use_device(None)
 
 
 def test_calls_have_the_names_of_the_package_s() -> None:

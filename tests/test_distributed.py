@@ -19,9 +19,9 @@ from strategies import case
 
 import mdhnp
 from mdhnp.calls.observe import observe
-from mdhnp.distributed import exchange, executor, machines, run
+from mdhnp.distributed import exchange, executor, kernel, machines, threads
 from mdhnp.distributed.choose import candidates
-from mdhnp.distributed.executor import OnSeveral
+from mdhnp.distributed.executor import Distributed
 from mdhnp.distributed.machines import pays
 from mdhnp.mdh import Graph, Rows, interpret
 from mdhnp.runtime.devices import find_target
@@ -49,8 +49,6 @@ def computed(draw: Any, where: Group, points: int) -> tuple[Any, list[np.ndarray
 def _check_random(data: st.DataObject, where: Group, points: int) -> None:
     h, arrays, given_ = data.draw(computed(where, points))
 
-    pieces = data.draw(st.booleans(), label="in pieces")
-
     def chosen(h: Any, *what: Any) -> Any:
         found = list(candidates(h, *what))
         one = found[data.draw(st.integers(0, len(found) - 1), label="way")]
@@ -59,8 +57,7 @@ def _check_random(data: st.DataObject, where: Group, points: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(executor, "choose", chosen)
-        patch.setattr(executor, "in_pieces", lambda *_, **__: pieces)
-        found = OnSeveral(where, Graph.of(h), "test", mdhnp.config.mode).run([a._view for a in given_])
+        found = Distributed(where, Graph.of(h), "test", mdhnp.config.mode).run([a._view for a in given_])
     expected = interpret(h, *arrays)
     for n, (view, want) in enumerate(zip(found, expected if type(expected) is tuple else (expected,), strict=True)):
         assert_same_bits(np.asarray(where.memory.download(where, view)), np.asarray(want), f"output {n}")
@@ -76,7 +73,7 @@ def test_random_cuts_of_random_mdhs_on_devices(data: st.DataObject) -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
-    def by_definition(self: executor.Kernel, device: Device, arrays: Any, into: Any = None) -> tuple[mdhnp.Array, ...]:
+    def by_definition(self: kernel.Kernel, device: Device, arrays: Any, into: Any = None) -> tuple[mdhnp.Array, ...]:
         plain = [np.asarray(mdhnp.arrays.array.make(a, device).numpy()) for a in arrays]
         found = interpret(self.mdhom, *plain)
         if into is not None:
@@ -84,7 +81,7 @@ def test_random_cuts_of_random_mdhs_by_definition(data: st.DataObject) -> None:
         return tuple([mdhnp.asarray(f, device=device) for f in (found if type(found) is tuple else (found,))])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor.Kernel, "__call__", by_definition)
+        patch.setattr(kernel.Kernel, "__call__", by_definition)
         _check_random(data, groups()[data.draw(st.sampled_from(["unlike", "mixed"]))](), 400)
 
 
@@ -254,7 +251,7 @@ def test_random_rows_on_devices(seed: int, cut_always: None) -> None:
     where = groups()[p.choice(sorted(groups()))]()
     h, arrays = random_rows(p, 9)
     given_ = [mdhnp.distribute(a, p.choice(KINDS), p.integer(0, a.ndim - 1), devices=where) for a in arrays]
-    found = OnSeveral(where, executor.steps_of(Graph.of(h)), "test", mdhnp.config.mode).run([a._view for a in given_])
+    found = Distributed(where, executor.steps_of(Graph.of(h)), "test", mdhnp.config.mode).run([a._view for a in given_])
     expected = interpret(h, *arrays)
     for n, (view, want) in enumerate(zip(found, expected if type(expected) is tuple else (expected,), strict=True)):
         assert_same_bits(np.asarray(where.memory.download(where, view)), np.asarray(want), f"output {n}")
@@ -295,7 +292,9 @@ HOST: dict[str, Callable[[], Any]] = {
 def test_ndarrays_in_and_out(name: str, several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdhnp.distributed.executor.pays", lambda graph, group: True)
     used = []
-    monkeypatch.setattr(run, "on_all", lambda devices, jobs, do=run.on_all: used.extend(devices) or do(devices, jobs))
+    monkeypatch.setattr(
+        threads, "on_all", lambda devices, jobs, do=threads.on_all: used.extend(devices) or do(devices, jobs)
+    )
     found = HOST[name]()
     assert len(set(used)) > 1
     with mdhnp.device(several.members[0]):
@@ -303,7 +302,7 @@ def test_ndarrays_in_and_out(name: str, several: Group, cut_always: None, monkey
 
 
 def test_ndarrays_are_left_to_one_device_where_that_is_sooner(pair: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor.OnSeveral, "run", None)
+    monkeypatch.setattr(executor.Distributed, "run", None)
     np.testing.assert_array_equal(mdhnp.matmul(A[:5], B), A[:5] @ B)
 
 
@@ -320,14 +319,14 @@ def test_what_handing_over_takes_is_measured_once(monkeypatch: pytest.MonkeyPatc
     a = np.empty((2048, 2048), np.float32)
     handed: list[int] = []
 
-    def watched(devices: Any, jobs: Any, do: Any = run.on_all) -> Any:
+    def watched(devices: Any, jobs: Any, do: Any = threads.on_all) -> Any:
         handed.append(len(jobs))
         return do(devices, jobs)
 
     monkeypatch.setattr(machines, "_handed", {})
     monkeypatch.setattr(machines, "_RUNS", 1)
     monkeypatch.setattr(machines, "median", lambda times: 3.0)
-    monkeypatch.setattr(run, "on_all", watched)
+    monkeypatch.setattr(threads, "on_all", watched)
     for _ in range(2):
         assert not pays(Graph.of(_SHORTEST.bind(a, a)), where)
     assert handed == [2]

@@ -21,7 +21,7 @@ from several import KINDS, A, B, groups, same
 
 import mdhnp
 from mdhnp.arrays.distribution import Block
-from mdhnp.distributed import exchange, executor, run
+from mdhnp.distributed import exchange, kernel, threads
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices, find_target
@@ -191,7 +191,7 @@ def test_rows_that_are_taken_one_by_one_share_kernels(
     several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described: list[int] = []
-    monkeypatch.setattr(executor, "_describe", lambda *given, do=executor._describe: described.append(1) or do(*given))
+    monkeypatch.setattr(kernel, "_describe", lambda *given, do=kernel._describe: described.append(1) or do(*given))
     a = mdhnp.distribute(np.arange(30 * 6).reshape(30, 6), weights=[1] * len(several.members))
     for n in range(30):
         np.testing.assert_array_equal((a[n] * 3).numpy(), np.arange(6 * n, 6 * n + 6) * 3)
@@ -262,14 +262,14 @@ def test_specs_name_several_devices() -> None:
 
 def _broken(device: Device, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]) -> None:
     """Kernels fail on a device."""
-    compute = executor.Kernel.__call__
+    compute = kernel.Kernel.__call__
 
-    def call(self: executor.Kernel, where: Device, *given: Any) -> Any:
+    def call(self: kernel.Kernel, where: Device, *given: Any) -> Any:
         if where is device:
             fail()
         return compute(self, where, *given)
 
-    monkeypatch.setattr(executor.Kernel, "__call__", call)
+    monkeypatch.setattr(kernel.Kernel, "__call__", call)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -333,7 +333,7 @@ def test_ctrl_c(several: Group, cut_always: None, monkeypatch: pytest.MonkeyPatc
 
 def test_warnings_of_what_devices_do_are_about_the_user_s_line(several: Group) -> None:
     with pytest.warns(RuntimeWarning) as caught:
-        run.on_all(several.members, [partial(warn, f"{n} is slow") for n, _ in enumerate(several.members)])
+        threads.on_all(several.members, [partial(warn, f"{n} is slow") for n, _ in enumerate(several.members)])
     assert sorted(str(w.message) for w in caught) == [f"{n} is slow" for n, _ in enumerate(several.members)]
     assert {w.filename for w in caught} == {__file__}
 

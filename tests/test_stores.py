@@ -13,8 +13,8 @@ import pytest
 from several import groups
 
 import mdhnp
-from mdhnp.distributed import exchange, executor, run
-from mdhnp.distributed.values import Value, value_of
+from mdhnp.distributed import exchange, executor, threads
+from mdhnp.distributed.placement import Placement, placement_of
 
 if TYPE_CHECKING:
     from mdhnp.runtime.groups import Group
@@ -50,15 +50,15 @@ def test_a_halo_read_amid_a_store_is_not_kept(apart: Group, monkeypatch: pytest.
     a = _smooth(a)  # which has room for halos
     stored, completed = threading.Event(), threading.Event()
 
-    def store(target: Any, source: Any, hold: Any, do: Any = executor.store) -> None:
-        if hold.device is apart.members[1]:
+    def store(target: Any, source: Any, shard: Any, do: Any = executor.store) -> None:
+        if shard.device is apart.members[1]:
             completed.wait(20)  # until the first device has read the old elements
-        do(target, source, hold)
+        do(target, source, shard)
         stored.set()
 
     def complete(value: Any, *given: Any, do: Any = exchange._complete) -> None:
         do(value, *given)
-        if value is value_of(a._view):
+        if value is placement_of(a._view):
             completed.set()
 
     with monkeypatch.context() as patch:
@@ -77,7 +77,7 @@ def test_copies_that_two_threads_store_into_stay_the_same(apart: Group, monkeypa
     one, two = (mdhnp.distribute(np.full((6, 5), n), "copy", devices=apart) for n in (1, 2))
     begun, done = threading.Event(), threading.Event()
 
-    def on_all(devices: Any, jobs: Any, do: Callable[..., Any] = run.on_all) -> Any:
+    def on_all(devices: Any, jobs: Any, do: Callable[..., Any] = threads.on_all) -> Any:
         if threading.current_thread().name != "puts" or getattr(jobs[0], "func", None) is not executor._stored:
             return do(devices, jobs)
         do(devices[:1], jobs[:1])  # on one device before the other thread, on the other one after it
@@ -85,7 +85,7 @@ def test_copies_that_two_threads_store_into_stay_the_same(apart: Group, monkeypa
         done.wait(WHILE)
         return do(devices[1:], jobs[1:])
 
-    monkeypatch.setattr(run, "on_all", on_all)
+    monkeypatch.setattr(threads, "on_all", on_all)
     thread = _put(a, one)
     assert begun.wait(20)
     a[...] = two
@@ -100,11 +100,11 @@ def failing(request: pytest.FixtureRequest, apart: Group, monkeypatch: pytest.Mo
     """Give a block in which a device fails to store, after the other one has stored."""
     stored = threading.Event()
 
-    def store(target: Any, source: Any, hold: Any, do: Any = executor.store) -> None:
-        if hold.device is apart.members[request.param]:
+    def store(target: Any, source: Any, shard: Any, do: Any = executor.store) -> None:
+        if shard.device is apart.members[request.param]:
             stored.wait(20)
             raise mdhnp.LaunchError("no power")
-        do(target, source, hold)
+        do(target, source, shard)
         stored.set()
 
     @contextmanager
@@ -170,52 +170,52 @@ def test_what_a_device_stores_after_ctrl_c_is_what_others_read_later(
     a, old = _smooth(a), _smooth(x)  # which have room for halos
     go_on, first_done, stored = threading.Event(), threading.Event(), threading.Event()
 
-    def late(target: Any, source: Any, hold: Any, do: Any = executor.store) -> None:
-        if hold.device is apart.members[1]:
+    def late(target: Any, source: Any, shard: Any, do: Any = executor.store) -> None:
+        if shard.device is apart.members[1]:
             first_done.wait(20)
             _interrupt()
             go_on.wait(20)
-        do(target, source, hold)
+        do(target, source, shard)
         first_done.set()
 
-    ended = Value._part
+    ended = Placement._part
 
-    def parted(self: Value) -> None:
+    def parted(self: Placement) -> None:
         ended(self)
         if threading.current_thread() is not threading.main_thread():
             stored.set()
 
     with monkeypatch.context() as patch:
         patch.setattr(executor, "store", late)
-        patch.setattr(Value, "_part", parted)
+        patch.setattr(Placement, "_part", parted)
         with pytest.raises(KeyboardInterrupt):
             a[...] = new
         half = a.numpy()
         first = a.distribution.sizes[0]
         np.testing.assert_array_equal(half, np.concatenate([y[:first], old[first:]]))
-        hold, value = value_of(a._view).holds[0], value_of(a._view)
-        value.complete(hold, (hold.start, hold.stop), value.stores)  # a halo that is read before the rest is stored
+        shard, value = placement_of(a._view).shards[0], placement_of(a._view)
+        value.complete(shard, (shard.start, shard.stop), value.stores)  # a halo that is read before the rest is stored
         go_on.set()
         assert stored.wait(WHILE * 5)
-        assert hold.valid == hold.own
+        assert shard.valid == shard.own
     np.testing.assert_array_equal(a.numpy(), y)
     np.testing.assert_array_equal(_smooth(a).numpy(), _smooth(y))
 
 
 def test_ctrl_c_comes_once_more_while_copies_are_told_apart(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(12).integers(-3, 4, (19, 6))
-    value = value_of(mdhnp.distribute(x, "copy", devices=apart)._view)
-    part, times = Value._part, []
+    value = placement_of(mdhnp.distribute(x, "copy", devices=apart)._view)
+    part, times = Placement._part, []
 
-    def interrupted(self: Value) -> None:
+    def interrupted(self: Placement) -> None:
         times.append(True)
         if len(times) < 3:
             raise KeyboardInterrupt
         part(self)
 
-    monkeypatch.setattr(Value, "_part", interrupted)
+    monkeypatch.setattr(Placement, "_part", interrupted)
     with pytest.raises(KeyboardInterrupt), value.storing():
         raise KeyboardInterrupt
-    first, second = value.holds
+    first, second = value.shards
     assert (second.own, second.valid) == ((second.start,) * 2,) * 2
     assert first.valid == first.own == (first.start, first.stop)

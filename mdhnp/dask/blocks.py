@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Blocks", "Piece", "Span", "Window", "concatenated", "stacked"]
+__all__ = ["Blocks", "Piece", "Section", "Span", "concatenated", "stacked"]
 
 #: From where to before where along an axis; or one index, whose axis is left out.
 Span = tuple[int, int] | int
@@ -65,13 +65,13 @@ class Blocks:
         return int(np.prod(sizes[self.stacked :], dtype=np.int64))
 
     @property
-    def whole(self) -> "Window":
+    def whole(self) -> "Section":
         """All of it."""
-        return Window(self, tuple([slice(0, n) for n in self.shape]))
+        return Section(self, tuple([slice(0, n) for n in self.shape]))
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class Section:
     """A region of an array in blocks.
 
     Attributes
@@ -96,7 +96,7 @@ class Window:
         """Of the region."""
         return tuple([s.stop - s.start for s in self.region])
 
-    def part(self, region: Sequence[slice]) -> "Window":
+    def part(self, region: Sequence[slice]) -> "Section":
         """Give a region of the region."""
         inner = zip(self.region, region, strict=True)
         return replace(self, region=tuple([slice(a.start + b.start, a.start + b.stop) for a, b in inner]))

@@ -80,14 +80,14 @@ def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
                 raise TypeError(f"{name}: a {type(x).__name__} is no dask array; its to_dask_array(lengths=True) is")
             return x
         given.append(_known(x, f"{name}: operand {len(given)}"))
-        return _Place(len(given) - 1)
+        return _Operand(len(given) - 1)
 
     places, by_name = each(args, note), each(kwargs, note)
     if not given:
         raise TypeError(f"{name}: no argument is a dask array; call mdhnp's own function for others")
 
     def compute(copied: Sequence[int], *arrays: Any) -> Any:
-        put: Callable[[Any], Any] = lambda x: arrays[x] if type(x) is _Place else x  # noqa: E731
+        put: Callable[[Any], Any] = lambda x: arrays[x] if type(x) is _Operand else x  # noqa: E731
         found = function(*each(places, put), **each(by_name, put))
         return _copied(found, copied) if copied else found
 
@@ -102,7 +102,7 @@ def apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     return each(results, lambda x: values[seen[x].value] if isinstance(x, int) and not _plain(x) else x)
 
 
-class _Place(int):
+class _Operand(int):
     """Where an array is put, by its number."""
 
 

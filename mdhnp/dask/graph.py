@@ -19,7 +19,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.utils import parse_bytes
 
 from mdhnp.dask.blocks import Blocks
-from mdhnp.dask.layer import Layer, Made
+from mdhnp.dask.layer import Layer, Node
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import apart
 from mdhnp.mdh import Computation, Graph, MdHom, Rows
@@ -95,7 +95,7 @@ def layer(name: str, h: Computation, arrays: Sequence[Any]) -> list[Any] | None:
 class _Plan(NamedTuple):
     """The tasks of an MDH on blocks of whatever arrays, and its results."""
 
-    tasks: Sequence[Made]
+    tasks: Sequence[Node]
     results: tuple[Blocks, ...]
 
 
@@ -142,7 +142,7 @@ def _(h: Rows, made: Layer, blocks: Sequence[Blocks], largest: int) -> tuple[Blo
     return made.rows(h, blocks)
 
 
-def _named(tasks: Sequence[Made], keys: Sequence[Any], arrays: Sequence[str]) -> dict[Any, GraphNode]:
+def _named(tasks: Sequence[Node], keys: Sequence[Any], arrays: Sequence[str]) -> dict[Any, GraphNode]:
     """Give tasks their keys, and those of the blocks that they read."""
 
     def named(x: Any) -> Any:

@@ -9,7 +9,7 @@ from distributed import Client, Worker, get_client
 from distributed.diagnostics.plugin import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
-from mdhnp.dask.task import place
+from mdhnp.dask.task import use_device
 from mdhnp.tuning.cache import cache
 
 __all__ = ["Plugin", "collect"]
@@ -65,14 +65,14 @@ class Plugin(WorkerPlugin):
             from mdhnp.runtime.devices import find_device
 
             find_device(device)  # an error now names what there is
-            place(device)
+            use_device(device)
         self._looks = PeriodicCallback(lambda: _look(worker), _LOOKS)
         self._looks.start()
 
     def teardown(self, worker: Worker) -> None:
         """Leave a worker as it was, its tuned schedules aside."""
         self._looks.stop()
-        place(None)
+        use_device(None)
 
     def device_of(self, name: Any, resources: Any) -> str | int | None:
         """Give the device of a worker; None where nobody said."""

@@ -23,12 +23,12 @@ from mdhnp.mdh import Computation, MdHom, unfused
 from mdhnp.mdh.pattern import array_view
 from mdhnp.runtime.results import maker
 
-__all__ = ["Call", "Read", "Work", "assembled", "place", "sliced"]
+__all__ = ["Call", "Assembly", "Work", "assembled", "use_device", "sliced"]
 
 Array = npt.NDArray[Any]
 
 
-class Read(NamedTuple):
+class Assembly(NamedTuple):
     """How an input of a call is made of blocks.
 
     Attributes
@@ -91,12 +91,12 @@ class Call:
     ----------
     work : Work
         What is computed.
-    reads : tuple of Read
+    reads : tuple of Assembly
         Of each input.
     """
 
     work: Work
-    reads: tuple[Read, ...]
+    reads: tuple[Assembly, ...]
 
     def __call__(self, *blocks: Any) -> Any:
         """Compute."""
@@ -108,7 +108,7 @@ class Call:
         return self.work.compute(arrays)
 
 
-def assembled(read: Read, blocks: Sequence[Any], dtype: np.dtype[Any]) -> Array:
+def assembled(read: Assembly, blocks: Sequence[Any], dtype: np.dtype[Any]) -> Array:
     """Give a region of an array: a view where it lies in one block.
 
     Raises
@@ -184,7 +184,7 @@ _PART = Routine("dask", _describe)
 _device: list[Any] = []  # where this process's parts are computed, if anybody has said so
 
 
-def place(device: Any) -> None:
+def use_device(device: Any) -> None:
     """Have this process compute parts on a device, as :func:`mdhnp.device` takes it; anywhere, for None."""
     _device[:] = [] if device is None else [device]
 

@@ -16,15 +16,12 @@ from typing import NamedTuple
 
 from mdhnp.cost import Machine, seconds, work
 from mdhnp.distributed.boxes import Box, Region, split
-from mdhnp.mdh import Computation, Cut, Graph, Part, Rows, cut, is_stretch, shares
+from mdhnp.mdh import Computation, Cut, Graph, Rows, cut, is_stretch, shares
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.mdh.views import View
 
-__all__ = ["Chosen", "Operand", "candidates", "choose", "in_pieces", "price"]
+__all__ = ["Chosen", "Operand", "candidates", "choose", "price"]
 
-#: Seconds in which one more kernel is enqueued for a part, and in which one is called that its thread waits for, while
-#: other devices' threads want the interpreter, too: measured on two halves of a CPU (Intel's runtime, two cores).
-_CALL, _WAITED = 1e-4, 3.5e-4
 #: Each element of a scan over several devices is read twice, and written once: times as long as at once.
 _TWICE = 1.5
 
@@ -137,17 +134,6 @@ def _stretches(h: Computation, chosen: Chosen, n: int, devices: int) -> Stretche
             size = prod([s.stop - s.start for s in part.outputs[n]]) * view.dtype.itemsize
             found[device] = begin, begin + size
     return tuple([found.get(d, (0, 0)) for d in range(devices)])
-
-
-def in_pieces(part: Part, count: int, machine: Machine, *, enqueued: bool) -> bool:
-    """Say whether it pays to compute a part in so many pieces.
-
-    Where kernels are enqueued, halos come while its inside is computed. Elsewhere each is waited for, and all that
-    pieces spare is that the part is joined with its halos in new memory: each byte is read and written.
-    """
-    if enqueued:
-        return seconds(work(part.mdhom), machine) > (count - 1) * _CALL
-    return 2 * sum([v.span_bytes for v in part.mdhom.inputs]) / machine.memory > (count - 1) * _WAITED
 
 
 def _cut(

@@ -13,11 +13,11 @@ from numpy.lib.array_utils import normalize_axis_index
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
 from mdhnp.arrays.opencl import is_array, seen
-from mdhnp.distributed import memory, run
+from mdhnp.distributed import memory, threads
 from mdhnp.distributed.exchange import copied, fetch
-from mdhnp.distributed.executor import Kernel
+from mdhnp.distributed.kernel import Kernel
 from mdhnp.distributed.machines import weights as default_weights
-from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
+from mdhnp.distributed.placement import Placement, Shard, flat, lent, view_on
 from mdhnp.errors import guarded
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.mdh import Function, pw, shares
@@ -112,15 +112,15 @@ def distribute(
         return make(memory.everywhere(where, source), where)
     if kind == "single":
         first = where.members[0]
-        alone = Hold(first, flat(copied(source, first), first))
-        return make(view_on(Value([alone]), source.shape, source.dtype), where)
+        alone = Shard(first, flat(copied(source, first), first))
+        return make(view_on(Placement([alone]), source.shape, source.dtype), where)
     if combine is not None and kind == "block":
         return make(source, where)
     return make(memory.laid(where, source, axis, sizes, halo if kind == "overlap" else 0), where)
 
 
 def _source(a: Any) -> View:
-    """Give an array as the view of a value."""
+    """Give an array as the view of a placement."""
     if is_array(a):
         a = seen(a)
     if type(a) is Array:
@@ -176,11 +176,11 @@ def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: An
         for device, rows in zip(where.members, slices, strict=True)
     ]
     row = a.itemsize * prod(copies[0].shape[1:])
-    found = run.on_all(where.members, jobs)
+    found = threads.on_all(where.members, jobs)
     if not a.ndim:
         return lent(found[0])
-    holds = [Hold(d, flat(view_of(f), d), b * row) for d, f, b in zip(where.members, found, ends, strict=False)]
-    return view_on(Value(holds), copies[0].shape, a.dtype).transpose(np.argsort(order).tolist())
+    shards = [Shard(d, flat(view_of(f), d), b * row) for d, f, b in zip(where.members, found, ends, strict=False)]
+    return view_on(Placement(shards), copies[0].shape, a.dtype).transpose(np.argsort(order).tolist())
 
 
 def _block(function: Function, device: Device, copies: Sequence[View]) -> Array:

@@ -1,4 +1,4 @@
-"""Exchange: elements of values, brought to where they are needed.
+"""Exchange: elements of placements, brought to where they are needed.
 
 What a device holds already is not moved; of anything else only those elements that are asked for.
 """
@@ -15,12 +15,11 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, Region, split
-from mdhnp.distributed.run import named
-from mdhnp.distributed.values import Hold, Value, box_of, empty_view, value_of
-from mdhnp.runtime import marks, transfers
+from mdhnp.distributed.placement import Placement, Shard, box_of, empty_view, placement_of
+from mdhnp.distributed.threads import named
+from mdhnp.runtime import relay, resident, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.marks import Mark
 
 __all__ = ["Exchange", "copied", "fetch", "fetch_region", "gathered", "store", "watched"]
 
@@ -70,27 +69,30 @@ def fetch(view: View, device: Device | None) -> View:
     thin = tuple([slice(0, 1) if s == 0 else slice(None) for s in view.strides])
     if any([s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)]):
         return np.broadcast_to(fetch(view[thin], device), view.shape)
-    value, box = value_of(view), box_of(view)
+    placement, box = placement_of(view), box_of(view)
     low, high = box.ends(box.whole)
-    for hold in value.holds:
-        if hold.start <= low and high <= hold.stop and _within_reach(hold, device):
-            begin, end = value.valid(hold)
-            if hold.device is device:
-                _complete(value, hold, low, high)
+    for shard in placement.shards:
+        if shard.start <= low and high <= shard.stop and _within_reach(shard, device):
+            begin, end = placement.valid(shard)
+            if shard.device is device:
+                _complete(placement, shard, low, high)
             elif low < begin or end < high:
                 continue
-            return hold.see(box, box.whole, view.dtype)
-    first = value.holds[0]
+            return shard.see(box, box.whole, view.dtype)
+    first = placement.shards[0]
     if first.device is None and device is not None and view.nbytes <= transfer.FEW:
         return transfer.constant(first.see(box, box.whole, view.dtype), device)
     return gathered(view, device)
 
 
 def fetch_region(view: View, region: Sequence[slice], device: Device | None) -> View:
-    """Give a region of a view as :func:`fetch` does; of one that goes on from an axis's beginning a copy."""
+    """Give a region of a view as :func:`fetch` does; one may go on from an axis's beginning."""
     if all([s.stop <= n for s, n in zip(region, view.shape, strict=True)]):
         key: Any = (*region, ...)
         return fetch(view[key], device)
+    beside = _with_halo(view, region, device)
+    if beside is not None:
+        return beside
     target = empty_view(tuple([s.stop - s.start for s in region]), view.dtype, device)
     both = [
         ((slice(s.start, n), slice(n - s.start)), (slice(s.stop - n), slice(n - s.start, None)))
@@ -100,13 +102,32 @@ def fetch_region(view: View, region: Sequence[slice], device: Device | None) -> 
     ]
     for each in product(*both):
         source = view[tuple([here for here, _ in each])]
-        _collect(value_of(source), source.dtype, box_of(source), device, target[tuple([there for _, there in each])])
+        _collect(
+            placement_of(source), source.dtype, box_of(source), device, target[tuple([there for _, there in each])]
+        )
     return target
 
 
-def _within_reach(hold: Hold, device: Device | None) -> bool:
+def _with_halo(view: View, region: Sequence[slice], device: Device | None) -> View | None:
+    """Give a region that goes on at the array's other end, where a device has room for that beside what it holds."""
+    placement, box = placement_of(view), box_of(view)
+    if box.start or box.ends(box.whole)[1] != placement.nbytes or not view.flags.c_contiguous:
+        return None
+    axis = next((a for a, n in enumerate(view.shape) if n > 1), 0)
+    for shard in placement.shards:
+        for turn in (0, view.shape[axis]):
+            spans = tuple([(s.start - turn * (a == axis), s.stop - turn * (a == axis)) for a, s in enumerate(region)])
+            low, high = box.ends(spans)
+            inside = all([e <= n for a, ((_, e), n) in enumerate(zip(spans, view.shape, strict=True)) if a != axis])
+            if shard.device is device and inside and shard.start <= low and high <= shard.stop:
+                _complete(placement, shard, low, high)
+                return shard.see(box, spans, view.dtype)
+    return None
+
+
+def _within_reach(shard: Shard, device: Device | None) -> bool:
     """Whether a device can read what is held: it does so itself, or both work on the host's memory."""
-    return hold.device is device or not (_apart(hold.device) or _apart(device))
+    return shard.device is device or not (_apart(shard.device) or _apart(device))
 
 
 def _apart(device: Device | None) -> bool:
@@ -123,84 +144,68 @@ def copied(view: View, device: Device | None) -> View:
     """Give the view of a new copy of the elements, in C order, on a device or on the host."""
     target = empty_view(view.shape, view.dtype, device)
     if view.size:
-        _collect(value_of(view), view.dtype, box_of(view), device, target)
+        _collect(placement_of(view), view.dtype, box_of(view), device, target)
     return target
 
 
-def _complete(value: Value, hold: Hold, low: int, high: int) -> None:
-    """Bring what a device has room for, but not, or not any more, what is the value's."""
-    stores, (begin, end) = value.stores, value.valid(hold)
+def _complete(placement: Placement, shard: Shard, low: int, high: int) -> None:
+    """Bring what a device has room for, but not, or not any more, what is the array's; beyond an end, of the other."""
+    stores, (begin, end), byte = placement.stores, placement.valid(shard), np.dtype(np.uint8)
     for first, last in ((low, begin), (end, high)):
         if first < last:
             stretch = Box(first, (last - first,), (1,), 1)
-            room = hold.see(stretch, stretch.whole, np.dtype(np.uint8))
-            _collect(value, np.dtype(np.uint8), stretch, hold.device, room, hold)
-    value.complete(hold, (min(low, begin), max(high, end)), stores)
+            room = shard.see(stretch, stretch.whole, byte)
+            _collect(placement, byte, stretch._replace(start=first % placement.nbytes), shard.device, room, shard)
+    placement.complete(shard, (min(low, begin), max(high, end)), stores)
 
 
 def _collect(
-    value: Value, dtype: np.dtype[Any], box: Box, device: Device | None, target: View, into: Hold | None = None
+    placement: Placement, dtype: np.dtype[Any], box: Box, device: Device | None, target: View, into: Shard | None = None
 ) -> None:
     """Put the elements into a view of a device's memory, from who has them: at first itself.
 
     With `into` this is room beside what the device has, and comes from others.
     """
     left = [box.whole]
-    early = None if into is None else value.early(into)
-    for hold in sorted(value.holds, key=lambda h: h.device is not device):
-        if hold is into:
-            continue
-        stretch = value.valid(hold) if hold.device is device else hold.own
-        found, left = split(box, left, *stretch)
-        for region in found:
-            source = hold.see(box, region, dtype), _mark(value, hold, box.ends(region))
-            _put(hold, *source, device, target[_key(region)], None if early is None else early.mark)
-    assert not left, "a value has a hole"
+    for shard in sorted(placement.shards, key=lambda s: s.device is not device):
+        if shard is not into:
+            found, left = split(box, left, *(placement.valid(shard) if shard.device is device else shard.own))
+            for region in found:
+                _put(shard, shard.see(box, region, dtype), device, target[_key(region)])
+    assert not left, "a placement has a hole"
 
 
 def _key(region: Region) -> Any:
     return (*[slice(b, e) for b, e in region], ...)
 
 
-def _mark(value: Value, hold: Hold, ends: tuple[int, int]) -> Mark | None:
-    """Give after which mark a stretch of what is held is complete; None: after all that was enqueued."""
-    early = value.early(hold)
-    if early is None or not any([begin <= ends[0] and ends[1] <= end for begin, end in early.spans]):
-        return None
-    return early.mark
-
-
-def _put(
-    hold: Hold, source: View, complete: Mark | None, device: Device | None, target: View, free: Mark | None
-) -> None:
-    """Copy from what is held to a view of a device's memory, after marks of both devices where there are such."""
-    if hold.device is not None and device is not None and hold.device is not device:
-        for seen in _watching.get():
-            seen.append(Exchange(hold.device, device, source.nbytes))
-    if hold.device is not None and _apart(hold.device):
-        if hold.device is device:
+def _put(shard: Shard, source: View, device: Device | None, target: View) -> None:
+    """Copy from what is held to a view of a device's memory."""
+    giver = shard.device
+    if giver is not None and device is not None and giver is not device:
+        for exchanges in _watching.get():
+            exchanges.append(Exchange(giver, device, source.nbytes))
+    if giver is not None and _apart(giver):
+        if giver is device:
             make(target, device)[...] = make(source, device)
             return
         if device is not None and _apart(device) and source.nbytes >= transfers.LARGE:
-            _passed_on(hold.device, source, complete, device, target, free)
+            _relay(giver, source, device, target)
             return
-        with named(hold.device):
-            source = _downloaded(hold.device, source, complete)
+        with named(giver):
+            source = _downloaded(giver, source)
     if device is None or not _apart(device):
         target[...] = source
     elif target.flags.c_contiguous:
-        marks.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target, free)
+        resident.upload_into(device, np.ascontiguousarray(source).reshape(source.shape), target)
     else:
         make(target, device)[...] = source
 
 
-def _passed_on(
-    giver: Device, source: View, complete: Mark | None, device: Device, target: View, free: Mark | None
-) -> None:
+def _relay(giver: Device, source: View, device: Device, target: View) -> None:
     """Copy from one device's memory to another's in pieces, one being read while those before are written."""
     dense = target if target.flags.c_contiguous else empty_view(target.shape, target.dtype, device)
-    # New memory may be in use by kernels after the mark, which is older.
-    with marks.filling(device, dense, free if dense is target else None) as fill:
+    with relay.filling(device, dense) as fill:
 
         def put(some: View, at: int) -> Any:
             with named(device):
@@ -208,25 +213,23 @@ def _passed_on(
 
         with named(giver):
             if not source.flags.c_contiguous:
-                source, complete = view_of(make(source, giver).copy()), None
-            marks.pass_on(giver, source, put, complete)
+                source = view_of(make(source, giver).copy())
+            relay.pass_on(giver, source, put)
     if dense is not target:
         make(target, device)[...] = make(dense, device)
 
 
-def _downloaded(device: Device, view: View, complete: Mark | None) -> View:
+def _downloaded(device: Device, view: View) -> View:
     """Copy elements to the host; those that lie far apart are put together before, for what is between is not asked."""
     if Layout.of(view).nbytes - view.nbytes > max(view.nbytes, _BETWEEN):
         view = view_of(make(view, device).copy())
-        complete = None
-    return marks.download(device, view, complete)
+    return resident.download(device, view)
 
 
-def store(target: View, source: View, hold: Hold) -> None:
+def store(target: View, source: View, shard: Shard) -> None:
     """Put the elements of a view into another one of the same shape, as far as a device has them."""
-    assert hold.device is not None
-    value, box = value_of(target), box_of(target)
-    for region in split(box, [box.whole], *value.valid(hold))[0]:
-        hold.early = None
-        here = fetch(source[_key(region)], hold.device)
-        make(hold.see(box, region, target.dtype), hold.device)[...] = make(here, hold.device)
+    assert shard.device is not None
+    placement, box = placement_of(target), box_of(target)
+    for region in split(box, [box.whole], *placement.valid(shard))[0]:
+        here = fetch(source[_key(region)], shard.device)
+        make(shard.see(box, region, target.dtype), shard.device)[...] = make(here, shard.device)

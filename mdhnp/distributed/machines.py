@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from mdhnp.calls import candidates
 from mdhnp.cost import Link, Machine, usual
-from mdhnp.distributed import run
+from mdhnp.distributed import threads
 from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, choose
 from mdhnp.distributed.exchange import fetch
-from mdhnp.distributed.values import Hold, Value, flat, lent, view_on
+from mdhnp.distributed.placement import Placement, Shard, flat, lent, view_on
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
@@ -135,6 +135,6 @@ def _handing(group: Group) -> float:
 def _hand(group: Group, elements: NDArray) -> None:
     whole = lent(elements)
     jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
-    each = enumerate(zip(group.members, run.on_all(group.members, jobs), strict=True))
-    holds = [Hold(device, flat(view, device), n) for n, (device, view) in each]
-    fetch(view_on(Value(holds), elements.shape, elements.dtype), None)
+    each = enumerate(zip(group.members, threads.on_all(group.members, jobs), strict=True))
+    shards = [Shard(device, flat(view, device), n) for n, (device, view) in each]
+    fetch(view_on(Placement(shards), elements.shape, elements.dtype), None)

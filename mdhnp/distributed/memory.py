@@ -12,7 +12,17 @@ from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.machines import weights
-from mdhnp.distributed.values import Hold, Value, box_of, empty_view, flat, lent, place_of, value_of, view_on
+from mdhnp.distributed.placement import (
+    Placement,
+    Shard,
+    addresses_of,
+    box_of,
+    empty_view,
+    flat,
+    lent,
+    placement_of,
+    view_on,
+)
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group
 
@@ -25,11 +35,11 @@ View = npt.NDArray[Any]
 
 
 class _Fixed:
-    """Stands between a value's addresses and views that are read-only."""
+    """Stands between a placement's addresses and views that are read-only."""
 
     def __init__(self, view: View) -> None:
-        self.base = place_of(view)
-        self.value = self.base.value
+        self.base = addresses_of(view)
+        self.placement = self.base.placement
         known = view.__array_interface__
         self.__array_interface__ = known | {"data": (known["data"][0], True), "strides": view.strides}
 
@@ -38,7 +48,7 @@ def upload(group: Group, array: View) -> View:
     """Distribute a copy of an ndarray: blocks along the first axis of several elements, or a copy of a number."""
     source = lent(array)
     if not array.size:
-        nothing = Value([Hold(d, np.empty(0, np.uint8)) for d in group.members])
+        nothing = Placement([Shard(d, np.empty(0, np.uint8)) for d in group.members])
         return view_on(nothing, array.shape, array.dtype, array.strides)
     if array.size == 1:
         return everywhere(group, source)
@@ -48,8 +58,8 @@ def upload(group: Group, array: View) -> View:
 
 def everywhere(group: Group, source: View) -> View:
     """Give a copy of the elements to each device."""
-    holds = [Hold(d, flat(copied(source, d), d)) for d in group.members]
-    return view_on(Value(holds), source.shape, source.dtype)
+    shards = [Shard(d, flat(copied(source, d), d)) for d in group.members]
+    return view_on(Placement(shards), source.shape, source.dtype)
 
 
 def laid(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int = 0) -> View:
@@ -59,16 +69,16 @@ def laid(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int 
     order = [axis, *[a for a in range(source.ndim) if a != axis]]
     turned = source.transpose(order)
     row = source.itemsize * prod(turned.shape[1:])
-    holds, begin = [], 0
+    shards, begin = [], 0
     for device, size in zip(group.members, sizes, strict=True):
         end = begin + size
         low, high = (max(begin - halo, 0), min(end + halo, turned.shape[0])) if size else (begin, end)
         memory = flat(copied(turned[low:high], device), device)
-        holds.append(Hold(device, memory, low * row, (begin * row, end * row)))
+        shards.append(Shard(device, memory, low * row, (begin * row, end * row)))
         begin = end
     if all(n == 1 for n in source.shape[:axis]):  # the axis is the outermost one, and strides are NumPy's
-        return view_on(Value(holds), source.shape, source.dtype)
-    return view_on(Value(holds), turned.shape, source.dtype).transpose(np.argsort(order).tolist())
+        return view_on(Placement(shards), source.shape, source.dtype)
+    return view_on(Placement(shards), turned.shape, source.dtype).transpose(np.argsort(order).tolist())
 
 
 def maker(group: Group, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[View, ...]]:
@@ -80,11 +90,11 @@ def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
     if prod(shape) < 2:
         return everywhere(group, lent(np.zeros(shape, dtype)))
     axis = next(a for a, n in enumerate(shape) if n > 1)
-    row, holds, begin = dtype.itemsize * prod(shape[axis + 1 :]), [], 0
+    row, shards, begin = dtype.itemsize * prod(shape[axis + 1 :]), [], 0
     for device, size in zip(group.members, shares(shape[axis], weights(group)), strict=True):
-        holds.append(Hold(device, flat(empty_view((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
+        shards.append(Shard(device, flat(empty_view((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
         begin += size
-    return view_on(Value(holds), shape, dtype)
+    return view_on(Placement(shards), shape, dtype)
 
 
 def download(group: Group, view: View) -> View:
@@ -94,14 +104,14 @@ def download(group: Group, view: View) -> View:
 
 def version(view: View) -> int:
     """Give a number that is another one when elements may have changed; always, once others may change them."""
-    value = value_of(view)
-    value.version += value.shared
-    return value.version
+    placement = placement_of(view)
+    placement.version += placement.shared
+    return placement.version
 
 
 def changed(view: View) -> None:
     """Note that elements change."""
-    value_of(view).version += 1
+    placement_of(view).version += 1
 
 
 def fixed(view: View) -> View:
@@ -122,9 +132,9 @@ def is_fixed(view: View) -> bool:
 
 def distribution(group: Group, view: View) -> Distribution:
     """Say which devices have the elements of a view."""
-    value, box = value_of(view), box_of(view)
-    holds = {h.device: h for h in value.holds}
-    members = [(label, holds.get(d)) for label, d in zip(group.labels, group.members, strict=True)]
+    placement, box = placement_of(view), box_of(view)
+    shards = {h.device: h for h in placement.shards}
+    members = [(label, shards.get(d)) for label, d in zip(group.labels, group.members, strict=True)]
     low, high = box.ends(box.whole)
     having = tuple([label for label, h in members if h is not None and h.own[0] <= low and high <= h.own[1]])
     if len(having) > 1:
@@ -133,17 +143,17 @@ def distribution(group: Group, view: View) -> Distribution:
     if having or not axes:
         return Single(having or group.labels[:1])
     axis = max(axes, key=lambda a: abs(view.strides[a]))
-    ends = [(value.valid(h), h.own) for h in holds.values()]
+    ends = [(placement.valid(h), h.own) for h in shards.values()]
     halo = max([max(own[0] - valid[0], valid[1] - own[1]) for valid, own in ends]) // abs(view.strides[axis])
     return Block(group.labels, axis, tuple([_count(box, axis, h) for _, h in members]), halo)
 
 
-def _count(box: Box, axis: int, hold: Hold | None) -> int:
+def _count(box: Box, axis: int, shard: Shard | None) -> int:
     """Say how many elements a device has along an axis."""
-    if hold is None:
+    if shard is None:
         return 0
     along = tuple([(0, n if a == axis else 1) for a, n in enumerate(box.shape)])
-    return sum([region[axis][1] - region[axis][0] for region in split(box, [along], *hold.own)[0]])
+    return sum([region[axis][1] - region[axis][0] for region in split(box, [along], *shard.own)[0]])
 
 
 def parts(group: Group, view: View) -> tuple[Array, ...]:
@@ -154,16 +164,16 @@ def parts(group: Group, view: View) -> tuple[Array, ...]:
     ValueError
         If that is no slice along an axis, as of a view in another shape.
     """
-    value, box = value_of(view), box_of(view)
-    value.shared = True
+    placement, box = placement_of(view), box_of(view)
+    placement.shared = True
     found = []
-    for hold in value.holds:
-        assert hold.device is not None
-        regions = split(box, [box.whole], *hold.own)[0]
+    for shard in placement.shards:
+        assert shard.device is not None
+        regions = split(box, [box.whole], *shard.own)[0]
         if len(regions) > 1:
             raise ValueError("parts: a device has several slices of the view; distribute it anew")
         if not regions:
-            found.append(make(empty_view((0,) * view.ndim, view.dtype, hold.device), hold.device))
+            found.append(make(empty_view((0,) * view.ndim, view.dtype, shard.device), shard.device))
             continue
-        found.append(make(hold.see(box, regions[0], view.dtype), hold.device))
+        found.append(make(shard.see(box, regions[0], view.dtype), shard.device))
     return tuple(found)

@@ -1,8 +1,8 @@
-"""Values: arrays whose elements several devices hold, and views of them.
+"""Placement: which devices hold which elements of an array, and views of it.
 
-A *view* of a value is an ndarray over addresses that nobody can read, as those of a device's own memory are
-(`runtime/resident.py`), so that NumPy slices and transposes it. What a device holds is one stretch of these addresses:
-an array that is distributed along an axis lies so in mind that this axis is its outermost.
+A *view* of a placement is an ndarray over addresses that nobody can read, as those of a device's own memory are
+(`runtime/resident.py`), so that NumPy slices and transposes it. What a device holds, its shard, is one stretch of these
+addresses: an array that is distributed along an axis lies so in mind that this axis is its outermost.
 """
 
 import mmap
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,33 +20,16 @@ from mdhnp.distributed.boxes import Box, Region
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
-if TYPE_CHECKING:
-    from mdhnp.runtime.marks import Mark
-
 __all__ = [
-    "Early", "Hold", "Value", "box_of", "empty_view", "flat", "held_by", "lent", "place_of", "value_of", "view_on",
+    "Placement", "Shard", "addresses_of", "box_of", "empty_view", "flat", "lent", "placed_on", "placement_of",
+    "view_on",
 ]  # fmt: skip
 
 View = npt.NDArray[Any]
 
 
-class Early(NamedTuple):
-    """Elements that are complete before others are.
-
-    Attributes
-    ----------
-    mark : Mark
-        When, in the device's queue of calls.
-    spans : sequence of (int, int)
-        From which byte of the value on, and up to which.
-    """
-
-    mark: "Mark"
-    spans: Sequence[tuple[int, int]]
-
-
-class Hold:
-    """What a device has of a value: a stretch of its addresses.
+class Shard:
+    """What a device has of an array: a stretch of its addresses.
 
     Attributes
     ----------
@@ -55,26 +38,24 @@ class Hold:
     memory : ndarray of uint8
         The view of the device's memory where the stretch is.
     start : int
-        Bytes from the value's beginning to that of the stretch.
+        Bytes from the array's beginning to that of the stretch; negative where there is room before it.
     own : tuple of int
         From which byte on and up to which it is this device that others ask for them; the rest is room for a halo.
     valid : tuple of int
-        From which byte on and up to which elements are there.
-    early : Early or None
-        What of the device's own elements is complete before others are.
+        From which byte on and up to which elements are there; those before the array's beginning are its last ones, and
+        those behind its end the first, as a boundary that wraps wants them.
     """
 
-    __slots__ = ("device", "early", "memory", "own", "start", "valid")
+    __slots__ = ("device", "memory", "own", "start", "valid")
 
     def __init__(self, device: Device | None, memory: View, start: int = 0, own: tuple[int, int] | None = None) -> None:
         self.device, self.memory, self.start = device, memory, start
         self.own = own or (start, start + memory.nbytes)
         self.valid = start, start + memory.nbytes
-        self.early: Early | None = None
 
     @property
     def stop(self) -> int:
-        """Bytes from the value's beginning to the end of the stretch."""
+        """Bytes from the array's beginning to the end of the stretch."""
         return self.start + self.memory.nbytes
 
     def see(self, box: Box, region: Region, dtype: np.dtype[Any]) -> View:
@@ -83,31 +64,34 @@ class Hold:
         return np.ndarray(tuple([e - b for b, e in region]), dtype, self.memory, first, box.strides)
 
 
-class Value:
+class Placement:
     """An array that several devices hold.
 
     Attributes
     ----------
-    holds : tuple of Hold
+    shards : tuple of Shard
         What each device has. Together they have everything; several may have the same.
     version : int
         Another one when elements may have changed.
+    nbytes : int
+        Bytes of all elements.
     shared : bool
         Whether others may change what devices hold, so that halos are never known to be valid.
     stores : object
         Another one when a store into it began, or ended.
     """
 
-    def __init__(self, holds: Sequence[Hold]) -> None:
-        self.holds = tuple(holds)
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self.shards = tuple(shards)
         self.version = self._at_work = 0
         self.stores = object()
         self.shared = False
+        self.nbytes = max([shard.own[1] for shard in shards], default=0)
         self._storing = threading.RLock()  # reentrant, for finalizers that make a call
 
-    def valid(self, hold: Hold) -> tuple[int, int]:
-        """Give the bytes of a hold that are known to be the value's."""
-        return hold.own if self.shared else hold.valid
+    def valid(self, shard: Shard) -> tuple[int, int]:
+        """Give the bytes of a shard that are known to be the array's."""
+        return shard.own if self.shared else shard.valid
 
     @contextmanager
     def storing(self) -> Iterator[Callable[[], None]]:
@@ -119,6 +103,8 @@ class Value:
         with self._storing:
             self._at_work += 1
             self.stores = object()
+            for shard in self.shards:  # what lies beyond the ends is another device's to store
+                shard.valid = max(shard.valid[0], 0), min(shard.valid[1], self.nbytes)
             try:
                 yield lambda: self._part() if given_up else None
             except BaseException:
@@ -142,66 +128,64 @@ class Value:
         self.stores = object()  # at first: what was read before is not kept
         self.version += 1
         owned = set[tuple[int, int]]()
-        for hold in self.holds:
-            if hold.own in owned:  # of a copy; blocks have nothing in common
-                hold.own = hold.start, hold.start
-            owned.add(hold.own)
-            hold.valid, hold.early = hold.own, None
+        for shard in self.shards:
+            if shard.own in owned:  # of a copy; blocks have nothing in common
+                shard.own = shard.start, shard.start
+            owned.add(shard.own)
+            shard.valid = shard.own
 
-    def complete(self, hold: Hold, valid: tuple[int, int], stores: object) -> None:
-        """Note that bytes of a hold are the value's, unless a store began or ended since `stores` was that."""
-        hold.valid = valid
+    def complete(self, shard: Shard, valid: tuple[int, int], stores: object) -> None:
+        """Note that bytes of a shard are the array's, unless a store began or ended since `stores` was that."""
+        shard.valid = valid
         if self.stores is not stores or self._at_work:  # asked afterwards: a store that begins now finds them valid
-            hold.valid = hold.own
-
-    def early(self, hold: Hold) -> Early | None:
-        """Give what of a hold is known to be complete before others are."""
-        return None if self.shared else hold.early
+            shard.valid = shard.own
 
 
-class _Place(mmap.mmap):
-    """Addresses of a value that nobody can read; `start` is the first one."""
+class _Addresses(mmap.mmap):
+    """Addresses of an array that nobody can read; `start` is the first one."""
 
-    value: Value
+    placement: Placement
     start: int
 
 
-def view_on(value: Value, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None) -> View:
-    """Give the view of a whole value; without strides, in C order."""
+def view_on(
+    placement: Placement, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None
+) -> View:
+    """Give the view of a whole placement; without strides, in C order."""
     layout = Layout(shape, tuple(strides or _packed(shape, dtype.itemsize)), dtype.itemsize)
     nbytes = 1 if 0 in shape else layout.nbytes
     try:
-        place = _Place(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        addresses = _Addresses(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
     except OSError:
         raise MemoryError(f"no addresses for an array of shape {shape}, {nbytes} bytes") from None
-    place.value = value
-    place.start = np.ndarray(1, np.uint8, place).__array_interface__["data"][0]
-    return np.ndarray(shape, dtype, place, 0 if 0 in shape else -layout.low, layout.strides)
+    addresses.placement = placement
+    addresses.start = np.ndarray(1, np.uint8, addresses).__array_interface__["data"][0]
+    return np.ndarray(shape, dtype, addresses, 0 if 0 in shape else -layout.low, layout.strides)
 
 
 def _packed(shape: tuple[int, ...], itemsize: int) -> list[int]:
     return [itemsize * prod([max(n, 1) for n in shape[a + 1 :]]) for a in range(len(shape))]
 
 
-def place_of(view: View) -> _Place:
+def addresses_of(view: View) -> _Addresses:
     """Give the addresses that a view is of."""
     base: Any = view
-    while not isinstance(base, _Place):
+    while not isinstance(base, _Addresses):
         base = base.base
     return base
 
 
-def value_of(view: View) -> Value:
-    """Give the value that a view is of."""
-    return place_of(view).value
+def placement_of(view: View) -> Placement:
+    """Give the placement that a view is of."""
+    return addresses_of(view).placement
 
 
 def box_of(view: View) -> Box:
-    """Say where a view's elements are in its value."""
-    return Box(view.__array_interface__["data"][0] - place_of(view).start, view.shape, view.strides, view.itemsize)
+    """Say where a view's elements are in its placement."""
+    return Box(view.__array_interface__["data"][0] - addresses_of(view).start, view.shape, view.strides, view.itemsize)
 
 
-# Values of what there is.
+# Placements of what there is.
 
 
 class _Bytes:
@@ -226,15 +210,14 @@ def flat(view: View, device: Device | None) -> View:
     return resident.bytes_of(view)
 
 
-def held_by(device: Device | None, view: View) -> View:
-    """Give the view of a value that a device holds alone."""
-    value = Value([Hold(device, flat(view, device))])
-    return view_on(value, view.shape, view.dtype, view.strides)
+def placed_on(device: Device | None, view: View) -> View:
+    """Give the view of a placement of one shard."""
+    return view_on(Placement([Shard(device, flat(view, device))]), view.shape, view.dtype, view.strides)
 
 
 def lent(a: Any) -> View:
-    """Give an operand as the view of a value: an Array of one device, or an ndarray, which stays where it is."""
-    return held_by(a.device, view_of(a)) if type(a) is Array else held_by(None, a)
+    """Give an operand as the view of a placement: an Array of one device, or an ndarray, which stays where it is."""
+    return placed_on(a.device, view_of(a)) if type(a) is Array else placed_on(None, a)
 
 
 def empty_view(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device | None) -> View:

@@ -1,0 +1,71 @@
+"""Kernel: a computation that is called on Arrays of one device, wherever their elements lie."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdhnp.arrays import transfer
+from mdhnp.arrays.array import Array, make
+from mdhnp.calls.call import call
+from mdhnp.calls.request import Described, Routine, results
+from mdhnp.mdh import Computation, View
+from mdhnp.runtime.handle import Device
+
+__all__ = ["Kernel"]
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """An MDH to be called on Arrays of one device, whatever their strides: known by itself, which costs no hash.
+
+    Attributes
+    ----------
+    mdhom : Computation
+        What is computed.
+    function : str
+        Of whose call it is part.
+    """
+
+    mdhom: Computation
+    function: str
+
+    def __call__(self, device: Device, arrays: Sequence[NDArray], into: NDArray | None = None) -> tuple[Array, ...]:
+        """Compute, on views of a device's memory; puts the only result into such a view, where there is one."""
+        given = tuple([make(a, device) for a in arrays])
+        if into is not None:
+            call((_routine(self.function, True), self), (*given, make(into, device)), owners=(self,))
+            return ()
+        found = call((_routine(self.function, False), self), given, owners=(self,))
+        each = found if isinstance(found, tuple) else (found,)
+        return tuple([f if type(f) is Array else make(transfer.put(np.asarray(f), device), device) for f in each])
+
+
+def _describe(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
+    h = kernel.mdhom
+    inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays, strict=True)])
+    return Described(h.relaid(inputs), None, results)
+
+
+def _describe_into(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
+    h = kernel.mdhom.last  # nothing that is fused is put somewhere
+    inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays[:-1], strict=True)])
+    whole = replace(h, inputs=inputs, outputs=(_lying(h.outputs[0], arrays[-1]),))
+    return Described(whole, None, lambda _: (), into=True)
+
+
+@cache
+def _routine(function: str, into: bool) -> Routine:
+    return Routine(function, _describe_into if into else _describe)
+
+
+def _lying(view: View, array: NDArray) -> View:
+    """An MDH's view of an array that lies in memory as this one does."""
+    steps = tuple([s // array.itemsize for s in array.strides])
+    low = sum([-s * (n - 1) for s, n in zip(steps, array.shape, strict=True) if s < 0])
+    return replace(view, strides=steps, offset=low)
