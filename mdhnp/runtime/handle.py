@@ -5,7 +5,7 @@ Takes a pyopencl device, gives :class:`Device`. It must not know which other dev
 
 import hashlib
 from collections.abc import Hashable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyopencl as cl
 
@@ -65,6 +65,9 @@ class Device:
     'cpu'
     """
 
+    #: What keeps arrays in memory of its own: `resident.py`, which knows devices, and is set by `devices.py`.
+    memory: ClassVar[Any]
+
     def __init__(self, device: cl.Device) -> None:
         if (why := refusal(device)) is not None:
             raise NoDeviceError(why)
@@ -94,13 +97,6 @@ class Device:
     @property
     def lost(self) -> bool:
         return self._forks != process.forks
-
-    @property
-    def memory(self) -> Any:
-        """What keeps arrays in its memory, where that is its own."""
-        from mdhnp.runtime import resident  # which knows devices
-
-        return resident
 
     @property
     def context(self) -> cl.Context:

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
-from typing import TypedDict
 
 from mdhnp.mdh import Computation
 from mdhnp.runtime.devices import Device, equal_devices
@@ -97,14 +96,7 @@ def tune_stage(
 
     Takes what :func:`mdhnp.tune` takes, and devices equal to `device` that measure `beside` it; no number of
     evaluations means as many as there is time for. By default a progress bar is shown by the main thread on a
-    terminal.
-
-    Returns
-    -------
-    Tuned or None
-        None where another one holds the claim.
-    bool
-        Whether the user stopped it.
+    terminal. Gives what that brought, None where another one holds the claim, and whether the user stopped it.
     """
     if progress is None:
         progress = sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
@@ -121,30 +113,18 @@ def tune_stage(
 
 def _team(h: Computation, members: Sequence[Device], budget: float, seed: int) -> Team:
     """Workers on the devices, which are known by their positions among equal ones."""
-    task = Task(h, members[0].identity, default(h, members[0].caps), seed)
+    first, *others = members
+    task = Task(h, first.identity, default(h, first.caps), seed)
     equal = equal_devices(task.device)
     least, most = _BUILDING_LIMITS
     limit = min(max(_BUILDING * budget, least), most)
-    return Team(task, [equal.index(d) for d in members], limit, **_compilers(members))
-
-
-class _Compilers(TypedDict):
-    """What a team is told of processes that compile."""
-
-    builders: int
-    overlaps: bool
-
-
-def _compilers(members: Sequence[Device]) -> _Compilers:
-    """How many processes compile, and whether they may while kernels are timed: by the clock of a GPU, say."""
-    first, *others = members
-    if others:  # whose workers compile at the same time anyway
-        return {"builders": 0, "overlaps": False}
-    if first.caps.kind == "gpu":
-        # One core is left for what measures.
-        return {"builders": min(cores() - 1, _GPU_BUILDERS), "overlaps": not first.svm}
-    units = first.caps.compute_units
-    return {"builders": min(units, _BUILDERS) if units > 1 else 0, "overlaps": False}
+    units, is_gpu = first.caps.compute_units, first.caps.kind == "gpu"
+    if others or (units == 1 and not is_gpu):  # other devices' workers compile at the same time anyway
+        builders = 0
+    else:  # on a GPU's host one core is left for what measures
+        builders = min(cores() - 1, _GPU_BUILDERS) if is_gpu else min(units, _BUILDERS)
+    # While kernels are timed, by the clock of a GPU, others may be compiled.
+    return Team(task, [equal.index(d) for d in members], limit, builders, overlaps=is_gpu and not first.svm)
 
 
 class _Tuning:
