@@ -239,18 +239,18 @@ def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
     cache().close()
     for damaged in ("", "[]", '{"launch": 1}', '{"small": {"launch": "x", "numpy": {}}}'):
         with sqlite3.connect(cache().path) as db:
-            db.execute("UPDATE records SET content = ? WHERE kind = 'costs'", (damaged,))
+            db.execute("UPDATE records SET content = ? WHERE kind = 'machine'", (damaged,))
         db.close()
         machine._known.clear()
         machine_of(device)
     assert len(measured) == 5
     cache().clear(device="another")
-    assert cache().costs(device.identity) is not None
+    assert cache().machine(device.identity)
     cache().clear(device=device.identity)
-    assert cache().costs(device.identity) is None
-    cache().set_costs(device.identity, "{}")
+    assert not cache().machine(device.identity)
+    cache().set_machine(device.identity, {"small": {}})
     cache().clear()
-    assert cache().costs(device.identity) is None
+    assert not cache().machine(device.identity)
 
 
 def test_a_short_program_ends_in_silence(tmp_path: Path) -> None:

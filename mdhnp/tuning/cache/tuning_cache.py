@@ -29,9 +29,9 @@ __all__ = ["Entry", "Key", "Measurement", "Times", "TuningCache", "cache"]
 
 T = TypeVar("T")
 
-#: What a record holds: of an entry and of each measurement JSON, of a plan's time seconds, of a claim whose it is, and
-#: of a device and a version of NumPy what small calls cost, as text.
-Kind = Literal["entry", "measurement", "time", "claim", "costs"]
+#: What a record holds: of a plan's time seconds, else JSON: an entry, one of a key's measurements, whose a claim is, and
+#: what was measured of a machine, a device beside a version of NumPy.
+Kind = Literal["entry", "measurement", "time", "claim", "machine"]
 #: A record: the columns of its key, its name, its content.
 Row = tuple[Any, ...]
 
@@ -132,7 +132,7 @@ class TuningCache:
         return [(key, entry) for key, entry in found if key is not None and entry is not None]
 
     def clear(self, key: Key | None = None, *, device: str | None = None) -> int:
-        """Forget the entry, measurements and times of one key, of a device, or all, with what small calls cost there.
+        """Forget the entry, measurements and times of one key, of a device, or all, with what was measured of that.
 
         Gives how many entries were forgotten. TypeError if both a key and a device are given.
         """
@@ -197,15 +197,15 @@ class TuningCache:
 
         self._database.write(work)
 
-    def costs(self, device: str) -> str | None:
-        """Give what :meth:`set_costs` kept for a device and this NumPy."""
-        found = self._read("costs", "device = ? AND name = ?", (device, np.__version__))
-        return str(found[0][6]) if found else None
+    def machine(self, device: str) -> dict[str, Any]:
+        """Give what :meth:`set_machine` kept of a device and this NumPy; nothing where that is damaged."""
+        found = self._read("machine", "device = ? AND name = ?", (device, np.__version__))
+        return (_content(found[0], dict) if found else None) or {}
 
-    def set_costs(self, device: str, costs: str) -> None:
+    def set_machine(self, device: str, numbers: Mapping[str, Any]) -> None:
         """Keep what was measured of a device and this NumPy."""
         key = Key("", (), "", device, "")
-        self._database.write(lambda db: _set(db, "costs", key, costs, np.__version__))
+        self._database.write(lambda db: _set(db, "machine", key, json.dumps(numbers), np.__version__))
 
     def times(self, device: str | None = None) -> dict[Key, Times]:
         """Give the seconds that whole calls were measured to take, by plan: of one device, or all."""
@@ -318,7 +318,7 @@ def _content(row: Row, read: Callable[[Any], T]) -> T | None:
     """Read JSON; what cannot be read, of a tampered file or of another version, counts as absent."""
     try:
         return read(json.loads(row[6]))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
 
 

@@ -3,7 +3,6 @@
 Each part is measured once for a device and kept in the tuning cache, so that every process decides alike.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -61,24 +60,16 @@ def _numbers(machine: Machine, device: Device, part: str) -> dict[str, Any]:
     """Return a part of a machine's numbers, by their names; NumPy's on large arrays are the same for all devices."""
     key = ("" if part == "host" else device.identity, part)
     if key not in _known:
-        kept = _kept(device).get(part)
+        kept = cache().machine(device.identity).get(part)
         try:
             if not kept:
                 raise ValueError
             machine.measured(kept)
         except (AttributeError, TypeError, ValueError):  # nothing is known, or it is damaged
             kept = _MEASURES[part](device)
-            cache().set_costs(device.identity, json.dumps({**_kept(device), part: kept}))
+            cache().set_machine(device.identity, {**cache().machine(device.identity), part: kept})
         _known[key] = kept
     return _known[key]
-
-
-def _kept(device: Device) -> dict[str, Any]:
-    try:
-        read = json.loads(cache().costs(device.identity) or "{}")
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}
 
 
 def _rate(count: float, seconds: float) -> float:
