@@ -29,8 +29,8 @@ __all__ = ["Entry", "Key", "Measurement", "Times", "TuningCache", "cache"]
 
 T = TypeVar("T")
 
-#: What a record holds: of a plan's time seconds, else JSON: an entry, one of a key's measurements, whose a claim is, and
-#: what was measured of a machine, a device beside a version of NumPy.
+#: What a record holds: seconds of a plan's "time"; else JSON: an entry, one of a key's measurements, who has a claim,
+#: and what was measured of a machine, which is a device beside a version of NumPy.
 Kind = Literal["entry", "measurement", "time", "claim", "machine"]
 #: A record: the columns of its key, its name, its content.
 Row = tuple[Any, ...]
