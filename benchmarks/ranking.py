@@ -6,6 +6,7 @@ writes `tests/ranked.json`, which `tests/test_cost_rank.py` reads without a devi
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.measure.bench import Bench, Task
 from mdhnp.tuning.search.search import Search
 
-__all__ = ["CASES", "mdhom", "record"]
+__all__ = ["CASES", "mdhom", "read", "record"]
 
 FILE = Path(__file__).parents[1] / "tests" / "ranked.json"
 #: Schedules that are measured of each case.
@@ -116,7 +117,7 @@ def mdhom(case: str) -> MdHom:
     return found
 
 
-def record(case: str, device: Device) -> list[tuple[str, float]]:
+def record(case: str, device: Device) -> list[tuple[Schedule, float]]:
     """Return schedules that a search proposes for a case on a device, the default first, and their seconds."""
     h = mdhom(case)
     start = default(h, device.caps)
@@ -129,7 +130,19 @@ def record(case: str, device: Device) -> list[tuple[str, float]]:
     # Once more in rounds, all by turns, since a machine that others use is now faster, now slower.
     rounds = [[bench._once(bench._plan(schedule)) for schedule in found] for _ in range(_ROUNDS)]
     seconds = np.quantile(rounds, 0.25, axis=0)
-    return [(schedule.to_json(), float(f"{t:.3g}")) for schedule, t in zip(found, seconds, strict=True)]
+    return [(schedule, float(f"{t:.3g}")) for schedule, t in zip(found, seconds, strict=True)]
+
+
+def written(times: Sequence[tuple[Schedule, float]]) -> list[tuple[dict[str, Any], float]]:
+    """Return what JSON keeps of schedules and seconds: of all but the first schedule what differs from the first."""
+    first, *others = [json.loads(schedule.to_json()) for schedule, _ in times]
+    short = [{name: value for name, value in other.items() if value != first[name]} for other in others]
+    return list(zip([first, *short], [seconds for _, seconds in times], strict=True))
+
+
+def read(kept: Sequence[tuple[dict[str, Any], float]]) -> list[tuple[Schedule, float]]:
+    """Return the schedules and seconds that :func:`written` kept."""
+    return [(Schedule.from_json(json.dumps(kept[0][0] | differing)), seconds) for differing, seconds in kept]
 
 
 def main(path: str = str(FILE)) -> None:
@@ -139,10 +152,16 @@ def main(path: str = str(FILE)) -> None:
     for case in CASES:
         for device in cpus:
             found = record(case, device)
-            known["times"].append({"case": case, "device": device.runtime, "schedules": found})
+            known["times"].append({"case": case, "device": device.runtime, "schedules": written(found)})
             best = min(seconds for _, seconds in found)
             print(f"{device.runtime} {case}: {len(found)} schedules, default {found[0][1] / best:.2f} of the best")
-    Path(path).write_text(json.dumps(known, separators=(",", ":")), encoding="utf-8")
+    save(known, Path(path))
+
+
+def save(known: dict[str, Any], path: Path) -> None:
+    """Write recorded times, a case and device a line."""
+    times = ",\n".join([json.dumps(one, separators=(",", ":")) for one in known["times"]])
+    path.write_text(f'{{"devices":{json.dumps(known["devices"])},\n"times":[\n{times}\n]}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":
