@@ -95,20 +95,9 @@ def _convolution(name: str, what: str) -> Callable[..., Any]:
 
 
 class _Form(NamedTuple):
-    """What is fixed in a convolution's views.
+    """What is fixed in a convolution's views: one number an axis; channels and filters are those of a group.
 
-    Attributes
-    ----------
-    strides, dilations, before : tuple of int
-        One an axis of images; zeros before it.
-    padded : bool
-        Whether there are zeros around images at all.
-    channels, filters : int
-        Of a group.
-    grouped : bool
-        Whether there are several.
-    first : bool
-        Whether channels are before places.
+    `first` says whether channels are before places.
     """
 
     strides: tuple[int, ...]

@@ -21,9 +21,15 @@ from mdhnp.mdh.pattern import array_view
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["array", "asarray", "assign", "empty"]
+__all__ = ["SHAPED", "array", "asarray", "assign", "empty"]
 
 
+#: What functions raise that take a shape.
+SHAPED = {
+    "ValueError": "If an extent is negative.",
+    "TypeError": "If `shape` is not whole numbers; if kernels do not compute with the type.",
+    "MemoryError": "If there is no room.",
+}
 _RAISES = {
     "ValueError": "If `copy` is false and a copy is needed.",
     "TypeError": "If kernels do not compute with the type.",
@@ -92,11 +98,7 @@ def array(obj: Any, /, dtype: npt.DTypeLike | None = None, *, copy: bool | None 
 
 @public(
     "Give a new array of whatever values are in memory.",
-    raises={
-        "ValueError": "If an extent is negative.",
-        "TypeError": "If `shape` is not whole numbers; if kernels do not compute with the type.",
-        "MemoryError": "If there is no room.",
-    },
+    raises=SHAPED,
     example=""">>> mdhnp.empty((2, 3), device="cpu").shape\n(2, 3)""",
 )
 def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:

@@ -16,7 +16,7 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
 from mdhnp.errors import guarded
-from mdhnp.frontend.creation import asarray, assign, checked_shape, checked_type, device_for, empty
+from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.frontend.public import Function as Public
 from mdhnp.frontend.public import called, public
@@ -28,17 +28,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-_RAISES = {
-    "ValueError": "If an extent is negative.",
-    "TypeError": "If `shape` is not whole numbers; if kernels do not compute with the type.",
-    "MemoryError": "If there is no room.",
-}
-
-
 @public(
     "Give a new array with one value everywhere.",
     dtype="dtype, optional: Type of the elements; by default that of the value.",
-    raises=_RAISES,
+    raises=SHAPED,
     example='>>> mdhnp.full(3, 2.5, device="cpu").numpy()\narray([2.5, 2.5, 2.5])',
 )
 def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
@@ -53,7 +46,7 @@ def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, dev
 
 @public(
     "Give a new array of zeros.",
-    raises=_RAISES,
+    raises=SHAPED,
     example="""
 >>> mdhnp.zeros((2, 2), dtype="int8", device="cpu").numpy()
 array([[0, 0],
@@ -68,7 +61,7 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
 
 @public(
     "Give a new array of ones.",
-    raises=_RAISES,
+    raises=SHAPED,
     example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])',
 )
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
@@ -82,7 +75,7 @@ def _like(what: str, example: str) -> Callable[[Public], Public]:
         x="Array: The other one.",
         dtype="dtype, optional: Type of the elements; by default that of `x`.",
         device="str, int or Device, optional: Where to; by default where `x` is.",
-        raises=_RAISES,
+        raises=SHAPED,
         example=f'>>> x = mdhnp.asarray([1, 2], device="cpu")\n>>> {example}',
     )
 
@@ -113,7 +106,7 @@ def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Any = 
     stop="number, optional: Before which they end.",
     step="number: Their distance.",
     dtype="dtype, optional: Type of the elements; by default that of the arguments.",
-    raises={"ZeroDivisionError": "If `step` is 0.", **_RAISES, "ValueError": "If a number cannot be converted."},
+    raises={"ZeroDivisionError": "If `step` is 0.", **SHAPED, "ValueError": "If a number cannot be converted."},
     example='>>> mdhnp.arange(2, 8, 3, device="cpu").numpy()\narray([2, 5])',
 )
 def arange(
@@ -144,7 +137,7 @@ def _ramp(first: Any, second: Any, step: Any) -> Any:
     num="int: How many.",
     dtype="dtype, optional: Type of the elements; by default float64, or complex128.",
     endpoint="bool: Whether `stop` is the last one.",
-    raises=_RAISES | {"ValueError": "If `num` is negative."},
+    raises=SHAPED | {"ValueError": "If `num` is negative."},
     example='>>> mdhnp.linspace(0, 1, 3, device="cpu").numpy()\narray([0. , 0.5, 1. ])',
 )
 def linspace(
@@ -164,7 +157,7 @@ _DIAGONAL = "int: How far the diagonal is above the main one."
     n_rows="int: How many rows it has.",
     n_cols="int, optional: How many columns; by default as many.",
     k=_DIAGONAL,
-    raises=_RAISES,
+    raises=SHAPED,
     example="""
 >>> mdhnp.eye(2, 3, k=1, device="cpu").numpy()
 array([[0., 1., 0.],

@@ -85,14 +85,14 @@ class Fused:
             if not (type(x) is Array and x.device is tracer):
                 return x
             found.append(view_of(x))
-            return _Place(len(found) - 1)
+            return _ResultNumber(len(found) - 1)
 
         places = each(returned, note)
         graph, seen = tracer.graph(found)
         return rewriting(graph), [c for _, c in tracer.constants], seen, places
 
 
-class _Place(int):
+class _ResultNumber(int):
     """Where a result is put, by its number."""
 
 
@@ -245,9 +245,11 @@ def _describe(arrays: Sequence[npt.NDArray[Any]], fused: "weakref.ref[Fused]", f
 
     def give(results: Sequence[Any]) -> Any:
         views = [scalar(_view(np.asarray(results[s.value]), s)) for s in seen]
-        return each(places, lambda x: views[x] if type(x) is _Place else x.copy() if isinstance(x, np.ndarray) else x)
+        return each(
+            places, lambda x: views[x] if type(x) is _ResultNumber else x.copy() if isinstance(x, np.ndarray) else x
+        )
 
-    plain = type(places) is _Place and seen[0].strides is None  # as results of other calls are
+    plain = type(places) is _ResultNumber and seen[0].strides is None  # as results of other calls are
     return Described(found.after, None, None if plain else give, written=found.before, constants=tuple(constants))
 
 

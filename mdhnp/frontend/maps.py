@@ -42,18 +42,10 @@ _Types = tuple[Any, ...]
 
 
 class Elementwise:
-    """A function of elements.
+    """A function of elements: NumPy's of that name, or one of traced values.
 
-    Parameters
-    ----------
-    name : str
-        Its name here and in NumPy.
-    takes : str
-        Kinds of types that it takes, as ``numpy.dtype.kind`` has them.
-    compute : callable, optional
-        A function of traced values; by default NumPy's ufunc of that name.
-    promoted : callable, optional
-        From operands' types to those that Python's numbers among them get; by default as the ufunc promotes.
+    `takes` has the kinds of types that it takes, as ``numpy.dtype.kind`` has them. `promoted` gives, from operands'
+    types, those that Python's numbers among them get; by default as the ufunc promotes.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
-from mdhnp.frontend.public import UNSUPPORTED, called, public
-from mdhnp.frontend.reducing import REDUCED, axes_of, named, operand, reduction
+from mdhnp.frontend.public import called, public
+from mdhnp.frontend.reducing import RAISES, REDUCED, axes_of, named, operand, reduction
 from mdhnp.mdh import Function, Graph, MdHom, Step, trace
 
 __all__ = ["mean", "std", "var"]
@@ -27,10 +27,6 @@ DType = np.dtype[Any]
 
 
 _MEASURED = "array_like: Of booleans or numbers."
-_RAISES = {
-    "ValueError": "If an axis is named twice.",
-    "TypeError": UNSUPPORTED,
-}
 
 
 @public(
@@ -38,7 +34,7 @@ _RAISES = {
     x=_MEASURED,
     axis=REDUCED,
     returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
-    raises=_RAISES,
+    raises=RAISES,
     example=">>> float(mdhnp.mean([1, 2, 4, 5]))\n3.0",
     guard=False,
 )
@@ -62,7 +58,7 @@ def _spread(name: str, summary: str, example: str) -> Callable[..., Any]:
         correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
         returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
         "elements.",
-        raises=_RAISES,
+        raises=RAISES,
         example=example,
         guard=False,
     )

@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from mdhnp.frontend.public import UNSUPPORTED
 from mdhnp.mdh import Affine, Function, MdHom, View, pw
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.mdhom import row_major
 
-__all__ = ["REDUCED", "axes_of", "named", "operand", "reduction", "total_type", "wide"]
+__all__ = ["RAISES", "REDUCED", "axes_of", "named", "operand", "reduction", "total_type", "wide"]
 
 DType = np.dtype[Any]
 
-#: What the parameter `axis` means.
+#: What the parameter `axis` means, and what reductions raise.
 REDUCED = "int or tuple of int, optional: Along which axes; by default along all."
+RAISES = {"ValueError": "If an axis is named twice.", "TypeError": UNSUPPORTED}
 
 
 def operand(x: Any) -> Any:

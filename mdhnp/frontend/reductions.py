@@ -18,8 +18,8 @@ from mdhnp.calls.operands import exact_type
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.pointwise import convert, pointwise
-from mdhnp.frontend.public import UNSUPPORTED, called, public
-from mdhnp.frontend.reducing import REDUCED, axes_of, named, operand, reduction, total_type
+from mdhnp.frontend.public import called, public
+from mdhnp.frontend.reducing import RAISES, REDUCED, axes_of, named, operand, reduction, total_type
 from mdhnp.mdh import Function, MdHom, index, trace
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
 from mdhnp.mdh.function import identity_function
@@ -32,11 +32,7 @@ Arrays = Sequence[npt.NDArray[Any]]
 _BOOL, _INDEX = np.dtype(np.bool_), np.dtype(np.int64)
 
 _SOURCE = 'Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.'
-_RAISES = {
-    "ValueError": "If an axis is named twice.",
-    "TypeError": UNSUPPORTED,
-}
-_NOT_OF_NOTHING = _RAISES | {"ValueError": "If there is no element, or an axis is named twice."}
+_NOT_OF_NOTHING = RAISES | {"ValueError": "If there is no element, or an axis is named twice."}
 
 
 # From calls to MDHs.
@@ -108,7 +104,7 @@ def _total(name: str, operator: str, summary: str, of_nothing: str, example: str
         dtype="dtype, optional: Type to compute in; by default that of `x`, or the 64-bit one of its kind for integers "
         "and booleans.",
         returns=f"Array, ndarray or scalar: Of the shape of `x` without these axes. {of_nothing} for no elements.",
-        raises=_RAISES,
+        raises=RAISES,
         notes=_SOURCE,
         example=example,
         guard=False,
@@ -128,7 +124,7 @@ def _reduced(
     describe: Callable[..., Any],
     summary: str,
     example: str,
-    raises: dict[str, str] = _RAISES,
+    raises: dict[str, str] = RAISES,
     kinds: str = "Of booleans or numbers.",
 ) -> Callable[..., Any]:
     routine = _routine(name, describe)

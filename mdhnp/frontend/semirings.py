@@ -151,16 +151,8 @@ def check_types(
 class _Traced(NamedTuple):
     """A semiring's functions for operands of some types.
 
-    Attributes
-    ----------
-    product : callable
-        Of one value of each operand.
-    scalar : Function
-        The same, in the type that adding two products gives.
-    add : CombineSpec or {"argmax", "argmin"}
-        How products are added.
-    ufunc : str
-        NumPy's function that adds two; empty where it is another, or keeps a place.
+    `product` takes one value of each operand; `scalar` is the same, in the type that adding two products gives; `add`
+    says how these are added, and `ufunc` by which function of NumPy's: "" where it is another, or keeps a place.
     """
 
     product: Callable[..., Any]
