@@ -129,3 +129,8 @@ def test_recorded_programs_are_of_these_very_sources() -> None:
     wanted = {path for folder in ("mdh", "schedule", "codegen") for path in (PACKAGE / folder).rglob("*.py")}
     assert wanted <= set(sources())
     assert any(path.parent.name == "opencl" for path in wanted)
+
+
+def test_forks_have_one_hook() -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert [name for name, text in texts.items() if "register_at_fork(" in text] == ["process.py"]

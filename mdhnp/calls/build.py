@@ -30,7 +30,7 @@ from mdhnp.spinning import spinning
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry as Tuned
 from mdhnp.tuning.cache.records import Times
-from mdhnp.tuning.lookup import Found, key_of
+from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.bench import close, tolerance
 from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.tuning.times import KERNELS, remember
@@ -60,7 +60,7 @@ class Built:
     ----------
     device : str
         Identity of the device they are for.
-    found : tuple of Found
+    found : tuple of Scheduled
         The schedule of each stage; empty for what is computed in parts, each of which has its own.
     program : Program or None
         Their program; None for what is computed in parts.
@@ -73,7 +73,7 @@ class Built:
     """
 
     device: str
-    found: tuple[Found, ...]
+    found: tuple[Scheduled, ...]
     program: Program | None
     binaries: tuple[tuple[str, bytes], ...]
     ratio: float
@@ -157,7 +157,9 @@ def pack(plan: Kernels | InParts, device: Device, ratio: float, price: float | N
     binaries = tuple((text, bytes(build(device, text).binaries[0])) for text in texts)
     if isinstance(plan, InParts):
         return Built(device.identity, (), None, binaries, ratio, price)
-    return Built(device.identity, tuple(map(Found, plan.schedules, plan.origins)), plan.program, binaries, ratio, price)
+    return Built(
+        device.identity, tuple(map(Scheduled, plan.schedules, plan.origins)), plan.program, binaries, ratio, price
+    )
 
 
 def install(request: Request, built: Built) -> Kernels | InParts:

@@ -30,7 +30,7 @@ from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.chains import pays
 from mdhnp.schedule.default import default
-from mdhnp.tuning.lookup import Found, key_of, tuned_for, untuned_for
+from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
 
 __all__ = ["apart", "fits", "fixed", "general", "in_parts", "keep", "own", "ready", "staged", "untuned"]
@@ -86,10 +86,10 @@ def general(request: Request, why: str) -> Kernels | None:
     if tuned_for(stage.mdhom, device) is not None:
         return None
     found = general_program(stage, raw[0].mdhom, device.caps)
-    return None if found is None else _plan(request, [Found(found[1], "general")], found[0], why)
+    return None if found is None else _plan(request, [Scheduled(found[1], "general")], found[0], why)
 
 
-def fixed(request: Request, found: Sequence[Found], why: str, program: Program | None = None) -> Kernels:
+def fixed(request: Request, found: Sequence[Scheduled], why: str, program: Program | None = None) -> Kernels:
     """Make kernels with one schedule for each stage; their program need not be generated where it is known."""
     return _plan(request, found, program or _program(staged(request.mdhom), found, request.device), why)
 
@@ -115,14 +115,14 @@ def procedures_of(plan: Kernels) -> tuple[Procedure, ...]:
     return procedures(each, plan.schedules, caps, _default)
 
 
-def _program(each: Sequence[Stage], found: Sequence[Found], device: Device) -> Program:
+def _program(each: Sequence[Stage], found: Sequence[Scheduled], device: Device) -> Program:
     return generate(each, [f.schedule for f in found], device.caps, _default)
 
 
-def _found_now(each: Sequence[Stage], device: Device) -> list[Found]:
+def _found_now(each: Sequence[Stage], device: Device) -> list[Scheduled]:
     """Give the best schedules known now."""
     return [
-        untuned_for(s.mdhom, device) if (known := tuned_for(s.mdhom, device)) is None else Found(known, "tuned")
+        untuned_for(s.mdhom, device) if (known := tuned_for(s.mdhom, device)) is None else Scheduled(known, "tuned")
         for s in each
     ]
 
@@ -142,7 +142,7 @@ def _best(request: Request, why: str) -> Kernels:
         return _plan(request, found, _program(each, found, device), why)
     except (IllegalSchedule, BuildError, LaunchError) as error:
         # A remembered schedule may fit its stage, but not the kernel that follows a split reduction, nor the compiler.
-        safe = [Found(_default(s.mdhom, device.caps), "default") for s in each]
+        safe = [Scheduled(_default(s.mdhom, device.caps), "default") for s in each]
         if [f.schedule for f in safe] == [f.schedule for f in found]:
             raise
         if not isinstance(error, IllegalSchedule):
@@ -182,7 +182,7 @@ def _is_too_large(h: Computation, device: Device) -> bool:
     return largest is not None and any(v.span_bytes > largest for v in (*h.inputs, *h.outputs))
 
 
-def _plan(request: Request, found: Sequence[Found], program: Program, why: str) -> Kernels:
+def _plan(request: Request, found: Sequence[Scheduled], program: Program, why: str) -> Kernels:
     """Compile."""
     h, device = request.mdhom, request.device
     outputs = [Layout(v.shape, tuple([s * v.dtype.itemsize for s in v.strides]), v.dtype.itemsize) for v in h.outputs]

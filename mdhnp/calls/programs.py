@@ -19,7 +19,7 @@ from mdhnp.runtime import binaries
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.cache import cache as tuning_cache
 from mdhnp.tuning.cache.records import Key, read_schedule
-from mdhnp.tuning.lookup import Found
+from mdhnp.tuning.lookup import Scheduled
 
 __all__ = ["read", "write"]
 
@@ -39,14 +39,14 @@ def write(plan: Kernels, keys: list[Key]) -> None:
     binaries.store(_name(plan.mdhom, plan.device), text.encode())
 
 
-def read(h: Computation, device: Device) -> tuple[list[Found], Program] | None:
+def read(h: Computation, device: Device) -> tuple[list[Scheduled], Program] | None:
     """Give what was kept for a computation; None where nothing was, or where it is out of date."""
     text = binaries.load(_name(h, device))
     if text is None:
         return None
     try:
         record = json.loads(text)
-        found = [Found(read_schedule(schedule), origin) for schedule, origin in record["found"]]
+        found = [Scheduled(read_schedule(schedule), origin) for schedule, origin in record["found"]]
         keys = [Key(**{**key, "extents": tuple(key["extents"])}) for key in record["keys"]]
         program = _program(record["program"])
     except (KeyError, TypeError, ValueError):

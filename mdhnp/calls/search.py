@@ -25,8 +25,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.settings import Level, config
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry, Key, Times
-from mdhnp.tuning.lookup import Found as Looked
-from mdhnp.tuning.lookup import key_of, tuned_for
+from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import measured_rewritings
 
@@ -99,7 +98,7 @@ class Search:
         return None
 
     def _built(self, request: Request, schedules: list[Schedule]) -> Built:
-        return pack(kernels.fixed(request, [Looked(s, "tuned") for s in schedules], ""), request.device, 1.0)
+        return pack(kernels.fixed(request, [Scheduled(s, "tuned") for s in schedules], ""), request.device, 1.0)
 
 
 def entries_of(keys: Iterable[Key]) -> tuple[tuple[Key, Entry], ...]:

@@ -19,18 +19,7 @@ Array = npt.NDArray[Any]
 
 
 def pass_on(device: Device, view: Array, put: Callable[[Array, int], cl.Event]) -> None:
-    """Copy the elements of a view, in C order, to elsewhere, when all that was enqueued is done.
-
-    Parameters
-    ----------
-    put : callable
-        As of :func:`mdhnp.runtime.transfers.pass_on`; what :func:`filling` gives.
-
-    Raises
-    ------
-    LaunchError
-        If a call before failed; names it.
-    """
+    """Copy the elements of a view, in C order, to elsewhere, as :func:`mdhnp.runtime.transfers.pass_on` does."""
     block, offset = resident.location(view)
     transfers.pass_on(device, block.buffer, offset, view.nbytes, put)
 

@@ -16,7 +16,7 @@ from mdhnp.schedule.matrices import at_precision
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Key
 
-__all__ = ["GENERATOR", "Found", "Origin", "key_of", "tuned_for", "untuned_for"]
+__all__ = ["GENERATOR", "Scheduled", "Origin", "key_of", "tuned_for", "untuned_for"]
 
 #: Counts changes of the code generator that change which schedules are fast.
 GENERATOR = "2"
@@ -28,7 +28,7 @@ _NEAR = 4.0
 Origin = Literal["tuned", "similar", "default", "general"]
 
 
-class Found(NamedTuple):
+class Scheduled(NamedTuple):
     """A schedule, and where it comes from."""
 
     schedule: Schedule
@@ -48,7 +48,7 @@ def tuned_for(h: Computation, device: Device) -> Schedule | None:
     return entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
 
 
-def untuned_for(h: Computation, device: Device) -> Found:
+def untuned_for(h: Computation, device: Device) -> Scheduled:
     """Give the best guess for a stage that is not tuned: the schedule tuned for the nearest extents, or the default.
 
     Parameters
@@ -62,8 +62,8 @@ def untuned_for(h: Computation, device: Device) -> Found:
     for other, near in cache().nearest(key, limit=3):
         fitted = adapt(h, near.schedule, device.caps) if _alike(key.extents, other.extents) else None
         if fitted is not None:
-            return Found(fitted, "similar")
-    return Found(default(h, device.caps), "default")
+            return Scheduled(fitted, "similar")
+    return Scheduled(default(h, device.caps), "default")
 
 
 def _alike(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
