@@ -93,14 +93,8 @@ def _emit(h: Computation, c: Context) -> None:
     emit_kernel(c)
 
 
-@_emit.register
-def _(h: Rows, c: Context) -> None:
-    emit_rows(c, h)
-
-
-@_emit.register
-def _(h: Chain, c: Context) -> None:
-    emit_chain(c, h)
+_emit.register(Rows, emit_rows)
+_emit.register(Chain, emit_chain)
 
 
 def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default) -> Program:

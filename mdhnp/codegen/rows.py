@@ -22,7 +22,7 @@ from mdhnp.schedule.rows import at_once, links, places
 __all__ = ["emit_rows"]
 
 
-def emit_rows(c: Context, h: Rows) -> None:
+def emit_rows(h: Rows, c: Context) -> None:
     """Build the body of rows."""
     each, shared = _nests(c, h), h.shared[-1]
     for one in each:

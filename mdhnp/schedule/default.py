@@ -58,9 +58,5 @@ def fused_schedules(h: Computation, caps: DeviceCaps, count: int) -> list[Schedu
     return None
 
 
-@fused_schedules.register
-def _(h: Rows, caps: DeviceCaps, count: int) -> list[Schedule] | None:
-    return rows_schedules(h, caps)
-
-
+fused_schedules.register(Rows, rows_schedules)
 fused_schedules.register(Chain, chain_schedules)

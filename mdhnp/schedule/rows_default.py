@@ -1,20 +1,23 @@
 """The schedules to use for rows, or to try: how many at a time, and one for each MDH of so many.
 
-On CPUs work-items compute some rows each, by the schedules that are the default for so many. On GPUs a work-group's
-work-items share a row, or a few short ones.
+On CPUs work-items compute some rows each, by the schedules that are the default for so many. On GPUs the work-items of
+a group share a row, or a few short ones, kept in local memory; products want tiles of both operands there, and matrix
+instructions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import gcd, prod
 
-from mdhnp.mdh import MdHom, Rows, sized
+from mdhnp.mdh import MdHom, Rows, is_product, sized
+from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.cpu import cpu_default
+from mdhnp.schedule.gpu import covering, of_tiles
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
-from mdhnp.schedule.rows_gpu import rows_shared
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
 __all__ = ["rows_default", "rows_schedules"]
@@ -27,6 +30,12 @@ _ENOUGH, _POINTS = 8, 1 << 17
 _CACHED = 0.75
 #: Work-groups a core, at most.
 _GROUPS = 16
+#: Points of a row that a GPU's work-item has of long rows, and of short ones; work-items that keep a group busy, and
+#: the most of them; points of a work-item that are read before any is used.
+_LONG, _SHORT, _ITEMS, _MOST, _AHEAD = 16, 4, 128, 1024, 4
+
+#: Gives the schedule of an MDH by the dimensions that are shared, and which inputs are in local memory.
+_Own = Callable[[MdHom, Sequence[int], Sequence[bool]], Schedule | None]
 
 
 def rows_default(h: Rows, caps: DeviceCaps) -> Schedule:
@@ -37,19 +46,30 @@ def rows_default(h: Rows, caps: DeviceCaps) -> Schedule:
     return found
 
 
-def rows_schedules(h: Rows, caps: DeviceCaps) -> list[Schedule]:
-    """Schedules of several rows at a time, the most likely first."""
-    return list(_ranked(h, caps))
+def rows_schedules(h: Rows, caps: DeviceCaps, count: int = 48) -> list[Schedule]:
+    """Schedules of several rows at a time, the most likely first, and no more than so many."""
+    return list(islice(_ranked(h, caps), count))
 
 
 def _ranked(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Legal schedules, the most likely first."""
-    return rows_shared(h, caps) if caps.kind == "gpu" else _by_registers(h, caps)
+    for s in _shared(h, caps) if caps.kind == "gpu" else _by_registers(h, caps):
+        if s is not None and is_legal(h, s, caps):
+            yield s
 
 
-def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
+def _schedule(h: Rows, points: Sequence[int], groups: Sequence[int], items: int, own: _Own) -> Schedule | None:
+    """The schedule of so many rows at a time; None where an MDH has none."""
+    steps = []
+    for one, along, step in zip(links(h, tuple(points)), h.shared, h.graph.steps, strict=True):
+        if (found := own(one, along, [p >= h.graph.given for p in step.inputs])) is None:
+            return None
+        steps.append(found)
+    return replace(rows_plain(h, tuple(points), tuple(groups), items), steps=tuple(steps))
+
+
+def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
     """As many rows as register tiles want, or else as fit."""
-    extents = [h.extents[d] for d in h.shared[-1]]
+    extents = [h.extents[d] for d in h.divisible]
     cached = min(caps.local_memory, int(_CACHED * caps.l2))
     found = []
     for count in sorted({min(n, extents[-1]) for n in _ROWS}, reverse=True):
@@ -58,36 +78,24 @@ def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
         few = prod(extents) // count < 2 * caps.compute_units
         if rows_memory(h, points) <= cached:
             found.append((many or few, -count, points))
+    core = replace(caps, compute_units=1)
     for *_, points in sorted(found):
-        if (s := _schedule(h, points, caps)) is not None:
-            yield s
+        groups = _groups(h, points, caps)
+        yield _schedule(h, points, groups, 1, lambda *link: next(_of_registers(core, *link), None))
 
 
-def _schedule(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> Schedule | None:
-    """The schedule of so many rows at a time; None where that is illegal."""
-    steps = []
-    for one, along, step in zip(links(h, points), h.shared, h.graph.steps, strict=True):
-        kept = [p >= h.graph.given for p in step.inputs]
-        own = next(_of_link(one, along, kept, replace(caps, compute_units=1)), None)
-        if own is None:
-            return None
-        steps.append(own)
-    s = replace(rows_plain(h, points, _groups(h, points, caps), 1), steps=tuple(steps))
-    return s if is_legal(h, s, caps) else None
-
-
-def _groups(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> tuple[int, ...]:
+def _groups(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> list[int]:
     """Work-groups along each shared dimension: no more than keep all cores busy to the end."""
-    found, left = [], _GROUPS * caps.compute_units
-    for d, count in zip(h.shared[-1], points, strict=True):
+    found, left = list[int](), _GROUPS * caps.compute_units
+    for d, count in zip(h.divisible, points, strict=True):
         tiles = -(-h.extents[d] // count)
         each = -(-tiles // min(tiles, max(left, 1)))
         found.append(-(-tiles // each))
         left //= found[-1]
-    return tuple(found)
+    return found
 
 
-def _of_link(h: MdHom, along: Sequence[int], kept: Sequence[bool], caps: DeviceCaps) -> Iterator[Schedule]:
+def _of_registers(caps: DeviceCaps, h: MdHom, along: Sequence[int], kept: Sequence[bool]) -> Iterator[Schedule]:
     """Legal schedules of one MDH with all rows in one local tile, and vectors along none: the default one if it can be.
 
     A default for a single row is what there is where vectors would be along rows.
@@ -103,3 +111,44 @@ def _of_link(h: MdHom, along: Sequence[int], kept: Sequence[bool], caps: DeviceC
             found = replace(own, private_tile=tuple(private), results=results)
             if found.vector_dim not in along and results != "local" and is_legal(h, found, caps):
                 yield found
+
+
+def _shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
+    """A work-item has some points of a row; none of products."""
+    one_row = links(h, (1,) * len(h.divisible))
+    if any(map(is_product, one_row, h.shared)):
+        return
+    longest, count = max([one.points for one in one_row]), h.extents[h.divisible[-1]]
+    each = min(max(covering(longest // _LONG), min(covering(longest // _SHORT), caps.subgroup or 1)), _MOST)
+    for items in dict.fromkeys([each, each // 2, each * 2, each // 4, each * 4]):
+        for wanted in dict.fromkeys([max(_ITEMS // max(items, 1), 1), 1]):
+            beside = min(wanted, covering(count))
+            if 0 < items * wanted <= min(_MOST, caps.max_work_group) and beside <= count:
+                points = [*(1 for _ in h.divisible[1:]), beside]
+                groups = [-(-h.extents[d] // n) for d, n in zip(h.divisible, points, strict=True)]
+                yield _schedule(h, points, groups, items * beside, _of_items(items, beside))
+
+
+def _of_items(items: int, beside: int) -> _Own:
+    """One tile, whose work-items are neighbours where elements are: some rows beside each other, of so many each."""
+
+    def own(h: MdHom, along: Sequence[int], _: Sequence[bool]) -> Schedule:
+        access = AccessPattern(h)
+        strides = (*access.strides, access.output_strides)
+        near = [min([abs(s[d]) for s in strides if s[d]], default=0) for d in range(h.rank)]
+        free = sorted([d for d in range(h.rank) if d not in along], key=lambda d: near[d])
+        num_wi, left = {along[-1]: beside}, items
+        for d in free:
+            num_wi[d] = min(left, covering(h.extents[d]))
+            left //= num_wi[d]
+        if access.combined:
+            # What is left waits for the others.
+            num_wi[access.combined[-1]] *= left
+        points = {d: min(_AHEAD, max(h.extents[d] // num_wi[d], 1)) for d in free[:1]}
+        s = of_tiles(access, num_wi, points, dict(enumerate(h.extents)))
+        kept = [d for d in free if d in access.kept]
+        if prod([-(-h.extents[d] // s.step(d)) for d in kept]) > 1 and access.combined:
+            s = replace(s, results="global", combine_on="local")
+        return replace(s, item_order=(*free, *reversed(along)))
+
+    return own
