@@ -139,7 +139,7 @@ class _Emitter:
         return found
 
     def _moved(self, origins: Mapping[int, tuple[Index, ...]]) -> dict[str, Index]:
-        """Where arrays' first elements would lie, from where those of their regions do, but for a streamed dimension."""
+        """Where arrays' first elements would lie, from where those of regions do, but for a streamed dimension."""
         found = dict.fromkeys(self._strides, ZERO)
         for n, h in enumerate(self._first):
             for view in h.outputs:
