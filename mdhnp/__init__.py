@@ -38,8 +38,6 @@ from numpy import (
 
 from mdhnp import linalg, semiring
 from mdhnp.arrays import Array
-from mdhnp.arrays.dlpack import from_dlpack
-from mdhnp.arrays.opencl import from_buffer
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
 from mdhnp.frontend import array_methods  # noqa: F401 (which completes Array)
@@ -47,6 +45,7 @@ from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.creation import array, asarray, empty
 from mdhnp.frontend.einsum import einsum
+from mdhnp.frontend.foreign import from_buffer, from_dlpack
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.not_offered import NOT_OFFERED
 from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "schedule": ("mdhnp.mdh", "mdhnp.cost"),
     "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
     "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native", "mdhnp.process"),
-    "arrays": ("mdhnp.errors", "mdhnp.runtime", "mdhnp.frontend.creation", "mdhnp.settings"),
+    "arrays": ("mdhnp.runtime",),
     "frontend": (
         "mdhnp.errors",
         "mdhnp.mdh",

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import dlpack, transfer
+from mdhnp.arrays.arguments import Arguments
 from mdhnp.arrays.distribution import Distribution, Single
-from mdhnp.arrays.opencl import Arguments
 
 __all__ = ["Array", "make", "view_of"]
 

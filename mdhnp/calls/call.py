@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mdhnp.arrays.arguments import is_array
 from mdhnp.arrays.array import Array
-from mdhnp.arrays.opencl import is_array, seen
+from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry
@@ -109,7 +110,7 @@ class _Arguments(NamedTuple):
 
 def _with_arrays(given: _Arguments, mode: Mode) -> Any:
     """Make a call with Arrays among its operands: on their views, where they are."""
-    operands = tuple([seen(a) if is_array(a) else a for a in given.operands])
+    operands = tuple([adopted(a) if is_array(a) else a for a in given.operands])
     device = device_of(given.what[0].name, operands)
     given = given._replace(operands=operands, device=device)
     views = on_device(operands, device, given.what[0].convert)

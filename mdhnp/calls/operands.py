@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
+from mdhnp.arrays.types import SUPPORTED
 from mdhnp.runtime.results import maker
 from mdhnp.settings import config
 
@@ -37,13 +38,6 @@ __all__ = [
 ]
 
 NDArray = npt.NDArray[Any]
-
-#: Types that kernels compute with, in the machine's own byte order (other orders are no members).
-SUPPORTED = frozenset(
-    np.dtype(t)
-    for t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
-              np.float32, np.float64, np.complex64, np.complex128)
-)  # fmt: skip
 
 #: Whether NumPy's calls come here, in this thread or task: what `mdhnp.patch` sets.
 routing: ContextVar[bool] = ContextVar("mdhnp_routing", default=False)

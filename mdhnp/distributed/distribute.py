@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
+from mdhnp.arrays.arguments import is_array
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
-from mdhnp.arrays.opencl import is_array, seen
+from mdhnp.arrays.opencl import adopted
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.exchange import copied, fetch
 from mdhnp.distributed.kernel import Kernel
@@ -122,7 +123,7 @@ def distribute(
 def _source(a: Any) -> View:
     """Give an array as the view of a placement."""
     if is_array(a):
-        a = seen(a)
+        a = adopted(a)
     if type(a) is Array:
         return view_of(a) if a.device.several else lent(a)
     from mdhnp.frontend.creation import on_host

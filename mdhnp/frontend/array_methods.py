@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays.arguments import is_array
 from mdhnp.arrays.array import Array, make
-from mdhnp.arrays.opencl import is_array
 from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, fallback
 from mdhnp.frontend import array_functions

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import transfer
+from mdhnp.arrays.arguments import is_array
 from mdhnp.arrays.array import Array, make
-from mdhnp.arrays.opencl import is_array, seen
+from mdhnp.arrays.opencl import device_of, elements_of
+from mdhnp.arrays.types import SUPPORTED, checked_type
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import SUPPORTED
 from mdhnp.frontend.pointwise import convert, pointwise
 from mdhnp.frontend.public import public
 from mdhnp.mdh.pattern import array_view
@@ -54,7 +55,8 @@ array([1., 2.], dtype=float32)""",
 )
 def asarray(obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: Any = None, copy: bool | None = None) -> Array:
     if is_array(obj):
-        return seen(obj, dtype=dtype, device=device, copy=copy)
+        device = device or device_of(obj.context)
+        obj = elements_of(obj, copy)
     where = device_for(device, obj)
     if isinstance(obj, Array):
         wanted = obj.dtype if dtype is None else checked_type(dtype)
@@ -109,7 +111,7 @@ def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
 def assign(array: Array, value: Any) -> None:
     """Put elements into an array, broadcast, and converted as ``ndarray.__setitem__`` does."""
     if is_array(value):
-        value = seen(value, device=array.device)
+        value = asarray(value, device=array.device)
     if isinstance(value, Array) and value.device is not array.device:
         raise ValueError(f"the value is on {value.device.name}, the array on {array.device.name}; use to_device")
     if not array.device.own_memory:
@@ -166,16 +168,6 @@ def _listing() -> tuple[Any, Any]:
     from mdhnp.runtime.devices import default_device, find_target
 
     return default_device, find_target
-
-
-def checked_type(dtype: npt.DTypeLike | None) -> np.dtype[Any]:
-    """Give a type of elements that kernels compute with, by default float64."""
-    wanted = np.dtype(dtype)
-    if wanted not in SUPPORTED:  # of which none has another byte order
-        wanted = wanted.newbyteorder("=")
-        if wanted not in SUPPORTED:
-            raise TypeError(f"dtype {wanted} is none that OpenCL kernels compute with")
-    return np.dtype(wanted.str)
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:
