@@ -33,8 +33,8 @@ def array_function(array: Array, function: Function, types: Iterable[type], args
     if function in _LOOKS:
         return function(*each(args, _view), **each(kwargs, _view))
     meaning = _of_function(function)
-    asked = _Asked(meaning, function, *_read(meaning, args, kwargs), array)
-    return asked.views() if function in _VIEWS else asked.answer()
+    call = _Call(meaning, function, *_read(meaning, args, kwargs), array)
+    return call.views() if function in _VIEWS else call.answer()
 
 
 def array_ufunc(array: Array, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -47,52 +47,27 @@ def array_ufunc(array: Array, ufunc: np.ufunc, method: str, inputs: tuple[Any, .
         method, inputs = "__call__", (first[(..., *[None] * second.ndim)], second)
     meaning = _of_ufunc(ufunc, method)
     if method == "__call__":
-        return _Asked(meaning, ufunc, inputs, kwargs, array).answer()
+        return _Call(meaning, ufunc, inputs, kwargs, array).answer()
     if method in ("reduce", "accumulate"):
         kwargs = {"axis": 0} | kwargs
-    return _Asked(meaning, getattr(ufunc, method), inputs, kwargs, array).answer()
+    return _Call(meaning, getattr(ufunc, method), inputs, kwargs, array).answer()
 
 
 class _Meaning(NamedTuple):
-    """What a function of NumPy's means here.
-
-    Attributes
-    ----------
-    name : str
-        Its own name, for people.
-    ours : callable or None
-        The package's function of that meaning.
-    takes : Container of str
-        The names of arguments that that has.
-    defaults : mapping
-        What NumPy takes for arguments that are left out.
-    signature : inspect.Signature or None
-        Of a function, if it is known.
-    needed : int or None
-        How many arguments cannot be left out, if none may be more than one.
-    """
+    """What a function of NumPy's means here: its name, ours, the names of our arguments, and NumPy's defaults."""
 
     name: str
     ours: Function | None
     takes: Container[str]
     defaults: Mapping[str, Any]
     signature: inspect.Signature | None = None
-    needed: int | None = None
+    needed: int | None = None  #: arguments that cannot be left out, if none may be more than one
 
 
-class _Asked(NamedTuple):
-    """A call of NumPy's that has to do with an Array.
+class _Call(NamedTuple):
+    """A call of NumPy's with an Array among its arguments, or as what its result is to be like.
 
-    Attributes
-    ----------
-    meaning : _Meaning
-        What the function means here.
-    function : callable
-        NumPy's.
-    args, kwargs
-        The arguments; in `kwargs` are those that could be left out.
-    array : Array
-        One of its arguments, or what its result is to be like.
+    In `kwargs` are the arguments that could be left out.
     """
 
     meaning: _Meaning
@@ -102,7 +77,7 @@ class _Asked(NamedTuple):
     array: Array
 
     def views(self) -> Any:
-        """Give views of the first argument, as NumPy does."""
+        """Return views of the first argument, as NumPy does."""
         first, *others = self.args
         if left_to_numpy.get() or type(first) is not Array:
             return self.answer()
@@ -127,10 +102,14 @@ class _Asked(NamedTuple):
                 return self._on_copies(f"mdhnp's function of that meaning has no argument {name!r}")
         if "out" in takes and out is not None:
             return ours(*self.args, **given, out=out)
-        return self._put(ours(*self._brought(given), **given), out)
+        result = ours(*self._operands(given), **given)
+        if out is None:
+            return result
+        check_cast(self.meaning.name, result.dtype, out.dtype)
+        return deliver(self.meaning.name, result, out)
 
-    def _brought(self, given: dict[str, Any]) -> tuple[Any, ...]:
-        """Give arguments as our functions take them, on the device where they do not tell which it is."""
+    def _operands(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        """Return arguments as our functions take them, on the device where they do not tell which it is."""
         args = self.args
         if isinstance(self.function, np.ufunc):
             args = tuple([np.asarray(x) if isinstance(x, list | tuple) else x for x in args])
@@ -140,13 +119,6 @@ class _Asked(NamedTuple):
             elif args:  # `out` is one
                 args = (_package().asarray(args[0], device=self.array.device), *args[1:])
         return args
-
-    def _put(self, result: Any, out: Any) -> Any:
-        """Put a result into `out`, by the casting rule of NumPy's functions."""
-        if out is None:
-            return result
-        check_cast(self.meaning.name, result.dtype, out.dtype)
-        return deliver(self.meaning.name, result, out)
 
     def _on_copies(self, reason: str) -> Any:
         """Let NumPy compute on copies, if the settings allow that."""
@@ -217,25 +189,21 @@ def _of_ufunc(ufunc: np.ufunc, method: str) -> _Meaning:
 
 
 def _takes(ours: Function | None) -> Container[str]:
-    """Give the names of a function's arguments."""
+    """Return the names of a function's arguments; those of NumPy's functions, where it takes any."""
     parameters = {} if ours is None else inspect.signature(ours).parameters
-    return _All() if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else frozenset(parameters)
+    return _Any() if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else frozenset(parameters)
 
 
-class _All:
-    """All names."""
-
+class _Any:
     def __contains__(self, name: object) -> bool:
         return True
 
 
 def _ours(function: Function) -> Function | None:
-    """Give our function of the same meaning as NumPy's, if there is one."""
     return next((ours for name in _NAMES.get(function, ()) if (ours := _named(name)) is not None), None)
 
 
 def _named(name: str | None) -> Function | None:
-    """Give our function of a name."""
     package = _package()
     if name is None:
         return None
