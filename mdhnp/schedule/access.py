@@ -7,18 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.cost.operations import weight
 from mdhnp.mdh import MdHom, View, interleaved
 
 __all__ = ["AccessPattern", "Side"]
 
 Ints = npt.NDArray[np.int64]
-
-#: Instructions of one application, in vector operations; others count as one.
-_WEIGHTS = {
-    "param": 0, "const": 0, "index": 0, "cast": 0.5, "divide": 8, "sqrt": 8, "exp": 15, "log": 15, "log2": 15,
-    "tanh": 30, "sin": 25, "cos": 25, "power": 40, "maximum": 3, "minimum": 3, "remainder": 20, "floor_divide": 20,
-    "text": 10,
-}  # fmt: skip
 
 
 class Side(NamedTuple):
@@ -126,14 +120,11 @@ class AccessPattern:
     @cached_property
     def operations(self) -> float:
         """Vector operations of one application of the scalar function and one combination."""
-        function = self.h.scalar
-        count = sum(_WEIGHTS.get(function.body[n].op, 1) for n in function.live())
-        op = self.h.operator
-        if op is not None:
-            combine = sum(_WEIGHTS.get(op.function.body[n].op, 1) for n in op.function.live())
+        count, operator = weight(self.h.scalar), self.h.operator
+        if operator is not None:
             # A product that is added at once is one instruction.
-            count = count + combine - (1 if any(op.adds) and count >= 1 else 0)
-        return float(max(count, 1))
+            count += weight(operator.function) - (1 if any(operator.adds) and count >= 1 else 0)
+        return max(count, 1.0)
 
     @cached_property
     def bytes_read(self) -> int:

@@ -13,8 +13,9 @@ from mdhnp.schedule.tiling import Floats
 
 __all__ = ["gpu_seconds"]
 
-#: Work-items of a group that keep enough reads under way.
-_FEWEST = 128
+#: Work-items of a group that keep enough reads under way, and the most that do not wait for each other too often;
+#: points of a work-item whose sums fit in registers. Beyond, the general estimate counts, too.
+_FEWEST, _MOST, _MOST_POINTS = 128, 256, 64
 
 
 def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
@@ -24,7 +25,9 @@ def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
         return found
     added = [len(moved) > 1 and not moved.isdisjoint(access.combined) for moved in access.depends]
     copied = batch.packed[:, added].all(axis=1)
-    return np.where(copied, _product_seconds(access, access.sides, batch, caps), found)
+    products = _product_seconds(access, access.sides, batch, caps)
+    usual = (np.prod(batch.num_wi, axis=1) <= _MOST) & (np.prod(batch.private_tile, axis=1) <= _MOST_POINTS)
+    return np.where(copied, np.where(usual, products, np.maximum(found, products)), found)
 
 
 def _product_seconds(access: AccessPattern, sides: tuple[Side, Side], c: Batch, caps: DeviceCaps) -> Floats:
