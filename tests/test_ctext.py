@@ -20,9 +20,9 @@ from mdhnp.codegen.ir.show import show
 from mdhnp.mdh import cut, interpret
 from mdhnp.mdh.ctext import Definition, last_definition
 from mdhnp.runtime.devices import Device
-from mdhnp.schedule.check import IllegalSchedule, check
+from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
 
 PRODUCT = Definition("f", ("float a", "float b"), "float")
 

@@ -17,8 +17,8 @@ from strategies import case
 
 from mdhnp.mdh import MdHom, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.check import IllegalSchedule, check, local_memory
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.check import check, local_memory
+from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
 
 
 @st.composite

@@ -32,13 +32,13 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import chain_is_short
 from mdhnp.schedule.batch import Batch, cpu_schedule, fallback
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import IllegalSchedule, check, local_memory
+from mdhnp.schedule.check import check, local_memory
 from mdhnp.schedule.cpu import fitting
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt, any_sizes, fitted, form, general_schedule, stretched
 from mdhnp.schedule.gpu import gpu_schedule
 from mdhnp.schedule.model import seconds
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.split import split, splits
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -4,7 +4,7 @@ Read `schedule.py` first, then `check.py`; `caps.py` is what a schedule may know
 """
 
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import IllegalSchedule, check
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.check import check
+from mdhnp.schedule.schedule import IllegalSchedule, LocalCopy, Schedule
 
 __all__ = ["DeviceCaps", "IllegalSchedule", "LocalCopy", "Schedule", "check"]

@@ -17,10 +17,12 @@ from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require
 
-__all__ = ["UNROLL_LIMIT", "IllegalSchedule", "check", "check_ahead", "has_shape_of", "is_legal", "local_memory"]
+__all__ = ["UNROLL_LIMIT", "check", "check_ahead", "check_fields", "has_shape_of", "is_legal", "local_memory"]
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
+#: A size that integers of NumPy's hold.
+_LARGEST = 1 << 62
 #: Bytes in which work-items tell each other that a matrix instruction may be wrong.
 _FLAG = 4
 #: Most copies of a work-item for one tile that is copied ahead, all of which are written out.
@@ -46,8 +48,7 @@ def check(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
     IllegalSchedule
         With the broken rule.
     """
-    _check_shape(h, s)
-    _check_following(s)
+    check_fields(s, h.rank, len(h.inputs))
     _check_kind(h, s, caps)
     need = local_memory(h, s, caps)
     require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
@@ -125,56 +126,64 @@ def is_legal(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
 def has_shape_of(h: Computation, s: Schedule) -> bool:
     """Tell whether the schedule has as many dimensions and inputs as `h`, and nothing but sizes and orders in them."""
     try:
-        _check_shape(h, s)
+        check_fields(s, h.rank, len(h.inputs))
     except IllegalSchedule:
         return False
     return True
 
 
-def _check_shape(h: Computation, s: Schedule) -> None:
-    _check_fields(s, h.rank, len(h.inputs))
-
-
-def _check_following(s: Schedule) -> None:
-    """The MDH that a later schedule is for is not known here; its own fields must agree all the same."""
-    for each in s.following:
-        try:
-            _check_fields(each, len(each.num_wg), len(each.local_copies))
-        except IllegalSchedule as error:
-            raise IllegalSchedule(f"{'steps' if s.steps else 'second'}: {error}") from error
-
-
-def _check_fields(s: Schedule, rank: int, inputs: int) -> None:
+def check_fields(s: Schedule, rank: int, inputs: int) -> None:
+    """Raise IllegalSchedule where types, ranges or orders are wrong, whatever is computed; of schedules in it, too."""
     for name in ("num_wg", "num_wi", "local_tile", "private_tile"):
         values = getattr(s, name)
         require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")
-        require(all(v >= 1 for v in values), f"{name}: all must be at least 1")
+        require(all(map(_is_size, values)), f"{name}: all must be at least 1")
     for name in ("global_order", "local_order", "private_order", "group_order", "item_order"):
-        require(sorted(getattr(s, name)) == list(range(rank)), f"{name}: must be a permutation of the dimensions")
+        require(_is_order(getattr(s, name), rank), f"{name}: must be a permutation of the dimensions")
     require(s.results in ("private", "local", "global"), f"results: {s.results!r} is none of private, local, global")
     require(s.combine_on in ("global", "local"), f"combine_on: {s.combine_on!r} is none of global, local")
-    require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
     for name in ("vector_dim", "streamed"):
         number = getattr(s, name)
-        require(-1 <= number < rank, f"{name}: {number} is no dimension")
+        require(type(number) is int and -1 <= number < rank, f"{name}: {number} is no dimension")
     for name in ("local_copies", "private_copies"):
         require(len(getattr(s, name)) == inputs, f"{name}: one for each of {inputs} inputs is needed")
-    for name in ("stages", "combine_every"):
+    require(all(type(copied) is bool for copied in s.private_copies), "private_copies: are not true or false")
+    for name in ("vector_width", "stages", "combine_every"):
         number = getattr(s, name)
-        require(isinstance(number, int) and number >= 1, f"{name}: {number} is no number from 1 on")
+        require(_is_size(number), f"{name}: {number} is no number from 1 on")
     ahead = s.combine_every == 1 or (s.stages > 1 and s.combine_on == "local")
     require(ahead, "combine_every: several local tiles are combined where tiles are copied ahead, on the local layer")
-    require(s.atom in {"", *ATOMS}, f"atom: {s.atom!r} is none of {', '.join(ATOMS)}")
-    dims = len(s.atom_dims) == (3 if s.atom else 0) and len({*s.atom_dims} & {*range(rank)}) == len(s.atom_dims)
+    require(s.atom in ("", *ATOMS), f"atom: {s.atom!r} is none of {', '.join(ATOMS)}")
+    dims = _are_integers(s.atom_dims) and len(s.atom_dims) == (3 if s.atom else 0)
+    dims = dims and len({*s.atom_dims} & {*range(rank)}) == len(s.atom_dims)
     require(dims, f"atom_dims: {s.atom_dims} are not the dimensions of rows, columns and terms")
     for n, copy in enumerate(s.local_copies):
         if copy is not None:
-            axes = range(len(copy.order))
-            require(sorted(copy.order) == list(axes), f"local_copies: input {n} needs an order of its axes")
-            require(len(set(copy.blocked)) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
-            require(all(axis in axes for axis in copy.blocked), f"local_copies: input {n} blocks an axis it has not")
-            padded = copy.pad == 0 or (copy.pad > 0 and bool(axes) and not copy.blocked)
+            axes = len(copy.order)
+            require(_is_order(copy.order, axes), f"local_copies: input {n} needs an order of its axes")
+            require(len({*copy.blocked}) == len(copy.blocked), f"local_copies: input {n} blocks an axis twice")
+            blocked = all(type(axis) is int and 0 <= axis < axes for axis in copy.blocked)
+            require(blocked, f"local_copies: input {n} blocks an axis it has not")
+            padded = copy.pad == 0 or (_is_size(copy.pad) and axes > 0 and not copy.blocked)
             require(padded, f"local_copies: input {n} has pad {copy.pad}, for blocks or less than none")
+    for kind, others in (("steps", s.steps), ("second", [] if s.second is None else [s.second])):
+        for other in others:  # what they are for is not known here; their own fields must agree all the same
+            try:
+                check_fields(other, len(other.num_wg), len(other.local_copies))
+            except IllegalSchedule as error:
+                raise IllegalSchedule(f"{kind}: {error}") from error
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value < _LARGEST
+
+
+def _is_order(values: tuple[int, ...], count: int) -> bool:
+    return _are_integers(values) and sorted(values) == [*range(count)]
+
+
+def _are_integers(values: object) -> bool:
+    return isinstance(values, tuple) and all(type(value) is int for value in values)
 
 
 def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
@@ -207,6 +216,7 @@ def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
 
 
 def _check_vectors(h: MdHom, s: Schedule) -> None:
+    require(s.vector_width in (1, 2, 4, 8, 16), f"vector_width: {s.vector_width} is none of 1, 2, 4, 8, 16")
     if s.vector_width == 1:
         return
     require(s.vector_dim >= 0, f"vector_dim: {s.vector_dim} is no dimension")

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from mdhnp.schedule import Schedule
+from mdhnp.schedule.check import check_fields
 
 __all__ = [
     "Entry", "Key", "Measurement", "Source", "Status", "Times", "expect", "read_entry", "read_key", "read_measurement",
@@ -169,64 +170,14 @@ _KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", f
 def read_schedule(text: str) -> Schedule:
     """Read a schedule, of which nothing but sizes and orders reaches generated code; else ValueError.
 
-    Stricter than :meth:`Schedule.from_json`. Whether it is legal for an MDH and a device is for
-    :func:`mdhnp.schedule.check` to say.
+    Whether it is legal for an MDH and a device is for :func:`mdhnp.schedule.check` to say.
     """
     try:
         schedule = Schedule.from_json(text)
-        _check_fields(schedule)
-    except RecursionError as error:
-        raise ValueError("schedule: nested too deeply") from error
+        check_fields(schedule, len(schedule.num_wg), len(schedule.private_copies))
+    except (RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"schedule: {error}") from error
     return schedule
-
-
-_SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
-_ORDERS = ("global_order", "local_order", "private_order", "group_order", "item_order")
-_LARGEST = 1 << 62  # so that NumPy's integers hold it
-
-
-def _check_fields(s: Schedule) -> None:
-    rank = len(s.num_wg) if isinstance(s.num_wg, tuple) else -1
-    for name in _SIZES + _ORDERS:
-        values = getattr(s, name)
-        _require(_all_of(int, values) and len(values) == rank, name, "is not one integer a dimension")
-        _require(name in _ORDERS or all(map(_is_size, values)), name, "is not of sizes of at least 1")
-        _require(name in _SIZES or _is_order(values), name, "is no order of the dimensions")
-    for name in ("vector_dim", "streamed"):
-        _require(type(d := getattr(s, name)) is int and -1 <= d < rank, name, "is no dimension")
-    for name in ("vector_width", "stages", "combine_every"):
-        _require(_is_size(getattr(s, name)), name, "is no number from 1 on")
-    _require(_all_of(bool, s.private_copies), "private_copies", "are not true or false")
-    _require(len(s.local_copies) == len(s.private_copies), "local_copies", "are not as many as private_copies")
-    for copy in [c for c in s.local_copies if c is not None]:
-        _require(_all_of(int, (*copy.order, *copy.blocked, copy.pad)), "local_copies", "are not made of integers")
-        _require(0 <= copy.pad < _LARGEST, "local_copies", "have rows with fewer than no elements between them")
-        _require(_is_order(copy.order), "local_copies", "have an order that is none of axes")
-        fits = len({*copy.blocked}) == len(copy.blocked) and {*copy.blocked} <= {*copy.order}
-        _require(fits, "local_copies", "block an axis twice, or one there is not")
-    _require(s.results in ("private", "local", "global"), "results", f"cannot be {s.results!r}")
-    _require(s.combine_on in ("global", "local"), "combine_on", f"cannot be {s.combine_on!r}")
-    _require(isinstance(s.atom, str), "atom", "is no name")
-    _require(_all_of(int, s.atom_dims), "atom_dims", "are not integers")
-    for each in (*s.steps, *([] if s.second is None else [s.second])):
-        _check_fields(each)
-
-
-def _is_order(values: tuple[int, ...]) -> bool:
-    return sorted(values) == [*range(len(values))]
-
-
-def _is_size(value: object) -> bool:
-    return type(value) is int and 1 <= value < _LARGEST
-
-
-def _all_of(kind: type, values: object) -> bool:
-    return isinstance(values, tuple) and all(type(v) is kind for v in values)
-
-
-def _require(holds: bool, field: str, problem: str) -> None:
-    if not holds:
-        raise ValueError(f"schedule: {field} {problem}")
 
 
 def _seconds(fields: dict[str, Any]) -> float:
