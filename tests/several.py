@@ -23,7 +23,7 @@ from mdhnp.runtime.groups import Group, group, sub_devices
 def machine(*, operation: float, byte: float, asking: float, moving: float, handing: float) -> Machine:
     """Return a machine by the seconds that things take on it."""
     flops, memory, bandwidth = (1 / t if t else inf for t in (2 * operation, byte, moving))
-    return Machine("cpu", 1, 0.0, memory, flops, flops, fetching=Link(asking, bandwidth), handing=handing)
+    return Machine("cpu", 0.0, memory, flops, flops, fetching=Link(asking, bandwidth), handing=handing)
 
 
 #: A device for which only work counts.

@@ -32,7 +32,7 @@ CUBE = np.random.default_rng(1).integers(-3, 4, (4, 11, 5)).astype("f4")
 @pytest.fixture
 def where(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """Give a device with memory of its own, on which small calls are computed in parts, too."""
-    slow = Machine("gpu", 1, 0.0, 1.0, 1.0, 1.0, Link(0.0, 1.0), Link(0.0, 1.0))
+    slow = Machine("gpu", 0.0, 1.0, 1.0, 1.0, Link(0.0, 1.0), Link(0.0, 1.0))
     monkeypatch.setattr(overlap, "machine_of", lambda _, large: slow)
     monkeypatch.setattr(overlap, "_BYTES", 1000)
     monkeypatch.setattr(overlap, "_SHARE", 0.0)

@@ -24,9 +24,9 @@ from mdhnp.tuning.measure.machine import machine_of
 CPU = DeviceCaps("cpu", "cpu", 16, 32, 16, 1 << 18, 4096, 1 << 15, 1 << 20, True, False, 1 << 36)
 GPU = DeviceCaps("gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 1 << 17, 50 << 20, True, True, 1 << 36)
 NUMPY = NumpyRates(4e-7, 1e11, 5e10, 1e11, 5e10, 2.5e9, 2.5e9, 2.5e9, 2.5e9, 1e11, 1e11, 1e10)
-ON_CPU = Machine("cpu", 16, 4e-6, 1e11, 1e12, 5e11, numpy=NUMPY)
+ON_CPU = Machine("cpu", 4e-6, 1e11, 1e12, 5e11, numpy=NUMPY)
 #: Behind a link of 10 GB/s.
-ON_GPU = Machine("gpu", 132, 2e-5, 4e12, 3e13, 1.5e13, Link(1e-5, 1e10), Link(1e-5, 1e10), numpy=NUMPY)
+ON_GPU = Machine("gpu", 2e-5, 4e12, 3e13, 1.5e13, Link(1e-5, 1e10), Link(1e-5, 1e10), numpy=NUMPY)
 #: NumPy's rates of large calls.
 LARGE = replace(NUMPY, threads32=8e11, threads64=4e11, memory=8e10, copying=3e9)
 

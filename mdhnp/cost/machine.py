@@ -78,176 +78,94 @@ def usual_numpy(cores: int) -> NumpyRates:
 class Core:
     """How one core of a CPU runs kernels: fitted to times of schedules of the benchmarks' contractions and stencils.
 
-    They were measured on two cores of a Xeon of 2.6 GHz (AVX-512), by Intel's runtime and PoCL.
-
-    Attributes
-    ----------
-    clock : float
-        Cycles a second.
-    memory, shared_cache, rows_again : float
-        Bytes a second from main memory, from the cache that cores share, and of what a stencil reads again for
-        neighbouring rows.
-    packed_l2, rows_l2 : float
-        Bytes a cycle from the second-level cache: of a packed tile, and of rows of an array.
-    exposed : float
-        Part of the shorter of computing and moving data that the longer one does not hide.
-    group : float
-        Seconds to start a work-group.
-    straggle : float
-        Part by which one work-group a core takes longer than many, for want of balance.
-    wake : float
-        Seconds to wake the other cores' threads.
-    second_kernel : float
-        Seconds to launch the kernel that combines a split reduction's parts.
-    latency : float
-        Cycles between operations each of which needs the last one's result.
-    copied : tuple of float
-        Cycles an element to copy a tile as it lies; turned in registers, or rows with neighbours; and one by one.
-    scalar_store : float
-        Cycles to store a result that is computed without vectors.
-    scattered : float
-        Cycles to load or store an element that the first-level cache does not keep.
-    border : float
-        Cycles to read a vector of neighbours that may lie outside of the array.
-    row : float
-        Cycles to begin in another row of an array of which a stencil reads neighbours.
-    line, page, pages : int
-        Bytes of a cache line and of a memory page; pages that the first level of address translation remembers.
-    gap, shared_gap : float
-        Bytes of an input lost between two runs, as prefetchers begin late and go too far: from memory, and from the
-        shared cache.
-    row_end, result_end : float
-        Bytes that an array's next axis lengthens a run to at most, of inputs and of results: beyond, little is gained.
-    followed : int
-        Rows that prefetchers follow at a time.
-    ways : int
-        Ways of the second-level cache.
-    few_sets : int
-        As few sets of a cache as thrash.
-    clash : float
-        How many times as long a line takes that is stored to for one element and none of its neighbours in a row.
-    streams : float
-        How many times as long results take that are written to several places of a page by turns.
+    They were measured on two cores of a Xeon of 2.6 GHz (AVX-512), by Intel's runtime and PoCL; what ranks first with
+    these numbers is compared with times on an EPYC in `tests/ranked.json`.
     """
 
-    clock: float = 2.6e9
+    clock: float = 2.6e9  # cycles a second
+    # Bytes a second: from main memory, from the cache that cores share, and what stencils read again for other rows.
     memory: float = 18e9
     shared_cache: float = 28e9
     rows_again: float = 14e9
+    # Bytes a cycle from the second-level cache: of a packed tile, and of rows of an array.
     packed_l2: float = 40.0
     rows_l2: float = 16.0
-    exposed: float = 0.4
-    group: float = 1.5e-6
-    straggle: float = 0.15
-    wake: float = 5e-6
-    second_kernel: float = 8e-6
-    latency: float = 4.0
+    exposed: float = 0.4  # part of the shorter of computing and moving data that the longer one does not hide
+    group: float = 1.5e-6  # seconds to start a work-group
+    straggle: float = 0.15  # part by which one work-group a core takes longer than many, for want of balance
+    wake: float = 5e-6  # seconds to wake the other cores' threads
+    second_kernel: float = 8e-6  # seconds to launch what combines a split reduction's parts
+    latency: float = 4.0  # cycles between operations each of which needs the last one's result
+    # Cycles an element to copy a tile as it lies; turned in registers, or rows with neighbours; and one by one.
     copied: tuple[float, float, float] = (0.2, 1.0, 1.5)
-    scalar_store: float = 4.0
-    scattered: float = 6.0
-    border: float = 12.0
-    row: float = 2.0
-    line: int = 64
-    page: int = 4096
-    pages: int = 64
+    scalar_store: float = 4.0  # cycles to store a result that is computed without vectors
+    scattered: float = 6.0  # cycles to load or store an element that the first-level cache does not keep
+    border: float = 12.0  # cycles to read a vector of neighbours that may lie outside of the array
+    row: float = 2.0  # cycles to begin in another row of an array of which a stencil reads neighbours
+    line: int = 64  # bytes of a cache line
+    page: int = 4096  # bytes of a memory page
+    pages: int = 64  # that the first level of address translation remembers
+    # Bytes lost between two runs, as prefetchers begin late and go too far: from memory, and from the shared cache.
     gap: float = 512.0
     shared_gap: float = 128.0
+    # Bytes that an array's next axis lengthens a run to at most, of inputs and of results: beyond, little is gained.
     row_end: float = 1024.0
     result_end: float = 8192.0
-    followed: int = 32
-    ways: int = 16
-    few_sets: int = 8
-    clash: float = 2.0
-    streams: float = 1.6
+    followed: int = 32  # rows that prefetchers follow at a time
+    ways: int = 16  # of the second-level cache
+    few_sets: int = 8  # of a cache, as few as thrash
+    clash: float = 2.0  # times as long takes a line that is stored to for one element and none of its neighbours
+    streams: float = 1.6  # times as long take results that are written to several places of a page by turns
 
 
 @dataclass(frozen=True)
 class ComputeUnit:
-    """How one compute unit of a GPU runs kernels: fitted to times of schedules on one NVIDIA H200.
+    """How one compute unit of a GPU runs kernels: fitted to times of schedules on one NVIDIA H200."""
 
-    Attributes
-    ----------
-    clock : float
-        Cycles a second.
-    lanes, load_lanes, cache_words : float
-        A cycle: multiply-adds in float32, words from local memory, words from the cache behind it.
-    registers, resident, groups : int
-        32-bit registers, and work-items and work-groups that are there at the same time.
-    local_memory : int
-        Bytes of local memory.
-    memory, cache : float
-        Bytes a second from memory and from the cache that units share.
-    sector : int
-        Bytes of the smallest part of memory that is read at once.
-    banks, turn : float
-        Banks of local memory, and what each further turn of loads from the same bank adds to all time.
-    hiding, filling, latency : float
-        Work-items times independent results that hide latency; work-items that fill the memory's pipes; cycles that
-        one step of a work-item takes at least.
-    launch, tree : float
-        Seconds of a further launch, and to combine work-items' results.
-    atoms : dict of str to float
-        Multiply-adds of each matrix instruction for one without.
-    plain, plain_depth : float
-        Part of the multiply-adds that products without matrix instructions reach, with so many terms in a tile.
-    read_adds, write_adds : float
-        Multiply-adds in the time of a word from the cache, and of one that is written to memory.
-    combining : float
-        Multiply-adds in the time in which a second kernel begins and adds up the parts of sums.
-    split, crowded, scattered : float
-        What is left of the speed of matrix instructions where sums are split, with more than `few` subgroups in a
-        work-group, and of memory's speed where lanes write far from each other.
-    few : int
-        Subgroups of a work-group that are not crowded yet.
-    alone : dict of int to float
-        What is left of the speed by as few subgroups as these.
-    deep : dict of int to float
-        What is left of it with so many bytes of a row's terms in a tile, or more; the largest first.
-    busy_groups : int
-        Work-groups of a unit that always have something to do.
-    working : int
-        Subgroups that keep a unit at work.
-    held : float
-        Part of the last cache that holds an input beside all else.
-    """
-
-    clock: float = 1.5e9
+    clock: float = 1.5e9  # cycles a second
+    # A cycle: multiply-adds in float32, words from local memory, words from the cache behind it.
     lanes: float = 128.0
     load_lanes: float = 32.0
     cache_words: float = 3.0
-    registers: int = 1 << 16
-    resident: int = 2048
-    groups: int = 32
-    local_memory: int = 224 << 10
+    registers: int = 1 << 16  # of 32 bits
+    resident: int = 2048  # work-items that are there at the same time
+    groups: int = 32  # work-groups that are
+    local_memory: int = 224 << 10  # bytes
+    # Bytes a second from memory, and from the cache that units share.
     memory: float = 25e9
     cache: float = 45e9
-    sector: int = 32
-    banks: int = 32
-    turn: float = 0.18
-    hiding: float = 1024.0
-    filling: float = 512.0
-    latency: float = 75.0
-    launch: float = 3e-6
-    tree: float = 2e-6
+    sector: int = 32  # bytes of the smallest part of memory that is read at once
+    banks: int = 32  # of local memory
+    turn: float = 0.18  # what each further turn of loads from the same bank adds to all time
+    hiding: float = 1024.0  # work-items times independent results that hide latency
+    filling: float = 512.0  # work-items that fill the memory's pipes
+    latency: float = 75.0  # cycles that one step of a work-item takes at least
+    launch: float = 3e-6  # seconds of a further launch
+    tree: float = 2e-6  # seconds to combine work-items' results
+    # Multiply-adds of each matrix instruction for one without.
     atoms: dict[str, float] = field(
         default_factory=lambda: {
             "3xtf32": 2.4, "tf32": 2.6, "f16": 12.0, "f64": 1.0, "f64 of 16 rows": 2.0, "f64 of 16 terms": 2.0,
         }, hash=False,
     )  # fmt: skip
+    # Part of the multiply-adds that products without matrix instructions reach, with so many terms in a tile.
     plain: float = 0.45
     plain_depth: int = 8
+    # Multiply-adds in the time of a word from the cache, of one that is written to memory, and of a second kernel.
     read_adds: float = 13.0
     write_adds: float = 30.0
     combining: float = 1.9e5
+    # What is left of the speed of matrix instructions: where sums are split; with more than `few` subgroups in a
+    # work-group; by as few as those of `alone`; with so many bytes of a row's terms in a tile, or more.
     split: float = 0.9
     crowded: float = 0.85
-    scattered: float = 0.125
     few: int = 4
     alone: dict[int, float] = field(default_factory=lambda: {1: 0.6, 2: 0.85}, hash=False)
     deep: dict[int, float] = field(default_factory=lambda: {128: 0.97, 96: 0.98, 64: 1.0, 0: 0.85}, hash=False)
-    busy_groups: int = 2
-    working: int = 10
-    held: float = 0.5
+    scattered: float = 0.125  # what is left of memory's speed where lanes write far from each other
+    busy_groups: int = 2  # work-groups of a unit that always have something to do
+    working: int = 10  # subgroups that keep a unit at work
+    held: float = 0.5  # part of the last cache that holds an input beside all else
 
 
 @dataclass(frozen=True)
@@ -258,8 +176,6 @@ class Machine:
     ----------
     kind : {"cpu", "gpu"}
         Kind of the device.
-    units : int
-        Its compute units.
     launch : float
         Seconds of its smallest call.
     memory : float
@@ -286,7 +202,6 @@ class Machine:
     """
 
     kind: Literal["cpu", "gpu"]
-    units: int
     launch: float
     memory: float
     float32: float
@@ -316,16 +231,15 @@ class Machine:
 
 
 @lru_cache(maxsize=64)
-def usual(kind: Literal["cpu", "gpu"], units: int, vector_bytes: int = 32, cores: int = 1) -> Machine:
-    """Give what such a device usually has, at the most, beside a host of so many cores; nothing is measured.
+def usual(kind: Literal["cpu", "gpu"], units: int, vector_bytes: int = 32) -> Machine:
+    """Give what such a device usually has, at the most; nothing is measured.
 
     Data sheets: of a CPU 3 GHz, two fused multiply-adds of a vector each cycle, 20 GB/s a core; of a GPU 2 GHz, 128
     and 64 lanes a unit, 40 GB/s a unit, PCIe at 50 GB/s. Launches as measured: on CPUs between Intel's runtime (3 µs)
     and PoCL (up to 30 µs), on an H200.
     """
-    numpy = usual_numpy(cores)
     if kind == "gpu":
         link = Link(5e-6, 50e9)
-        return Machine(kind, units, 2e-5, units * 40e9, units * 256e9, units * 128e9, link, link, numpy=numpy)
+        return Machine(kind, 2e-5, units * 40e9, units * 256e9, units * 128e9, link, link)
     vectors = units * 2 * 3e9 * vector_bytes
-    return Machine(kind, units, 5.47e-6, min(units * 20e9, 400e9), vectors / 4, vectors / 8, numpy=numpy)
+    return Machine(kind, 5.47e-6, min(units * 20e9, 400e9), vectors / 4, vectors / 8)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import candidates
-from mdhnp.cost import Link, Machine, usual
+from mdhnp.cost import Link, Machine
 from mdhnp.distributed import threads
 from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, choose
@@ -51,8 +51,7 @@ def weights(group: Group) -> tuple[float, ...]:
 def machines(group: Group) -> tuple[Machine, ...]:
     equal, handing, found = _equal(group), _handing(group) / len(group.members), []
     for device in group.members:
-        caps = device.caps
-        m = usual(caps.kind, caps.compute_units, caps.vector_bytes) if equal else machine_of(device, large=True)
+        m = device.caps.machine if equal else machine_of(device, large=True)
         # By way of the host, or read and written there.
         byte = max(1 / m.sending.bandwidth + 1 / m.receiving.bandwidth, 2 / m.memory)
         fetching = Link(_ASKING + m.sending.start + m.receiving.start, 1 / byte)

@@ -6,6 +6,7 @@ Each part is measured once for a device and kept in the tuning cache, so that ev
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.cost import Machine, usual
+from mdhnp.cost import Machine, usual_numpy
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
@@ -49,8 +50,7 @@ def machine_of(device: Device, *, large: bool = False) -> Machine:
     large : bool
         Whether rates of large calls are wanted, too: else they are those that such devices usually have.
     """
-    caps = device.caps
-    machine = usual(caps.kind, caps.compute_units, caps.vector_bytes, os.cpu_count() or 1)
+    machine = replace(device.caps.machine, numpy=usual_numpy(os.cpu_count() or 1))
     for part in ("small", "device", "host") if large else ("small",):
         machine = machine.measured(_numbers(machine, device, part))
     return machine
