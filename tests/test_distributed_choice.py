@@ -40,7 +40,7 @@ HALF = machine(operation=1e-11, byte=5e-11, asking=4e-5, moving=1e-10, handing=2
 
 def _halves(view: Any, kind: str) -> Operand:
     """Say what two devices have of an array in C order."""
-    n = view.nbytes
+    n = view.span_bytes
     ends = {"block": ((0, n // 2), (n // 2, n)), "first": ((0, n), (0, 0)), "copy": ((0, n), (0, n))}[kind]
     strides = tuple([s * view.dtype.itemsize for s in view.strides])
     return Operand(Box(0, view.shape, strides, view.dtype.itemsize), ends, ends)
