@@ -22,7 +22,6 @@ from mdhnp.frontend.public import public
 __all__ = ["concat", "repeat", "roll", "stack", "tile"]
 
 
-_ANY = "array_like: An Array, or what NumPy takes."
 _JOINED = "Array or ndarray: Of their common type."
 
 
@@ -90,7 +89,6 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
 
 @public(
     "Move elements along axes, those that leave at one end to the other end, as ``numpy.roll`` does.",
-    x=_ANY,
     shift="int or tuple of int: How far: one number for all axes, or one each.",
     axis="int or tuple of int, optional: Along which axes; by default all elements move, in C order.",
     raises={"ValueError": "If there are not as many numbers as axes."},
@@ -121,7 +119,6 @@ def _turned(n: int, distance: int) -> list[tuple[slice, slice]]:
 
 @public(
     "Repeat the whole array along its axes, as ``numpy.tile`` does.",
-    x=_ANY,
     repetitions="int or tuple of int: How often along each axis, the last ones if they are fewer; more make new axes "
     "before those of `x`.",
     raises={"ValueError": "If a number is negative."},
@@ -143,7 +140,6 @@ def tile(x: Any, repetitions: int | tuple[int, ...], /) -> Any:
 
 @public(
     "Repeat each element, as ``numpy.repeat`` does.",
-    x=_ANY,
     repeats="int: How often. Several numbers, one an element, are left to NumPy: which element comes where is not "
     "affine.",
     axis="int, optional: Along which axis; by default all elements, in C order.",

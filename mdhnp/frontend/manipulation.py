@@ -25,12 +25,8 @@ broadcast_shapes = np.broadcast_shapes
 Axis = int | tuple[int, ...] | None
 
 
-_ANY = "array_like: An Array, or what NumPy takes; Arrays give Arrays."
-
-
 @public(
     "Give a view whose axes are in another order, as ``numpy.permute_dims`` does.",
-    x=_ANY,
     axes="tuple of int: For each axis of the result, which one of `x` it is.",
     raises={"ValueError": "If `axes` does not name each axis once."},
     example='>>> mdhnp.permute_dims(mdhnp.asarray([[1, 2, 3]], device="cpu"), (1, 0)).shape\n(3, 1)',
@@ -41,7 +37,6 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
 
 @public(
     "Give a view with the last two axes exchanged, as ``numpy.matrix_transpose`` does.",
-    x=_ANY,
     raises={"ValueError": "If there are fewer than two axes."},
     example='>>> mdhnp.matrix_transpose(mdhnp.empty((2, 3, 4), device="cpu")).shape\n(2, 4, 3)',
 )
@@ -51,7 +46,6 @@ def matrix_transpose(x: Any, /) -> Any:
 
 @public(
     "Give a view with two axes exchanged, as ``numpy.swapaxes`` does.",
-    x=_ANY,
     axis1="int: The one axis.",
     axis2="int: The other one.",
     example='>>> mdhnp.swapaxes(mdhnp.empty((2, 3, 4), device="cpu"), 0, 2).shape\n(4, 3, 2)',
@@ -62,7 +56,6 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Any:
 
 @public(
     "Give a view with some axes elsewhere and the others in their order, as ``numpy.moveaxis`` does.",
-    x=_ANY,
     source="int or tuple of int: Which axes.",
     destination="int or tuple of int: Where they are in the result.",
     example='>>> mdhnp.moveaxis(mdhnp.empty((2, 3, 4), device="cpu"), 0, -1).shape\n(3, 4, 2)',
@@ -73,7 +66,6 @@ def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[
 
 @public(
     "Give a view with new axes of one element, as ``numpy.expand_dims`` does.",
-    x=_ANY,
     axis="int or tuple of int: Where they are in the result.",
     example='>>> mdhnp.expand_dims(mdhnp.empty(3, device="cpu"), axis=1).shape\n(3, 1)',
 )
@@ -83,7 +75,6 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Any:
 
 @public(
     "Give a view without axes of one element, as ``numpy.squeeze`` does.",
-    x=_ANY,
     axis="int or tuple of int, optional: Which ones; by default all.",
     raises={"ValueError": "If one has more elements."},
     example='>>> mdhnp.squeeze(mdhnp.empty((3, 1), device="cpu"), axis=1).shape\n(3,)',
@@ -94,8 +85,6 @@ def squeeze(x: Any, /, axis: Axis = None) -> Any:
 
 @public(
     "Give a view in reverse order along some axes, as ``numpy.flip`` does.",
-    x=_ANY,
-    axis="int or tuple of int, optional: Along which axes; by default along all.",
     example='>>> mdhnp.flip(mdhnp.asarray([1, 2, 3], device="cpu")).tolist()\n[3, 2, 1]',
 )
 def flip(x: Any, /, axis: Axis = None) -> Any:
@@ -109,7 +98,6 @@ def flip(x: Any, /, axis: Axis = None) -> Any:
 
 @public(
     "Give the parts along an axis as views, as ``numpy.unstack`` does.",
-    x=_ANY,
     axis="int: Along which axis.",
     raises={"ValueError": "If there is no axis at all."},
     example="""
@@ -126,7 +114,6 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
 
 @public(
     "Give a read-only view with another shape, in which elements are repeated, as ``numpy.broadcast_to`` does.",
-    x=_ANY,
     raises={"ValueError": "If the shapes do not match."},
     example='>>> mdhnp.broadcast_to(mdhnp.asarray([1, 2], device="cpu"), (2, 2)).tolist()\n[[1, 2], [1, 2]]',
 )
@@ -155,7 +142,6 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 
 @public(
     "Give the elements, in C order, in another shape, as ``numpy.reshape`` does.",
-    x=_ANY,
     shape="int or tuple of int: The new shape; one of its numbers may be -1, for as many as there are.",
     copy="bool, optional: Whether the memory is new; by default only where no strides give a view.",
     raises={"ValueError": "If there are more or fewer elements, or if `copy` is false and a copy is needed."},

@@ -18,7 +18,7 @@ from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.frontend.public import called, public
-from mdhnp.frontend.reducing import RAISES, REDUCED, axes_of, named, operand, reduction
+from mdhnp.frontend.reducing import RAISES, axes_of, named, operand, reduction
 from mdhnp.mdh import Function, Graph, MdHom, Step, trace
 
 __all__ = ["mean", "std", "var"]
@@ -32,7 +32,6 @@ _MEASURED = "array_like: Of booleans or numbers."
 @public(
     "Give the mean of elements, as ``numpy.mean`` does.",
     x=_MEASURED,
-    axis=REDUCED,
     returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
     raises=RAISES,
     example=">>> float(mdhnp.mean([1, 2, 4, 5]))\n3.0",
@@ -54,7 +53,6 @@ def _spread(name: str, summary: str, example: str) -> Callable[..., Any]:
     @public(
         summary,
         x=_MEASURED,
-        axis=REDUCED,
         correction="float: What the number of elements is reduced by before the sum of squares is divided by it.",
         returns="Array, ndarray or scalar: Of the real type of `x`, or float64 for integers and booleans. NaN for no "
         "elements.",

@@ -33,7 +33,6 @@ _Pairs = tuple[tuple[int, int], ...]
 
 @public(
     "Put elements around an array, as ``numpy.pad`` does.",
-    x="array_like: An Array, or what NumPy takes.",
     pad_width="int, sequence or dict: How many elements before and after: one number for all axes, a pair for all, or "
     "a pair for each axis.",
     mode='str: "constant", "edge", "reflect", "symmetric" or "wrap". Others are left to NumPy.',

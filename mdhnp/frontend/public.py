@@ -23,6 +23,7 @@ PAPER = f'Rasch, Schulze & Gorlatch, "{_TITLE}", Section'
 #: Types and meanings of parameters, by name.
 SHARED = {
     "alpha": "number: Factor of the product, by default 1; a value at run time: all share one kernel.",
+    "axis": "int or tuple of int, optional: Along which axes; by default along all.",
     "beta": "number: Factor of what is added, likewise.",
     "casting": 'str: Which conversions to `dtype` and to `out` are allowed: "same_kind", "safe", "no", "equiv" or '
     '"unsafe".',
@@ -36,6 +37,7 @@ SHARED = {
     "precision": '{"highest", "high", "default"}, optional: How exact products of float32 must be; by default what '
     "``config.precision`` says, which tells more.",
     "shape": "int or tuple of int: Extents.",
+    "x": "array_like: An Array, or what NumPy takes; Arrays give Arrays.",
 }
 #: What errors mean that several functions raise.
 NO_AXIS = "If there is no such axis."

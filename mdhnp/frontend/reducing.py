@@ -16,12 +16,11 @@ from mdhnp.mdh import Affine, Function, MdHom, View, pw
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.mdhom import row_major
 
-__all__ = ["RAISES", "REDUCED", "axes_of", "named", "operand", "reduction", "total_type", "wide"]
+__all__ = ["RAISES", "axes_of", "named", "operand", "reduction", "total_type", "wide"]
 
 DType = np.dtype[Any]
 
-#: What the parameter `axis` means, and what reductions raise.
-REDUCED = "int or tuple of int, optional: Along which axes; by default along all."
+#: What reductions raise.
 RAISES = {"ValueError": "If an axis is named twice.", "TypeError": UNSUPPORTED}
 
 

@@ -19,7 +19,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.pointwise import convert, pointwise
 from mdhnp.frontend.public import called, public
-from mdhnp.frontend.reducing import RAISES, REDUCED, axes_of, named, operand, reduction, total_type
+from mdhnp.frontend.reducing import RAISES, axes_of, named, operand, reduction, total_type
 from mdhnp.mdh import Function, MdHom, index, trace
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
 from mdhnp.mdh.function import identity_function
@@ -100,7 +100,6 @@ def _total(name: str, operator: str, summary: str, of_nothing: str, example: str
     @public(
         summary,
         x="array_like: Of booleans or numbers; float16 is computed in float32.",
-        axis=REDUCED,
         dtype="dtype, optional: Type to compute in; by default that of `x`, or the 64-bit one of its kind for integers "
         "and booleans.",
         returns=f"Array, ndarray or scalar: Of the shape of `x` without these axes. {of_nothing} for no elements.",
@@ -132,7 +131,6 @@ def _reduced(
     @public(
         summary,
         x=f"array_like: {kinds}",
-        axis=REDUCED,
         returns="Array, ndarray or scalar: Of the shape of `x` without these axes.",
         raises=raises,
         notes=_SOURCE,

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import mdhnp.mdh as m
-from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.public import public
 from mdhnp.frontend.reducing import axes_of, total_type
 from mdhnp.mdh.combine import NAME_OF, CombineSpec
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons import elementwise
-from mdhnp.skeletons.skeleton import SYSTEMS, DTypes, Shape, Skeleton, access, broadcast, outputs, result_count
+from mdhnp.skeletons.skeleton import SYSTEMS, DTypes, Shape, Skeleton, accesses, broadcast, computation
 
 __all__ = ["Operator", "combined_function", "converted", "reduce", "same", "scan"]
 
@@ -73,12 +73,9 @@ def reduce(
 
     def make(structure: Any, dtypes: DTypes) -> Computation:
         rank, indices, axes = structure
-        dims, scalar = dimension_names(rank), combined_function(elements, combine)
-        inputs = ", ".join([access(f"A{n}", each) for n, each in enumerate(indices)])
-        kept = [name for d, name in enumerate(dims) if d not in axes]
-        operators = {name: m.cc if name in kept else combine for name in dims}
-        views = f"{inputs} -> {outputs(result_count(scalar, dtypes, elements.results), kept)}"
-        return md_hom(scalar, operators, views, results=elements.results or None)
+        scalar = combined_function(elements, combine)
+        operators = {name: combine if d in axes else m.cc for d, name in enumerate(dimension_names(rank))}
+        return computation(scalar, operators, accesses(indices), dtypes, elements.results)
 
     combine = _operator(operator, identity, commutative)
     return Skeleton("reduce", structure, make, elements.function, elements.results, combine)
@@ -127,11 +124,9 @@ def scan(
         if exclusive:
             scalar = _preceding(scalar, combine, along)
         moved = [[f"{i}-1" if exclusive and i == dims[along] else i for i in each] for each in indices]
-        arrays = [f"A{n}" for n in range(len(moved))]
-        inputs = ", ".join([access(f"A{n}", each) for n, each in enumerate(moved)])
         operators = dict.fromkeys(dims, m.cc) | {dims[along]: replace(combine, kind="ps")}
-        views = f"{inputs} -> {outputs(result_count(scalar, dtypes, ()), dims)}"
-        return md_hom(scalar, operators, views, boundary=dict.fromkeys(arrays, "nearest") if exclusive else None)
+        boundary = {f"A{n}": "nearest" for n in range(len(moved))} if exclusive else None
+        return computation(scalar, operators, accesses(moved), dtypes, boundary=boundary)
 
     combine = _operator(operator, identity, commutative)
     return Skeleton("scan", structure, make, elements.function, elements.results, combine)

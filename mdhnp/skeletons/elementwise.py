@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.public import public
 from mdhnp.mdh import cc
 from mdhnp.mdh.mdhom import dimension_names
@@ -15,13 +15,11 @@ from mdhnp.skeletons.skeleton import (
     DTypes,
     Shape,
     Skeleton,
-    access,
+    accesses,
     broadcast,
-    customised,
-    outputs,
-    result_count,
+    computation,
     results_of,
-)  # fmt: skip
+)
 
 __all__ = ["map", "zip"]
 
@@ -38,16 +36,15 @@ def _elementwise(
     results: Sequence[npt.DTypeLike] | npt.DTypeLike | None,
     structure: Callable[[tuple[Shape, ...]], _Structure],
 ) -> Skeleton:
+    if not (callable(function) or isinstance(function, str)):
+        raise TypeError(f"{function!r} is neither a function nor OpenCL C text")
     given = results_of(results)
 
     def make(structure: _Structure, dtypes: DTypes) -> Computation:
         rank, indices = structure
-        dims = dimension_names(rank)
-        inputs = ", ".join([access(f"A{n}", each) for n, each in enumerate(indices)])
-        views = f"{inputs} -> {outputs(result_count(function, dtypes, given), dims)}"
-        return md_hom(function, dict.fromkeys(dims, cc), views, results=given or None)
+        return computation(function, dict.fromkeys(dimension_names(rank), cc), accesses(indices), dtypes, given)
 
-    return Skeleton(name, structure, make, customised(function), given)
+    return Skeleton(name, structure, make, function, given)
 
 
 @public(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.public import public
 from mdhnp.mdh import cc, pw, trace
 from mdhnp.mdh.mdhom import dimension_names
@@ -21,11 +21,9 @@ from mdhnp.skeletons.skeleton import (
     Skeleton,
     access,
     broadcast,
-    customised,
-    outputs,
-    result_count,
+    computation,
     results_of,
-)  # fmt: skip
+)
 
 __all__ = ["allpairs"]
 
@@ -115,30 +113,26 @@ def _kind(function: Any, zip: Any, text: bool, results: tuple[npt.DTypeLike, ...
 
 def _elements(zip: Skeleton) -> _Kind:
     """Pairs of elements."""
-    function, results = zip.function, zip.results
+    function = zip.function
     assert function is not None
 
     def make(ranks: tuple[int, int], dtypes: DTypes) -> Computation:
         dims = dimension_names(sum(ranks))
-        count = result_count(function, dtypes, results)
-        views = f"{access('A', dims[: ranks[0]])}, {access('B', dims[ranks[0] :])} -> {outputs(count, dims)}"
-        return md_hom(function, dict.fromkeys(dims, cc), views, results=results or None)
+        inputs = [access("A", dims[: ranks[0]]), access("B", dims[ranks[0] :])]
+        return computation(function, dict.fromkeys(dims, cc), inputs, dtypes, zip.results)
 
     return lambda left, right: (len(left), len(right)), make
 
 
 def _combined(reduction: Skeleton) -> _Kind:
     """Pairs of rows and columns, element by element."""
-    operator, results = reduction.operator, reduction.results
+    operator = reduction.operator
     assert operator is not None
 
     def make(matched: "_Matched", dtypes: DTypes) -> Computation:
-        scalar = combined_function(reduction, operator)
-        views = f"{matched.access(0, matched.along)}, {matched.access(1, matched.along)}"
-        views += f" -> {outputs(result_count(scalar, dtypes, results), matched.kept)}"
-        return md_hom(
-            scalar, dict.fromkeys(matched.kept, cc) | {matched.along: operator}, views, results=results or None
-        )
+        inputs = [matched.access(side, matched.along) for side in (0, 1)]
+        combine = dict.fromkeys(matched.kept, cc) | {matched.along: operator}
+        return computation(combined_function(reduction, operator), combine, inputs, dtypes, reduction.results)
 
     return _matched, make
 
@@ -148,9 +142,9 @@ def _rows(function: RowFunction) -> _Kind:
 
     def make(structure: "tuple[_Matched, int]", dtypes: DTypes) -> Computation:
         matched, length = structure
-        reading = read(customised(function), dtypes, length)
-        accesses = [matched.access(side, matched.along if n is None else str(n)) for side, n in reading.accesses]
-        given = [dtypes[side] for side, _ in reading.accesses]
+        reading = read(function, dtypes, length)
+        inputs = [matched.access(side, matched.along if n is None else str(n)) for side, n in reading.accesses]
+        given = tuple([dtypes[side] for side, _ in reading.accesses])
         values = trace(reading.scalar, given, what="allpairs").dtypes
         combine, finish = dict.fromkeys(matched.kept, cc), None
         if reading.reductions:
@@ -158,9 +152,7 @@ def _rows(function: RowFunction) -> _Kind:
             last = trace(reading.finish, [*values, *given], what="allpairs")
             if last.results != tuple(range(len(values))):  # else the totals are the results
                 finish, values = reading.finish, last.dtypes
-        return md_hom(
-            reading.scalar, combine, f"{', '.join(accesses)} -> {outputs(len(values), matched.kept)}", finish=finish
-        )
+        return computation(reading.scalar, combine, inputs, given, count=len(values), finish=finish)
 
     return lambda left, right: (_matched(left, right), left[-1]), make
 
@@ -169,9 +161,8 @@ def _text(text: str, results: tuple[npt.DTypeLike, ...]) -> _Kind:
     """Pairs of rows and columns over which OpenCL C text walks."""
 
     def make(matched: "_Matched", dtypes: DTypes) -> Computation:
-        views = f"{matched.access(0, ':')}, {matched.access(1, ':')}"
-        views += f" -> {outputs(result_count(text, dtypes, results), matched.kept)}"
-        return md_hom(text, dict.fromkeys(matched.kept, cc), views, results=results or None)
+        inputs = [matched.access(side, ":") for side in (0, 1)]
+        return computation(text, dict.fromkeys(matched.kept, cc), inputs, dtypes, results)
 
     return _matched, make
 

@@ -3,7 +3,7 @@
 Knows arrays' shapes and types; computes nothing but by `md_hom`.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.errors import ARGUMENTS, raise_named
-from mdhnp.frontend.computation import Computation
+from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.reducing import operand
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.mdhom import dimension_names
 
 __all__ = [
-    "RESULTS", "SYSTEMS", "Skeleton", "access", "broadcast", "customised", "operands", "outputs", "result_count",
+    "RESULTS", "SYSTEMS", "Skeleton", "access", "accesses", "broadcast", "computation", "operands",
     "results_of",
 ]  # fmt: skip
 
@@ -37,16 +37,8 @@ RESULTS = (
 class Skeleton:
     """A pattern that functions have customised: call it on arrays.
 
-    Attributes
-    ----------
-    name : str
-        Of the function that made it.
-    structure : callable
-        From the arrays' shapes to what computations for them depend on.
-    make : callable
-        From that and the arrays' types to the computation.
-    function, results, operator
-        What customised it: a function of elements, the types of results of text, an operator that combines these.
+    `structure` gives what computations depend on for arrays of some shapes, `make` the computation for that and types.
+    What customised it: a function of elements, the types that text of one returns, an operator that combines these.
     """
 
     name: str
@@ -91,31 +83,38 @@ def operands(given: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([np.asarray(a, common) if w else a for a, w in zip(arrays, weak, strict=True)])
 
 
-def customised(function: Any) -> Any:
-    """Check that something is a function or text."""
-    if not (callable(function) or isinstance(function, str)):
-        raise TypeError(f"{function!r} is neither a function nor OpenCL C text")
-    return function
-
-
 def results_of(results: Any) -> tuple[npt.DTypeLike, ...]:
     """Give the types that a caller says text returns."""
     return () if results is None else tuple(results) if isinstance(results, list | tuple) else (results,)
 
 
-def result_count(function: Callable[..., Any] | str, dtypes: Sequence[np.dtype[Any]], results: Sequence[Any]) -> int:
-    """Count the values that a function gives; of OpenCL C text the types are given, if there are several."""
-    return max(len(results), 1) if isinstance(function, str) else len(trace(function, dtypes).results)
+def computation(
+    scalar: Callable[..., Any] | str,
+    combine: Mapping[str, CombineSpec],
+    inputs: Sequence[str],
+    dtypes: DTypes,
+    results: Sequence[npt.DTypeLike] = (),
+    count: int | None = None,
+    **options: Any,
+) -> Computation:
+    """Give the computation of accesses, whose results keep the concatenated and scanned dimensions.
+
+    `results` are the types that text returns; `count` is the number of results, where the scalar function's is another.
+    """
+    if count is None:
+        count = max(len(results), 1) if isinstance(scalar, str) else len(trace(scalar, dtypes).results)
+    kept = [name for name, operator in combine.items() if operator.kind != "pw"]
+    outputs = [access(f"O{n}", kept) for n in range(count)]
+    return md_hom(scalar, combine, f"{', '.join(inputs)} -> {', '.join(outputs)}", results=results or None, **options)
 
 
 def access(array: str, indices: Sequence[str]) -> str:
-    """Write an access down."""
     return f"{array}[{','.join(indices)}]"
 
 
-def outputs(count: int, indices: Sequence[str]) -> str:
-    """Write the accesses of so many outputs."""
-    return ", ".join([access(f"O{n}", indices) for n in range(count)])
+def accesses(indices: Sequence[Sequence[str]]) -> list[str]:
+    """Write one access to each array."""
+    return [access(f"A{n}", each) for n, each in enumerate(indices)]
 
 
 @lru_cache(maxsize=1024)
