@@ -32,9 +32,7 @@ def default(h: Computation, caps: DeviceCaps) -> Schedule:
     Examples
     --------
     >>> import numpy as np
-    >>> from functools import singledispatch
-
-    from mdhnp.mdh import canonical, cc, md_hom, pw
+    >>> from mdhnp.mdh import canonical, cc, md_hom, pw
     >>> gemm = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
     >>> caps = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
     >>> default(canonical(gemm.bind(np.ones((64, 64)), np.ones((64, 64)))), caps).vector_dim
