@@ -15,7 +15,16 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import check_cast, fallback
 
-__all__ = ["ADAPTED"]
+__all__ = ["ADAPTED", "on_host", "package"]
+
+
+def package() -> Any:
+    """Return the package: its functions are imported when they are first asked for."""
+    return sys.modules["mdhnp"]
+
+
+def on_host(x: Any) -> Any:
+    return x.numpy() if type(x) is Array else x
 
 
 def _ravel(a: Any) -> Any:
@@ -35,12 +44,12 @@ def _cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 
 def _vstack(tup: Any) -> Any:
-    return _package().concat([np.atleast_2d(a) for a in tup], axis=0)
+    return package().concat([np.atleast_2d(a) for a in tup], axis=0)
 
 
 def _hstack(tup: Any) -> Any:
     arrays = [np.atleast_1d(a) for a in tup]
-    return _package().concat(arrays, axis=min(arrays[0].ndim - 1, 1))
+    return package().concat(arrays, axis=min(arrays[0].ndim - 1, 1))
 
 
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
@@ -51,19 +60,19 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
 
 
 def _norm(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    m = _package()
+    m = package()
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
     return m.sqrt(m.sum(m.real(m.conj(x) * x) if x.dtype.kind == "c" else x * x, axis=axis, keepdims=bool(keepdims)))
 
 
 def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    m = _package()
+    m = package()
     return m.max(a, axis=axis, keepdims=keepdims) - m.min(a, axis=axis, keepdims=keepdims)
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None, keepdims: Any = False) -> Any:
     """Give weighted means; that weights are 0 in sum is looked for in ndarrays only, since nobody reads an Array."""
-    m = _package()
+    m = package()
     if weights is None:
         return m.mean(a, axis=axis, keepdims=keepdims)
     weights = weights if type(weights) is Array else np.asarray(weights)
@@ -107,7 +116,7 @@ def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, ne
 
 def _finite(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     """Put other elements where some are not finite."""
-    m = _package()
+    m = package()
     return m.where(m.isnan(x), nan, m.where(x == np.inf, posinf, m.where(x == -np.inf, neginf, x)))
 
 
@@ -115,7 +124,7 @@ def _put(value: Any, x: Any) -> Any:
     """Give what elements are put into another array, of its type, by the rules of ``numpy.copyto``."""
     value = value if type(value) is Array else np.asarray(value)
     check_cast("nan_to_num", value.dtype, x.dtype)
-    return _package().broadcast_to(value.astype(x.dtype), x.shape) if value.ndim else value.astype(x.dtype)
+    return package().broadcast_to(value.astype(x.dtype), x.shape) if value.ndim else value.astype(x.dtype)
 
 
 def _gradient(f: Any, *varargs: Any, axis: Any = None) -> Any:
@@ -143,7 +152,7 @@ def _slopes(f: Any, axis: int, step: Any) -> Any:
     steps = np.full(f.shape[axis], 2, f.real.dtype)
     steps[[0, -1]] = 1
     distances = (steps * step).reshape([-1] + [1] * (f.ndim - 1 - axis))
-    return (_package().stencil(f, lambda n: n[after] - n[before], "nearest") / distances).astype(f.dtype, copy=False)
+    return (package().stencil(f, lambda n: n[after] - n[before], "nearest") / distances).astype(f.dtype, copy=False)
 
 
 def _cov(m: Any, rowvar: Any = True, bias: Any = False, correction: Any = None) -> Any:
@@ -154,19 +163,15 @@ def _cov(m: Any, rowvar: Any = True, bias: Any = False, correction: Any = None) 
     x = m.astype(np.result_type(m.dtype, np.float64))
     x = x.reshape(1, -1) if x.ndim < 2 else x if rowvar else x.T
     count = max(x.shape[1] - (int(not bias) if correction is None else correction), 0)
-    x = x - _package().mean(x, axis=1, keepdims=True)
-    return np.squeeze((x @ _package().conj(x.T)) / count)
+    x = x - package().mean(x, axis=1, keepdims=True)
+    return np.squeeze((x @ package().conj(x.T)) / count)
 
 
 def _by_numpy(function: Callable[..., Any], reason: str, *args: Any, **kwargs: Any) -> Any:
     """Let NumPy compute on copies, if the settings allow that."""
     name, device = function.__name__, device_of(function.__name__, [x for x in args if type(x) is Array])
-    host = lambda: function(*[x.numpy() if type(x) is Array else x for x in args], **kwargs)  # noqa: E731
+    host = lambda: function(*map(on_host, args), **kwargs)  # noqa: E731
     return brought(fallback(name, reason, host, args), device)
-
-
-def _package() -> Any:
-    return sys.modules["mdhnp"]
 
 
 #: Functions by NumPy's.

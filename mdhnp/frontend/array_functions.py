@@ -6,7 +6,6 @@ views, are NumPy's own, on the Arrays' views. All others are TypeErrors, or NumP
 """
 
 import inspect
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
@@ -18,7 +17,7 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.arrays.nested import each
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import check_cast, deliver, fallback, foreign, left_to_numpy
-from mdhnp.frontend.array_adapted import ADAPTED
+from mdhnp.frontend.array_adapted import ADAPTED, on_host, package
 from mdhnp.settings import config
 
 __all__ = ["array_function", "array_ufunc"]
@@ -117,7 +116,7 @@ class _Call(NamedTuple):
             if "device" in self.meaning.takes:  # numpy.zeros(..., like=array)
                 given["device"] = self.array.device
             elif args:  # `out` is one
-                args = (_package().asarray(args[0], device=self.array.device), *args[1:])
+                args = (package().asarray(args[0], device=self.array.device), *args[1:])
         return args
 
     def _on_copies(self, reason: str) -> Any:
@@ -133,7 +132,7 @@ class _Call(NamedTuple):
         out = self.kwargs.get("out")
         copies = [(a, np.array(a.numpy())) for a in _arrays(out)]
         kwargs = self.kwargs if out is None else self.kwargs | {"out": each(out, _swapped(copies))}
-        found = self.function(*each(self.args, _host), **each(kwargs, _host))
+        found = self.function(*each(self.args, on_host), **each(kwargs, on_host))
         for a, copy in copies:
             a[...] = copy
         return each(found, _swapped([(copy, a) for a, copy in copies]))
@@ -204,11 +203,10 @@ def _ours(function: Function) -> Function | None:
 
 
 def _named(name: str | None) -> Function | None:
-    package = _package()
     if name is None:
         return None
     module, _, last = name.rpartition(".")
-    found = package.linalg if module else package
+    found = package().linalg if module else package()
     return getattr(found, last) if last in found.__all__ else None
 
 
@@ -264,10 +262,6 @@ def _view(x: Any) -> Any:
     return view_of(x) if type(x) is Array else x
 
 
-def _host(x: Any) -> Any:
-    return x.numpy() if type(x) is Array else x
-
-
 def _swapped(pairs: list[tuple[Any, Any]]) -> Callable[[Any], Any]:
     """Give what exchanges the first ones of pairs for the second ones."""
     return lambda x: next((b for a, b in pairs if a is x), x)
@@ -279,7 +273,3 @@ def _same(value: Any, default: Any) -> bool:
 
 _PLAIN, _MISSING = (bool, int, float, str), object()
 _OURS = (Array, np.ndarray)
-
-
-def _package() -> Any:
-    return sys.modules["mdhnp"]

@@ -3,7 +3,6 @@
 `arrays/` holds the datum and knows none of these functions; importing this module completes it.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +11,11 @@ import numpy.typing as npt
 
 from mdhnp.arrays.arguments import is_array
 from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.nested import each
 from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, fallback
 from mdhnp.frontend import array_functions
+from mdhnp.frontend.array_adapted import on_host, package
 from mdhnp.frontend.creation import asarray, assign
 from mdhnp.settings import config
 
@@ -26,8 +27,7 @@ _INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
 def _public(name: str) -> Callable[..., Any]:
-    """Return the package's function of a name; its module is imported when it is first asked for."""
-    function: Callable[..., Any] = getattr(sys.modules["mdhnp"], name)
+    function: Callable[..., Any] = getattr(package(), name)
     return function
 
 
@@ -171,7 +171,7 @@ class _Methods:
         keys = _of_view(key)
         if keys is not None:
             return make(self._view[keys], self.device)
-        found: Array = brought(_by_numpy("getitem", key, lambda: self.numpy()[_on_host(key)]), self.device)
+        found: Array = brought(_by_numpy("getitem", key, lambda: self.numpy()[each(key, on_host)]), self.device)
         return found
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
@@ -186,13 +186,13 @@ class _Methods:
         elif isinstance(key, Array | np.ndarray) and key.dtype == bool and np.ndim(value) <= self.ndim - key.ndim:
             if key.shape != self.shape[: key.ndim]:
                 raise IndexError(f"an array of booleans of shape {key.shape} is no index for one of {self.shape}")
-            each: Any = key[(..., *[None] * (self.ndim - key.ndim))]
-            assign(self, _public("where")(each, value, self))
+            mask: Any = key[(..., *[None] * (self.ndim - key.ndim))]
+            assign(self, _public("where")(mask, value, self))
         else:
 
             def changed() -> Any:
                 copy = np.array(self.numpy())
-                copy[_on_host(key)] = _on_host(value)
+                copy[each(key, on_host)] = each(value, on_host)
                 return copy
 
             self[...] = _by_numpy("setitem", key, changed)
@@ -207,17 +207,16 @@ class _Methods:
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Return the package, which has the array API standard's functions."""
-        package = sys.modules["mdhnp"]
-        offered = ("2021.12", "2022.12", "2023.12", package.__array_api_version__)
+        offered = ("2021.12", "2022.12", "2023.12", package().__array_api_version__)
         if api_version not in (None, *offered):
             raise ValueError(f"api_version: {api_version!r} is none of {', '.join(offered)}")
-        return package
+        return package()
 
 
 def _of_view(key: Any) -> tuple[Any, ...] | None:
     """Return a key that makes NumPy give a view, also of a single element; None if it is none."""
     keys = key if type(key) is tuple else (key,)
-    if any([not isinstance(each, _INDICES) or isinstance(each, bool) for each in keys]):
+    if any([not isinstance(index, _INDICES) or isinstance(index, bool) for index in keys]):
         return None
     return keys if Ellipsis in keys else (*keys, ...)
 
@@ -230,13 +229,6 @@ def _by_numpy(name: str, key: Any, compute: Callable[[], Any]) -> Any:
             "mdhnp.where, or .numpy() for NumPy's other kinds of indexing, or set config.fallback to 'numpy'"
         )
     return fallback(name, "indices are values", compute, ())
-
-
-def _on_host(value: Any) -> Any:
-    """Return a value, or a tuple of some, as NumPy reads it."""
-    if type(value) is tuple:
-        return tuple([_on_host(each) for each in value])
-    return value.numpy() if isinstance(value, Array) else value
 
 
 for _name, _member in vars(_Methods).items():
