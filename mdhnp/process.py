@@ -31,7 +31,7 @@ class Process:
         self._in_child: list[Callable[[], object]] = []
         self._inherited: list[object] = []
         self.forks = 0  # between the first of this process's ancestors that loaded the package, and this one
-        self._forking = threading.Lock()  # one fork at a time
+        self._forking = threading.RLock()  # one fork at a time, but for those of signal handlers amid one
         self._gate = threading.Condition()
         self._busy: dict[int, int] = {}  # thread -> how many `unforked` blocks it is in, one inside the other
 
@@ -111,7 +111,7 @@ class Process:
 
     def _after_fork_in_child(self) -> None:
         self.forks += 1
-        self._forking = threading.Lock()
+        self._forking = threading.RLock()
         self._gate = threading.Condition()
         self._busy.clear()
         for lock in self._locks:
