@@ -30,7 +30,6 @@ __all__ = ["emit_chain"]
 
 
 def emit_chain(chain: Chain, c: Context) -> None:
-    """Build the body of a chain."""
     emitter, s = _Emitter(chain, c), c.nest.s
     ids(c)
     with group_loops(c, [d for d in s.global_order if d != s.streamed]):

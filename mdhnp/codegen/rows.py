@@ -23,7 +23,6 @@ __all__ = ["emit_rows"]
 
 
 def emit_rows(h: Rows, c: Context) -> None:
-    """Build the body of rows."""
     each, shared = _nests(c, h), h.shared[-1]
     for one in each:
         declare_local(one)

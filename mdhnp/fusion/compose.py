@@ -27,7 +27,6 @@ def is_known(h: Computation) -> bool:
 
 
 def loads(graph: Graph, n: int, value: int) -> Iterator[tuple[View, Access]]:
-    """Give the accesses of a step to a value."""
     step = graph.steps[n]
     for p, view in zip(step.inputs, step.mdhom.inputs, strict=True):
         if p == value:
@@ -156,5 +155,4 @@ def reshaped(graph: Graph, step: Step, values: Collection[int]) -> list[tuple[Vi
 
 
 def parameters(recorder: Recorder, types: Sequence[object]) -> list[int]:
-    """Record the first parameters of a function, of some types."""
     return [recorder.add(Instruction("param", (), t, n)).number for n, t in enumerate(types)]  # type: ignore[arg-type]

@@ -58,7 +58,6 @@ def _(h: MdHom) -> float:
 
 
 def bytes_of(graph: Graph) -> int:
-    """Return the bytes that a graph reads and writes, each array once a step."""
     return sum([bytes_of_step(s.mdhom) for s in graph.steps])
 
 
@@ -116,7 +115,6 @@ def _(h: Chain) -> float:
 
 
 def _whole(h: Chain, tiles: Tiles) -> Iterator[tuple[int, ...]]:
-    """Give tiles that fit."""
     for inner in {min(n, h.extents[-1]) for n in (128, 512, 1 << 14)}:
         for outer in (1 << n for n in range(1, 12)):
             tile = (*[min(outer, n) for n in h.extents[:-1]], inner)

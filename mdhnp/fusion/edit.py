@@ -71,5 +71,4 @@ def subgraph(graph: Graph, steps: Sequence[int]) -> tuple[Graph, tuple[int, ...]
 
 
 def values(graph: Graph, n: int) -> range:
-    """Give the numbers of a step's results."""
     return range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))

@@ -257,7 +257,6 @@ def _factor(leaves: Sequence[_Leaf], dims: frozenset[int], alone: frozenset[int]
 
 
 def _moved(access: Access) -> set[int]:
-    """Dimensions that an access moves with."""
     return {d for index in access for d in index.dims()}
 
 
@@ -360,12 +359,10 @@ def _inputs(h: MdHom, accesses: frozenset[int]) -> dict[int, View]:
 
 
 def _types(inputs: Mapping[int, View]) -> tuple[np.dtype[Any], ...]:
-    """The types of all parameters."""
     return tuple([v.dtype for v in inputs.values() for _ in v.accesses])
 
 
 def _renumbered(accesses: frozenset[int]) -> dict[int, int]:
-    """Which parameters the accesses become."""
     return {p: n for n, p in enumerate(sorted(accesses))}
 
 

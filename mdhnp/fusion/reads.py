@@ -22,7 +22,6 @@ Place = tuple[Affine, ...]
 
 
 def in_place(rank: int) -> Place:
-    """Give the place of an MDH that keeps its dimensions."""
     return tuple([Affine.of(d, rank) for d in range(rank)])
 
 
@@ -55,7 +54,6 @@ class Reads:
         self._known: dict[tuple[int, View, Access], int] = {}
 
     def number(self, value: int, view: View, access: Access, place: Place) -> int:
-        """Give the number of an access of an old MDH, at its place."""
         moved = tuple([composed(index, place, self.rank) for index in access])
         return self._known.setdefault((value, view.array, moved), len(self._known))
 
@@ -74,7 +72,6 @@ class Reads:
         return at
 
     def views(self) -> tuple[tuple[View, ...], tuple[int, ...]]:
-        """Give the inputs, and which values they are."""
         together: dict[tuple[int, View], list[Access]] = {}
         for value, view, access in self._known:
             together.setdefault((value, view), []).append(access)

@@ -16,7 +16,7 @@ from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.laws import Source, laws
 from mdhnp.mdh.trace import trace, trace_text
 
-__all__ = ["CC", "NAMED", "NAME_OF", "Combine", "CombineSpec", "Operator", "cc", "ps", "pw", "ufuncs_of"]
+__all__ = ["CC", "NAMED", "NAME_OF", "Combine", "CombineSpec", "Operator", "cc", "farthest", "ps", "pw", "ufuncs_of"]
 
 Kind = Literal["cc", "pw", "ps"]
 
@@ -274,11 +274,17 @@ def _identities(names: Sequence[str], dtypes: Sequence[np.dtype[Any]]) -> tuple[
 
 def _identity(name: str, dtype: np.dtype[Any]) -> str:
     if name in ("max", "min"):
-        sign = -1 if name == "max" else 1
-        if dtype.kind == "f":
-            return repr(sign * float("inf"))
-        if dtype.kind == "b":
-            return repr(name == "min")
-        info = np.iinfo(dtype)
-        return repr(int(info.min if name == "max" else info.max))
+        return repr(farthest(name, dtype))
     return repr(dtype.type({"add": 0, "mul": 1, "and": 1, "or": 0}[name]).item())
+
+
+def farthest(which: str, dtype: np.dtype[Any]) -> Any:
+    """Give a value that stands behind all others, or beside them, where "max" or "min" is kept."""
+    sign = -1 if which == "max" else 1
+    if dtype.kind == "c":
+        return complex(sign * np.inf, sign * np.inf)
+    if dtype.kind == "f":
+        return sign * np.inf
+    if dtype.kind == "b":
+        return which == "min"
+    return int(np.iinfo(dtype).min if which == "max" else np.iinfo(dtype).max)

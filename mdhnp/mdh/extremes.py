@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mdhnp.mdh.combine import Combine, pw
+from mdhnp.mdh.combine import Combine, farthest, pw
 from mdhnp.mdh.complex import where
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.trace import index, trace
@@ -32,7 +32,9 @@ def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
     """
     if dtype.kind != "c":
         return pw(which).resolve([dtype])
-    spec = pw(lambda p, q: where(_wins(which, q, p), q, p), identity=_last(which, dtype), commutative=True, name=which)
+    spec = pw(
+        lambda p, q: where(_wins(which, q, p), q, p), identity=farthest(which, dtype), commutative=True, name=which
+    )
     return spec.resolve([dtype])
 
 
@@ -47,7 +49,7 @@ def first_extreme(which: Which, dtype: np.dtype[Any], place: np.dtype[Any] = _PL
     >>> print(first_extreme("min", np.dtype(np.float32)))
     first min
     """
-    identity = _last(which, dtype), np.iinfo(place).max
+    identity = farthest(which, dtype), np.iinfo(place).max
     places = trace(lambda x: (x, index(0).astype(place)), [dtype])
     spec = pw(partial(first, which), identity=identity, commutative=True, name=f"first {which}")
     return spec.resolve([dtype, place], Source(places))
@@ -72,15 +74,3 @@ def _wins(which: Which, a: Any, b: Any) -> Any:
 
 def _by_parts(before: np.ufunc, a: Any, b: Any) -> Any:
     return before(a.real, b.real) | ((a.real == b.real) & before(a.imag, b.imag))
-
-
-def _last(which: Which, dtype: np.dtype[Any]) -> Any:
-    """Give a value that stands behind all others, or beside them."""
-    sign = -1 if which == "max" else 1
-    if dtype.kind == "c":
-        return complex(sign * np.inf, sign * np.inf)
-    if dtype.kind == "f":
-        return sign * np.inf
-    if dtype.kind == "b":
-        return which == "min"
-    return int(np.iinfo(dtype).min if which == "max" else np.iinfo(dtype).max)

@@ -43,7 +43,6 @@ class Fused(Computation):
 
     @property
     def mdhoms(self) -> tuple[MdHom, ...]:
-        """The MDHs, in order."""
         return tuple([h for s in self.graph.steps for h in s.mdhom.mdhoms])
 
     @property
@@ -53,11 +52,9 @@ class Fused(Computation):
 
     @property
     def divisible(self) -> tuple[int, ...]:
-        """No dimension, unless the MDHs share it."""
         return ()
 
     def relaid(self, inputs: Sequence[View]) -> Self:
-        """The same on inputs that lie elsewhere in memory, as these views say."""
         steps = [Step(s.mdhom.relaid(_views(s, inputs)), s.inputs) for s in self.graph.steps]
         return replace(self, inputs=tuple(inputs), graph=replace(self.graph, steps=tuple(steps)))
 

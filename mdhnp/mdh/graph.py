@@ -91,7 +91,6 @@ class Graph:
         return self.steps[n].mdhom.outputs[o]
 
     def readers(self, value: int) -> tuple[int, ...]:
-        """Give the steps that read a value."""
         return self._readers.get(value, ())
 
     @cached_property

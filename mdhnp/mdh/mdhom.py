@@ -67,7 +67,6 @@ class Computation:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions."""
         return len(self.extents)
 
     @property
@@ -184,21 +183,17 @@ class MdHom(Computation):
 
     @property
     def mdhoms(self) -> tuple["MdHom", ...]:
-        """Itself."""
         return (self,)
 
     @property
     def loops(self) -> "MdHom":
-        """Itself."""
         return self
 
     @property
     def divisible(self) -> tuple[int, ...]:
-        """All dimensions."""
         return tuple(range(self.rank))
 
     def relaid(self, inputs: Sequence[View]) -> Self:
-        """The same on inputs that lie elsewhere in memory, as these views say."""
         return replace(self, inputs=tuple(inputs))
 
     def dims(self, kind: str) -> tuple[int, ...]:
@@ -217,7 +212,6 @@ class MdHom(Computation):
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """All that it computes: the scalar function, `finish`, the operators' functions."""
         operators = dict.fromkeys(c.operator.function for c in self.combine if c.operator is not None)
         return (self.scalar, *([self.finish] if self.finish is not None else []), *operators)
 

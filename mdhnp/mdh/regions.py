@@ -282,7 +282,6 @@ def _part(h: MdHom, dim: int, begin: int, end: int) -> Part:
 
 
 def _parts(h: MdHom, dim: int, points: int) -> tuple[Part, ...]:
-    """All parts, of so many points but for the last."""
     extent = h.extents[dim]
     return tuple([_part(h, dim, begin, min(begin + points, extent)) for begin in range(0, extent, points)])
 
@@ -297,7 +296,6 @@ def _fits(h: Computation, largest: int) -> bool:
 
 
 def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
-    """Cut those parts that are too large still."""
     found = []
     for one in parts:
         if _fits(one.mdhom, largest):
@@ -316,7 +314,6 @@ def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
 
 
 def _within(outer: slice, inner: slice) -> slice:
-    """A slice of a slice."""
     return slice(outer.start + inner.start, outer.start + inner.stop)
 
 

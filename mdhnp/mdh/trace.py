@@ -31,7 +31,6 @@ class Recorder:
         self._known = {step: n for n, step in enumerate(body)}
 
     def add(self, step: Instruction) -> "Symbol":
-        """Record an instruction, and give its value."""
         if step.op != "param":
             _require_computed(step.op, step.dtype)
         if step not in self._known:
@@ -46,7 +45,6 @@ class Recorder:
         return value
 
     def constant(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
-        """Record a number."""
         return self.add(Instruction("const", (), dtype, literal=repr(dtype.type(value).item())))
 
     def cast(self, value: "Symbol", dtype: np.dtype[Any]) -> "Symbol":
@@ -68,12 +66,10 @@ class Symbol(NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy type the value has."""
         return self.recorder.body[self.number].dtype
 
     @property
     def real(self) -> "Symbol":
-        """The real part."""
         return self._part("real") if self.dtype.kind == "c" else self
 
     @property

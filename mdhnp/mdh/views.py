@@ -38,11 +38,9 @@ class Affine:
         return 0
 
     def moved(self, coefficients: Sequence[int]) -> "Affine":
-        """The same with other coefficients."""
         return Affine(tuple(coefficients), self.constant)
 
     def dims(self) -> tuple[int, ...]:
-        """Dimensions it depends on."""
         return _dims(self.coefficients)
 
     def dim(self) -> int | None:
@@ -75,19 +73,15 @@ class Slice(Affine):
 
     @property
     def more(self) -> int:
-        """All but the first."""
         return self.length - 1
 
     def moved(self, coefficients: Sequence[int]) -> "Slice":
-        """The same with other coefficients."""
         return Slice(tuple(coefficients), self.constant, self.length)
 
     def dim(self) -> int | None:
-        """None: it is no single index."""
         return None
 
     def span(self, extents: Sequence[int]) -> tuple[int, int]:
-        """Smallest and largest value over the given extents."""
         low, high = super().span(extents)
         return low, high + self.more
 
@@ -192,7 +186,6 @@ class View:
 
     @property
     def slices(self) -> bool:
-        """Whether some access is of several elements."""
         return any([isinstance(index, Slice) for access in self.accesses for index in access])
 
     @property
@@ -202,7 +195,6 @@ class View:
         return bool(self.shape) and alike and not self.slices
 
     def depends_on(self, dim: int) -> bool:
-        """Whether any access moves with the dimension."""
         return any(index.coefficients[dim] for access in self.accesses for index in access)
 
     def show(self, names: Sequence[str]) -> str:

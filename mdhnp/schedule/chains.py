@@ -50,7 +50,6 @@ def footprints_of(h: Chain, s: Schedule) -> tuple[Footprint, ...]:
 
 
 def rings_of(h: Chain, s: Schedule) -> tuple[Ring, ...]:
-    """What is kept of each map along the streamed dimension."""
     return rings(h.graph, s.streamed, s.local_tile[s.streamed])
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from mdhnp.fusion.compose import Composer, parameters
 from mdhnp.fusion.cost import bytes_of_step
-from mdhnp.fusion.edit import edited
+from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.reads import in_place, paste
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import independent, known, values
+from mdhnp.fusion.rules.conditions import independent, known
 from mdhnp.mdh import Combine, Graph, MdHom, Operator
 from mdhnp.mdh.trace import Recorder
 

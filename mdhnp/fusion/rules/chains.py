@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from mdhnp.fusion.edit import edited, subgraph, values
 from mdhnp.fusion.rule import Match, Rule
+from mdhnp.fusion.rules.conditions import only_read_by_last
 from mdhnp.mdh import Graph, Step, chain, unfused
 from mdhnp.mdh.graph import expanded
 
@@ -20,11 +21,6 @@ def _pairs(graph: Graph) -> Iterator[Match]:
         readers = {n for v in values(graph, first) for n in graph.readers(v)}
         if len(readers) == 1:
             yield first, *readers
-
-
-def read_there_only(graph: Graph, match: Match) -> bool:
-    """What the first one gives is no result."""
-    return not set(values(graph, match[0])) & set(graph.results)
 
 
 def few_maps(graph: Graph, match: Match) -> bool:
@@ -57,7 +53,7 @@ RULES = (
         "Hagedorn, Stoltzfus, Steuwer, Gorlatch & Dubach, “High Performance Stencil Code Generation with Lift”: "
         "overlapped tiling",
         _pairs,
-        (read_there_only, few_maps, is_a_chain),
+        (only_read_by_last, few_maps, is_a_chain),
         _together,
     ),
 )

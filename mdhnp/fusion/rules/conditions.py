@@ -9,8 +9,8 @@ from mdhnp.fusion.shapes import splits
 from mdhnp.mdh import Graph, MdHom, View
 
 __all__ = [
-    "first_is_map", "first_is_only_read", "independent", "known", "last_is_map", "pairs", "pairs_of_one_result",
-    "read_as_written", "read_in_order", "ufunc", "values", "written_plainly",
+    "first_is_map", "first_is_only_read", "independent", "known", "last_is_map", "only_read_by_last", "pairs",
+    "pairs_of_one_result", "read_as_written", "read_in_order", "ufunc", "written_plainly",
 ]  # fmt: skip
 
 
@@ -33,6 +33,12 @@ def first_is_only_read(graph: Graph, match: Match) -> bool:
     """What the first step gives is read by others, and is none of the results."""
     made = values(graph, match[0])
     return not set(made) & set(graph.results) and any([graph.readers(v) for v in made])
+
+
+def only_read_by_last(graph: Graph, match: Match) -> bool:
+    """Nothing but the last step needs what the first one gives."""
+    made = values(graph, match[0])
+    return not set(made) & set(graph.results) and all([set(graph.readers(v)) <= {match[-1]} for v in made])
 
 
 def written_plainly(graph: Graph, match: Match) -> bool:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mdhnp.fusion.edit import edited
+from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.reads import unit
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import read_as_written, values, written_plainly
+from mdhnp.fusion.rules.conditions import read_as_written, written_plainly
 from mdhnp.mdh import Graph, MdHom, Step, View
 from mdhnp.mdh.views import Access
 

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 
 from mdhnp.fusion.compose import composed_with
-from mdhnp.fusion.edit import edited
+from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import (
     first_is_map,
     first_is_only_read,
     known,
     read_in_order,
-    values,
     written_plainly,
 )
 from mdhnp.mdh import Graph

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mdhnp.fusion.compose import Composer, Recorded, loads
-from mdhnp.fusion.edit import edited
+from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.reads import in_place, unit
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, values, written_plainly
+from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, written_plainly
 from mdhnp.fusion.rules.results import not_through_others
 from mdhnp.mdh import Affine, Combine, Graph, Instruction, MdHom, Operator, Step, trace
 from mdhnp.mdh.canonical import select_dims
@@ -61,7 +61,6 @@ class _Two(NamedTuple):
     last: int
 
     def is_result(self, n: int) -> bool:
-        """Whether a value is the first one's result."""
         return (self.body[n].op, self.body[n].position) == ("param", -1)
 
     def depending(self) -> set[int]:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mdhnp.fusion.compose import Composer, is_map, loads, parameters
-from mdhnp.fusion.edit import edited, reaches
+from mdhnp.fusion.edit import edited, reaches, values
 from mdhnp.fusion.reads import Place, in_place, unit
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, last_is_map, pairs, values
+from mdhnp.fusion.rules.conditions import known, last_is_map, pairs
 from mdhnp.mdh import Affine, Graph, View
 from mdhnp.mdh.trace import Recorder
 

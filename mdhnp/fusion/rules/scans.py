@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from mdhnp.fusion.compose import loads, parameters
-from mdhnp.fusion.edit import edited
+from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.least_work import law_holds
 from mdhnp.fusion.reads import paste
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, values, written_plainly
+from mdhnp.fusion.rules.conditions import known, only_read_by_last, pairs_of_one_result, ufunc, written_plainly
 from mdhnp.mdh import Combine, Function, Graph, MdHom, Operator, Step, trace
 from mdhnp.mdh.trace import Recorder
 
@@ -54,12 +54,6 @@ def scan_distributes(graph: Graph, match: Match) -> bool:
     return f.scalar.dtypes[0].kind in kinds and law_holds(f.scalar, ufunc(f), ufunc(s))
 
 
-def only_read_there(graph: Graph, match: Match) -> bool:
-    """Nothing else reads the first one's result."""
-    value = graph.firsts[match[0]]
-    return value not in graph.results and graph.readers(value) == (match[1],)
-
-
 def _on_pairs(graph: Graph, match: Match) -> Graph:
     """Combine pairs: what the prefixes give, and what the elements do."""
     first, last = match
@@ -99,14 +93,14 @@ RULES = (
         "reduce(⊕) ∘ scan(⊗) = first ∘ reduce(⟨⊕, ⊗⟩) ∘ map(pair)",
         f"{_SOURCE}, (7)",
         pairs_of_one_result,
-        (known, written_plainly, reduces, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
+        (known, written_plainly, reduces, combines_a_scan, scan_distributes, only_read_by_last, finishes_alone),
         _on_pairs,
     ),
     Rule(
         "scan(⊕) ∘ scan(⊗) = map(first) ∘ scan(⟨⊕, ⊗⟩) ∘ map(pair)",
         f"{_SOURCE}, (11)",
         pairs_of_one_result,
-        (known, written_plainly, scans, combines_a_scan, scan_distributes, only_read_there, finishes_alone),
+        (known, written_plainly, scans, combines_a_scan, scan_distributes, only_read_by_last, finishes_alone),
         _on_pairs,
     ),
 )
