@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
     from mdhnp.runtime.executable import LaunchError
     from mdhnp.runtime.programs import BuildError
-    from mdhnp.schedule import IllegalSchedule, Schedule
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
@@ -88,13 +87,11 @@ __all__ = [
     "Computation",
     "Device",
     "Explanation",
-    "IllegalSchedule",
     "LaunchError",
     "Links",
     "MdHom",
     "MemoryInfo",
     "NoDeviceError",
-    "Schedule",
     "cc",
     "config",
     "conv1d",
@@ -178,12 +175,10 @@ _LATER = {
     "Device": "mdhnp.runtime.devices",
     "Explanation": "mdhnp.explanation",
     "Fused": "mdhnp.frontend.fuse",
-    "IllegalSchedule": "mdhnp.schedule",
     "LaunchError": "mdhnp.runtime.executable",
     "Links": "mdhnp.frontend.prl",
     "MemoryInfo": "mdhnp.arrays.memory",
     "NoDeviceError": "mdhnp.runtime.devices",
-    "Schedule": "mdhnp.schedule",
     "TracingError": "mdhnp.calls.tracing",
     "Tuned": "mdhnp.calls.tune",
     "device": "mdhnp.runtime.devices",

@@ -114,7 +114,7 @@ def _telling_what_does_not_fit() -> Iterator[None]:
     """Only NumPy and the call itself know which sizes are possible, and which shapes and types belong together."""
     try:
         yield
-    except (TypeError, ValueError, IndexError, mdhnp.IllegalSchedule) as error:
+    except (TypeError, ValueError, IndexError) as error:
         raise click.UsageError(str(error)) from error
 
 

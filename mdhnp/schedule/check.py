@@ -32,22 +32,7 @@ _ALIGNED = 16
 
 
 def check(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
-    """Raise IllegalSchedule unless the schedule is legal.
-
-    Parameters
-    ----------
-    h : Computation
-        One stage in canonical form.
-    s : Schedule
-        The schedule to check.
-    caps : DeviceCaps
-        Limits of the device.
-
-    Raises
-    ------
-    IllegalSchedule
-        With the broken rule.
-    """
+    """Raise IllegalSchedule, with the broken rule, unless the schedule is legal for a stage in canonical form."""
     check_fields(s, h.rank, len(h.inputs))
     _check_kind(h, s, caps)
     need = local_memory(h, s, caps)

@@ -33,14 +33,14 @@ _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
     """The candidate that the cost model ranks first."""
     access = AccessPattern(h)
-    if h.dims("ps"):
-        return _scan(access, caps)
+    candidates = _scans(access, caps) if h.dims("ps") else _ranked(access, caps)
+    return next((s for s in candidates if is_legal(h, s, caps)), fallback(h))
+
+
+def _ranked(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
     batch = _with_groups(access, _with_local_tiles(access, _register_tiles(access, caps), caps), caps)
     for row in np.argsort(seconds(access, batch, caps), kind="stable"):
-        schedule = cpu_schedule(access, batch, row)
-        if is_legal(h, schedule, caps):
-            return schedule
-    return fallback(h)
+        yield cpu_schedule(access, batch, row)
 
 
 def vectorisations(access: AccessPattern, caps: DeviceCaps) -> list[tuple[int, int]]:
@@ -241,12 +241,8 @@ def _with_groups(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Batch
     return Batch.join(batches)
 
 
-def _scan(access: AccessPattern, caps: DeviceCaps) -> Schedule:
-    """The first legal scan: vectors along a contiguous kept dimension, else scalars; chunks for want of other work."""
-    return next((s for s in _scans(access, caps) if is_legal(access.h, s, caps)), fallback(access.h))
-
-
 def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Scans with vectors along a contiguous kept dimension, then scalars; in chunks first for want of other work."""
     h = access.h
     (d,) = h.dims("ps")
     order = (*(k for k in access.loop_order if k != d), d)

@@ -15,19 +15,7 @@ __all__ = ["default", "fused_schedules"]
 
 @singledispatch
 def default(h: Computation, caps: DeviceCaps) -> Schedule:
-    """Choose a schedule.
-
-    Parameters
-    ----------
-    h : Computation
-        One stage in canonical form, without extents of 0.
-    caps : DeviceCaps
-        The device.
-
-    Returns
-    -------
-    Schedule
-        Legal for both.
+    """Choose a legal schedule for one stage in canonical form without extents of 0.
 
     Examples
     --------

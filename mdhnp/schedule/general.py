@@ -34,20 +34,11 @@ _PART = {"cpu": 1 << 22, "gpu": 1 << 16}
 
 @singledispatch
 def form(h: Computation) -> MdHom | None:
-    """Give the MDH with typical extents and dense arrays that stands for all of the same form.
+    """Return the MDH with typical extents and dense arrays that stands for all of the same form.
 
-    Of strides it keeps their order, their signs, and the short ones; of offsets, which are 0.
-
-    Parameters
-    ----------
-    h : Computation
-        One stage in canonical form, without extents of 0.
-
-    Returns
-    -------
-    MdHom or None
-        None where there is no general kernel: for what is fused, scans, boundaries, indices that fit some extents only,
-        and arrays whose offsets need more than 32 bits.
+    Of strides it keeps their order, their signs, and the short ones; of offsets, which are 0. None where there is no
+    general kernel: for what is fused, scans, boundaries, indices that fit some extents only, and arrays whose offsets
+    need more than 32 bits.
 
     Examples
     --------

@@ -39,11 +39,9 @@ _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
 def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
     """The first legal of: a register-tiled product, a reduction shared by work-items, one work-item an element."""
     access = AccessPattern(h)
-    for build in (_scan, _product, _shared_reduction, _elementwise):
-        for schedule in build(access, caps):
-            if is_legal(h, schedule, caps):
-                return schedule
-    return fallback(h)
+    rules = (_scan, _product, _shared_reduction, _elementwise)
+    candidates = (s for rule in rules for s in rule(access, caps))
+    return next((s for s in candidates if is_legal(h, s, caps)), fallback(h))
 
 
 def gpu_candidates(h: MdHom, caps: DeviceCaps, most: int) -> list[Schedule]:
@@ -77,7 +75,7 @@ def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
 
 
 def _power_of_two(n: int) -> int:
-    """The largest power of two up to n."""
+    """Return the largest power of two up to n."""
     return 1 << (max(n, 1).bit_length() - 1)
 
 

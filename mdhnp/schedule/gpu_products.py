@@ -44,18 +44,9 @@ class _SideTile(NamedTuple):
 
 
 def product_tiles(access: AccessPattern, caps: DeviceCaps, sides: tuple[Side, Side], inner: int) -> Batch:
-    """Rank tiles of work-groups by the cost model, the fastest first.
+    """Return tiles of work-groups, the fastest by the cost model first, with several points along `inner` in each.
 
-    Parameters
-    ----------
-    access : AccessPattern
-        Of a sum of products.
-    caps : DeviceCaps
-        Of a GPU.
-    sides : tuple of Side
-        Of both factors.
-    inner : int
-        The reduced dimension that tiles have several points of.
+    The sides are those of both factors; `inner` is a reduced dimension.
     """
     h, operator = access.h, access.h.operator
     most = max(h.extents[inner] // _PART, 1) if operator is not None and operator.identity is not None else 1

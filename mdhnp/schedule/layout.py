@@ -34,16 +34,7 @@ class TileStrides(NamedTuple):
 
 
 def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], private_tile: Sequence[int]) -> TileStrides:
-    """Say where the elements of an input's tile lie.
-
-    Parameters
-    ----------
-    view : View
-        The input.
-    copy : LocalCopy
-        How its tile lies in local memory.
-    footprint, private_tile : sequence of int
-        Points of a tile in each dimension, and those of a work-item.
+    """Return how the elements of an input's tile lie, of a footprint of points and of private tiles.
 
     Examples
     --------

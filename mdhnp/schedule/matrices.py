@@ -73,16 +73,7 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
 
 @singledispatch
 def at_precision(h: Computation, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
-    """Ask for products of a precision; for the highest, where none of the instructions in question differs by that.
-
-    Parameters
-    ----------
-    h : Computation
-        Any; what is fused multiplies at the highest.
-    precision : {"highest", "default"}
-        What to ask for.
-    atoms : collection of str, optional
-        The instructions of a device; by default all that are known.
+    """Ask for products of a precision; for the highest, where none of a device's instructions differs by that.
 
     Examples
     --------
@@ -164,21 +155,9 @@ def packed(s: Schedule) -> bool:
 
 
 def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
-    """Say whether a work-item can point at rows of a factor's tile, for lanes to load them together.
+    """Whether rows of a factor's tile that lanes load together are turned: along `across`, not along the terms.
 
-    Parameters
-    ----------
-    h, s : MdHom, Schedule
-        With a matrix instruction.
-    factor : (int, int)
-        One that moves along `across` and the instruction's terms.
-    across : int
-        The dimension of the instruction's rows, or of its columns.
-
-    Returns
-    -------
-    bool or None
-        Whether rows are turned: along `across`, not along the terms. None where they are neither.
+    None where a work-item cannot point at such rows. `across` is the dimension of the instruction's rows, or columns.
     """
     (number, access), copy = factor, s.local_copies[factor[0]]
     view, terms = h.inputs[number], s.atom_dims[2]

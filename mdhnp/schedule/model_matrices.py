@@ -78,23 +78,7 @@ class TileRead(NamedTuple):
 class ResultTile:
     """Tiles of both factors, which are the rows and columns of an atom: all that does not depend on terms.
 
-    Parameters
-    ----------
-    access, caps : AccessPattern, DeviceCaps
-        Of a sum of products, and of a GPU.
-    atom : Atom
-        The instruction.
-    inputs : tuple of int
-        Which inputs the factors are.
-    rows, columns : FactorTile
-        How work-items lie along the factors' dimensions.
-
-    Attributes
-    ----------
-    warps : int
-        Subgroups of a work-group.
-    groups : int
-        Work-groups along kept dimensions.
+    A work-group has `warps` subgroups; along kept dimensions there are `groups` work-groups.
     """
 
     def __init__(
@@ -132,19 +116,7 @@ class ResultTile:
         self._combining = unit.combining * caps.compute_units / h.points
 
     def seconds(self, terms: TermTile, reads: tuple[TileRead, TileRead], stages: int, parts: int) -> float:
-        """Return the estimated time, in seconds.
-
-        Parameters
-        ----------
-        terms : TermTile
-            The tiles of the sums.
-        reads : tuple of TileRead
-            Of both factors' tiles.
-        stages : int
-            Tiles in flight.
-        parts : int
-            Into how many sums are split.
-        """
+        """Return the estimated time, in seconds, with so many stages in flight and sums split into so many parts."""
         (a, b), itemsize, unit = reads, self._itemsize, self._unit
         size = stages * (a.elements + b.elements) * itemsize
         loaded = a.elements / a.run + b.elements / b.run

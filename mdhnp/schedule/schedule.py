@@ -156,33 +156,24 @@ class Schedule:
 
     @property
     def work_items(self) -> int:
-        """Work-items in a work-group."""
         return prod(self.num_wi)
 
     @property
     def work_groups(self) -> int:
-        """Work-groups in all."""
         return prod(self.num_wg)
 
     def to_json(self) -> str:
-        """Text that :meth:`from_json` reads back.
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a schedule back; ValueError if the text is none.
 
         Examples
         --------
         >>> s = Schedule.plain((4, 5), 1)
         >>> Schedule.from_json(s.to_json()) == s
         True
-        """
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read a schedule back.
-
-        Raises
-        ------
-        ValueError
-            If the text is no schedule.
         """
         try:
             return cls._from_dict(json.loads(text))
