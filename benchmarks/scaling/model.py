@@ -47,8 +47,7 @@ class Machine:
     written : int
         How often a byte that is written counts: twice where what it replaces is read before.
     room : bool
-        Whether blocks of an iteration are not joined with halos: results have room for these, or only their borders are
-        joined. On one host halos come while the inside is computed.
+        Whether blocks of an iteration are not joined with halos: results have room for these.
     """
 
     name: str
@@ -112,7 +111,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """All together: nothing of it is done at the same time; of halos what takes longer than the inside."""
+        """All together: nothing of it is done at the same time."""
         return self.starting + self.exchanging + self.computing
 
 
@@ -195,8 +194,7 @@ def estimate(task: Task, machine: Machine, hosts: Grid, devices: Grid) -> Estima
     moved = sum(map(_nbytes, device.inputs)) + machine.written * sum(map(_nbytes, device.outputs))
     computing = max(device.points / task.rate, moved * among[1] / machine.memories)
     computing += joined / min(machine.memory, machine.memories / among[1])
-    halos = [len(v.accesses) > 1 for v, missing in zip(device.inputs, into_device, strict=False) if missing]
-    exchanging += max(bringing - computing * (fits and not any(into_host) and all(halos)), 0.0)
+    exchanging += bringing
     nbytes = among[0] * (sum(into_host) + among[1] * total) + prod(among) // (near * far) * (near * far - 1) * partial
     times = [task.steps * seconds for seconds in (starting, exchanging, computing)]
     return Estimate(hosts, devices, times[0], times[1], times[2], nbytes)

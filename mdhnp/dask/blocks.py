@@ -56,7 +56,6 @@ class Blocks:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the whole."""
         return tuple([each[-1] for each in self.ends])
 
     def size(self, index: Sequence[int]) -> int:
@@ -66,7 +65,6 @@ class Blocks:
 
     @property
     def whole(self) -> "Section":
-        """All of it."""
         return Section(self, tuple([slice(0, n) for n in self.shape]))
 
 
@@ -93,7 +91,6 @@ class Section:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the region."""
         return tuple([s.stop - s.start for s in self.region])
 
     def part(self, region: Sequence[slice]) -> "Section":

@@ -20,6 +20,7 @@ from mdhnp.distributed.kernel import Kernel
 from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.placement import Placement, Shard, flat, lent, view_on
 from mdhnp.errors import guarded
+from mdhnp.frontend.creation import on_host
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.mdh import Function, pw, shares
 from mdhnp.mdh.combine import CombineSpec
@@ -110,14 +111,14 @@ def distribute(
     elif isinstance(a, Array) and a.device is where and _is(a.distribution, kind, axis, sizes, halo, where.labels[0]):
         return a
     if kind == "copy":
-        return make(memory.everywhere(where, source), where)
+        return make(memory.copies(where, source), where)
     if kind == "single":
         first = where.members[0]
         alone = Shard(first, flat(copied(source, first), first))
         return make(view_on(Placement([alone]), source.shape, source.dtype), where)
     if combine is not None and kind == "block":
         return make(source, where)
-    return make(memory.laid(where, source, axis, sizes, halo if kind == "overlap" else 0), where)
+    return make(memory.blocks(where, source, axis, sizes, halo if kind == "overlap" else 0), where)
 
 
 def _source(a: Any) -> View:
@@ -126,8 +127,6 @@ def _source(a: Any) -> View:
         a = adopted(a)
     if type(a) is Array:
         return view_of(a) if a.device.several else lent(a)
-    from mdhnp.frontend.creation import on_host
-
     return lent(on_host(a))
 
 

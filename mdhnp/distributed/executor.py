@@ -18,7 +18,9 @@ from mdhnp.distributed.halo import Halo, halos
 from mdhnp.distributed.kernel import Kernel
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Placement, Shard, box_of, lent, placed_on, placement_of, view_on
+from mdhnp.frontend.joining import stack
 from mdhnp.fusion.least_work import least_work
+from mdhnp.fusion.rewrite import all_apart, apart
 from mdhnp.mdh import Computation, Graph, MdHom, Prefix, Stack, Task, View, Window, whole
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.mdh.partition import Read
@@ -48,15 +50,7 @@ def steps_of(graph: Graph) -> Graph:
 
 
 def _cuttable(graph: Graph) -> Graph:
-    from mdhnp.fusion.rewrite import all_apart
-
     return all_apart(graph, lambda h: bool(h.divisible))
-
-
-def _one_by_one(h: Computation) -> Graph:
-    from mdhnp.fusion.rewrite import apart
-
-    return _cuttable(apart(h))
 
 
 class _Job(NamedTuple):
@@ -76,7 +70,7 @@ class _Step:
 
     def __init__(self, h: Computation, function: str) -> None:
         self.mdhom, self._function = h, function
-        self._apart = _Steps(_one_by_one(h), function) if len(h.mdhoms) > 1 else None
+        self._apart = _Steps(_cuttable(apart(h)), function) if len(h.mdhoms) > 1 else None
         self._jobs: dict[Any, list[list[_Job]] | None] = {}  # None: MDH by MDH
         self._kernels: dict[Computation, Kernel] = {}
 
@@ -194,8 +188,6 @@ class _Run:
 def _stacked(device: Device, views: Sequence[NDArray]) -> NDArray:
     if not device.own_memory:
         return np.stack(views)
-    from mdhnp.frontend.joining import stack
-
     stacked: Array = stack([make(v, device) for v in views])
     return view_of(stacked)
 

@@ -22,13 +22,13 @@ from mdhnp.distributed.placement import (
     lent,
     placement_of,
     view_on,
-)
+)  # fmt: skip
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group
 
 __all__ = [
-    "changed", "distribution", "download", "everywhere", "fixed", "is_fixed", "laid", "lent", "maker", "parts",
-    "upload", "version",
+    "blocks", "changed", "copies", "distribution", "download", "fixed", "is_fixed", "lent", "maker", "parts", "upload",
+    "version",
 ]  # fmt: skip
 
 View = npt.NDArray[Any]
@@ -51,21 +51,21 @@ def upload(group: Group, array: View) -> View:
         nothing = Placement([Shard(d, np.empty(0, np.uint8)) for d in group.members])
         return view_on(nothing, array.shape, array.dtype, array.strides)
     if array.size == 1:
-        return everywhere(group, source)
+        return copies(group, source)
     axis = next(a for a, n in enumerate(array.shape) if n > 1)
-    return laid(group, source, axis, shares(array.shape[axis], weights(group)))
+    return blocks(group, source, axis, shares(array.shape[axis], weights(group)))
 
 
-def everywhere(group: Group, source: View) -> View:
+def copies(group: Group, source: View) -> View:
     """Give a copy of the elements to each device."""
     shards = [Shard(d, flat(copied(source, d), d)) for d in group.members]
     return view_on(Placement(shards), source.shape, source.dtype)
 
 
-def laid(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int = 0) -> View:
+def blocks(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int = 0) -> View:
     """Give blocks of the elements along an axis to the devices, each with a halo."""
     if not source.ndim:
-        return laid(group, source.reshape(1), 0, sizes).reshape(())
+        return blocks(group, source.reshape(1), 0, sizes).reshape(())
     order = [axis, *[a for a in range(source.ndim) if a != axis]]
     turned = source.transpose(order)
     row = source.itemsize * prod(turned.shape[1:])
@@ -88,7 +88,7 @@ def maker(group: Group, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
 def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
     if prod(shape) < 2:
-        return everywhere(group, lent(np.zeros(shape, dtype)))
+        return copies(group, lent(np.zeros(shape, dtype)))
     axis = next(a for a, n in enumerate(shape) if n > 1)
     row, shards, begin = dtype.itemsize * prod(shape[axis + 1 :]), [], 0
     for device, size in zip(group.members, shares(shape[axis], weights(group)), strict=True):
@@ -98,7 +98,6 @@ def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
 
 
 def download(group: Group, view: View) -> View:
-    """Copy the elements to the host."""
     return gathered(view, None)
 
 
@@ -110,7 +109,6 @@ def version(view: View) -> int:
 
 
 def changed(view: View) -> None:
-    """Note that elements change."""
     placement_of(view).version += 1
 
 

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, view_of
 from mdhnp.distributed.boxes import Box, Region
+from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
@@ -176,7 +178,6 @@ def addresses_of(view: View) -> _Addresses:
 
 
 def placement_of(view: View) -> Placement:
-    """Give the placement that a view is of."""
     return addresses_of(view).placement
 
 
@@ -205,8 +206,6 @@ def flat(view: View, device: Device | None) -> View:
         return np.empty(0, np.uint8)
     if device is None or not device.own_memory:
         return np.asarray(_Bytes(view))
-    from mdhnp.runtime import resident
-
     return resident.bytes_of(view)
 
 
@@ -224,6 +223,4 @@ def empty_view(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device | No
     """Give the view of new memory of the host or a device."""
     if device is None:
         return np.empty(shape, dtype)
-    from mdhnp.arrays import transfer
-
     return transfer.empty(shape, dtype, device)
