@@ -12,8 +12,9 @@ from benchmarks.cases import CASES
 from benchmarks.cpu import mdhnp_device
 from benchmarks.rows import seconds_text
 from benchmarks.tuning import _by_turns, _stage, empty_cache
-from mdhnp.calls.entry import Entry, InSteps
+from mdhnp.calls.entry import Entry
 from mdhnp.calls.plans import Kernels
+from mdhnp.calls.steps import InSteps
 from mdhnp.calls.store import entries, forget
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default

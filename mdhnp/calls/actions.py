@@ -119,7 +119,7 @@ def measured_kernels(p: Progress, _: Any) -> Plan | None:
         return None
     request = p.request.on(p.times[0])
     try:
-        return loading.kernels.in_parts(request, measured(p)) or loading.kernels.ready(request, measured(p))
+        return loading.kernels.sliced(request, measured(p)) or loading.kernels.ready(request, measured(p))
     except (RuntimeError, MemoryError, ValueError):  # of a binary that the driver refuses, say
         return None
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mdhnp.calls import kernels
 from mdhnp.calls.candidates import Candidate, choose, kernel_times
 from mdhnp.calls.numpy_tier import numpy_function
-from mdhnp.calls.plans import InParts, Kernels, Plan
+from mdhnp.calls.plans import Kernels, Plan, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.codegen import Program
 from mdhnp.mdh import Computation
@@ -150,37 +150,39 @@ def job_for(request: Request, usual: float | None) -> Build:
     return Build(request.mdhom, request.layouts, tuple([d.identity for d in request.devices]), usual)
 
 
-def pack(plan: Kernels | InParts, device: Device, ratio: float, price: float | None = None) -> Built:
+def pack(plan: Kernels | SlicedKernels, device: Device, ratio: float, price: float | None = None) -> Built:
     """Give what another process needs to run these kernels."""
-    each = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
+    each = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, SlicedKernels) else [plan]
     texts = sorted({one.program.source for one in each})
     binaries = tuple((text, bytes(build(device, text).binaries[0])) for text in texts)
-    if isinstance(plan, InParts):
+    if isinstance(plan, SlicedKernels):
         return Built(device.identity, (), None, binaries, ratio, price)
     return Built(
         device.identity, tuple(map(Scheduled, plan.schedules, plan.origins)), plan.program, binaries, ratio, price
     )
 
 
-def install(request: Request, built: Built) -> Kernels | InParts:
+def install(request: Request, built: Built) -> Kernels | SlicedKernels:
     """Make the plan of what the helper has built for the request's device; compiles nothing."""
     why = "is tried beside the plan before"
     # As long as they are held they are found again by their texts.
     held = [load(request.device, text, binary) for text, binary in built.binaries]
     if built.program is None:
-        plan: Kernels | InParts = kernels.own(request, why)
+        plan: Kernels | SlicedKernels = kernels.own(request, why)
     else:
         plan = kernels.fixed(request, built.found, why, built.program)
     del held
     return plan
 
 
-def compare(plan: Kernels | InParts, request: Request, usual: float | None = None) -> tuple[float, float] | str | None:
+def compare(
+    plan: Kernels | SlicedKernels, request: Request, usual: float | None = None
+) -> tuple[float, float] | str | None:
     """Check kernels beside NumPy's function, and time both by turns.
 
     Parameters
     ----------
-    plan : Kernels or InParts
+    plan : Kernels or SlicedKernels
         The kernels.
     request : Request
         What they were made for.

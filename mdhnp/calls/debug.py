@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from mdhnp.calls.candidates import choose
-from mdhnp.calls.plans import ByNumpy, InParts, Kernels, Leaf, Nothing, Plan
+from mdhnp.calls.plans import ByNumpy, Kernels, Leaf, Nothing, Plan, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.settings import config
 
@@ -21,7 +21,7 @@ def show(request: Request, plan: Plan, seconds: float) -> None:
 def lines(request: Request, plan: Plan, seconds: float, level: int) -> Iterator[str]:
     """Give the lines that are shown at a level of 1 to 4."""
     h = request.mdhom
-    leaves = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, InParts) else [plan]
+    leaves = {id(one): one for one, _ in plan.parts}.values() if isinstance(plan, SlicedKernels) else [plan]
     extents = ", ".join(f"{name}={n}" for name, n in zip(h.loops.names, h.extents, strict=True))
     first = next(iter(leaves))
     assert isinstance(first, Leaf)
@@ -46,7 +46,7 @@ def _kind(plan: Plan) -> str:
             return f"by {plan.function.name}"
         case Kernels():
             return f"kernels, {' and '.join(dict.fromkeys(plan.origins))} schedule"
-        case InParts():
+        case SlicedKernels():
             return f"kernels, in {len(plan.parts)} parts"
         case Nothing():
             return "nothing to launch"

@@ -13,7 +13,7 @@ import numpy as np
 from mdhnp.calls import programs
 from mdhnp.calls.general import general_procedures, general_program
 from mdhnp.calls.overlap import overlapping
-from mdhnp.calls.plans import InParts, Kernels
+from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
@@ -33,12 +33,12 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for, untuned_for
 from mdhnp.warning import warn
 
-__all__ = ["apart", "fits", "fixed", "general", "in_parts", "keep", "own", "ready", "staged", "untuned"]
+__all__ = ["apart", "fits", "fixed", "general", "sliced", "keep", "own", "ready", "staged", "untuned"]
 
 _default = lru_cache(maxsize=4096)(default)
 
 
-def own(request: Request, why: str) -> Kernels | InParts:
+def own(request: Request, why: str) -> Kernels | SlicedKernels:
     """Make kernels for these very sizes, with the best schedules known now.
 
     Parameters
@@ -60,19 +60,19 @@ def own(request: Request, why: str) -> Kernels | InParts:
         raise NoDoublePrecision(
             f"{device.name} has no double precision, and {h} is in {request.double[0]}; use float32"
         )
-    return in_parts(request, why) or _best(request, why)  # where nothing can be cut, an error says what is too large
+    return sliced(request, why) or _best(request, why)  # where nothing can be cut, an error says what is too large
 
 
-def in_parts(request: Request, why: str) -> InParts | None:
+def sliced(request: Request, why: str) -> SlicedKernels | None:
     """Make kernels for parts, as :func:`own` does, of what is too large or copied meanwhile; None of anything else."""
     h, device = request.mdhom, request.device
     if request.mode.resident or request.into:
         return None
     if device.own_memory and (found := overlapping(h, device)):
         views = replace(request, mode=request.mode.of_views)
-        return InParts(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
+        return SlicedKernels(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
     if _is_too_large(h, device) and (found := bounded(h, largest_array(device) or 0)):
-        return InParts(h, _parts(request, found, why), maker(_outputs(h)), False)
+        return SlicedKernels(h, _parts(request, found, why), maker(_outputs(h)), False)
     return None
 
 

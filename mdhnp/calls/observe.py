@@ -10,9 +10,9 @@ import numpy.typing as npt
 from mdhnp.process import process
 
 if TYPE_CHECKING:
-    from mdhnp.calls.plans import InParts, Leaf
+    from mdhnp.calls.plans import Leaf, SlicedKernels
 
-__all__ = ["Observed", "note", "observe", "parts_of"]
+__all__ = ["Observed", "note", "observe", "slices_of"]
 
 #: Plans of a call, with their arrays.
 Observed = Sequence[tuple[Any, Sequence[Any]]]
@@ -23,27 +23,27 @@ _counting = process.lock()
 #: Lists of what was seen, each with whether it is to have whole plans.
 _lists: ContextVar[tuple[tuple[list[Any], bool], ...]] = ContextVar("mdhnp_observed", default=())
 #: Whether a part of a plan is being computed.
-_in_parts: ContextVar[bool] = ContextVar("mdhnp_in_parts", default=False)
+_in_slices: ContextVar[bool] = ContextVar("mdhnp_in_slices", default=False)
 
 
 def note(plan: "Leaf", arrays: Sequence[npt.NDArray[Any]]) -> None:
     """Tell this thread's blocks that a plan is about to run on arrays."""
     for seen, whole in _lists.get():
-        if not (whole and _in_parts.get()):
+        if not (whole and _in_slices.get()):
             seen.append((plan, arrays))
 
 
 @contextmanager
-def parts_of(plan: "InParts", arrays: Sequence[npt.NDArray[Any]]) -> Iterator[None]:
+def slices_of(plan: "SlicedKernels", arrays: Sequence[npt.NDArray[Any]]) -> Iterator[None]:
     """Tell blocks that want it of a plan whose parts run in this one."""
     for seen, whole in _lists.get():
         if whole:
             seen.append((plan, arrays))
-    token = _in_parts.set(True)
+    token = _in_slices.set(True)
     try:
         yield
     finally:
-        _in_parts.reset(token)
+        _in_slices.reset(token)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """The plans: how a computation is run, each by one method, `run`.
 
 A plan takes arrays of the layouts it was made for, and gives new C-contiguous ones, one an output of its MDH. Those
-that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the others run them (`InParts`, and `InSteps` of
-`steps.py`, whose steps are entries).
+that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the others run them (`SlicedKernels`, and
+`InSteps` of `steps.py`, whose steps are entries).
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # some of which load OpenCL
     from mdhnp.schedule import Schedule
     from mdhnp.tuning.lookup import Origin
 
-__all__ = ["ByNumpy", "InParts", "Kernels", "Leaf", "Nothing", "Plan", "host_counts"]
+__all__ = ["ByNumpy", "SlicedKernels", "Kernels", "Leaf", "Nothing", "Plan", "host_counts"]
 
 Array = npt.NDArray[Any]
 Results = tuple[Array, ...]
@@ -196,7 +196,7 @@ class Kernels(Leaf):
 
 
 @dataclass(frozen=True)
-class InParts:
+class SlicedKernels:
     """Part by part, each on slices of the arrays.
 
     Attributes
@@ -230,7 +230,7 @@ class InParts:
 
     def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
         """Launch the kernels of each part on slices of arrays for the results."""
-        with observe.parts_of(self, arrays):
+        with observe.slices_of(self, arrays):
             self._compute(arrays, results)
 
     def _compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:

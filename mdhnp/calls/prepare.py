@@ -9,7 +9,7 @@ import numpy.typing as npt
 from mdhnp.calls import kernels
 from mdhnp.calls.build import compare
 from mdhnp.calls.observe import observe
-from mdhnp.calls.plans import InParts, Kernels, Leaf
+from mdhnp.calls.plans import Kernels, Leaf, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
 from mdhnp.mdh import Computation
@@ -86,10 +86,10 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
         forget()
 
 
-def requested(seen: Sequence[tuple[Leaf | InParts, Sequence[npt.NDArray[Any]]]]) -> Iterator[Request]:
+def requested(seen: Sequence[tuple[Leaf | SlicedKernels, Sequence[npt.NDArray[Any]]]]) -> Iterator[Request]:
     """Give what kernels were asked for that ran on arrays, but for copies into memory that was there."""
     for plan, arrays in seen:
-        if isinstance(plan, InParts) or (isinstance(plan, Kernels) and not plan.into):
+        if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into):
             with config(tuning="off", specialise="always"):
                 yield Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, config.mode)
 

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-import mdhnp
 from mdhnp.calls.plans import Kernels
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.mdh.canonical import fingerprint
@@ -77,5 +76,5 @@ def _stamp() -> str:
 
 def sources() -> list[Path]:
     """Give the files that decide what program is generated."""
-    root = Path(mdhnp.__file__).parent
+    root = Path(__file__).parents[1]
     return sorted(file for folder in _SOURCES for file in (root / folder).rglob("*.py"))

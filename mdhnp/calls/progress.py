@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry, Spent, Start, Watcher
-from mdhnp.calls.plans import InParts, Kernels, Leaf, Plan
+from mdhnp.calls.plans import Kernels, Leaf, Plan, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.mdh import Computation
 from mdhnp.mdh.mdhom import is_row_major
@@ -190,7 +190,7 @@ class Progress(Watcher):
         self.plan = replace(plan, why=why) if isinstance(plan, Leaf) else plan
         if self.entry is not None:
             self.entry.put(self.plan)
-            if isinstance(plan, Leaf | InParts):
+            if isinstance(plan, Leaf | SlicedKernels):
                 loading.debug.show(self.request, self.plan, 0.0)
 
     @cached_property
@@ -228,7 +228,7 @@ def _price_of_search(p: Progress) -> float | None:
     """Give what calls are to cost before a search begins; None where there is nothing to search."""
     request, mode = p.request, p.request.mode
     if p.call is None:
-        tuned = isinstance(p.plan, InParts) or (isinstance(p.plan, Kernels) and {*p.plan.origins} == {"tuned"})
+        tuned = isinstance(p.plan, SlicedKernels) or (isinstance(p.plan, Kernels) and {*p.plan.origins} == {"tuned"})
         if tuned or mode.tuning not in ("auto", "background") or (request.into and not _computes(request.mdhom)):
             return None
     return _enqueued(config.budget, [request, *p.others]) if mode.tuning == "auto" else 0.0

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from mdhnp.tuning.times import measured_rewritings
 if TYPE_CHECKING:
     from mdhnp.calls.steps import CallRequest
 
-__all__ = ["FoundRewritings", "FoundSchedules", "Search", "SearchRewritings", "entries_of", "learn", "rewritings_job"]
+__all__ = ["Search", "SearchResult", "SearchRewritings", "entries_of", "learn", "rewritings_job"]
 
 #: Seconds after which it is asked again whether another process has tuned the same.
 _PAUSE = 1.0
@@ -42,11 +42,12 @@ _TRIED, _NEAR = 3, 1.15
 
 
 @dataclass(frozen=True)
-class FoundSchedules:
-    """What a search brought: entries of the tuning cache, and kernels to try."""
+class SearchResult:
+    """What a search brought: entries of the tuning cache, kernels to try, and seconds of calls by name of rewriting."""
 
-    entries: tuple[tuple[Key, Entry], ...]
-    candidates: tuple[Built, ...]
+    entries: tuple[tuple[Key, Entry], ...] = ()
+    candidates: tuple[Built, ...] = ()
+    times: Times = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Search:
         """Seconds; another process may be at the same, and each stage has its budget."""
         return 600.0 + 20 * self.budget
 
-    def run(self) -> FoundSchedules:
+    def run(self) -> SearchResult:
         """Search, and compile what is to be tried."""
         device = equal_devices(self.device)[0]
         request = Request("", self.mdhom, self.layouts, (device,), config.mode)
@@ -87,7 +88,7 @@ class Search:
         candidates = tuple(
             self._built(request, [s for s in each if s is not None]) for each in tried if None not in each
         )
-        return FoundSchedules(entries_of([key_of(h, device) for h in stages]), candidates)
+        return SearchResult(entries_of([key_of(h, device) for h in stages]), candidates)
 
     def _tuned(self, h: Computation, device: Device) -> Tuned | None:
         while tuned_for(h, device) is None:
@@ -118,14 +119,6 @@ def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
     ranked = sorted((m for m in tuned.measurements if m.seconds is not None), key=lambda m: m.seconds or 0.0)
     near = [m.schedule for m in ranked if m.schedule != best and (m.seconds or 0.0) <= _NEAR * tuned.seconds]
     return [best, *near[: _TRIED - 1]]
-
-
-@dataclass(frozen=True)
-class FoundRewritings:
-    """What a search brought: seconds of calls by names of rewritings, and entries of the tuning cache."""
-
-    times: Times
-    entries: tuple[tuple[Key, Entry], ...]
 
 
 @dataclass(frozen=True)
@@ -163,18 +156,18 @@ class SearchRewritings:
         """Seconds; two rewritings are tuned, and each stage of them has its budget."""
         return 600.0 + 20 * self.budget * len(self.written.steps)
 
-    def run(self) -> FoundRewritings:
+    def run(self) -> SearchResult:
         """Search."""
         device, rng = equal_devices(self.device)[0], np.random.default_rng(0)
         if known := measured_rewritings(self.written, device):  # for another entry
-            return FoundRewritings(dict(known), ())
+            return SearchResult(times=dict(known))
         arrays: list[Any] = [filled(layout, dtype, rng) for layout, dtype in self.given]
         if self.resident:
             arrays = [make(transfer.put(a, device), device) for a in arrays]
         stages = Stages(self.budget, self.evaluations, progress=False)
         with use(device), config(precision=self.precision):
             settle_rewritings(partial(call, (_FUSED, self.written), tuple(arrays)), self.written, device, stages.tune)
-        return FoundRewritings(dict(measured_rewritings(self.written, device)), entries_of(stages.keys))
+        return SearchResult(entries_of(stages.keys), times=dict(measured_rewritings(self.written, device)))
 
 
 def _describe(arrays: Any, written: Graph) -> Described:
