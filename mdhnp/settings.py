@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from math import isfinite
 from typing import Any, Literal, get_args
@@ -62,12 +62,17 @@ class Mode:
         """The same settings for operands that are views of a device's own memory."""
         return _mode("never", self.tuning, self.specialise, self.precision, True)
 
-    @property
+    @cached_property
     def decides(self) -> Literal["never", "estimates", "measurements"]:
         """What chooses between NumPy's functions and kernels at a first call; "never" is NumPy chosen."""
         if self.host == "never":
             return "never"
         return "estimates" if self.specialise == "always" or self.tuning == "full" else "measurements"
+
+    @cached_property
+    def general(self) -> bool:
+        """Whether a kernel for all sizes may serve a call, until one for its own sizes pays."""
+        return self.specialise == "auto" and self.tuning in ("auto", "off")
 
     def at(self, precision: Any, where: str) -> "Mode":
         """The same settings for a call that says its own precision; `where`, for errors, is what says it."""

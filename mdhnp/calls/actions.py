@@ -140,16 +140,12 @@ def measured_faster(p: Progress, _: Any) -> bool:
     return p.times is not None and p.times[1] < p.times[2]
 
 
-def serves_all_sizes(p: Progress) -> bool:
-    return p.request.mode.specialise == "auto" and p.request.mode.tuning in ("auto", "off")
-
-
 def ready(p: Progress, _: Any) -> Plan | None:
-    return loading.kernels.ready(p.request, p.why) if serves_all_sizes(p) else None
+    return loading.kernels.ready(p.request, p.why) if p.request.mode.general else None
 
 
 def general(p: Progress, _: Any) -> Plan | None:
-    return loading.kernels.general(p.request, p.why) if serves_all_sizes(p) else None
+    return loading.kernels.general(p.request, p.why) if p.request.mode.general else None
 
 
 def untuned_in_full(p: Progress, _: Any) -> Sequence[Computation] | None:
@@ -187,7 +183,7 @@ def put_numpy(why: str) -> "Callable[[Progress, Any], None]":
         p.put(ByNumpy.of(p.request, why), why)
         each, h = loading.unloaded.each, p.request.mdhom
         if p.state is State.UNLOADED:
-            p.spent = each.setdefault(h, p.spent)
+            p.spent = each.setdefault(h, loading.UnloadedSpent())
         elif p.state is State.FIRST:
             p.spent = each.pop(h, p.spent)
 

@@ -32,6 +32,8 @@ class Spent:
         Seconds of the fastest.
     """
 
+    __slots__ = ("calls", "least", "seconds")
+
     def __init__(self) -> None:
         self.seconds, self.calls, self.least = 0.0, 0, inf
 

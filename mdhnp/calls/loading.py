@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from mdhnp.tuning import background, policy, times
 
 __all__ = [
-    "Unloaded", "background", "build", "candidates", "debug", "devices", "kernels", "load", "load_meanwhile", "maps",
+    "Unloaded", "UnloadedSpent", "background", "build", "candidates", "debug", "devices", "kernels", "load",
+    "load_meanwhile", "maps",
     "matrices", "policy", "rewrite", "rewritings", "search", "times", "unloaded",
 ]  # fmt: skip
 
@@ -56,6 +57,16 @@ def __getattr__(name: str) -> Any:
     return module
 
 
+class UnloadedSpent(Spent):
+    """What calls of a computation have cost since before OpenCL was loaded; counts for all calls, too."""
+
+    __slots__ = ()
+
+    def add(self, seconds: float) -> None:
+        super().add(seconds)
+        unloaded.all.add(seconds)
+
+
 class Unloaded:
     """What the calls of this process have cost as long as OpenCL is not loaded.
 
@@ -74,7 +85,7 @@ class Unloaded:
 
     def forget(self) -> None:
         """Begin anew: a forked child does not have the thread that loads."""
-        self.all, self.each, self.begun = Spent(), dict[Computation, Spent](), False
+        self.all, self.each, self.begun = Spent(), dict[Computation, UnloadedSpent](), False
 
     @cached_property
     def price(self) -> float:

@@ -37,6 +37,7 @@ _SMALL = 8
 _LARGE = 1 << 14
 #: Points from which on NumPy's search for the order of products takes less time than what it saves (15 µs).
 _OPTIMIZED = 1 << 15
+_USUAL = usual_numpy(cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def roughly(function: NumpyFunction) -> float:
     >>> 1e-4 < roughly(numpy_function(product)) < 1e-2
     True
     """
-    return numpy_seconds(function.work, usual_numpy(cpu_count() or 1))[0]
+    return numpy_seconds(function.work, _USUAL)[0]
 
 
 def _function(

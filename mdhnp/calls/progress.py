@@ -7,7 +7,6 @@ what comes next does (rent or buy).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +37,8 @@ _prices: dict[str, float] = process.table()
 class State(Enum):
     """What computes an entry's calls, and what that waits for."""
 
+    __hash__ = object.__hash__  # Enum's own takes a first call microseconds
+
     NEW = "nothing yet"
     CHOSEN = "kernels, which are to be made now"
     UNLOADED = "NumPy, until all calls have cost what loading OpenCL takes"
@@ -51,6 +52,8 @@ class State(Enum):
 
 class Event(Enum):
     """What happens to an entry."""
+
+    __hash__ = object.__hash__
 
     CALLED = "its first call"
     PAID = "its calls have cost the price of what comes next"
@@ -120,12 +123,11 @@ class Progress(Watcher):
         self.state, self.why, self.kept = State.NEW, "", True
         self.entry: Entry | None = None
         self._purse, self._price = self.spent, inf
+        self._times: list[tuple[Device, float, float] | None] | None = None  # until somebody asks
 
     def saw(self, entry: Entry, plan: Plan, seconds: float) -> None:
         """Count a call, without a lock: of several at once one may be left out."""
         self.spent.add(seconds)
-        if self._purse is not self.spent:
-            self._purse.add(seconds)
         if self._purse.seconds >= self._price:
             super().saw(entry, plan, seconds)
 
@@ -187,21 +189,26 @@ class Progress(Watcher):
 
     def put(self, plan: Plan, why: str) -> None:
         """Use a plan, and say why."""
-        self.plan = replace(plan, why=why) if isinstance(plan, Leaf) else plan
+        self.plan = replace(plan, why=why) if isinstance(plan, Leaf) and plan.why != why else plan
         if self.entry is not None:
             self.entry.put(self.plan)
             if isinstance(plan, Leaf | SlicedKernels):
                 loading.debug.show(self.request, self.plan, 0.0)
 
-    @cached_property
+    @property
     def times(self) -> "tuple[Device, float, float] | None":
         """The device with the fastest kernels of those that were measured, their seconds, and NumPy's."""
-        known = {}
+        if self._times is None:
+            self._times = [self._measured()]
+        return self._times[0]
+
+    def _measured(self) -> "tuple[Device, float, float] | None":
+        known = []
         for device in self.request.devices:
             seconds = loading.times.measured(self.request.mdhom, device)
-            if {loading.times.KERNELS, loading.times.NUMPY} <= seconds.keys():
-                known[device] = seconds[loading.times.KERNELS], seconds[loading.times.NUMPY]
-        return min([(d, *known[d]) for d in known], key=lambda each: each[1], default=None)
+            if loading.times.KERNELS in seconds and loading.times.NUMPY in seconds:
+                known.append((device, seconds[loading.times.KERNELS], seconds[loading.times.NUMPY]))
+        return min(known, key=lambda each: each[1], default=None)
 
 
 # Prices, in seconds of calls.
