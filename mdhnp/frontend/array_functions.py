@@ -164,6 +164,8 @@ def _read(meaning: _Meaning, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
 def _of_function(function: Function) -> _Meaning:
     """Say what one of NumPy's functions means."""
     ours = ADAPTED.get(function) or _ours(function)
+    if function is np.pad and ours is not None:
+        ours = inspect.unwrap(ours)  # whose errors are NumPy's word for word, without the name before them
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     try:
         signature = inspect.signature(function)
