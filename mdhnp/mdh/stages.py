@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from mdhnp.mdh.arithmetic import lower
+from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction, identity_function
 from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
@@ -137,7 +138,7 @@ def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: b
     parameters = tuple(v.dtype for v in inputs for _ in v.accesses)
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
     mdhom = MdHom(extents, combine, scalar, inputs, outputs, finish, h.names)
-    return Stage(_without_unit_dims(mdhom, alive), sources, targets)
+    return Stage(select_dims(mdhom, alive), sources, targets)
 
 
 def finish_inputs(h: MdHom) -> tuple[int, ...]:
@@ -174,9 +175,3 @@ def renumber_finish(h: MdHom, parts: Sequence[np.dtype[Any]]) -> Function | None
 
     parameters = (*results, *parts, *(h.inputs[n].dtype for n in carried))
     return replace(h.finish, parameters=parameters, body=tuple(step(s) for s in h.finish.body))
-
-
-def _without_unit_dims(h: MdHom, alive: list[int]) -> MdHom:
-    from mdhnp.mdh.canonical import select_dims
-
-    return select_dims(h, alive)
