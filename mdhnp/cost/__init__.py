@@ -7,10 +7,10 @@ a machine is in `tuning/measure/machine.py`.
 
 from mdhnp.cost.machine import ComputeUnit, Core, Link, Machine, NumpyRates, usual, usual_numpy
 from mdhnp.cost.operations import passes, weight
-from mdhnp.cost.seconds import computing, moving, numpy_seconds, seconds
+from mdhnp.cost.seconds import numpy_seconds, seconds
 from mdhnp.cost.work import NumpyWork, Work, bytes_read, operation_count, work
 
 __all__ = [
-    "ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "NumpyWork", "Work", "bytes_read", "computing", "moving",
+    "ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "NumpyWork", "Work", "bytes_read",
     "numpy_seconds", "operation_count", "passes", "seconds", "usual", "usual_numpy", "weight", "work",
 ]  # fmt: skip

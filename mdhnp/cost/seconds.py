@@ -6,7 +6,7 @@ The models of schedules (`schedule/`) say what a known schedule makes of it.
 from mdhnp.cost.machine import Machine, NumpyRates
 from mdhnp.cost.work import NumpyWork, Work
 
-__all__ = ["computing", "moving", "numpy_seconds", "seconds"]
+__all__ = ["numpy_seconds", "seconds"]
 
 #: Multiply-adds up to which OpenBLAS uses one thread.
 _ONE_THREAD = 1 << 20
@@ -16,23 +16,14 @@ _NEAR = 1 << 20
 _CACHED = 64 << 20
 
 
-def computing(work: Work, machine: Machine) -> float:
-    """Return the seconds that a device's arithmetic takes, at its peak: two operations a multiply-add."""
-    return (work.float32 / machine.float32 + work.float64 / machine.float64) / 2
-
-
-def moving(work: Work, machine: Machine) -> float:
-    """Return the seconds in which a device moves all bytes once, from memory and to it."""
-    return (work.read + work.written) / machine.memory
-
-
 def seconds(work: Work, machine: Machine, *, cached: bool = False) -> float:
     """Return the seconds that no schedule gets below, the launch aside: the roofline (Williams et al., 2009).
 
     Where arrays may be `cached`, a CPU reads what its last cache holds in no time.
     """
-    held = _CACHED / machine.memory if cached and machine.kind == "cpu" else 0.0
-    return max(computing(work, machine), moving(work, machine) - held)
+    computing = (work.float32 / machine.float32 + work.float64 / machine.float64) / 2  # a multiply-add is two
+    held = _CACHED if cached and machine.kind == "cpu" else 0
+    return max(computing, (work.read + work.written - held) / machine.memory)
 
 
 def numpy_seconds(work: NumpyWork, rates: NumpyRates) -> tuple[float, float]:

@@ -230,7 +230,6 @@ def _work(h: MdHom, chosen: Sequence[_Factor]) -> int:
 
 
 def _small(h: MdHom, factor: _Factor) -> bool:
-    """Whether the temporary is no larger than the largest array."""
     return _points(h, factor.dims - factor.own) <= max([prod(v.shape) for v in (*h.inputs, *h.outputs)])
 
 
@@ -310,7 +309,6 @@ def _operands(scalar: Function, product: str) -> list[int]:
 
 
 def _combined_before(h: MdHom, factors: Sequence[_Factor], chosen: Sequence[_Factor]) -> tuple[Step, ...]:
-    """Combine each of the chosen factors over its own dimensions, then multiply."""
     temporaries = [_temporary(h, f, f"T{n}") for n, f in enumerate(chosen)]
     before = [_before(h, f, view) for f, view in zip(chosen, temporaries, strict=True)]
     return (*before, _after(h, [f for f in factors if f not in chosen], temporaries, _union([f.own for f in chosen])))
@@ -326,7 +324,6 @@ def _temporary(h: MdHom, factor: _Factor, name: str) -> View:
 
 
 def _before(h: MdHom, factor: _Factor, result: View) -> Step:
-    """One factor, combined over its own dimensions."""
     inputs = _inputs(h, factor.accesses)
     extents = tuple([n if d in factor.dims else 1 for d, n in enumerate(h.extents)])
     combine = tuple([c if d in factor.own else CC for d, c in enumerate(h.combine)])
@@ -349,7 +346,6 @@ def _after(h: MdHom, factors: Sequence[_Factor], temporaries: Sequence[View], do
 
 
 def _inputs(h: MdHom, accesses: frozenset[int]) -> dict[int, View]:
-    """The views of some accesses, by the inputs' positions."""
     kept: dict[int, list[Access]] = {}
     for p in sorted(accesses):
         n, a = h.accesses[p]
