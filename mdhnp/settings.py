@@ -41,20 +41,14 @@ _VARIABLES = {
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The settings that decide which plan a call gets: there is one object for each combination of them.
+    """The settings that decide which plan a call gets: there is one object for each combination of them."""
 
-    Attributes
-    ----------
-    host, tuning, specialise, precision
-        As in :class:`Config`.
-    resident : bool
-        Whether operands are views of a device's own memory, which NumPy cannot compute with.
-    """
-
+    #: As in :class:`Config`.
     host: Host
     tuning: Tuning
     specialise: Specialise
     precision: Level
+    #: Whether operands are views of a device's own memory, which NumPy cannot compute with.
     resident: bool = False
 
     @property
@@ -126,40 +120,6 @@ class Config:
     Setting an attribute changes it for the whole process. Calling gives a context manager that changes settings inside
     its block, for this thread or asynchronous task only; blocks nest.
 
-    Attributes
-    ----------
-    tuning : {"auto", "background", "full", "off"}
-        What happens to calls that have no tuned schedule. "off": they run with that of similar extents or the
-        default. "auto": so do they, until their calls have taken long enough that tuning pays; then another process
-        searches, and what it finds is tried in later calls. "background": the same, from the first call on. "full":
-        they are tuned before they run. The environment variable ``MDHNP_TUNING`` gives the first value.
-    budget : float
-        Seconds that tuning one kernel may take under these policies, once its default schedule was measured.
-    evaluations : int
-        Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
-    host : {"auto", "never"}
-        "auto": NumPy computes calls until kernels were built and measured to be faster. "never": kernels compute them.
-        The environment variable ``MDHNP_HOST`` gives the first value.
-    fallback : {"auto", "numpy", "error"}
-        What happens to calls that kernels cannot compute (objects, dates, …). "auto": NumPy computes them, but with
-        Arrays, which would have to be copied, they are TypeErrors. "numpy": NumPy computes all of them. "error":
-        TypeError.
-    specialise : {"auto", "always"}
-        When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
-        to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless NumPy is
-        estimated to be faster.
-    precision : {"highest", "high", "default"}
-        How exact products of float32 must be, unless a call says so itself. "highest": as float32. "default": devices
-        with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a relative error of up to
-        2^-10 a product), for a third of the instructions; sums are float32. "high" is another name of "highest", for
-        programs that know it from elsewhere: three such products of parts of the factors are as exact as float32.
-        Without effect on other types and devices, and where NumPy
-        computes. The environment variable ``MDHNP_PRECISION`` gives the first value.
-    debug : {0, 1, 2, 3, 4}
-        What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
-        estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable ``MDHNP_DEBUG``
-        gives the first value.
-
     Raises
     ------
     ValueError
@@ -196,13 +156,36 @@ class Config:
         self._set(_DEFAULTS | first)
 
     # Properties, because every call asks for settings, and `__getattr__` takes three times as long.
+    #: What happens to calls that have no tuned schedule. "off": they run with that of similar extents or the default.
+    #: "auto": so do they, until their calls have taken long enough that tuning pays; then another process searches, and
+    #: what it finds is tried in later calls. "background": the same, from the first call on. "full": they are tuned
+    #: before they run. The environment variable ``MDHNP_TUNING`` gives the first value.
     tuning: Tuning = _setting("tuning")
+    #: Seconds that tuning one kernel may take under these policies, once its default schedule was measured.
     budget: float = _setting("budget")
+    #: Most schedules that "auto" and "background" measure for one kernel; "full" goes on until the budget is spent.
     evaluations: int = _setting("evaluations")
+    #: "auto": NumPy computes calls until kernels were built and measured to be faster. "never": kernels compute them.
+    #: The environment variable ``MDHNP_HOST`` gives the first value.
     host: Host = _setting("host")
+    #: What happens to calls that kernels cannot compute (objects, dates, …). "auto": NumPy computes them, but with
+    #: Arrays, which would have to be copied, they are TypeErrors. "numpy": NumPy computes all of them. "error":
+    #: TypeError.
     fallback: Fallback = _setting("fallback")
+    #: When a call gets a kernel for its very shapes and strides. "auto": when its calls have taken as long as it takes
+    #: to compile one; before, NumPy computes, or a general kernel for all sizes. "always": at once, unless NumPy is
+    #: estimated to be faster.
     specialise: Specialise = _setting("specialise")
+    #: How exact products of float32 must be, unless a call says so itself. "highest": as float32. "default": devices
+    #: with matrix instructions may round the factors of a sum of products to 11 bits (TF32, a relative error of up to
+    #: 2^-10 a product), for a third of the instructions; sums are float32. "high" is another name of "highest", for
+    #: programs that know it from elsewhere: three such products of parts of the factors are as exact as float32.
+    #: Without effect on other types and devices, and where NumPy computes. The environment variable ``MDHNP_PRECISION``
+    #: gives the first value.
     precision: Precision = _setting("precision")
+    #: What is written to standard error where a plan is made: 1, the plan; 2, also the candidates for it, with their
+    #: estimated times; 3, also the kernels' schedules; 4, also their text. The environment variable ``MDHNP_DEBUG``
+    #: gives the first value.
     debug: int = _setting("debug")
 
     @property

@@ -10,14 +10,9 @@ __all__ = ["Block", "Copy", "Distribution", "Single"]
 
 @dataclass(frozen=True)
 class Distribution:
-    """Which devices have an array.
+    """Which devices have an array."""
 
-    Attributes
-    ----------
-    devices : tuple of str
-        Their names.
-    """
-
+    #: Their names.
     devices: tuple[str, ...]
 
 
@@ -41,15 +36,6 @@ class Copy(Distribution):
 class Block(Distribution):
     """Each device has neighbouring elements along an axis; with a halo it is an overlap.
 
-    Attributes
-    ----------
-    axis : int
-        Which one.
-    sizes : tuple of int
-        How many along it each device has; may be 0.
-    halo : int
-        How many of its neighbours' a device has beside, at most, at each end.
-
     Examples
     --------
     >>> print(Block(("one", "two"), 0, (3, 2)))
@@ -58,8 +44,11 @@ class Block(Distribution):
     overlap of 1 along axis 0: 3 on one, 2 on two
     """
 
+    #: Which one.
     axis: int
+    #: How many along it each device has; may be 0.
     sizes: tuple[int, ...]
+    #: How many of its neighbours' a device has beside, at most, at each end.
     halo: int = 0
 
     def __str__(self) -> str:

@@ -60,26 +60,17 @@ def elements_of(array: Any, copy: bool | None = None) -> Array | npt.NDArray[Any
 
 
 class Region(NamedTuple):
-    """Where somebody else's elements are in a buffer.
+    """Where somebody else's elements are in a buffer."""
 
-    Attributes
-    ----------
-    buffer : pyopencl.MemoryObjectHolder
-        What they are in.
-    offset : int
-        Bytes to the first element.
-    strides : sequence of int or None
-        Bytes from one element to the next along each axis; None: C order.
-    queue : pyopencl.CommandQueue or None
-        In which to copy them.
-    events : sequence of pyopencl.Event
-        When they are complete.
-    """
-
+    #: What they are in.
     buffer: Any
+    #: Bytes to the first element.
     offset: int
+    #: Bytes from one element to the next along each axis; None: C order.
     strides: Sequence[int] | None
+    #: In which to copy them.
     queue: Any
+    #: When they are complete.
     events: Sequence[Any]
 
     def elements(self, shape: tuple[int, ...], dtype: npt.DTypeLike, copy: bool | None) -> Array | npt.NDArray[Any]:

@@ -20,30 +20,20 @@ __all__ = ["Box", "assembly", "box_of"]
 
 
 class Box(NamedTuple):
-    """A box of an array, and what is put there.
+    """A box of an array, and what is put there."""
 
-    Attributes
-    ----------
-    low, high : tuple of int
-        Where it begins along each axis, and ends.
-    dims : tuple of int or None
-        For each axis the dimension of the map that writes it, or None for one element.
-    rank : int
-        Of that map.
-    value : int
-        What it reads.
-    view : View
-        How, in dimensions of the map.
-    function : Function
-        Of what it reads.
-    """
-
+    #: Where it begins along each axis, and ends.
     low: tuple[int, ...]
     high: tuple[int, ...]
+    #: For each axis the dimension of the map that writes it, or None for one element.
     dims: tuple[int | None, ...]
+    #: Of that map.
     rank: int
+    #: What it reads.
     value: int
+    #: How, in dimensions of the map.
     view: View
+    #: Of what it reads.
     function: Function
 
     def overlaps(self, other: "Box") -> bool:

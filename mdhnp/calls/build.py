@@ -54,29 +54,19 @@ _FILL, _FEWEST, _MOST = 0.02, 2, 20
 
 @dataclass(frozen=True)
 class Built:
-    """Kernels that are ready, by schedules and binary.
+    """Kernels that are ready, by schedules and binary."""
 
-    Attributes
-    ----------
-    device : str
-        Identity of the device they are for.
-    found : tuple of Scheduled
-        The schedule of each stage; empty for what is computed in parts, each of which has its own.
-    program : Program or None
-        Their program; None for what is computed in parts.
-    binaries : tuple of (str, bytes)
-        Text and binary of all programs.
-    ratio : float
-        Their time relative to that of the plan in use, as far as is known; 1 where it is not.
-    price : float or None
-        Seconds of a processor that it took to compile them; None where nothing was compiled.
-    """
-
+    #: Identity of the device they are for.
     device: str
+    #: The schedule of each stage; empty for what is computed in parts, each of which has its own.
     found: tuple[Scheduled, ...]
+    #: Their program; None for what is computed in parts.
     program: Program | None
+    #: Text and binary of all programs.
     binaries: tuple[tuple[str, bytes], ...]
+    #: Their time relative to that of the plan in use, as far as is known; 1 where it is not.
     ratio: float
+    #: Seconds of a processor that it took to compile them; None where nothing was compiled.
     price: float | None
 
 
@@ -89,21 +79,14 @@ class Hopeless:
 
 @dataclass(frozen=True)
 class Build:
-    """A job: make kernels for a computation on the best of some devices.
+    """A job: make kernels for a computation on the best of some devices."""
 
-    Attributes
-    ----------
-    mdhom, layouts
-        As in :class:`mdhnp.calls.request.Request`.
-    devices : tuple of str
-        Identities of the candidates.
-    usual : float or None
-        Seconds that calls take by NumPy; None where kernels are made whatever NumPy takes.
-    """
-
+    #: As in :class:`mdhnp.calls.request.Request`.
     mdhom: Computation
     layouts: tuple[Layout, ...]
+    #: Identities of the candidates.
     devices: tuple[str, ...]
+    #: Seconds that calls take by NumPy; None where kernels are made whatever NumPy takes.
     usual: float | None
 
     urgent = True

@@ -26,26 +26,17 @@ _SMALL = 1e-4
 
 @dataclass(frozen=True)
 class Candidate:
-    """Who could compute a call.
+    """Who could compute a call."""
 
-    Attributes
-    ----------
-    name : str
-        For people.
-    seconds : float
-        The whole call by estimate, with default schedules.
-    floor : float
-        What the hardware takes for it at least, whatever the schedule.
-    device : Device or None
-        Where kernels would run; None for NumPy.
-    function : NumpyFunction or None
-        NumPy's; None for kernels.
-    """
-
+    #: For people.
     name: str
+    #: The whole call by estimate, with default schedules.
     seconds: float
+    #: What the hardware takes for it at least, whatever the schedule.
     floor: float
+    #: Where kernels would run; None for NumPy.
     device: Device | None = None
+    #: NumPy's; None for kernels.
     function: NumpyFunction | None = field(default=None, compare=False)
 
 

@@ -42,20 +42,13 @@ _USUAL = usual_numpy(cpu_count() or 1)
 
 @dataclass(frozen=True)
 class NumpyFunction:
-    """A function of NumPy's in place of kernels.
+    """A function of NumPy's in place of kernels."""
 
-    Attributes
-    ----------
-    name : str
-        What it is, for people.
-    compute : callable
-        Takes the MDH's inputs, gives a new C-contiguous array or a scalar.
-    work : NumpyWork
-        What it does.
-    """
-
+    #: What it is, for people.
     name: str
+    #: Takes the MDH's inputs, gives a new C-contiguous array or a scalar.
     compute: Compute = field(repr=False, compare=False)
+    #: What it does.
     work: NumpyWork
 
 

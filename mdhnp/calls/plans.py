@@ -41,20 +41,13 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Leaf(ABC):
-    """A plan that computes itself.
+    """A plan that computes itself."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        What is computed.
-    devices : tuple of Device
-        Where it is, or could be: several where the user has not decided.
-    why : str
-        Why it is this plan that computes, for people.
-    """
-
+    #: What is computed.
     mdhom: Computation
+    #: Where it is, or could be: several where the user has not decided.
     devices: "tuple[Device, ...]"
+    #: Why it is this plan that computes, for people.
     why: str
 
     @abstractmethod
@@ -64,14 +57,9 @@ class Leaf(ABC):
 
 @dataclass(frozen=True)
 class Nothing(Leaf):
-    """Nothing to launch, since an extent is 0: results are empty, or the operator's identity.
+    """Nothing to launch, since an extent is 0: results are empty, or the operator's identity."""
 
-    Attributes
-    ----------
-    resident : bool
-        Whether arrays are views of the device's own memory.
-    """
-
+    #: Whether arrays are views of the device's own memory.
     resident: bool = False
 
     def run(self, arrays: Sequence[Array]) -> Results:
@@ -109,17 +97,11 @@ def host_counts() -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ByNumpy(Leaf):
-    """A function of NumPy's.
+    """A function of NumPy's."""
 
-    Attributes
-    ----------
-    function : NumpyFunction
-        Takes the MDH's inputs.
-    count : Count
-        Of the calls that it has computed.
-    """
-
+    #: Takes the MDH's inputs.
     function: "NumpyFunction"
+    #: Of the calls that it has computed.
     count: Count = field(repr=False, compare=False)
 
     @classmethod
@@ -138,26 +120,17 @@ class ByNumpy(Leaf):
 
 @dataclass(frozen=True)
 class Kernels(Leaf):
-    """Kernels on a device.
+    """Kernels on a device."""
 
-    Attributes
-    ----------
-    schedules : tuple of Schedule
-        One a stage.
-    origins : tuple of {"tuned", "similar", "default", "general"}
-        Where each schedule comes from.
-    program : Program
-        The generated text and launches.
-    executable : Executable
-        The compiled program.
-    into : bool
-        Whether the last array given is where the only result goes.
-    """
-
+    #: One a stage.
     schedules: "tuple[Schedule, ...]"
+    #: Where each schedule comes from.
     origins: "tuple[Origin, ...]"
+    #: The generated text and launches.
     program: "Program"
+    #: The compiled program.
     executable: "Executable" = field(repr=False, compare=False)
+    #: Whether the last array given is where the only result goes.
     into: bool
 
     @property
@@ -197,24 +170,16 @@ class Kernels(Leaf):
 
 @dataclass(frozen=True)
 class SlicedKernels:
-    """Part by part, each on slices of the arrays.
+    """Part by part, each on slices of the arrays."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        What is computed.
-    parts : tuple of (Kernels, Part)
-        What computes each, and its slices.
-    make : callable
-        Allocates the results.
-    overlap : bool
-        Whether the plans take views of the device's own memory, for copies of some parts and kernels of others to go
-        on side by side. Otherwise an array is larger than the device's largest buffer.
-    """
-
+    #: What is computed.
     mdhom: Computation
+    #: What computes each, and its slices.
     parts: tuple[tuple[Kernels, Part], ...]
+    #: Allocates the results.
     make: Callable[[], Results]
+    #: Whether the plans take views of the device's own memory, for copies of some parts and kernels of others to go on
+    #: side by side. Otherwise an array is larger than the device's largest buffer.
     overlap: bool
 
     @property

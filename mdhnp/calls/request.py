@@ -50,30 +50,20 @@ def results(values: Sequence[Any]) -> Any:
 
 
 class Described(NamedTuple):
-    """What a call computes.
+    """What a call computes."""
 
-    Attributes
-    ----------
-    mdhom : Computation or Graph
-        What it computes, at once or step by step.
-    take : callable, optional
-        Gives the MDH's inputs, views of the call's operands; by default these themselves.
-    give : callable, optional
-        Gives what the user gets of the MDH's results; by default the only one as NumPy's functions give it: a scalar,
-        where there are no axes.
-    into : bool
-        Whether the call's last operand is where the only result goes, instead: an array of a device's own memory.
-    written : Graph, optional
-        What `mdhom` was made of by rules, which may be applied in other ways.
-    constants : tuple of ndarray
-        The MDH's inputs after those, the same ones in all calls.
-    """
-
+    #: What it computes, at once or step by step.
     mdhom: Computation | Graph
+    #: Gives the MDH's inputs, views of the call's operands; by default these themselves.
     take: Callable[[Sequence[Array]], Sequence[Array]] | None = None
+    #: Gives what the user gets of the MDH's results; by default the only one as NumPy's functions give it: a scalar,
+    #: where there are no axes.
     give: Callable[[Sequence[Any]], Any] | None = None
+    #: Whether the call's last operand is where the only result goes, instead: an array of a device's own memory.
     into: bool = False
+    #: What `mdhom` was made of by rules, which may be applied in other ways.
     written: Graph | None = None
+    #: The MDH's inputs after those, the same ones in all calls.
     constants: tuple[Array, ...] = ()
 
     @property
@@ -89,24 +79,16 @@ class Described(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Routine:
-    """A public function of this package.
+    """A public function of this package."""
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    describe : callable
-        From arrays and the call's other arguments to what it computes. Called where no plan is found.
-    numpy : callable, optional
-        Computes what kernels cannot, from operands as given, then the other arguments as `describe` takes them. Without
-        one such calls are TypeErrors.
-    convert : callable
-        Gives arrays that kernels can address in place of the operands, where there are such arrays.
-    """
-
+    #: Its name.
     name: str
+    #: From arrays and the call's other arguments to what it computes. Called where no plan is found.
     describe: Callable[..., Computation | Described]
+    #: Computes what kernels cannot, from operands as given, then the other arguments as `describe` takes them. Without
+    #: one such calls are TypeErrors.
     numpy: Callable[..., Any] | None = None
+    #: Gives arrays that kernels can address in place of the operands, where there are such arrays.
     convert: Callable[[Sequence[Any]], tuple[Any, ...]] = addressable
 
 
@@ -118,32 +100,21 @@ def described(what: tuple[Any, ...], arrays: Sequence[Array]) -> Described:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for in a step: a computation on arrays of given layouts, where, and under which settings.
+    """What is asked for in a step: a computation on arrays of given layouts, where, and under which settings."""
 
-    Attributes
-    ----------
-    function : str
-        Whose call it is.
-    mdhom : Computation
-        What is computed.
-    layouts : tuple of Layout
-        Of its inputs.
-    devices : tuple of Device
-        Where kernels may run; several where the user has not decided.
-    mode : Mode
-        The settings.
-    into : bool
-        Whether the only result goes where an array given after the inputs is.
-    numpy : NumpyFunction, optional
-        NumPy's function for it, where there is one and it may compute.
-    """
-
+    #: Whose call it is.
     function: str
+    #: What is computed.
     mdhom: Computation
+    #: Of its inputs.
     layouts: "tuple[Layout, ...]"
+    #: Where kernels may run; several where the user has not decided.
     devices: "tuple[Device, ...]"
+    #: The settings.
     mode: Mode
+    #: Whether the only result goes where an array given after the inputs is.
     into: bool = False
+    #: NumPy's function for it, where there is one and it may compute.
     numpy: NumpyFunction | None = field(default=None, compare=False, repr=False)
 
     @property

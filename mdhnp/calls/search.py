@@ -52,21 +52,14 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Search:
-    """A job: search schedules for the stages of a computation that have none.
+    """A job: search schedules for the stages of a computation that have none."""
 
-    Attributes
-    ----------
-    mdhom, layouts
-        As in :class:`mdhnp.calls.request.Request`.
-    device : str
-        Identity.
-    budget, evaluations
-        Seconds and measurements for each stage.
-    """
-
+    #: As in :class:`mdhnp.calls.request.Request`.
     mdhom: Computation
     layouts: tuple[Layout, ...]
+    #: Identity.
     device: str
+    #: Seconds and measurements for each stage.
     budget: float
     evaluations: int
 
@@ -123,29 +116,19 @@ def _near(tuned: Tuned, best: Schedule | None) -> list[Schedule | None]:
 
 @dataclass(frozen=True)
 class SearchRewritings:
-    """A job: time all rewritings of a graph, and tune the fastest.
+    """A job: time all rewritings of a graph, and tune the fastest."""
 
-    Attributes
-    ----------
-    written : Graph
-        As the function is written.
-    given : tuple of (Layout, dtype)
-        The arrays that it takes.
-    device : str
-        Identity.
-    resident : bool
-        Whether these are in the device's own memory.
-    precision : Level
-        As in :class:`mdhnp.settings.Config`.
-    budget, evaluations
-        Seconds and measurements for each stage.
-    """
-
+    #: As the function is written.
     written: Graph
+    #: The arrays that it takes.
     given: tuple[tuple[Layout, np.dtype[Any]], ...]
+    #: Identity.
     device: str
+    #: Whether these are in the device's own memory.
     resident: bool
+    #: As in :class:`mdhnp.settings.Config`.
     precision: Level
+    #: Seconds and measurements for each stage.
     budget: float
     evaluations: int
 

@@ -34,26 +34,17 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class CallRequest:
-    """What is asked for in a call.
+    """What is asked for in a call."""
 
-    Attributes
-    ----------
-    function : str
-        Its name.
-    described : Described
-        What it computes.
-    arrays : tuple of (Layout, dtype)
-        The inputs of its graph.
-    devices : tuple of Device
-        Where kernels may run; none as long as OpenCL is not loaded.
-    mode : Mode
-        The settings.
-    """
-
+    #: Its name.
     function: str
+    #: What it computes.
     described: Described
+    #: The inputs of its graph.
     arrays: tuple[tuple[Layout, np.dtype[Any]], ...]
+    #: Where kernels may run; none as long as OpenCL is not loaded.
     devices: "tuple[Device, ...]"
+    #: The settings.
     mode: Mode
 
     def plan(self) -> Start | None:

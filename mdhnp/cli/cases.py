@@ -33,23 +33,15 @@ class Calls:
 
 @dataclass(frozen=True)
 class Problem:
-    """A computation and arrays for it.
+    """A computation and arrays for it."""
 
-    Attributes
-    ----------
-    calls : Calls
-        What is computed.
-    arrays : tuple
-        Arguments of both functions.
-    data : str
-        What they are, for people.
-    tolerance : float
-        How far our result may be from NumPy's in double precision, relative to the largest value.
-    """
-
+    #: What is computed.
     calls: Calls
+    #: Arguments of both functions.
     arrays: tuple[Any, ...]
+    #: What they are, for people.
     data: str
+    #: How far our result may be from NumPy's in double precision, relative to the largest value.
     tolerance: float
 
     def run(self) -> Any:
@@ -67,26 +59,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class Named:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes
-    ----------
-    help : str
-        What it computes and which shapes it takes.
-    ranks : tuple of (int or None)
-        Axes of each array; None for any number.
-    calls : callable
-        Gives the functions; what they need is imported then.
-    arrays : callable
-        From shapes and dtype to the arrays.
-    dtypes : tuple of str, optional
-        The types it is for, if not all.
-    """
-
+    #: What it computes and which shapes it takes.
     help: str
+    #: Axes of each array; None for any number.
     ranks: tuple[int | None, ...]
+    #: Gives the functions; what they need is imported then.
     calls: Callable[[], Calls]
+    #: From shapes and dtype to the arrays.
     arrays: Callable[[Sequence[Shape], np.dtype[Any]], tuple[Any, ...]]
+    #: The types it is for, if not all.
     dtypes: tuple[str, ...] | None = None
 
 

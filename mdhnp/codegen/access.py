@@ -61,29 +61,19 @@ class Context:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a point (or the first lane of a vector of points) is.
+    """Where a point (or the first lane of a vector of points) is."""
 
-    Attributes
-    ----------
-    point : mapping of int to Index
-        Coordinate in each dimension.
-    local : mapping of int to Index
-        The same, counted from the local tile's beginning.
-    lanes : int
-        Points along the vector dimension.
-    valid : Index or None
-        How many lanes lie inside the extent, if not all.
-    done : Index or None
-        How many lanes another vector stores, if any.
-    bounded : bool
-        Whether indices into arrays with a boundary mode may lie outside.
-    """
-
+    #: Coordinate in each dimension.
     point: Mapping[int, Index]
+    #: The same, counted from the local tile's beginning.
     local: Mapping[int, Index]
+    #: Points along the vector dimension.
     lanes: int = 1
+    #: How many lanes lie inside the extent, if not all.
     valid: Index | None = None
+    #: How many lanes another vector stores, if any.
     done: Index | None = None
+    #: Whether indices into arrays with a boundary mode may lie outside.
     bounded: bool = False
 
 

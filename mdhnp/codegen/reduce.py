@@ -40,20 +40,13 @@ _BOOL = np.dtype(bool)
 
 @dataclass(frozen=True)
 class Accumulators:
-    """Variables of one work-item's partial results.
+    """Variables of one work-item's partial results."""
 
-    Attributes
-    ----------
-    values : tuple of tuple of Register
-        For each element of the private tile (kept dimensions), one variable a result.
-    tails : tuple of tuple of Register
-        The same in scalars, for what is left of a vectorised reduction; empty otherwise.
-    seen : Register or None
-        Variable that says whether anything was combined yet; None for operators with an identity.
-    """
-
+    #: For each element of the private tile (kept dimensions), one variable a result.
     values: tuple[tuple[Register, ...], ...]
+    #: The same in scalars, for what is left of a vectorised reduction; empty otherwise.
     tails: tuple[tuple[Register, ...], ...] = ()
+    #: Variable that says whether anything was combined yet; None for operators with an identity.
     seen: Register | None = None
 
 

@@ -24,29 +24,19 @@ Places = Callable[[dict[int, int], Index, Index], Point]
 
 @dataclass(frozen=True)
 class _Tile:
-    """Which points of the tile a work-item has.
+    """Which points of the tile a work-item has."""
 
-    Attributes
-    ----------
-    d : int
-        The scanned dimension.
-    at : callable
-        Gives the place of an element.
-    row : int
-        Points of a row.
-    lane : Index
-        The work-item's number in a row.
-    subgroup : Index
-        The number of its subgroup along the dimension.
-    first : Index
-        Its point of the first row, counted from the tile's beginning.
-    """
-
+    #: The scanned dimension.
     d: int
+    #: Gives the place of an element.
     at: Places
+    #: Points of a row.
     row: int
+    #: The work-item's number in a row.
     lane: Index
+    #: The number of its subgroup along the dimension.
     subgroup: Index
+    #: Its point of the first row, counted from the tile's beginning.
     first: Index
 
 

@@ -31,37 +31,26 @@ _SHARED = Link()
 
 @dataclass(frozen=True)
 class NumpyRates:
-    """What NumPy gets of the host.
+    """What NumPy gets of the host."""
 
-    Attributes
-    ----------
-    call : float
-        Seconds of its smallest matrix product or einsum.
-    float32, float64 : float
-        Multiply-adds a second of BLAS in a product of 64 x 64, which one core computes.
-    threads32, threads64 : float
-        The same of large products, by all cores.
-    loop : float
-        Points a second of an einsum that does not call BLAS.
-    loop_float16, loop_complex64, loop_complex128 : float
-        The same for types in which its loops take many times as long.
-    cache, memory : float
-        Bytes a second of operands and results that lie in a core's caches, and that lie beyond all caches.
-    copying : float
-        Bytes a second that are copied to be in another order, or that BLAS reads of a matrix along the sum.
-    """
-
+    #: Seconds of its smallest matrix product or einsum.
     call: float
+    #: Multiply-adds a second of BLAS in a product of 64 x 64, which one core computes.
     float32: float
     float64: float
+    #: The same of large products, by all cores.
     threads32: float
     threads64: float
+    #: Points a second of an einsum that does not call BLAS.
     loop: float
+    #: The same for types in which its loops take many times as long.
     loop_float16: float
     loop_complex64: float
     loop_complex128: float
+    #: Bytes a second of operands and results that lie in a core's caches, and that lie beyond all caches.
     cache: float
     memory: float
+    #: Bytes a second that are copied to be in another order, or that BLAS reads of a matrix along the sum.
     copying: float
 
 
@@ -172,46 +161,33 @@ class ComputeUnit:
 class Machine:
     """A device and the host beside it.
 
-    Attributes
-    ----------
-    kind : {"cpu", "gpu"}
-        Kind of the device.
-    launch : float
-        Seconds of its smallest call.
-    memory : float
-        Bytes a second that all units together read and write.
-    float32, float64 : float
-        Multiply-adds a second of all units together.
-    sending, receiving : Link
-        To and from its memory; takes no time where that is the host's.
-    fetching : Link
-        From another device to this one, or from one array to another where both share memory.
-    handing : float
-        Seconds to hand a part of a call to the device's thread and to join its result.
-    numpy : NumpyRates
-        NumPy's, on the host.
-    core : Core
-        Of a CPU, fitted.
-    unit : ComputeUnit
-        Of a GPU, fitted.
-
     Examples
     --------
     >>> usual("cpu", 2).float32 / 1e9  # two cores, 8 lanes, twice each cycle
     96.0
     """
 
+    #: Kind of the device.
     kind: Literal["cpu", "gpu"]
+    #: Seconds of its smallest call.
     launch: float
+    #: Bytes a second that all units together read and write.
     memory: float
+    #: Multiply-adds a second of all units together.
     float32: float
     float64: float
+    #: To and from its memory; takes no time where that is the host's.
     sending: Link = _SHARED
     receiving: Link = _SHARED
+    #: From another device to this one, or from one array to another where both share memory.
     fetching: Link = _SHARED
+    #: Seconds to hand a part of a call to the device's thread and to join its result.
     handing: float = 0.0
+    #: NumPy's, on the host.
     numpy: NumpyRates = field(default_factory=lambda: usual_numpy(1))
+    #: Of a CPU, fitted.
     core: Core = Core()
+    #: Of a GPU, fitted.
     unit: ComputeUnit = ComputeUnit()
 
     def measured(self, values: Mapping[str, Any]) -> "Machine":

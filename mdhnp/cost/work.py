@@ -10,44 +10,29 @@ __all__ = ["NumpyWork", "Work", "bytes_read", "operation_count", "work"]
 
 
 class Work(NamedTuple):
-    """Operations and bytes.
+    """Operations and bytes."""
 
-    Attributes
-    ----------
-    float32, float64 : float
-        Simple operations (`operations.py`; a multiplication and its addition are two) in types of up to 32 bits, and in
-        MDHs that compute in double precision.
-    read, written : int
-        Bytes of all elements of inputs that are read, each once, and of results.
-    """
-
+    #: Simple operations (`operations.py`; a multiplication and its addition are two) in types of up to 32 bits, and in
+    #: MDHs that compute in double precision.
     float32: float
     float64: float
+    #: Bytes of all elements of inputs that are read, each once, and of results.
     read: int
     written: int
 
 
 class NumpyWork(NamedTuple):
-    """What NumPy's function for an MDH does.
+    """What NumPy's function for an MDH does."""
 
-    Attributes
-    ----------
-    char : str
-        Character of the result's type.
-    multiplied : int
-        Multiply-adds that BLAS does, in that type.
-    walked : int
-        Points of all other loops; a sixth of them where these walk along rows of real numbers.
-    moved : int
-        Bytes of operands and results.
-    copied : int
-        Bytes that are copied, to be in another order or of another type.
-    """
-
+    #: Character of the result's type.
     char: str
+    #: Multiply-adds that BLAS does, in that type.
     multiplied: int
+    #: Points of all other loops; a sixth of them where these walk along rows of real numbers.
     walked: int
+    #: Bytes of operands and results.
     moved: int
+    #: Bytes that are copied, to be in another order or of another type.
     copied: int
 
 

@@ -19,39 +19,25 @@ Span = tuple[int, int] | int
 
 
 class Piece(NamedTuple):
-    """Part of a block.
+    """Part of a block."""
 
-    Attributes
-    ----------
-    key : hashable
-        The block's.
-    here : tuple of Span
-        What of the block it is.
-    there : tuple of Span
-        Where it lies in the region that it is a piece of.
-    """
-
+    #: The block's.
     key: Any
+    #: What of the block it is.
     here: tuple[Span, ...]
+    #: Where it lies in the region that it is a piece of.
     there: tuple[Span, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """An array in blocks.
+    """An array in blocks."""
 
-    Attributes
-    ----------
-    keys : ndarray of object
-        The keys of the blocks, in a grid.
-    ends : tuple of tuple of int
-        Where blocks end along each axis, after a 0.
-    stacked : bool
-        Whether the blocks themselves lack the first axis, along which there is one for each index.
-    """
-
+    #: The keys of the blocks, in a grid.
     keys: npt.NDArray[Any]
+    #: Where blocks end along each axis, after a 0.
     ends: tuple[tuple[int, ...], ...]
+    #: Whether the blocks themselves lack the first axis, along which there is one for each index.
     stacked: bool = False
 
     @property
@@ -70,23 +56,15 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A region of an array in blocks.
+    """A region of an array in blocks."""
 
-    Attributes
-    ----------
-    blocks : Blocks
-        The array.
-    region : tuple of slice
-        A slice along each axis; one that ends beyond the array goes on from the axis's beginning.
-    number : int or None
-        An index in the first axis, which is then left out here.
-    shared : bool
-        Whether several read the same regions, so that one that is put together should be kept.
-    """
-
+    #: The array.
     blocks: Blocks
+    #: A slice along each axis; one that ends beyond the array goes on from the axis's beginning.
     region: tuple[slice, ...]
+    #: An index in the first axis, which is then left out here.
     number: int | None = None
+    #: Whether several read the same regions, so that one that is put together should be kept.
     shared: bool = False
 
     @property

@@ -37,20 +37,13 @@ Source = Section | int
 
 
 class Node(NamedTuple):
-    """A task without a name.
+    """A task without a name."""
 
-    Attributes
-    ----------
-    kind : str
-        What its name says of it.
-    function : callable
-        What it calls.
-    args : tuple
-        With what; references to the numbers of other tasks, or to keys of inputs' blocks.
-    """
-
+    #: What its name says of it.
     kind: str
+    #: What it calls.
     function: Callable[..., Any]
+    #: With what; references to the numbers of other tasks, or to keys of inputs' blocks.
     args: tuple[Any, ...]
 
 

@@ -29,17 +29,11 @@ Array = npt.NDArray[Any]
 
 
 class Assembly(NamedTuple):
-    """How an input of a call is made of blocks.
+    """How an input of a call is made of blocks."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Its shape.
-    pieces : tuple of (tuple of Span, tuple of Span), or None
-        What of each block, and where that lies; None for one block as it is.
-    """
-
+    #: Its shape.
     shape: tuple[int, ...]
+    #: What of each block, and where that lies; None for one block as it is.
     pieces: tuple[tuple[tuple[Span, ...], tuple[Span, ...]], ...] | None = None
 
     @property
@@ -85,17 +79,11 @@ def _work(packed: bytes) -> Work:
 
 @dataclass(frozen=True)
 class Call:
-    """Computes an MDH on what is read of blocks: from these to an array, or a tuple of several.
+    """Computes an MDH on what is read of blocks: from these to an array, or a tuple of several."""
 
-    Attributes
-    ----------
-    work : Work
-        What is computed.
-    reads : tuple of Assembly
-        Of each input.
-    """
-
+    #: What is computed.
     work: Work
+    #: Of each input.
     reads: tuple[Assembly, ...]
 
     def __call__(self, *blocks: Any) -> Any:

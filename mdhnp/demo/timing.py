@@ -26,31 +26,21 @@ _MOST_PAIRS, _FEWEST_PAIRS, _SECONDS_A_CASE = 9, 3, 1.5
 
 @dataclass(frozen=True)
 class Case:
-    """One call of the demo.
+    """One call of the demo."""
 
-    Attributes
-    ----------
-    call, data : str
-        As printed.
-    ours, peer : callable
-        Compute the same.
-    peer_name : str
-        Who computes it today.
-    expected : callable
-        Gives the right result: NumPy's, in float64 where results are floats.
-    tolerance : float
-        Largest error allowed, relative to the largest expected value.
-    note : callable, optional
-        From the result to a remark printed under the table.
-    """
-
+    #: As printed.
     call: str
     data: str
+    #: Compute the same.
     ours: Callable[[], Any]
     peer: Callable[[], Any]
+    #: Who computes it today.
     peer_name: str
+    #: Gives the right result: NumPy's, in float64 where results are floats.
     expected: Callable[[], Any]
+    #: Largest error allowed, relative to the largest expected value.
     tolerance: float = 1e-5
+    #: From the result to a remark printed under the table.
     note: Callable[[Any], str] | None = None
 
 

@@ -14,21 +14,14 @@ Region = tuple[tuple[int, int], ...]
 
 
 class Box(NamedTuple):
-    """Elements at equal distances.
+    """Elements at equal distances."""
 
-    Attributes
-    ----------
-    start : int
-        Bytes to the first one.
-    shape, strides : tuple of int
-        Elements along each axis, and bytes from one to the next.
-    itemsize : int
-        Bytes of an element.
-    """
-
+    #: Bytes to the first one.
     start: int
+    #: Elements along each axis, and bytes from one to the next.
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    #: Bytes of an element.
     itemsize: int
 
     @property

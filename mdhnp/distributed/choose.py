@@ -30,38 +30,24 @@ Stretches = tuple[tuple[int, int], ...]
 
 
 class Operand(NamedTuple):
-    """What devices have of an input.
+    """What devices have of an input."""
 
-    Attributes
-    ----------
-    box : Box
-        Where its elements are.
-    stretches : Stretches
-        Which of them devices have.
-    owned : Stretches
-        Those that they give to others.
-    """
-
+    #: Where its elements are.
     box: Box
+    #: Which of them devices have.
     stretches: Stretches
+    #: Those that they give to others.
     owned: Stretches
 
 
 class Chosen(NamedTuple):
-    """How an MDH is computed.
+    """How an MDH is computed."""
 
-    Attributes
-    ----------
-    cut : Cut or None
-        Its parts; None: on one device.
-    devices : tuple of int
-        For each part, which device computes it.
-    price : float
-        Seconds, by estimate.
-    """
-
+    #: Its parts; None: on one device.
     cut: Cut | None
+    #: For each part, which device computes it.
     devices: tuple[int, ...]
+    #: Seconds, by estimate.
     price: float
 
 

@@ -30,18 +30,12 @@ _BETWEEN = 1 << 16
 
 
 class Exchange(NamedTuple):
-    """Elements that went from one device to another.
+    """Elements that went from one device to another."""
 
-    Attributes
-    ----------
-    source, target : Device
-        From where, and where to.
-    nbytes : int
-        How many bytes.
-    """
-
+    #: From where, and where to.
     source: Device
     target: Device
+    #: How many bytes.
     nbytes: int
 
 

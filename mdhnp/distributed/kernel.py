@@ -22,17 +22,11 @@ NDArray = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """An MDH to be called on Arrays of one device, whatever their strides: known by itself, which costs no hash.
+    """An MDH to be called on Arrays of one device, whatever their strides: known by itself, which costs no hash."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        What is computed.
-    function : str
-        Of whose call it is part.
-    """
-
+    #: What is computed.
     mdhom: Computation
+    #: Of whose call it is part.
     function: str
 
     def __call__(self, device: Device, arrays: Sequence[NDArray], into: NDArray | None = None) -> tuple[Array, ...]:

@@ -20,18 +20,12 @@ MISSING = 0
 
 
 class Fields(NamedTuple):
-    """Encoded records.
+    """Encoded records."""
 
-    Attributes
-    ----------
-    new, existing : ndarray of int32
-        Codes, (fields, records): equal where the values are, 0 where they are missing.
-    chance : ndarray of float64
-        Chance probability u of each new record's value, (fields, new records).
-    """
-
+    #: Codes, (fields, records): equal where the values are, 0 where they are missing.
     new: npt.NDArray[np.int32]
     existing: npt.NDArray[np.int32]
+    #: Chance probability u of each new record's value, (fields, new records).
     chance: npt.NDArray[np.float64]
 
 

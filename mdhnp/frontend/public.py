@@ -46,26 +46,17 @@ UNSUPPORTED = "If kernels do not compute with a type and NumPy is not allowed to
 
 @dataclass(frozen=True)
 class Documentation:
-    """What is said of a function.
+    """What is said of a function."""
 
-    Attributes
-    ----------
-    summary : str
-        Its first line, and paragraphs after that.
-    parameters : mapping of str to str
-        Type and meaning of each, as ``"array_like: Of shape (n,)."``; those of several in one are separated by commas.
-    returns : str
-        Likewise.
-    raises : mapping of str to str
-        When it raises what.
-    notes, example : str
-        As they are printed, the example without its import of the package.
-    """
-
+    #: Its first line, and paragraphs after that.
     summary: str
+    #: Type and meaning of each, as ``"array_like: Of shape (n,)."``; those of several in one are separated by commas.
     parameters: Mapping[str, str] = field(default_factory=dict)
+    #: Likewise.
     returns: str = ""
+    #: When it raises what.
     raises: Mapping[str, str] = field(default_factory=dict)
+    #: As they are printed, the example without its import of the package.
     notes: str = ""
     example: str = ""
 

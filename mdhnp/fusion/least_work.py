@@ -36,22 +36,15 @@ LAUNCH = round(usual("cpu", 1).launch * usual("cpu", 1).float32)
 
 
 class Law(NamedTuple):
-    """A product that may be taken out of a reduction.
+    """A product that may be taken out of a reduction."""
 
-    Attributes
-    ----------
-    name : str
-        The equation.
-    product, total : str
-        NumPy's functions that the scalar function and the combine operator are; of booleans, see `_OF_BOOLEANS`.
-    condition : callable
-        From the scalar function and its factors (positions in its body) to whether the equation holds for its type;
-        false where that is not known.
-    """
-
+    #: The equation.
     name: str
+    #: NumPy's functions that the scalar function and the combine operator are; of booleans, see `_OF_BOOLEANS`.
     product: str
     total: str
+    #: From the scalar function and its factors (positions in its body) to whether the equation holds for its type;
+    #: false where that is not known.
     condition: Callable[[Function, Sequence[int]], bool]
 
 
@@ -126,23 +119,15 @@ class _Leaf(NamedTuple):
 
 
 class _Factor(NamedTuple):
-    """What of a product moves with the same dimensions.
+    """What of a product moves with the same dimensions."""
 
-    Attributes
-    ----------
-    leaves : tuple of int
-        Positions in the scalar function's body, whose product it is.
-    accesses : frozenset of int
-        Parameters of the scalar function that it depends on.
-    dims : frozenset of int
-        Dimensions that it moves with, of more than one point.
-    own : frozenset of int
-        Those of them that are reduced, and that no other factor moves with.
-    """
-
+    #: Positions in the scalar function's body, whose product it is.
     leaves: tuple[int, ...]
+    #: Parameters of the scalar function that it depends on.
     accesses: frozenset[int]
+    #: Dimensions that it moves with, of more than one point.
     dims: frozenset[int]
+    #: Those of them that are reduced, and that no other factor moves with.
     own: frozenset[int]
 
 

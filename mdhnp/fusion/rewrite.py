@@ -21,41 +21,27 @@ ALL, NONE = "all rules", "as written"
 
 @dataclass(frozen=True)
 class Applied:
-    """A rule that made a graph cheaper.
+    """A rule that made a graph cheaper."""
 
-    Attributes
-    ----------
-    rule : Rule
-        Which one.
-    before, after : Graph
-        What it was applied to, and what it made of that.
-    """
-
+    #: Which one.
     rule: Rule
+    #: What it was applied to, and what it made of that.
     before: Graph
     after: Graph
 
 
 @dataclass(frozen=True)
 class Rewriting:
-    """How a graph was rewritten; printing it shows both graphs, the rules, and the bytes moved in both.
+    """How a graph was rewritten; printing it shows both graphs, the rules, and the bytes moved in both."""
 
-    Attributes
-    ----------
-    before, after : Graph
-        As it was, and as it is computed.
-    applied : tuple of Applied
-        The rules, in order.
-    seconds : float
-        That it took.
-    name : str
-        Which of several it is: "all rules", "without" one of them, or "as written".
-    """
-
+    #: As it was, and as it is computed.
     before: Graph
     after: Graph
+    #: The rules, in order.
     applied: tuple[Applied, ...]
+    #: That it took.
     seconds: float
+    #: Which of several it is: "all rules", "without" one of them, or "as written".
     name: str = ALL
 
     def __str__(self) -> str:

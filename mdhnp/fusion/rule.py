@@ -16,26 +16,17 @@ Condition = Callable[[Graph, Match], bool]
 
 @dataclass(frozen=True)
 class Rule:
-    """A graph that may stand in place of another, since both compute the same.
+    """A graph that may stand in place of another, since both compute the same."""
 
-    Attributes
-    ----------
-    name : str
-        The equation; ``f ∘ g`` applies `g` first, ``(f, g)`` gives the results of both.
-    source : str
-        Where it is from.
-    matches : callable
-        From a graph to the steps that it may be about.
-    conditions : tuple of callable
-        What has to hold, each said by a function's name.
-    rewrite : callable
-        From a graph and a match to the graph that takes its place.
-    """
-
+    #: The equation; ``f ∘ g`` applies `g` first, ``(f, g)`` gives the results of both.
     name: str
+    #: Where it is from.
     source: str
+    #: From a graph to the steps that it may be about.
     matches: Callable[[Graph], Iterator[Match]]
+    #: What has to hold, each said by a function's name.
     conditions: tuple[Condition, ...]
+    #: From a graph and a match to the graph that takes its place.
     rewrite: Callable[[Graph, Match], Graph]
 
     def __str__(self) -> str:

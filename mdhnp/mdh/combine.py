@@ -23,23 +23,15 @@ Kind = Literal["cc", "pw", "ps"]
 
 @dataclass(frozen=True)
 class Operator:
-    """An associative operator on tuples of results.
+    """An associative operator on tuples of results."""
 
-    Attributes
-    ----------
-    name : str
-        As printed; operators that differ in their names only are equal.
-    function : Function
-        Takes the left operand's values, then the right one's; gives the combined values.
-    identity : tuple of str or None
-        Literals of the neutral element, one a result; None where there is none.
-    commutative : bool
-        Whether operands may be exchanged, which lets work-items take interleaved elements.
-    """
-
+    #: As printed; operators that differ in their names only are equal.
     name: str = field(compare=False)
+    #: Takes the left operand's values, then the right one's; gives the combined values.
     function: Function
+    #: Literals of the neutral element, one a result; None where there is none.
     identity: tuple[str, ...] | None
+    #: Whether operands may be exchanged, which lets work-items take interleaved elements.
     commutative: bool
 
     def __post_init__(self) -> None:

@@ -33,26 +33,17 @@ COMPLEX_OPERATIONS = frozenset(FORMULAS) | {"logical_and", "logical_or", "logica
 
 @dataclass(frozen=True)
 class Instruction:
-    """One step: `param`, `index` (the MDH's index in a dimension), `const`, `text`, or a name in OPERATIONS.
+    """One step: `param`, `index` (the MDH's index in a dimension), `const`, `text`, or a name in OPERATIONS."""
 
-    Attributes
-    ----------
-    op : str
-        What is computed.
-    args : tuple of int
-        Positions of earlier instructions.
-    dtype : numpy.dtype
-        Type of the value.
-    position : int
-        Which parameter (`param`), which dimension (`index`) or which result of the C text (`text`).
-    literal : str
-        A constant's value as Python prints it; text, so that 0.0 and -0.0 stay apart and NaN equals itself.
-    """
-
+    #: What is computed.
     op: str
+    #: Positions of earlier instructions.
     args: tuple[int, ...]
+    #: Type of the value.
     dtype: np.dtype[Any]
+    #: Which parameter (`param`), which dimension (`index`) or which result of the C text (`text`).
     position: int = 0
+    #: A constant's value as Python prints it; text, so that 0.0 and -0.0 stay apart and NaN equals itself.
     literal: str = ""
 
 
@@ -65,26 +56,17 @@ class CText(NamedTuple):
 
 @dataclass(frozen=True)
 class Function:
-    """A function from typed scalars to one or more typed scalars.
+    """A function from typed scalars to one or more typed scalars."""
 
-    Attributes
-    ----------
-    parameters : tuple of numpy.dtype
-        Types of the parameters.
-    body : tuple of Instruction
-        In order; an instruction uses only earlier ones.
-    results : tuple of int
-        Positions in `body` of the results.
-    text : CText or None
-        The OpenCL C text that `text` instructions call.
-    contract : bool
-        Whether products that are added may skip their own rounding (fused multiply-add), which NumPy's never do.
-    """
-
+    #: Types of the parameters.
     parameters: tuple[np.dtype[Any], ...]
+    #: In order; an instruction uses only earlier ones.
     body: tuple[Instruction, ...]
+    #: Positions in `body` of the results.
     results: tuple[int, ...]
+    #: The OpenCL C text that `text` instructions call.
     text: CText | None = None
+    #: Whether products that are added may skip their own rounding (fused multiply-add), which NumPy's never do.
     contract: bool = False
 
     @property

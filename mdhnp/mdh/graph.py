@@ -20,37 +20,24 @@ __all__ = ["Graph", "Step", "expanded"]
 
 
 class Step(NamedTuple):
-    """One of several computations, one after the other.
+    """One of several computations, one after the other."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        What it computes: an MDH, or several that are fused.
-    inputs : tuple of int
-        The values that are its inputs. One of another shape than its view has as many elements, and they are read in C
-        order.
-    """
-
+    #: What it computes: an MDH, or several that are fused.
     mdhom: Computation
+    #: The values that are its inputs. One of another shape than its view has as many elements, and they are read in C
+    #: order.
     inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Steps, and which values are wanted of them.
+    """Steps, and which values are wanted of them."""
 
-    Attributes
-    ----------
-    given : int
-        Number of arrays given.
-    steps : tuple of Step
-        In an order in which they can be computed.
-    results : tuple of int
-        The values wanted.
-    """
-
+    #: Number of arrays given.
     given: int
+    #: In an order in which they can be computed.
     steps: tuple[Step, ...]
+    #: The values wanted.
     results: tuple[int, ...]
 
     @classmethod

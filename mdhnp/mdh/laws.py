@@ -28,23 +28,15 @@ _WIDE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
 class Source(NamedTuple):
-    """Where the values come from that an operator combines.
+    """Where the values come from that an operator combines."""
 
-    Attributes
-    ----------
-    scalar : Function
-        Gives them.
-    fixed : frozenset of int
-        Its parameters that are the same for all values combined.
-    kept : frozenset of int
-        Dimensions whose index is.
-    before : tuple of Function
-        Operators that have combined the values before.
-    """
-
+    #: Gives them.
     scalar: Function
+    #: Its parameters that are the same for all values combined.
     fixed: frozenset[int] = frozenset()
+    #: Dimensions whose index is.
     kept: frozenset[int] = frozenset()
+    #: Operators that have combined the values before.
     before: tuple[Function, ...] = ()
 
 

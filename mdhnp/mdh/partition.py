@@ -53,42 +53,27 @@ Read = Window | Stack | Prefix | int
 
 
 class Task(NamedTuple):
-    """An MDH, and where its inputs come from.
+    """An MDH, and where its inputs come from."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        What is computed.
-    reads : tuple of Read
-        Of each of its inputs.
-    writes : tuple of Region
-        Of each output of the whole, what it writes; none where it gives partial results.
-    part : int
-        The number of the part that it computes, or of the first one whose results it combines.
-    """
-
+    #: What is computed.
     mdhom: Computation
+    #: Of each of its inputs.
     reads: tuple[Read, ...]
+    #: Of each output of the whole, what it writes; none where it gives partial results.
     writes: tuple[Region, ...]
+    #: The number of the part that it computes, or of the first one whose results it combines.
     part: int
 
 
 @dataclass(frozen=True)
 class Partition:
-    """The tasks of an MDH; those of one stage read results of earlier ones only.
+    """The tasks of an MDH; those of one stage read results of earlier ones only."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        The whole.
-    dim : int or None
-        The dimension that is cut; None: the whole is one task.
-    stages : tuple of tuple of Task
-        Tasks are numbered in this order. Those of the last stage write the results.
-    """
-
+    #: The whole.
     mdhom: Computation
+    #: The dimension that is cut; None: the whole is one task.
     dim: int | None
+    #: Tasks are numbered in this order. Those of the last stage write the results.
     stages: tuple[tuple[Task, ...], ...]
 
     @cached_property
@@ -139,25 +124,17 @@ Divide = Callable[[MdHom, int], "Cut | None"]
 
 @dataclass(frozen=True)
 class Cut:
-    """The parts of an MDH, and how their results recombine.
+    """The parts of an MDH, and how their results recombine."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        The whole.
-    dim : int
-        The dimension that is cut.
-    parts : tuple of Part
-        In order. "cc": they write disjoint regions. "pw": they give partial results, C-contiguous, one a result of the
-        scalar function. "ps": they write disjoint regions, and all but the first take, after what they read, the
-        combined totals of all parts before.
-    totals : tuple of Part
-        For "ps": what gives the totals of all parts but the last, which are partial results.
-    """
-
+    #: The whole.
     mdhom: Computation
+    #: The dimension that is cut.
     dim: int
+    #: In order. "cc": they write disjoint regions. "pw": they give partial results, C-contiguous, one a result of the
+    #: scalar function. "ps": they write disjoint regions, and all but the first take, after what they read, the
+    #: combined totals of all parts before.
     parts: tuple[Part, ...]
+    #: For "ps": what gives the totals of all parts but the last, which are partial results.
     totals: tuple[Part, ...] = ()
 
     @property

@@ -31,24 +31,16 @@ _PLACE = np.dtype(np.int64)
 
 
 class Part(NamedTuple):
-    """Some neighbouring points of one dimension.
+    """Some neighbouring points of one dimension."""
 
-    Attributes
-    ----------
-    mdhom : Computation
-        What computes them, from regions of the inputs, then where it begins, then what it carries on.
-    inputs : tuple of Region
-        Of each input, what the part reads.
-    outputs : tuple of Region
-        Of each output, what the part writes; none where it gives partial results.
-    begin : tuple of int
-        The part's first index in the dimension, where a function asks for indices: an int64 without axes, so that one
-        kernel serves parts of equal sizes.
-    """
-
+    #: What computes them, from regions of the inputs, then where it begins, then what it carries on.
     mdhom: Computation
+    #: Of each input, what the part reads.
     inputs: tuple[Region, ...]
+    #: Of each output, what the part writes; none where it gives partial results.
     outputs: tuple[Region, ...]
+    #: The part's first index in the dimension, where a function asks for indices: an int64 without axes, so that one
+    #: kernel serves parts of equal sizes.
     begin: tuple[int, ...] = ()
 
     def reads(self, arrays: Iterable[Array]) -> list[Array]:

@@ -22,14 +22,9 @@ __all__ = ["Rows", "along", "is_product", "rows", "sized"]
 
 @dataclass(frozen=True)
 class Rows(Fused):
-    """MDHs one after the other, each with names of its own for its views and dimensions.
+    """MDHs one after the other, each with names of its own for its views and dimensions."""
 
-    Attributes
-    ----------
-    shared : tuple of tuple of int
-        Of each MDH, the dimensions that all of them have, in the order of the last one's.
-    """
-
+    #: Of each MDH, the dimensions that all of them have, in the order of the last one's.
     shared: tuple[tuple[int, ...], ...]
 
     @property

@@ -21,18 +21,12 @@ Readers = dict[int, list[list[tuple[int, int, str | None]]]]
 
 
 class Footprint(NamedTuple):
-    """What a work-group computes of one map.
+    """What a work-group computes of one map."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Points along each dimension.
-    reads : tuple of (int, tuple of int)
-        The maps that read it, and how far before their regions it begins along each dimension, if there it is inside of
-        its extents; if not it is moved there.
-    """
-
+    #: Points along each dimension.
     sizes: tuple[int, ...]
+    #: The maps that read it, and how far before their regions it begins along each dimension, if there it is inside of
+    #: its extents; if not it is moved there.
     reads: tuple[tuple[int, tuple[int, ...]], ...]
 
 
@@ -58,20 +52,13 @@ def footprints(graph: Graph, tile: Sequence[int]) -> tuple[Footprint, ...]:
 
 
 class Ring(NamedTuple):
-    """What a work-group keeps of one map while its tiles follow each other along a dimension.
+    """What a work-group keeps of one map while its tiles follow each other along a dimension."""
 
-    Attributes
-    ----------
-    ahead : int
-        How many points the map is ahead of the chain's last one.
-    before : int
-        How far before the first tile of the last map's results it is needed, a negative number.
-    points : int
-        Points along the dimension that are kept; later ones take the places of earlier ones.
-    """
-
+    #: How many points the map is ahead of the chain's last one.
     ahead: int
+    #: How far before the first tile of the last map's results it is needed, a negative number.
     before: int
+    #: Points along the dimension that are kept; later ones take the places of earlier ones.
     points: int
 
 

@@ -106,35 +106,23 @@ Access = tuple[Affine, ...]
 
 @dataclass(frozen=True)
 class View:
-    """One array and how the MDH's points access it.
+    """One array and how the MDH's points access it."""
 
-    Attributes
-    ----------
-    name : str
-        As printed.
-    dtype : numpy.dtype
-        Element type.
-    shape : tuple of int
-        Extents of the array's axes.
-    strides : tuple of int
-        Distance of neighbours along each axis, in elements (not bytes); may be negative or zero.
-    offset : int
-        Position of element (0, …, 0) counted from the array's lowest address, in elements.
-    accesses : tuple of Access
-        Each a parameter of the scalar function.
-    boundary : str or None
-        What an index outside of the array means: one of BOUNDARIES, or None if indices stay inside.
-    fill : str
-        Literal of the value outside, for ``boundary="constant"``.
-    """
-
+    #: As printed.
     name: str
+    #: Element type.
     dtype: np.dtype[Any]
+    #: Extents of the array's axes.
     shape: tuple[int, ...]
+    #: Distance of neighbours along each axis, in elements (not bytes); may be negative or zero.
     strides: tuple[int, ...]
+    #: Position of element (0, …, 0) counted from the array's lowest address, in elements.
     offset: int
+    #: Each a parameter of the scalar function.
     accesses: tuple[Access, ...]
+    #: What an index outside of the array means: one of BOUNDARIES, or None if indices stay inside.
     boundary: str | None = None
+    #: Literal of the value outside, for ``boundary="constant"``.
     fill: str = "0"
 
     @property

@@ -32,30 +32,20 @@ _enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 
 
 class Launch(NamedTuple):
-    """A kernel with its sizes set: what remains is one argument for each pair in `bindings` and `offsets`.
+    """A kernel with its sizes set: what remains is one argument for each pair in `bindings` and `offsets`."""
 
-    Attributes
-    ----------
-    kernel : pyopencl.Kernel
-        Not shared with any other state.
-    set_arg : callable
-        ``kernel.set_arg``, looked up once.
-    global_size, local_size : tuple of int
-        One dimension each.
-    bindings : tuple of (int, int)
-        Argument's index, and position among the inputs, followed by the outputs, followed by the temporaries.
-    offsets : tuple of (int, int)
-        The same of arguments that are an array's offset in its buffer.
-    where : str
-        The kernel, its sizes and the device, for messages.
-    """
-
+    #: Not shared with any other state.
     kernel: cl.Kernel
+    #: ``kernel.set_arg``, looked up once.
     set_arg: Callable[[int, Any], None]
+    #: One dimension each.
     global_size: tuple[int]
     local_size: tuple[int]
+    #: Argument's index, and position among the inputs, followed by the outputs, followed by the temporaries.
     bindings: tuple[tuple[int, int], ...]
+    #: The same of arguments that are an array's offset in its buffer.
     offsets: tuple[tuple[int, int], ...]
+    #: The kernel, its sizes and the device, for messages.
     where: str
 
 

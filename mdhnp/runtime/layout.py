@@ -16,15 +16,6 @@ __all__ = ["Layout"]
 class Layout:
     """Where an array's elements lie, whatever their values and address.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Extents, none of them zero.
-    strides : tuple of int
-        Bytes from one element to the next in each dimension; may be negative or zero.
-    itemsize : int
-        Bytes of an element.
-
     Examples
     --------
     >>> layout = Layout.of(np.zeros((4, 6), np.float32)[::-1, ::2])
@@ -32,8 +23,11 @@ class Layout:
     ((-24, 8), -72, 92)
     """
 
+    #: Extents, none of them zero.
     shape: tuple[int, ...]
+    #: Bytes from one element to the next in each dimension; may be negative or zero.
     strides: tuple[int, ...]
+    #: Bytes of an element.
     itemsize: int
 
     @classmethod

@@ -22,19 +22,13 @@ class Home(Protocol):
 
 
 class _InPython(np.ndarray[Any, Any]):
-    """All bytes of a block.
-
-    Attributes
-    ----------
-    block : object
-        What is leased. Slices and copies of a lease have its type, but no block.
-    home : Home or None
-        Where it goes; None of somebody else's memory.
-    """
+    """All bytes of a block."""
 
     __slots__ = ("block", "home")
 
+    #: What is leased. Slices and copies of a lease have its type, but no block.
     block: Any
+    #: Where it goes; None of somebody else's memory.
     home: Home | None
 
     # What it needs lies in its defaults: at the end of the process the module's names go before the last array.

@@ -27,32 +27,20 @@ _SVM: Any = cl.SVM
 
 
 class Bound(NamedTuple):
-    """What a call sets as kernels' arguments.
+    """What a call sets as kernels' arguments."""
 
-    Attributes
-    ----------
-    arguments : list
-        One for each input, then each output, then each temporary.
-    offsets : sequence of numpy.int64
-        Of each input and output the bytes from its argument to its lowest element; where kernels take them.
-    blocks : tuple of Block
-        Of the device's memory, for this call only.
-    """
-
+    #: One for each input, then each output, then each temporary.
     arguments: list[Any]
+    #: Of each input and output the bytes from its argument to its lowest element; where kernels take them.
     offsets: Sequence[Any] = ()
+    #: Of the device's memory, for this call only.
     blocks: tuple[Block, ...] = ()
 
 
 class Memory(Protocol):
-    """What brings arrays to kernels and back; one object serves one call at a time.
+    """What brings arrays to kernels and back; one object serves one call at a time."""
 
-    Attributes
-    ----------
-    transient : bool
-        Whether what `bind` gives dies with the call, so that kernels must let go of it.
-    """
-
+    #: Whether what `bind` gives dies with the call, so that kernels must let go of it.
     transient: bool
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:

@@ -21,17 +21,11 @@ Array = npt.NDArray[Any]
 
 
 class Job(NamedTuple):
-    """A part.
+    """A part."""
 
-    Attributes
-    ----------
-    enqueue : callable
-        From views of the inputs to views of the results.
-    inputs, outputs : sequence of ndarray
-        Of the host.
-    """
-
+    #: From views of the inputs to views of the results.
     enqueue: Callable[[Sequence[Array]], Sequence[Array]]
+    #: Of the host.
     inputs: Sequence[Array]
     outputs: Sequence[Array]
 

@@ -17,19 +17,13 @@ __all__ = ["ATOMS", "Atom", "Fragment"]
 
 @dataclass(frozen=True)
 class Fragment:
-    """How the elements of a matrix lie over lanes and their registers.
+    """How the elements of a matrix lie over lanes and their registers."""
 
-    Attributes
-    ----------
-    rows, columns : int
-        Of the matrix.
-    lanes, values : tuple of (int, int)
-        Digits of the lane's number and of the register's, fastest first: how many, and by how much the element's number
-        grows with each.
-    """
-
+    #: Of the matrix.
     rows: int
     columns: int
+    #: Digits of the lane's number and of the register's, fastest first: how many, and by how much the element's number
+    #: grows with each.
     lanes: tuple[tuple[int, int], ...]
     values: tuple[tuple[int, int], ...]
 
@@ -67,42 +61,29 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Atom:
-    """A matrix instruction: C += A B, of which A has (m, k), B (n, k) and C (m, n) elements.
+    """A matrix instruction: C += A B, of which A has (m, k), B (n, k) and C (m, n) elements."""
 
-    Attributes
-    ----------
-    name : str
-        As schedules name it.
-    a, b, c : Fragment
-        Of A, of B (its rows are C's columns), and of C.
-    operand, result : str
-        NumPy's names of the types in registers.
-    values : tuple of str
-        The types of inputs whose values operands hold exactly; where `split`, the two parts of them together.
-    rounded : tuple of str
-        The types of inputs that operands hold rounded, for MDHs of which no more is asked.
-    split : bool
-        Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
-        and low by high.
-    rounds : bool
-        Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short.
-    instruction : str
-        What the device calls it.
-    capability : int
-        The first of NVIDIA's architectures that has it: ten times its compute capability.
-    """
-
+    #: As schedules name it.
     name: str
+    #: Of A, of B (its rows are C's columns), and of C.
     a: Fragment
     b: Fragment
     c: Fragment
+    #: NumPy's names of the types in registers.
     operand: str
     result: str
+    #: The types of inputs whose values operands hold exactly; where `split`, the two parts of them together.
     values: tuple[str, ...]
+    #: The types of inputs that operands hold rounded, for MDHs of which no more is asked.
     rounded: tuple[str, ...]
+    #: Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
+    #: and low by high.
     split: bool
+    #: Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short.
     rounds: bool
+    #: What the device calls it.
     instruction: str
+    #: The first of NVIDIA's architectures that has it: ten times its compute capability.
     capability: int
 
     def __post_init__(self) -> None:

@@ -28,27 +28,19 @@ PRIVATE, GLOBAL = 0, 2
 
 @dataclass(frozen=True)
 class Batch:
-    """Schedules of one MDH without matrix instructions.
+    """Schedules of one MDH without matrix instructions."""
 
-    Attributes
-    ----------
-    num_wg, num_wi, local_tile, private_tile : ndarray of shape (n, rank)
-        As in :class:`Schedule`.
-    vector_dim, vector_width : ndarray of shape (n,)
-        As in :class:`Schedule`; -1 and 1 for scalars.
-    packed : ndarray of bool, shape (n, inputs)
-        Which inputs' local tiles are copied to local memory.
-    results : ndarray of shape (n,)
-        Index into RESULTS.
-    """
-
+    #: As in :class:`Schedule`.
     num_wg: Ints
     num_wi: Ints
     local_tile: Ints
     private_tile: Ints
+    #: As in :class:`Schedule`; -1 and 1 for scalars.
     vector_dim: Ints
     vector_width: Ints
+    #: Which inputs' local tiles are copied to local memory.
     packed: npt.NDArray[np.bool_]
+    #: Index into RESULTS.
     results: Ints
 
     def __len__(self) -> int:

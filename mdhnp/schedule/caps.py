@@ -15,65 +15,43 @@ __all__ = ["DeviceCaps", "atoms_of"]
 
 @dataclass(frozen=True)
 class DeviceCaps:
-    """Sizes and limits of one OpenCL device.
+    """Sizes and limits of one OpenCL device."""
 
-    Attributes
-    ----------
-    name : str
-        The device's own name.
-    kind : {"cpu", "gpu"}
-        A CPU runs one work-item at a time on each compute unit and wants explicit vectors; a GPU wants
-        many work-items.
-    compute_units : int
-        Compute units that run work-groups at the same time.
-    vector_bytes : int
-        Bytes of the widest vector register (CPU) or of the widest load of one work-item (GPU).
-    registers : int
-        Vector registers (CPU) or 32-bit registers (GPU) of one work-item.
-    local_memory : int
-        Bytes of local memory a work-group may use.
-    max_work_group : int
-        Largest number of work-items in a work-group.
-    l1, l2 : int
-        Bytes of first- and second-level cache of one compute unit (for a GPU, `l2` of the whole device).
-    fp64, fp16 : bool
-        Whether kernels may use ``double`` and ``half``.
-    max_allocation : int
-        Largest buffer in bytes.
-    offsets : bool
-        Whether arrays may begin anywhere in a buffer, so that kernels take the distance as an argument.
-    mixed_lanes : bool
-        Whether functions of vectors may give wrong values beside a lane with a special one.
-    async_copies : bool
-        Whether work-items can copy to local memory without waiting for it (``cp.async`` of NVIDIA's GPUs).
-    nan_extrema : bool
-        Whether one instruction gives the smaller or larger of two floats, NaN where one is (``min.NaN`` of NVIDIA's).
-    split_vectors : bool
-        Whether the compiler takes loads and stores of vectors apart that may be at any element's address.
-    atoms : tuple of str
-        The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.
-    subgroup : int
-        Neighbouring work-items that run together and can exchange registers, a power of two; 0 for none.
-    """
-
+    #: The device's own name.
     name: str
+    #: A CPU runs one work-item at a time on each compute unit and wants explicit vectors; a GPU wants many work-items.
     kind: Literal["cpu", "gpu"]
+    #: Compute units that run work-groups at the same time.
     compute_units: int
+    #: Bytes of the widest vector register (CPU) or of the widest load of one work-item (GPU).
     vector_bytes: int
+    #: Vector registers (CPU) or 32-bit registers (GPU) of one work-item.
     registers: int
+    #: Bytes of local memory a work-group may use.
     local_memory: int
+    #: Largest number of work-items in a work-group.
     max_work_group: int
+    #: Bytes of first- and second-level cache of one compute unit (for a GPU, `l2` of the whole device).
     l1: int
     l2: int
+    #: Whether kernels may use ``double`` and ``half``.
     fp64: bool
     fp16: bool
+    #: Largest buffer in bytes.
     max_allocation: int
+    #: Whether arrays may begin anywhere in a buffer, so that kernels take the distance as an argument.
     offsets: bool = False
+    #: Whether functions of vectors may give wrong values beside a lane with a special one.
     mixed_lanes: bool = False
+    #: Whether work-items can copy to local memory without waiting for it (``cp.async`` of NVIDIA's GPUs).
     async_copies: bool = False
+    #: Whether one instruction gives the smaller or larger of two floats, NaN where one is (``min.NaN`` of NVIDIA's).
     nan_extrema: bool = False
+    #: Whether the compiler takes loads and stores of vectors apart that may be at any element's address.
     split_vectors: bool = False
+    #: The device's matrix instructions, of :data:`mdhnp.schedule.atoms.ATOMS`.
     atoms: tuple[str, ...] = ()
+    #: Neighbouring work-items that run together and can exchange registers, a power of two; 0 for none.
     subgroup: int = 0
 
     @property

@@ -15,21 +15,14 @@ __all__ = ["TileStrides", "copied_ahead", "exchanging", "shared_slots", "tile_it
 
 
 class TileStrides(NamedTuple):
-    """Where the elements of a tile lie.
+    """Where the elements of a tile lie."""
 
-    Attributes
-    ----------
-    strides : tuple of int
-        How far neighbours along each axis are from each other, along a blocked one inside of a block.
-    blocks, block_strides : tuple of int
-        Elements of a block along each axis, 0 along one without, and how far blocks are from each other.
-    size : int
-        Of the whole tile.
-    """
-
+    #: How far neighbours along each axis are from each other, along a blocked one inside of a block.
     strides: tuple[int, ...]
+    #: Elements of a block along each axis, 0 along one without, and how far blocks are from each other.
     blocks: tuple[int, ...]
     block_strides: tuple[int, ...]
+    #: Of the whole tile.
     size: int
 
 

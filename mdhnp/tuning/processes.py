@@ -26,21 +26,14 @@ getattr(import_module(module), function)(int(handle))
 
 
 class Process(NamedTuple):
-    """A process, told from a later one that got the same number.
+    """A process, told from a later one that got the same number."""
 
-    Attributes
-    ----------
-    host : str
-        Machine, its boot and the name space that gives the number its meaning, so that containers with one cache folder
-        do not take each other's processes for dead.
-    pid : int
-        The process's number.
-    started : str
-        Time of its start as the system writes it; empty where that is unknown.
-    """
-
+    #: Machine, its boot and the name space that gives the number its meaning, so that containers with one cache folder
+    #: do not take each other's processes for dead.
     host: str
+    #: The process's number.
     pid: int
+    #: Time of its start as the system writes it; empty where that is unknown.
     started: str
 
     @staticmethod

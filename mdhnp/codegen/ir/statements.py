@@ -88,25 +88,17 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Write a value to a buffer.
+    """Write a value to a buffer."""
 
-    Attributes
-    ----------
-    buffer, offset, stride
-        As of :class:`Load`.
-    value : Value
-        A scalar or a vector.
-    valid : Index or None
-        How many lanes are written, if not all.
-    done : Index or None
-        How many lanes at the beginning are not written, if any.
-    """
-
+    #: As of :class:`Load`.
     buffer: Buffer
     offset: Index
+    #: A scalar or a vector.
     value: Value
     stride: Index = ZERO
+    #: How many lanes are written, if not all.
     valid: Index | None = None
+    #: How many lanes at the beginning are not written, if any.
     done: Index | None = None
 
 
@@ -122,21 +114,14 @@ class StorePair:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Copy an element, or neighbours, from one buffer to another; or write the constant outside of an array.
+    """Copy an element, or neighbours, from one buffer to another; or write the constant outside of an array."""
 
-    Attributes
-    ----------
-    target, at
-        Where to: the number of the first element, a multiple of the lanes of `source`.
-    source : Load or Outside
-        From where. Lanes are neighbours in both buffers.
-    asynchronous : bool
-        Whether the work-item goes on before they are there: see :class:`Wait`.
-    """
-
+    #: Where to: the number of the first element, a multiple of the lanes of `source`.
     target: Buffer
     at: Index
+    #: From where. Lanes are neighbours in both buffers.
     source: Load | Outside
+    #: Whether the work-item goes on before they are there: see :class:`Wait`.
     asynchronous: bool = False
 
 
@@ -161,26 +146,18 @@ class Pipeline:
 
     Each local buffer has as many slots as there are `stages`, and each round has one of them; `fill` and `work` name
     the slot of their round themselves.
-
-    Attributes
-    ----------
-    filled, round : Var
-        The number of the round that `fill` fills for, and of the one that does the `work`.
-    rounds : Index
-        How many there are.
-    stages : int
-        At least 2: a buffer is filled so many rounds, less one, ahead.
-    asynchronous : bool
-        Whether the copies of `fill` are.
-    fill, work : Block
-        What they do. Nobody waits for others in either.
     """
 
+    #: The number of the round that `fill` fills for, and of the one that does the `work`.
     filled: Var
     round: Var
+    #: How many there are.
     rounds: Index
+    #: At least 2: a buffer is filled so many rounds, less one, ahead.
     stages: int
+    #: Whether the copies of `fill` are.
     asynchronous: bool
+    #: What they do. Nobody waits for others in either.
     fill: Block
     work: Block
 
@@ -231,39 +208,26 @@ class LoadMatrix:
 
     Of each block a work-item gets one register: of row n // 4 the 4 bytes number n % 4, if n is its number in the
     subgroup; where blocks are `turned`, as a matrix of 2-byte elements, those of the transposed block.
-
-    Attributes
-    ----------
-    into : tuple of Register
-        New variables, one for each of the 2 or 4 blocks. A register of integers has two elements of 2 bytes.
-    buffer, at : Buffer, Index
-        Where a row begins that the work-item points at: row n % 8 of block n // 8, a multiple of 16 bytes.
-    turned : bool
-        See there.
     """
 
+    #: New variables, one for each of the 2 or 4 blocks. A register of integers has two elements of 2 bytes.
     into: tuple[Register, ...]
+    #: Where a row begins that the work-item points at: row n % 8 of block n // 8, a multiple of 16 bytes.
     buffer: Buffer
     at: Index
+    #: See there.
     turned: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:
-    """Add a product of matrices to one whose elements are in registers of several work-items.
+    """Add a product of matrices to one whose elements are in registers of several work-items."""
 
-    Attributes
-    ----------
-    atom : str
-        The instruction; see :data:`mdhnp.schedule.atoms.ATOMS`.
-    into : tuple of Register
-        The work-item's elements of the sum, pairs of neighbours of a row.
-    a, b : tuple of Value
-        Its elements of the factors.
-    """
-
+    #: The instruction; see :data:`mdhnp.schedule.atoms.ATOMS`.
     atom: str
+    #: The work-item's elements of the sum, pairs of neighbours of a row.
     into: tuple[Register, ...]
+    #: Its elements of the factors.
     a: tuple[Value, ...]
     b: tuple[Value, ...]
 
@@ -302,46 +266,30 @@ Stmt = (
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A kernel.
+    """A kernel."""
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    title : str
-        What it computes.
-    work_items : int
-        Work-items of a group.
-    vector_bytes : int
-        Size of its widest vectors.
-    contract : bool
-        Whether a product and a sum may be one operation with one rounding.
-    wide : bool
-        Whether indices need 64 bits.
-    inline_borders : bool
-        Whether vectors of which some lanes lie outside are read and written in place. That takes most of the time of
-        compiling a kernel.
-    buffers : tuple of Buffer
-        Its arguments; none of them overlaps another.
-    sizes : tuple of str
-        Names of further arguments: indices that are known when it is launched.
-    moved : tuple of Buffer
-        Those of the buffers that begin somewhere in what is passed; how many bytes further on is an argument each.
-    aliases : tuple of (Buffer, Buffer)
-        Second names of buffers.
-    body : tuple of Stmt
-        What it does.
-    """
-
+    #: Its name.
     name: str
+    #: What it computes.
     title: str
+    #: Work-items of a group.
     work_items: int
+    #: Size of its widest vectors.
     vector_bytes: int
+    #: Whether a product and a sum may be one operation with one rounding.
     contract: bool
+    #: Whether indices need 64 bits.
     wide: bool
+    #: Whether vectors of which some lanes lie outside are read and written in place. That takes most of the time of
+    #: compiling a kernel.
     inline_borders: bool
+    #: Its arguments; none of them overlaps another.
     buffers: tuple[Buffer, ...]
+    #: Names of further arguments: indices that are known when it is launched.
     sizes: tuple[str, ...]
+    #: Those of the buffers that begin somewhere in what is passed; how many bytes further on is an argument each.
     moved: tuple[Buffer, ...]
+    #: Second names of buffers.
     aliases: tuple[tuple[Buffer, Buffer], ...]
+    #: What it does.
     body: tuple[Stmt, ...]

@@ -155,95 +155,63 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Elements of a buffer.
+    """Elements of a buffer."""
 
-    Attributes
-    ----------
-    buffer : Buffer
-        From where.
-    offset : Index
-        Number of the first element.
-    dtype, lanes
-        Of the value.
-    stride : Index
-        How far the lanes lie apart.
-    valid : Index or None
-        How many lanes may be read, if not all; the others repeat the last of them.
-    guard : tuple of Compare
-        Where one of these conditions does not hold, the value is `outside`.
-    outside : Outside or None
-        See there.
-    kept : bool
-        Whether it should be loaded once for all who need it.
-    """
-
+    #: From where.
     buffer: Buffer
+    #: Number of the first element.
     offset: Index
+    #: Of the value.
     dtype: DType
     lanes: int = 1
+    #: How far the lanes lie apart.
     stride: Index = ZERO
+    #: How many lanes may be read, if not all; the others repeat the last of them.
     valid: Index | None = None
+    #: Where one of these conditions does not hold, the value is `outside`.
     guard: tuple[Compare, ...] = ()
+    #: See there.
     outside: Outside | None = None
+    #: Whether it should be loaded once for all who need it.
     kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRow:
-    """Neighbours along one axis of an array with a boundary mode, of which some may lie outside.
+    """Neighbours along one axis of an array with a boundary mode, of which some may lie outside."""
 
-    Attributes
-    ----------
-    buffer : Buffer
-        From where.
-    start : Index
-        Number of the row's first element.
-    stride : Index
-        How far the row's elements lie apart.
-    first : Index
-        Which element of the row is that of the first lane.
-    length : int
-        Elements of the row; none where one of the conditions `guard` does not hold.
-    mode : str
-        The boundary mode.
-    outside : Outside
-        What lies outside of the row, in mode `constant`.
-    kept : bool
-        As of :class:`Load`.
-    """
-
+    #: From where.
     buffer: Buffer
+    #: Number of the row's first element.
     start: Index
+    #: How far the row's elements lie apart.
     stride: Index
+    #: Which element of the row is that of the first lane.
     first: Index
+    #: Elements of the row; none where one of the conditions `guard` does not hold.
     length: int
     guard: tuple[Compare, ...]
+    #: The boundary mode.
     mode: str
+    #: What lies outside of the row, in mode `constant`.
     outside: Outside
     dtype: DType
     lanes: int
+    #: As of :class:`Load`.
     kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Elements of an argument that OpenCL C text reads by itself.
+    """Elements of an argument that OpenCL C text reads by itself."""
 
-    Attributes
-    ----------
-    buffer : Buffer
-        In global memory, and constant.
-    offset : Index
-        Number of the first element.
-    axes : tuple of (Index, Index)
-        Of each axis along which they lie, how many there are and how far apart.
-    dtype, lanes
-        Of an element.
-    """
-
+    #: In global memory, and constant.
     buffer: Buffer
+    #: Number of the first element.
     offset: Index
+    #: Of each axis along which they lie, how many there are and how far apart.
     axes: tuple[tuple[Index, Index], ...]
+    #: Of an element.
     dtype: DType
     lanes: int = 1
 

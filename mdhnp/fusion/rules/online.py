@@ -43,20 +43,13 @@ def same_reduction(graph: Graph, match: Match) -> bool:
 
 
 class _Two(NamedTuple):
-    """Two reductions, put down as one function: of what is read, and of the first one's result.
+    """Two reductions, put down as one function: of what is read, and of the first one's result."""
 
-    Attributes
-    ----------
-    composer : Composer
-        Of their inputs.
-    body : list of Instruction
-        Where the first one's result is read, it is parameter -1.
-    first, last : int
-        What is combined.
-    """
-
+    #: Of their inputs.
     composer: Composer
+    #: Where the first one's result is read, it is parameter -1.
     body: list[Instruction]
+    #: What is combined.
     first: int
     last: int
 

@@ -28,54 +28,35 @@ _MESSAGE = 4000  # characters kept of a measurement's message
 
 @dataclass(frozen=True)
 class Key:
-    """What a schedule was tuned for.
+    """What a schedule was tuned for."""
 
-    Attributes
-    ----------
-    family : str
-        Hash of the canonical MDH without its extents: operators, scalar function, access pattern, dtypes, stride class.
-    extents : tuple of int
-        Of the canonical MDH.
-    exact : str
-        Fingerprint of the canonical MDH with its extents and strides.
-    device : str
-        ``Device.identity``: name, driver and runtime.
-    generator : str
-        Version of the code generator.
-    """
-
+    #: Hash of the canonical MDH without its extents: operators, scalar function, access pattern, dtypes, stride class.
     family: str
+    #: Of the canonical MDH.
     extents: tuple[int, ...]
+    #: Fingerprint of the canonical MDH with its extents and strides.
     exact: str
+    #: ``Device.identity``: name, driver and runtime.
     device: str
+    #: Version of the code generator.
     generator: str
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The best schedule found for a key. ValueError if a field is out of range or `tuned_at` is no date.
+    """The best schedule found for a key. ValueError if a field is out of range or `tuned_at` is no date."""
 
-    Attributes
-    ----------
-    schedule : Schedule
-        For the canonical MDH.
-    seconds : float
-        Median time of the kernel.
-    evaluations : int
-        Schedules measured until this one was chosen.
-    tuned_at : str
-        Date and time in ISO 8601. Given in any time zone (UTC if none is named), kept as ``2026-01-31T12:00:00Z``.
-    mdh : str
-        The MDH in printed notation, for humans.
-    source : {"tuned", "imported", "shipped"}
-        Who measured: this user, someone whose wisdom was imported, or those who made the package.
-    """
-
+    #: For the canonical MDH.
     schedule: Schedule
+    #: Median time of the kernel.
     seconds: float
+    #: Schedules measured until this one was chosen.
     evaluations: int
+    #: Date and time in ISO 8601. Given in any time zone (UTC if none is named), kept as ``2026-01-31T12:00:00Z``.
     tuned_at: str
+    #: The MDH in printed notation, for humans.
     mdh: str
+    #: Who measured: this user, someone whose wisdom was imported, or those who made the package.
     source: Source = "tuned"
 
     def __post_init__(self) -> None:
@@ -101,23 +82,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One candidate of a search and what became of it.
+    """One candidate of a search and what became of it."""
 
-    Attributes
-    ----------
-    schedule : Schedule
-        The candidate.
-    seconds : float or None
-        Median time of the kernel; None where it never ran to its end.
-    status : {"ok", "slow", "build", "wrong", "hang", "crash", "illegal"}
-        Measured; cut off as clearly slower than the best; or how it failed.
-    message : str
-        The error's text. The cache keeps its first 4000 characters.
-    """
-
+    #: The candidate.
     schedule: Schedule
+    #: Median time of the kernel; None where it never ran to its end.
     seconds: float | None
+    #: Measured; cut off as clearly slower than the best; or how it failed.
     status: Status
+    #: The error's text. The cache keeps its first 4000 characters.
     message: str = ""
 
     def fields(self) -> dict[str, Any]:

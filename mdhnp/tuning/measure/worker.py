@@ -35,16 +35,11 @@ class Worker:
     limit : float
         Seconds that one candidate may take to build before the worker is ended; it may run as long as `_SLOWEST` times
         the fastest so far. The first one may take `_START` seconds at least.
-
-    Attributes
-    ----------
-    serve : (str, str)
-        Module and name of the function that the process runs.
-    what : str
-        What it is, for messages.
     """
 
+    #: Module and name of the function that the process runs.
     serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.bench", "serve")
+    #: What it is, for messages.
     what: ClassVar[str] = "measuring process"
 
     def __init__(self, task: Task, limit: float = 20.0) -> None:
