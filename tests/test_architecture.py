@@ -2,8 +2,11 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -13,57 +16,66 @@ from mdhnp import namespace
 
 PACKAGE = Path(__file__).parents[1] / "mdhnp"
 
-#: What each folder may import of mdhnp, besides itself: folders, or single modules of them.
-MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "mdh": (),
-    "cost": ("mdhnp.mdh",),
-    "fusion": ("mdhnp.mdh", "mdhnp.cost"),
-    "schedule": ("mdhnp.mdh", "mdhnp.cost"),
-    "codegen": ("mdhnp.mdh", "mdhnp.schedule"),
-    "runtime": ("mdhnp.schedule.caps", "mdhnp.codegen.program", "mdhnp.native", "mdhnp.process"),
-    "arrays": ("mdhnp.runtime",),
-    "frontend": (
-        "mdhnp.errors",
-        "mdhnp.mdh",
-        "mdhnp.arrays",
-        "mdhnp.calls",
-        "mdhnp.fusion",
-        "mdhnp.runtime.devices",
-        "mdhnp.runtime.handle",
-        "mdhnp.settings",
-    ),
-    "skeletons": ("mdhnp.errors", "mdhnp.mdh", "mdhnp.frontend"),
+_PAGE = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+_ROWS = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", _PAGE.partition("## Folders")[2].partition("\n## ")[0], re.M)
+#: The table of folders in docs/architecture.md: what stands in a row may be imported by what stands in it or below.
+ORDER = {name: place for place, row in enumerate(_ROWS) for name in re.findall(r"\w+", row)}
+#: Who uses the package as everybody does.
+USERS = ("dask", "demo", "cli")
+#: Modules that import some of mdhnp's inside of functions, since that loads what few programs need.
+LATE = {
+    "arrays": "devices, which are OpenCL's",
+    "calls": "memory of devices, for Arrays",
+    "cli": "the demo's cases, for the commands that use them",
+    "dask": "devices, in workers",
+    "distributed": "devices, and rules, for what several devices compute",
+    "frontend": "devices, and rules, for functions that are fused",
 }
+#: All modules, by their dotted names.
+MODULES = {
+    ".".join(("mdhnp", *p.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): p
+    for p in sorted(PACKAGE.rglob("*.py"))
+    if p.name != "__main__.py"
+}
+FOLDERS = {name: name.split(".")[1] for name in MODULES if "." in name}
 
-MODULES = sorted(p for folder in MAY_IMPORT for p in (PACKAGE / folder).rglob("*.py"))
 
-
-def _imported(path: Path) -> set[str]:
-    """Names of mdhnp's modules that a module imports, wherever in its text."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def _imports(module: str) -> Iterator[tuple[str, bool]]:
+    """Modules of mdhnp that a module imports when it runs, and whether inside of a function."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    functions = [d for d in ast.walk(tree) if isinstance(d, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    inside = {id(node) for d in functions for node in ast.walk(d)}
+    for_types = [d for d in ast.walk(tree) if isinstance(d, ast.If) and "TYPE_CHECKING" in ast.dump(d.test)]
+    skipped = {id(node) for d in for_types for node in ast.walk(d)}
+    for node in ast.walk(tree):
+        names: list[str] = []
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name}:{node.lineno}: relative import"
-            # `from mdhnp import mdh` names a folder, `from mdhnp.mdh import MdHom` what is in it.
-            found.update(f"mdhnp.{alias.name}" for alias in node.names if node.module == "mdhnp")
-            found.update({node.module} if node.module and node.module != "mdhnp" else set())
-    return {name for name in found if name.split(".")[0] == "mdhnp"}
+            assert node.level == 0, f"{module}:{node.lineno}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.split(".")[0] == "mdhnp" and id(node) not in skipped:
+                while name not in MODULES:
+                    name = name.rpartition(".")[0]
+                yield name, id(node) in inside
 
 
-@pytest.mark.parametrize("path", MODULES, ids=[str(p.relative_to(PACKAGE)) for p in MODULES])
-def test_imports_only_what_stands_before(path: Path) -> None:
-    folder = path.relative_to(PACKAGE).parts[0]
-    allowed = (f"mdhnp.{folder}", *MAY_IMPORT[folder])
-    wrong = {name for name in _imported(path) if not any(f"{name}.".startswith(f"{a}.") for a in allowed)}
-    assert not wrong
+def test_the_table_names_every_folder() -> None:
+    assert {*FOLDERS.values()} == {*ORDER}
 
 
-def test_the_command_line_is_outermost() -> None:
-    for path in PACKAGE.rglob("*.py"):
-        if path != PACKAGE / "__main__.py" and path.parent != PACKAGE / "cli":
-            assert not any(f"{name}.".startswith("mdhnp.cli.") for name in _imported(path)), path
+@pytest.mark.parametrize("module", FOLDERS)
+def test_imports_only_what_stands_before(module: str) -> None:
+    own, imports = FOLDERS[module], [*_imports(module)]
+    assert not [name for name, _ in imports if name in FOLDERS and ORDER[FOLDERS[name]] > ORDER[own]]
+    assert own in USERS or "mdhnp" not in [name for name, _ in imports]
+    assert own in LATE or not any(inside for _, inside in imports)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {m: {name for name, _ in _imports(m) if not f"{m}.".startswith(f"{name}.")} for m in FOLDERS}
+    TopologicalSorter(graph).prepare()
 
 
 @pytest.mark.parametrize("folder", ["mdh", "cost", "fusion", "schedule", "codegen"])
@@ -71,10 +83,6 @@ def test_pure_folders_know_no_device(folder: str) -> None:
     for path in (PACKAGE / folder).rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert "pyopencl" not in text, path
-
-
-def test_there_are_modules() -> None:
-    assert len(MODULES) > 30
 
 
 @pytest.mark.parametrize("module", sorted({*namespace.MODULES.values()}))

@@ -98,6 +98,13 @@ def test_functions_shown_are_those_of_the_examples() -> None:
         assert any(function in script for script in scripts), function
 
 
+def test_pages_about_the_code_name_files_that_exist() -> None:
+    files = [f"/{path.relative_to(ROOT)}" for path in ROOT.rglob("*") if path.is_file()]
+    for page in ("architecture.md", "internals.md"):
+        for name in re.findall(r"`([\w/]+\.(?:py|c|h))`", (ROOT / "docs" / page).read_text()):
+            assert any(file.endswith(f"/{name}") for file in files), f"{page}: {name}"
+
+
 def test_no_page_links_to_nothing() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):

@@ -116,6 +116,12 @@ def test_each_question_is_asked_once_in_this_order(calls: list[tuple[int, str, s
     assert ran == [(file, name) for file, name, _ in WALK]
 
 
+def test_the_page_lists_them() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for number, (file, name, question) in enumerate(WALK, 1):
+        assert f"\n{number}. `{file}`, `{name}`: {question}\n" in page
+
+
 def test_no_folder_is_entered_twice(calls: list[tuple[int, str, str]]) -> None:
     """From those of a call; `mdh` is what all folders speak of, and results of questions to others are records."""
     stack: list[tuple[int, str]] = []
