@@ -25,6 +25,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import largest_array
+from mdhnp.runtime.overlap import Job, overlapped
 from mdhnp.runtime.programs import BuildError, is_ready
 from mdhnp.runtime.results import maker
 from mdhnp.schedule import IllegalSchedule
@@ -70,9 +71,9 @@ def sliced(request: Request, why: str) -> SlicedKernels | None:
         return None
     if device.own_memory and (found := overlapping(h, device)):
         views = replace(request, mode=request.mode.of_views)
-        return SlicedKernels(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), True)
+        return SlicedKernels(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), _side_by_side)
     if _is_too_large(h, device) and (found := bounded(h, largest_array(device) or 0)):
-        return SlicedKernels(h, _parts(request, found, why), maker(_outputs(h)), False)
+        return SlicedKernels(h, _parts(request, found, why), maker(_outputs(h)))
     return None
 
 
@@ -175,6 +176,10 @@ def fits(h: Computation, device: Device) -> bool:
     except IllegalSchedule:
         return False
     return not _is_too_large(h, device) and pays(h, s, device.caps)
+
+
+def _side_by_side(device: Device, jobs: Sequence[tuple[Any, ...]]) -> None:
+    overlapped(device, [Job(*job) for job in jobs])
 
 
 def _is_too_large(h: Computation, device: Device) -> bool:

@@ -66,13 +66,10 @@ class Nothing(Leaf):
         """Evaluate the definition, which is quick."""
         if observe.blocks:
             observe.note(self, arrays)
-        if self.resident:
-            from mdhnp.runtime import resident
-
-            arrays = [resident.download(self.devices[0], a) for a in arrays]
-        found = interpret(self.mdhom, *arrays)
-        results = tuple(np.asarray(a) for a in (found if isinstance(found, tuple) else (found,)))
-        return tuple(resident.upload(self.devices[0], a) for a in results) if self.resident else results
+        memory, device = (self.devices[0].memory, self.devices[0]) if self.resident else (None, None)
+        values = interpret(self.mdhom, *(arrays if memory is None else [memory.download(device, a) for a in arrays]))
+        results = tuple([np.asarray(a) for a in (values if isinstance(values, tuple) else (values,))])
+        return results if memory is None else tuple([memory.upload(device, a) for a in results])
 
 
 _counts = Counts()
@@ -178,9 +175,10 @@ class SlicedKernels:
     parts: tuple[tuple[Kernels, Part], ...]
     #: Allocates the results.
     make: Callable[[], Results]
-    #: Whether the plans take views of the device's own memory, for copies of some parts and kernels of others to go on
-    #: side by side. Otherwise an array is larger than the device's largest buffer.
-    overlap: bool
+    #: Computes all parts, given the device, and of each the plan's `run`, inputs and outputs, where the plans take views
+    #: of the device's own memory, for copies of some parts and kernels of others to go on side by side. Otherwise an
+    #: array is larger than the device's largest buffer.
+    side_by_side: "Callable[[Device, Sequence[tuple[Any, ...]]], None] | None" = None
 
     @property
     def devices(self) -> "tuple[Device, ...]":
@@ -207,10 +205,8 @@ class SlicedKernels:
             )
             for plan, part in self.parts
         ]
-        if self.overlap:
-            from mdhnp.runtime.overlap import Job, overlapped
-
-            overlapped(self.parts[0][0].device, [Job(plan.run, inputs, outputs) for plan, inputs, outputs in each])
+        if self.side_by_side is not None:
+            self.side_by_side(self.devices[0], [(plan.run, inputs, outputs) for plan, inputs, outputs in each])
             return
         for plan, inputs, outputs in each:
             if observe.blocks:
