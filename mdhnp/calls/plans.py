@@ -175,9 +175,9 @@ class SlicedKernels:
     parts: tuple[tuple[Kernels, Part], ...]
     #: Allocates the results.
     make: Callable[[], Results]
-    #: Computes all parts, given the device, and of each the plan's `run`, inputs and outputs, where the plans take views
-    #: of the device's own memory, for copies of some parts and kernels of others to go on side by side. Otherwise an
-    #: array is larger than the device's largest buffer.
+    #: Computes all parts, given the device, and of each the plan's `run`, inputs and outputs, where the plans take
+    #: views of the device's own memory, for copies of some parts and kernels of others to go on side by side.
+    #: Otherwise an array is larger than the device's largest buffer.
     side_by_side: "Callable[[Device, Sequence[tuple[Any, ...]]], None] | None" = None
 
     @property
