@@ -210,7 +210,7 @@ ERRORS: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, "is not an access", lambda: md_hom(lambda a: a, {"i": cc}, "x(i) -> y[i]")),
     (ValueError, "is none of constant", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]", boundary={"x": "odd"})),
     (ValueError, "arrays given", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(X, X)),
-    (ValueError, "array of 2 axes, 1 indices", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(A)),
+    (ValueError, "array of 2 axes, 1 are needed", lambda: md_hom(lambda a: a, {"i": cc}, "x[i] -> y[i]").bind(A)),
     (ValueError, "elsewhere", lambda: md_hom(np.multiply, GEMM, "A[i,k], B[k,j] -> C[i,j]").bind(A, np.ones((6, 3)))),
     (ValueError, "cannot be found", lambda: md_hom(lambda a: a, {"i": cc, "j": cc}, "x[i] -> y[i,j]").bind(X)),
     (ValueError, "results for", lambda: md_hom(lambda a: (a, a), {"i": cc}, "x[i] -> y[i]").bind(X)),

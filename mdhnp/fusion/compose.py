@@ -44,25 +44,10 @@ def place_in(made: View, access: Access, rank: int, of: int) -> Place:
 
 
 class Composer:
-    """Makes an MDH in whose functions those of old ones are computed.
+    """Makes an MDH of `rank` dimensions in whose functions those of old ones, of a graph, are computed.
 
-    Parameters
-    ----------
-    graph : Graph
-        Where the old ones are.
-    rank : int
-        Of the new one.
-    inlined : mapping of int to Step
-        Values that are computed in place of being read, and by which maps.
-    extents : sequence of int
-        Of the new one, where values are computed that are read in another shape than they were made in.
-
-    Attributes
-    ----------
-    reads : Reads
-        What the new one reads.
-    known : dict of int to int or Instruction
-        Values that are there already: numbers of what was recorded, or what is to be recorded where they are read.
+    Values `inlined` are computed by maps in place of being read; where in another shape than they were made in,
+    `extents` are the new MDH's.
     """
 
     def __init__(

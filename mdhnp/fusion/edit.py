@@ -9,16 +9,9 @@ __all__ = ["edited", "reaches", "subgraph", "values"]
 
 
 def edited(graph: Graph, new: Mapping[int, Step | None], moved: Mapping[int, tuple[int, int]] | None = None) -> Graph:
-    """Give a graph with some steps replaced by others or by none.
+    """Give a graph with some steps replaced by others, whose inputs are numbered as in the old graph, or by none.
 
-    Parameters
-    ----------
-    graph : Graph
-        As it was.
-    new : mapping of int to Step or None
-        What stands in place of a step; its inputs are numbered as in `graph`.
-    moved : mapping of int to (int, int)
-        For values that another step makes now, or another result of the same one: which ones.
+    `moved` says of values that another step makes now, or another result of the same one: which step and result.
     """
     steps = {n: found for n, s in enumerate(graph.steps) if (found := new.get(n, s)) is not None}
     made_by = graph.made_by | dict(moved or {})

@@ -167,19 +167,7 @@ def least_work(graph: Graph) -> Graph:
 def distributes(scalar: Function, operator: str) -> bool:
     """Whether the parameters that a scalar function multiplies may be combined pair by pair, in any order.
 
-    Parameters
-    ----------
-    scalar : Function
-        With one result.
-    operator : str
-        NumPy's function that combines its values.
-
-    Examples
-    --------
-    >>> from mdhnp.mdh.trace import trace
-    >>> product = trace(lambda x, y, z: x + y + z, [np.float32] * 3)
-    >>> distributes(product, "minimum"), distributes(product, "multiply")
-    (True, False)
+    The function has one result; `operator` is NumPy's function that combines its values.
     """
     found = [scalar.body[leaf.position] for leaf in _leaves(scalar, operator)]
     sources = [scalar.body[step.args[0]] if step.op == "cast" else step for step in found]

@@ -41,13 +41,7 @@ def composed(index: Affine, place: Place, rank: int) -> Affine:
 
 
 class Reads:
-    """What a new MDH reads, each access once, and its functions.
-
-    Parameters
-    ----------
-    rank : int
-        Number of dimensions of the new MDH.
-    """
+    """What a new MDH reads, each access once, and its functions."""
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
@@ -108,18 +102,9 @@ def _no_index(dim: int) -> int:
 def paste(
     recorder: Recorder, f: Function, given: Sequence[int], at: Callable[[int], int] = _no_index
 ) -> tuple[int, ...]:
-    """Record a function of values recorded before, and give its results.
+    """Record a function, no C text, on these numbers of recorded values in place of its parameters; give its results'.
 
-    Parameters
-    ----------
-    recorder : Recorder
-        Where to.
-    f : Function
-        No OpenCL C text.
-    given : sequence of int
-        Its parameters; those that it does not use may be anything.
-    at : callable, optional
-        Gives the index in one of its dimensions; operators have none.
+    Parameters that it does not use may be anything. `at` gives the index in one of its dimensions; operators have none.
     """
     known: dict[int, int] = {}
     for n in f.live():

@@ -60,20 +60,6 @@ def rewriting(
 ) -> Rewriting:
     """Rewrite a graph by rules, as long as one makes it cheaper.
 
-    Parameters
-    ----------
-    graph : Graph
-        What is computed.
-    rules : sequence of Rule
-        In the order in which they are tried.
-    price : callable
-        What a step costs.
-
-    Raises
-    ------
-    AssertionError
-        If a rule changes the shape or type of a result; names the rule.
-
     Examples
     --------
     >>> import numpy as np
@@ -114,18 +100,6 @@ def apart(h: Computation) -> Graph:
     """Give the steps of what is not computed as one: those of rows as the other rules would have them.
 
     Where some of the rows are products, these are taken apart only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> x = np.ones((100, 100), np.float32)
-    >>> def softmax(x):
-    ...     powers = np.exp(x - x.max(axis=1, keepdims=True))
-    ...     return powers / powers.sum(axis=1, keepdims=True)
-    >>> (step,) = mdhnp.fuse(softmax).rewriting(x).after.steps
-    >>> len(step.mdhom.mdhoms), len(apart(step.mdhom).steps)
-    (4, 2)
     """
     return unfused(h)
 
@@ -153,16 +127,6 @@ def rewritings(graph: Graph) -> dict[str, Rewriting]:
     """Rewrite a graph in several ways, to be measured: by all rules, without each of those that help, and by none.
 
     What costs decide is left to them but for one rule at a time: it cannot be left out here and applied there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import Step, cc, md_hom, pw
-    >>> x = np.ones((100, 100), np.float32)
-    >>> square = md_hom(lambda x: x * x, {"i": cc, "j": cc}, "X[i,j] -> Y[i,j]").bind(x)
-    >>> total = md_hom(lambda y: y, {"i": cc, "j": pw("add")}, "Y[i,j] -> Z[i]").bind(x)
-    >>> list(rewritings(Graph(1, (Step(square, (0,)), Step(total, (1,))), (2,))))
-    ['all rules', 'as written']
     """
     whole = rewriting(graph)
     names = [*dict.fromkeys([f"without {applied.rule}" for applied in whole.applied]), NONE]

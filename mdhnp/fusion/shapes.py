@@ -21,16 +21,7 @@ Splits = dict[int, tuple[int, ...]]
 
 
 def splits(h: MdHom, views: Sequence[tuple[View, tuple[int, ...]]]) -> Splits | None:
-    """Say which dimensions must be taken apart so that views are of arrays of other shapes; None where none can be.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import cc, md_hom
-    >>> h = md_hom(lambda x: x, {"i": cc}, "x[i] -> y[i]").bind(np.ones(6))
-    >>> splits(h, [(h.inputs[0], (2, 3))])
-    {0: (2, 3)}
-    """
+    """Say which dimensions must be taken apart so that views are of arrays of other shapes; None where none can be."""
     found: Splits = {}
     for view, shape in views:
         for access in view.accesses:
@@ -80,13 +71,7 @@ def parts(h: MdHom, found: Splits) -> tuple[Place, tuple[int, ...]]:
 
 
 def unraveled(access: Access, shape: tuple[int, ...], other: tuple[int, ...], extents: Sequence[int]) -> Access | None:
-    """Give an access to an array of some shape as one to the same elements in another; None where it is no such one.
-
-    Examples
-    --------
-    >>> print(*[i.show("ij") for i in unraveled((Affine((3, 1)),), (6,), (2, 3), (2, 3))])
-    i j
-    """
+    """Give an access to an array of some shape as one to the same elements in another; None where it is no such one."""
     steps, constant = _flat(access, shape, extents)
     if min(steps, default=0) < 0:
         return None

@@ -15,7 +15,7 @@ from mdhnp.mdh.chain import Chain, chain
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
 from mdhnp.mdh.cut import cut, shares
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.fused import Fused, unfused
+from mdhnp.mdh.fused import unfused
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
@@ -30,61 +30,10 @@ from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
 
 __all__ = [
-    "Affine",
-    "Argument",
-    "Chain",
-    "Rows",
-    "Combine",
-    "Computation",
-    "Cut",
-    "Function",
-    "Fused",
-    "Graph",
-    "Instruction",
-    "MdHom",
-    "Operator",
-    "Part",
-    "Partition",
-    "Prefix",
-    "Footprint",
-    "Ring",
-    "Pattern",
-    "Stack",
-    "Stage",
-    "Step",
-    "Task",
-    "Tiles",
-    "View",
-    "Window",
-    "canonical",
-    "chain",
-    "along",
-    "rows",
-    "sized",
-    "cc",
-    "combination",
-    "cut",
-    "family",
-    "fingerprint",
-    "finish_inputs",
-    "bounded",
-    "index",
-    "interleaved",
-    "is_product",
-    "is_stretch",
-    "interpret",
-    "md_hom",
-    "partial",
-    "prefixes",
-    "ps",
-    "pw",
-    "footprints",
-    "rings",
-    "shares",
-    "slots",
-    "stages",
-    "stretches",
-    "trace",
-    "unfused",
-    "whole",
-]
+    "Affine", "Argument", "Chain", "Combine", "Computation", "Cut", "Footprint", "Function", "Graph", "Instruction",
+    "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Stack", "Stage", "Step", "Task",
+    "Tiles", "View", "Window", "along", "bounded", "canonical", "cc", "chain", "combination", "cut", "family",
+    "fingerprint", "finish_inputs", "footprints", "index", "interleaved", "interpret", "is_product", "is_stretch",
+    "md_hom", "partial", "prefixes", "ps", "pw", "rings", "rows", "shares", "sized", "slots", "stages", "stretches",
+    "trace", "unfused", "whole",
+]  # fmt: skip

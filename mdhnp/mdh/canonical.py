@@ -34,22 +34,10 @@ def _named_text(combine: tuple[Combine, ...], names: tuple[str, ...]) -> str:
 
 
 def canonical(h: C, *, ones: bool = False) -> C:
-    """Give the canonical form: same arrays in the same order, same results, fewest dimensions.
+    """Give the canonical form: same arrays in the same order, same results, fewest dimensions; of what is fused itself.
 
-    Parameters
-    ----------
-    h : Computation
-        One stage. What is fused has no other form.
-    ones : bool, optional
-        Whether dimensions of extent 1 stay, as if they were longer. Axes of length 1, whose strides mean nothing, are
-        then as in a C-contiguous array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> square = md_hom(lambda x: x * x, {"i": cc, "j": cc}, "x[i,j] -> y[i,j]")
-    >>> print(canonical(square.bind(np.ones((4, 5)))))
-    md_hom(x0 * x0, (++,)) ∘ (I0[i]) -> O0[i]
+    With `ones`, dimensions of extent 1 stay, as if they were longer; axes of length 1, whose strides mean nothing, are
+    then as in a C-contiguous array.
     """
     return cast(C, _canonical(h, ones))
 
@@ -71,16 +59,7 @@ def _(h: MdHom, ones: bool) -> MdHom:
 
 
 def fingerprint(h: Computation) -> str:
-    """Give a hash of a canonical form that is the same in every process.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]").bind(np.ones(3), np.ones(3))
-    >>> b = md_hom(np.multiply, {"q": pw("add")}, "s[q], t[q] -> u[]").bind(np.ones(3), np.ones(3))
-    >>> fingerprint(canonical(a)) == fingerprint(canonical(b))
-    True
-    """
+    """Give a hash of a canonical form that is the same in every process."""
     last = h.last
     functions = f"{_operators(last)}, {_text(last.scalar)}"
     text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(last.finish)}, {last.nested!r})"
@@ -256,14 +235,6 @@ def family(h: Computation) -> str:
 
     Counts: operators, scalar functions, access pattern, types, precision, and of strides their order, signs and which
     are 0 or 1. What is fused is a family of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> dot = md_hom(np.multiply, {"k": pw("add")}, "x[k], y[k] -> z[]")
-    >>> short, long = (canonical(dot.bind(np.ones(n), np.ones(n))) for n in (3, 50))
-    >>> family(short) == family(long)
-    True
     """
     views = []
     for v in (*h.inputs, *h.outputs):

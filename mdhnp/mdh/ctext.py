@@ -37,11 +37,6 @@ class Definition(NamedTuple):
 def last_definition(source: str) -> Definition:
     """Give the last function that OpenCL C text defines; those before it are its helpers.
 
-    Raises
-    ------
-    ValueError
-        If the text defines no function, or a brace is never closed.
-
     Examples
     --------
     >>> last_definition("float twice(float x) { return 2 * x; } float f(float a, float b) { return twice(a) * b; }")
@@ -59,24 +54,12 @@ def last_definition(source: str) -> Definition:
 
 
 def returned_type(source: str) -> np.dtype[Any] | None:
-    """Give the type that the last function of OpenCL C text returns; None where it is none of NumPy's.
-
-    Examples
-    --------
-    >>> returned_type("unsigned int f(float x) { return x; }")
-    dtype('uint32')
-    """
+    """Give the type that the last function of OpenCL C text returns; None where it is none of NumPy's."""
     return _named_type(last_definition(source).returns)
 
 
 def pointer_type(declared: str) -> np.dtype[Any] | None:
-    """Give the type of what a parameter points to that is declared as a pointer to constant global memory, else None.
-
-    Examples
-    --------
-    >>> pointer_type("const __global float *row")
-    dtype('float32')
-    """
+    """Give the type of what a pointer to constant global memory, a parameter as declared, points to; else None."""
     words = re.findall(r"\w+|\S", declared.replace("__global", "global"))
     if "const" not in words[: words.index("*") if "*" in words else 0]:
         return None

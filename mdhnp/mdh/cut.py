@@ -82,13 +82,7 @@ def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
 
 
 def shares(extent: int, weights: Sequence[float]) -> tuple[int, ...]:
-    """Give sizes in proportion to weights, each within one point; they may be 0.
-
-    Examples
-    --------
-    >>> shares(10, (3, 1)), shares(2, (1, 1, 1))
-    ((8, 2), (1, 0, 1))
-    """
+    """Give sizes in proportion to weights, each within one point; they may be 0."""
     if not weights or min(weights) < 0 or not sum(weights) > 0:
         raise ValueError(f"weights: {weights} are no shares; at least one must be positive, and none negative")
     ends = [round(extent * sum_ / sum(weights)) for sum_ in accumulate(weights)]

@@ -23,13 +23,7 @@ _PLACE = np.dtype(np.int64)
 
 @lru_cache(maxsize=64)
 def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
-    """Give the reduction to the largest or smallest value.
-
-    Examples
-    --------
-    >>> print(extreme("max", np.dtype(np.float32)))
-    max
-    """
+    """Give the reduction to the largest or smallest value."""
     if dtype.kind != "c":
         return pw(which).resolve([dtype])
     spec = pw(
@@ -43,11 +37,6 @@ def first_extreme(which: Which, dtype: np.dtype[Any], place: np.dtype[Any] = _PL
     """Give the reduction of pairs of a value and its place to the first one of the largest or smallest values.
 
     Places are of type `place`; vectors of narrower ones hold as many as of values.
-
-    Examples
-    --------
-    >>> print(first_extreme("min", np.dtype(np.float32)))
-    first min
     """
     identity = farthest(which, dtype), np.iinfo(place).max
     places = trace(lambda x: (x, index(0).astype(place)), [dtype])

@@ -99,20 +99,7 @@ class Function:
         return tuple(sorted(needed))
 
     def evaluate(self, arguments: Sequence[Any], indices: Sequence[Any] = ()) -> tuple[Any, ...]:
-        """Apply the function to NumPy arrays, element by element.
-
-        Parameters
-        ----------
-        arguments : sequence of array_like
-            One broadcastable array a parameter.
-        indices : sequence of array_like
-            One broadcastable array a dimension of the MDH, where the function uses indices.
-
-        Raises
-        ------
-        TypeError
-            If the function is OpenCL C text, which only a device can evaluate.
-        """
+        """Apply the function to arrays that broadcast: one a parameter, and one a dimension where it uses indices."""
         values: dict[int, Any] = {}
         with np.errstate(all="ignore"):
             for n in self.live():

@@ -20,22 +20,12 @@ __all__ = ["Fused", "given_view", "unfused"]
 
 @dataclass(frozen=True)
 class Fused(Computation):
-    """Several MDHs as one computation; its results are the last one's.
+    """Several MDHs as one computation; its results are the last one's."""
 
-    Attributes
-    ----------
-    graph : Graph
-        The MDHs. What all but the last one give is needed nowhere else.
-    extents : tuple of int
-        The last one's.
-    inputs : tuple of View
-        The arrays given, each as the first MDH sees it that reads it.
-    outputs : tuple of View
-        The last one's.
-    """
-
+    #: The MDHs. What all but the last one give is needed nowhere else.
     graph: Graph
     extents: tuple[int, ...]
+    #: The arrays given, each as the first MDH sees it that reads it.
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
 

@@ -50,23 +50,10 @@ class Laws(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def laws(function: Function, identity: tuple[str, ...] | None, source: Source) -> Laws:
-    """Look for counterexamples to an operator's laws.
+    """Look for counterexamples to the laws of an operator, whose function takes the left operand's values first.
 
-    Parameters
-    ----------
-    function : Function
-        Takes the left operand's values, then the right one's.
-    identity : tuple of str or None
-        Literals of the neutral element, one a result.
-    source : Source
-        Where its operands come from; any values where the scalar function is OpenCL C text.
-
-    Examples
-    --------
-    >>> from mdhnp.mdh import trace
-    >>> difference = trace(np.subtract, [np.int64, np.int64])
-    >>> laws(difference, None, Source(identity_function([np.dtype(np.int64)]))).commutativity
-    '0 ∘ -1 = 1, -1 ∘ 0 = -1'
+    `identity` are literals of the neutral element, one a result. Operands may be any values where the source is OpenCL
+    C text.
     """
     wide = _widened(function)
 

@@ -27,11 +27,6 @@ _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 def log_sums(graph: Graph) -> Graph:
     """Give a graph that computes the same, with two steps in place of each that adds logarithms of numbers.
 
-    Parameters
-    ----------
-    graph : Graph
-        What is computed.
-
     Examples
     --------
     >>> h = md_hom(np.add, {"i": cc, "k": pw(np.logaddexp)}, "A[i,k], B[k] -> C[i]")

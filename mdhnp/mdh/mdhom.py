@@ -24,19 +24,11 @@ Precision = Literal["highest", "default"]
 
 
 class Computation:
-    """What one step computes: an MDH, or several that are fused (:class:`mdhnp.mdh.fused.Fused`).
+    """What one step computes: an MDH, or several that are fused (:class:`mdhnp.mdh.fused.Fused`)."""
 
-    Attributes
-    ----------
-    extents : tuple of int
-        Points in each dimension of the MDH that gives the results.
-    inputs, outputs : tuple of View
-        Of the arrays given, and of the results.
-    precision : {"highest", "default"}
-        What products of float32 are asked to be, at least.
-    """
-
+    #: Points in each dimension of the MDH that gives the results.
     extents: tuple[int, ...]
+    #: Of the arrays given, and of the results.
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
     precision: Precision
@@ -340,13 +332,7 @@ def _check_written_once(h: MdHom, view: View) -> None:
 
 
 def dimension_names(rank: int) -> tuple[str, ...]:
-    """Name the dimensions of a canonical form, or of what else has no names of its own.
-
-    Examples
-    --------
-    >>> dimension_names(3)
-    ('i', 'j', 'k')
-    """
+    """Name the dimensions of a canonical form, or of what else has no names of its own."""
     return tuple("ijklmnopqrstuv"[d] if d < 14 else f"i{d}" for d in range(rank))
 
 

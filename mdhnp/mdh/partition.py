@@ -81,20 +81,7 @@ class Partition:
         return tuple([task for stage in self.stages for task in stage])
 
     def run(self, compute: Callable[..., Any], *arrays: Array) -> Any:
-        """Compute all tasks, one after the other.
-
-        Parameters
-        ----------
-        compute : callable
-            Takes an MDH and its arrays, and gives what :func:`interpret` does.
-        *arrays : ndarray
-            The inputs.
-
-        Returns
-        -------
-        ndarray or tuple of ndarray
-            As :func:`interpret` gives them.
-        """
+        """Compute all tasks, one after the other, by `compute`, which takes and gives what :func:`interpret` does."""
         found: list[tuple[Array, ...]] = []
 
         def read(one: Read) -> Array:

@@ -51,25 +51,11 @@ class Pattern:
     )
 
     def bind(self, *arrays: npt.ArrayLike, **extents: int) -> MdHom:
-        """Fill in types, shapes and strides.
+        """Fill in types, shapes and strides of one array an input, in the order of the views.
 
-        Parameters
-        ----------
-        *arrays : array_like
-            One an input, in the order of the views.
-        **extents : int
-            Extents of dimensions that the arrays' shapes do not fix.
-
-        Returns
-        -------
-        MdHom
-
-        Raises
-        ------
-        ValueError
-            If an array has the wrong number of axes, shapes disagree about an extent, or an extent cannot be found.
-        TypeError
-            If an extent is no whole number, or a function cannot be traced.
+        `extents` are those of dimensions that the arrays' shapes do not fix. Raises ValueError if an array has the
+        wrong number of axes, shapes disagree about an extent, or one cannot be found; TypeError if one is no whole
+        number, or a function cannot be traced.
         """
         given = [np.asarray(a) for a in arrays]
         if len(given) != len(self.inputs):

@@ -30,19 +30,11 @@ def partial(h: MdHom, dim: int) -> MdHom:
 
 
 def combination(h: MdHom, dim: int, count: int, *, finish: bool = True) -> MdHom:
-    """Give what combines stacks of partial results along their first axis.
+    """Give what combines stacks of `count` partial results of neighbours along their first axis.
 
-    Parameters
-    ----------
-    h : MdHom
-        The whole, or any part that gave partial results.
-    dim : int
-        The dimension that was cut; where several reduced ones were, any of them.
-    count : int
-        Partial results of neighbours.
-    finish : bool, optional
-        Whether to give results of the whole, with the inputs that `finish` reads (:func:`finish_inputs`) after the
-        stacks; else one partial result.
+    `h` is the whole, or any part that gave partial results; `dim` was cut: where several reduced ones were, any. With
+    `finish` it gives results of the whole, from the inputs that `finish` reads (:func:`finish_inputs`) after the
+    stacks, too; else one partial result.
     """
     kept = _kept(h, dim)
     extents = tuple([count if d == dim else n if d in kept else 1 for d, n in enumerate(h.extents)])

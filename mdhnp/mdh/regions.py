@@ -53,19 +53,7 @@ class Part(NamedTuple):
 def part_of(h: Computation, dim: int, begin: int, end: int) -> Part:
     """Give a computation as it is where `dim` runs from `begin` to before `end`, as if there were no other points.
 
-    Raises
-    ------
-    ValueError
-        If results along the dimension are not a slice of each output; if what is fused cannot be cut there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import cc, md_hom, pw
-    >>> rows = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((9, 5)))
-    >>> found = part_of(rows, 0, 3, 7)
-    >>> found.mdhom.extents, found.inputs[0][0], found.outputs[0][0]
-    ((4, 5), slice(3, 7, None), slice(3, 7, None))
+    Raises ValueError if results along the dimension are not a slice of each output, or what is fused cannot be cut.
     """
     raise ValueError("h: a chain cannot be cut; cut what it is made of, its `mdhoms`")
 
@@ -154,14 +142,7 @@ def _window(low: int, high: int, n: int, boundary: str | None) -> tuple[int, int
 
 
 def read_region(array: Array, region: Region) -> Array:
-    """Give the region of an array: a view, unless it goes on from an axis's beginning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> read_region(np.arange(5), (slice(3, 7),))
-    array([3, 4, 0, 1])
-    """
+    """Give the region of an array: a view, unless it goes on from an axis's beginning."""
     key: Any = (*region, ...)  # which gives arrays of no axes, too
     found: Array = array[key]
     if found.shape == tuple([s.stop - s.start for s in region]):
@@ -172,17 +153,10 @@ def read_region(array: Array, region: Region) -> Array:
 
 @singledispatch
 def bounded(h: Computation, largest: int) -> tuple[Part, ...]:
-    """Cut an MDH in parts that work on no more than `largest` bytes of each array; none where that cannot be.
+    """Cut an MDH in parts that span at most `largest` bytes of each array; none where that cannot be.
 
-    Outputs are cut along their first axes, so that each part writes one stretch of memory. What asks for the index in a
-    dimension is not cut along it.
-
-    Parameters
-    ----------
-    h : Computation
-        Without extents of 0; what is fused is not cut.
-    largest : int
-        Bytes from the first to the last element of an array.
+    No extent is 0. Outputs are cut along their first axes, so that each part writes one stretch of memory. What asks
+    for the index in a dimension is not cut along it; what is fused is not cut.
     """
     return ()
 
@@ -212,27 +186,8 @@ def _(h: MdHom, largest: int) -> tuple[Part, ...]:
 def stretches(h: Computation, count: int) -> tuple[Part, ...]:
     """Cut an MDH in about `count` parts, each of which reads and writes one stretch of each array or all of an input.
 
-    Inputs must be in C or Fortran order.
-
-    Parameters
-    ----------
-    h : Computation
-        Without extents of 0; what is fused is not cut.
-    count : int
-        Two or more; as long as a dimension has as many points.
-
-    Returns
-    -------
-    tuple of Part
-        All but the last of equal size; none where no dimension can be cut so.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import cc, md_hom, pw
-    >>> rows = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((9, 5)))
-    >>> [found.outputs[0][0] for found in stretches(rows, 2)]
-    [slice(0, 5, None), slice(5, 9, None)]
+    All but the last have equal size; there are none where no dimension can be cut so. No extent is 0. Inputs must be in
+    C or Fortran order; what is fused is not cut.
     """
     return ()
 

@@ -77,17 +77,7 @@ def _aligned(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
 
 
 def along(graph: Graph, last: int, dim: int) -> dict[int, int]:
-    """Give the steps that a step needs, and nothing else does, along whose dimensions its own goes on, with these.
-
-    Parameters
-    ----------
-    graph : Graph
-        Of any steps.
-    last : int
-        The step.
-    dim : int
-        A concatenated dimension of it.
-    """
+    """Give the steps that a step needs, and nothing else does, along whose dimensions its own goes on, with these."""
     found = {last: dim} if _is_link(graph, graph.steps[last]) else {}
     for n in reversed(range(last)):
         own = range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))
@@ -106,15 +96,7 @@ def along(graph: Graph, last: int, dim: int) -> dict[int, int]:
 
 
 def is_product(h: MdHom, along: Sequence[int]) -> bool:
-    """Whether an MDH reduces what it reads again for other results of the same row, as a product of matrices does.
-
-    Parameters
-    ----------
-    h : MdHom
-        One of rows.
-    along : sequence of int
-        Its dimensions that all have.
-    """
+    """Whether an MDH reduces what it reads again for other results of the same row, as a product of matrices does."""
     reduced = [v for v in h.inputs if any(map(v.depends_on, h.dims("pw")))]
     others = [d for d in h.dims("cc") if d not in along and h.extents[d] > 1]
     return any([not v.depends_on(d) for v in reduced for d in others])

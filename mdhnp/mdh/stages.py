@@ -152,12 +152,7 @@ def finish_inputs(h: MdHom) -> tuple[int, ...]:
 def renumber_finish(h: MdHom, parts: Sequence[np.dtype[Any]]) -> Function | None:
     """Fit `finish` to a later MDH that combines partial results of `h`.
 
-    Parameters
-    ----------
-    h : MdHom
-        Whose `finish` it is.
-    parts : sequence of dtype
-        Types of the later MDH's first inputs, one access each; after them come the inputs :func:`finish_inputs`.
+    Its first inputs have the types `parts` and one access each; after them come those of :func:`finish_inputs`.
     """
     if h.finish is None:
         return None

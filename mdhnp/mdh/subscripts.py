@@ -19,13 +19,6 @@ def subscripts(h: MdHom) -> str | None:
     """Give the subscripts with which ``numpy.einsum`` computes what an MDH does, or None if it cannot.
 
     It can if the products of all inputs, in their common type, are added, and each index is one dimension.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> product = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
-    >>> subscripts(product.bind(np.ones((2, 3)), np.ones((3, 4))))
-    'ac,cb->ab'
     """
     if len(h.outputs) != 1 or h.finish is not None or h.rank > len(string.ascii_letters):
         return None

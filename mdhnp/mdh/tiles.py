@@ -31,15 +31,7 @@ class Footprint(NamedTuple):
 
 
 def footprints(graph: Graph, tile: Sequence[int]) -> tuple[Footprint, ...]:
-    """Give what tiles of a chain's results need of each map.
-
-    Parameters
-    ----------
-    graph : Graph
-        Of a chain.
-    tile : sequence of int
-        Points of a tile along each dimension.
-    """
+    """Give what tiles of a chain's results need of each map."""
     readers = [_readers(graph, n) for n in range(len(graph.steps))]
     each = [_along(graph, readers, d, tile[d]) for d in range(len(tile))]
     return tuple([

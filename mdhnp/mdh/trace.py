@@ -198,36 +198,11 @@ def trace(
     what: str = "scalar",
     group: int = 1,
 ) -> Function:
-    """Record a Python function over scalars.
+    """Record a Python function over scalars of the types `parameters`, its results converted to `results`.
 
-    Parameters
-    ----------
-    function : callable
-        Takes one value a parameter (or, with `group` > 1, tuples of values) and returns a value or a tuple.
-    parameters : sequence of dtype
-        Types of the parameters.
-    results : sequence of dtype, optional
-        Types to convert the results to.
-    what : str
-        What the function is, for error messages.
-    group : int
-        Parameters are passed in tuples of this many (combine operators on tuples take two tuples).
-
-    Returns
-    -------
-    Function
-
-    Raises
-    ------
-    TypeError
-        If the function returns anything but values made of its arguments and constants, or computes with a type that
-        OpenCL kernels do not have.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> print(trace(lambda a, b: a * b + 1, [np.float32, np.float32]))
-    ((x0 * x1) + 1.0)
+    It takes one value a parameter, or tuples of `group` values: combine operators on tuples take two. Raises TypeError
+    if it returns anything but values made of its arguments and constants, or computes with a type that OpenCL kernels
+    do not have; errors name `what`.
     """
     recorder = Recorder()
     dtypes = tuple(np.dtype(t) for t in parameters)
@@ -256,15 +231,7 @@ def trace(
 
 
 def inlined(function: Function, values: Sequence[Symbol]) -> tuple[Symbol, ...]:
-    """Record a function again as a part of another one, of these values in place of its parameters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> square = trace(np.square, [np.float32])
-    >>> print(trace(lambda a, b: inlined(square, [a])[0] + b, [np.float32, np.float32]))
-    (square(x0) + x1)
-    """
+    """Record a function again as a part of another one, of these values in place of its parameters."""
     recorder, found = values[0].recorder, list[Symbol]()
     for step in function.body:
         if step.op == "param":
@@ -282,28 +249,12 @@ def trace_text(
     given: str = "accesses of inputs",
     slices: Sequence[int] = (),
 ) -> Function:
-    """Make a scalar function of OpenCL C text, as SkelCL does.
+    """Make a scalar function of OpenCL C text, as SkelCL does; errors name `what` it is and what is `given` to it.
 
-    Parameters
-    ----------
-    source : str
-        OpenCL C whose last function takes one value a parameter and returns the result, or, with several results, takes
-        one pointer to each of them after the values and returns nothing. Functions before it are its helpers. A slice
-        is a pointer to its first element, then its length and the distance of neighbours along each sliced axis.
-    parameters, results : sequence of dtype
-        Types of the parameters and results.
-    what, given : str
-        What the function is, and what it takes, for error messages.
-    slices : sequence of int, optional
-        How many axes of each parameter are sliced; where there are none, it is a value.
-
-    Raises
-    ------
-    ValueError
-        If the text defines no function, or one with another number of parameters, or that should return something
-        and does not.
-    TypeError
-        If a type is complex or float16, or a slice's is not the one that its pointer is declared with.
+    The text's last function takes one value a parameter and returns the result, or, with several results, takes one
+    pointer to each of them after the values and returns nothing. Functions before it are its helpers. A slice is a
+    pointer to its first element, then its length and the distance of neighbours along each sliced axis: `slices` are
+    how many axes of each parameter are sliced.
     """
     called = last_definition(source)
     dtypes = tuple(np.dtype(t) for t in parameters)
