@@ -6,7 +6,7 @@ import numpy as np
 
 import mdhnp
 from mdhnp.demo.data import picture
-from mdhnp.demo.png import write_png
+from mdhnp.demo.show import write_png
 
 photograph = picture().astype(np.float32)
 

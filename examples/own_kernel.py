@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 
 import mdhnp
-from mdhnp.demo.png import write_png
+from mdhnp.demo.show import write_png
 
 WIDTH, HEIGHT, MOST = 600, 400, 100
 SOURCE = """

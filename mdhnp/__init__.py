@@ -13,29 +13,6 @@ spinning.rest_soon()  # before anything loads NumPy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from numpy import (
-    bool,
-    complex64,
-    complex128,
-    e,
-    einsum_path,
-    float16,
-    float32,
-    float64,
-    inf,
-    int8,
-    int16,
-    int32,
-    int64,
-    nan,
-    newaxis,
-    pi,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-
 from mdhnp import linalg, semiring
 from mdhnp.arrays import Array
 from mdhnp.calls.operands import fallback_counts
@@ -50,7 +27,7 @@ from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
 from mdhnp.frontend.not_offered import NOT_OFFERED
 from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
-from mdhnp.namespace import MODULES
+from mdhnp.namespace import LATER, MODULES, NUMPYS
 from mdhnp.patching import patch
 from mdhnp.runtime import executors
 from mdhnp.settings import config
@@ -77,126 +54,15 @@ __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 __all__ = [
-    "Array",
-    "array",
-    "asarray",
-    "empty",
-    "from_buffer",
-    "from_dlpack",
-    "BuildError",
-    "Computation",
-    "Device",
-    "Explanation",
-    "LaunchError",
-    "Links",
-    "MdHom",
-    "MemoryInfo",
-    "NoDeviceError",
-    "cc",
-    "config",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "device",
-    "devices",
-    "distribute",
-    "dot",
-    "einsum",
-    "einsum_path",
-    "explain",
-    "fuse",
-    "Fused",
-    "fallback_counts",
-    "asum",
-    "axpy",
-    "gemm",
-    "gemv",
-    "ger",
-    "iamax",
-    "nrm2",
-    "scal",
-    "symv",
-    "syrk",
-    "trmv",
-    "host_counts",
-    "index",
-    "inner",
-    "interpret",
-    "kron",
-    "linalg",
-    "matmul",
-    "matvec",
-    "memory_info",
-    "md_hom",
-    "outer",
-    "patch",
-    "pw",
-    "ps",
-    "semiring",
-    "prepare",
-    "Prepared",
-    "prl",
-    "skeletons",
-    "stencil",
-    "synchronize",
-    "tensordot",
-    "trace",
-    "tune",
-    "Tuned",
-    "TracingError",
-    "vdot",
-    "vecdot",
-    "vecmat",
-    "bool",
-    "complex64",
-    "complex128",
-    "e",
-    "float16",
-    "float32",
-    "float64",
-    "inf",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "nan",
-    "newaxis",
-    "pi",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
-__all__.extend(MODULES)
-
-#: Where names are that need OpenCL, or take long to import: when they are first asked for.
-_LATER = {
-    "BuildError": "mdhnp.runtime.programs",
-    "Device": "mdhnp.runtime.devices",
-    "Explanation": "mdhnp.explanation",
-    "Fused": "mdhnp.frontend.fuse",
-    "LaunchError": "mdhnp.runtime.executable",
-    "Links": "mdhnp.frontend.prl",
-    "MemoryInfo": "mdhnp.arrays.memory",
-    "NoDeviceError": "mdhnp.runtime.devices",
-    "TracingError": "mdhnp.calls.tracing",
-    "Tuned": "mdhnp.calls.tune",
-    "device": "mdhnp.runtime.devices",
-    "distribute": "mdhnp.distributed.distribute",
-    "devices": "mdhnp.runtime.devices",
-    "explain": "mdhnp.explanation",
-    "fuse": "mdhnp.frontend.fuse",
-    "memory_info": "mdhnp.arrays.memory",
-    "synchronize": "mdhnp.arrays.memory",
-    "prepare": "mdhnp.calls.prepare",
-    "Prepared": "mdhnp.calls.prepare",
-    "prl": "mdhnp.frontend.prl",
-    "stencil": "mdhnp.frontend.stencil",
-    "tune": "mdhnp.calls.tune",
-} | MODULES
-_LATER |= dict.fromkeys(("asum", "axpy", "iamax", "nrm2", "scal"), "mdhnp.frontend.blas1")
-_LATER |= dict.fromkeys(("conv1d", "conv2d", "conv3d"), "mdhnp.frontend.convolutions")
-_LATER |= dict.fromkeys(("ger", "symv", "syrk", "trmv"), "mdhnp.frontend.blas2")
+    "Array", "array", "asarray", "empty", "from_buffer", "from_dlpack", "BuildError", "Computation", "Device",
+    "Explanation", "LaunchError", "Links", "MdHom", "MemoryInfo", "NoDeviceError", "cc", "config", "conv1d", "conv2d",
+    "conv3d", "device", "devices", "distribute", "dot", "einsum", "explain", "fuse", "Fused", "fallback_counts", "asum",
+    "axpy", "gemm", "gemv", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv", "host_counts", "index", "inner",
+    "interpret", "kron", "linalg", "matmul", "matvec", "memory_info", "md_hom", "outer", "patch", "pw", "ps",
+    "semiring", "prepare", "Prepared", "prl", "skeletons", "stencil", "synchronize", "tensordot", "trace", "tune",
+    "Tuned", "TracingError", "vdot", "vecdot", "vecmat",
+]  # fmt: skip
+__all__.extend([*MODULES, *NUMPYS])
 
 executors.register(lambda: import_module("mdhnp.distributed.executor"))
 
@@ -204,10 +70,10 @@ executors.register(lambda: import_module("mdhnp.distributed.executor"))
 def __getattr__(name: str) -> Any:
     if name == "skeletons":
         return import_module("mdhnp.skeletons")  # which makes it an attribute
-    if name not in _LATER:
+    if name not in LATER:
         reason = NOT_OFFERED.get(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}" + (f", which {reason}" if reason else ""))
-    found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    found = globals()[name] = getattr(import_module(LATER[name]), name)
     return found
 
 

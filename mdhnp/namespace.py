@@ -1,9 +1,10 @@
-"""The array API standard's functions, and NumPy's of the same kind: in which module each is, for `mdhnp.__getattr__`.
+"""Names that `mdhnp.__getattr__` imports when they are first asked for, and in which module each is.
 
-They are imported when they are first asked for: most programs need few of them.
+The array API standard's functions, and NumPy's of the same kind: most programs need few of them. What needs OpenCL, or
+takes long to import.
 """
 
-__all__ = ["MODULES"]
+__all__ = ["LATER", "MODULES", "NUMPYS"]
 
 _NAMES = {
     "binary": """
@@ -45,5 +46,33 @@ _NAMES = {
     """,
 }
 
-#: Module by function.
+#: Types and constants that are NumPy's own.
+NUMPYS = (
+    "bool", "complex64", "complex128", "e", "einsum_path", "float16", "float32", "float64", "inf", "int8", "int16",
+    "int32", "int64", "nan", "newaxis", "pi", "uint8", "uint16", "uint32", "uint64",
+)  # fmt: skip
+
+_HEAVY = {
+    "arrays.memory": "MemoryInfo memory_info synchronize",
+    "calls.prepare": "Prepared prepare",
+    "calls.tracing": "TracingError",
+    "calls.tune": "Tuned tune",
+    "distributed.distribute": "distribute",
+    "explanation": "Explanation explain",
+    "frontend.blas1": "asum axpy iamax nrm2 scal",
+    "frontend.blas2": "ger symv syrk trmv",
+    "frontend.convolutions": "conv1d conv2d conv3d",
+    "frontend.fuse": "Fused fuse",
+    "frontend.prl": "Links prl",
+    "frontend.stencil": "stencil",
+    "runtime.devices": "Device NoDeviceError device devices",
+    "runtime.executable": "LaunchError",
+    "runtime.programs": "BuildError",
+}
+
+#: Module by function of the standard's.
 MODULES = {name: f"mdhnp.frontend.{module}" for module, names in _NAMES.items() for name in names.split()}
+
+#: Module by name, of all that is imported later.
+LATER = MODULES | {name: f"mdhnp.{module}" for module, names in _HEAVY.items() for name in names.split()}
+LATER |= dict.fromkeys(NUMPYS, "numpy")

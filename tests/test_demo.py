@@ -13,7 +13,7 @@ from conftest import chosen_devices
 import mdhnp.demo
 from mdhnp.demo import data, timing
 from mdhnp.demo.cases import all_cases
-from mdhnp.demo.png import write_png
+from mdhnp.demo.show import write_png
 from mdhnp.demo.timing import Case, largest_error
 from mdhnp.runtime.devices import Device, devices
 

@@ -8,6 +8,7 @@ What computes is attached to the class by `frontend/array_methods.py`: operators
 the package's functions, and NumPy's protocols.
 """
 
+import sys
 from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -15,14 +16,21 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays import dlpack, transfer
-from mdhnp.arrays.arguments import Arguments
+from mdhnp.arrays import transfer
 from mdhnp.arrays.distribution import Distribution, Single
 
-__all__ = ["Array", "make", "view_of"]
+if TYPE_CHECKING:  # which load OpenCL
+    import pyopencl as cl
+
+    from mdhnp.runtime.handle import Device
+
+__all__ = ["HOST", "Array", "is_array", "make", "view_of"]
+
+#: What DLPack calls the host's memory, and OpenCL's.
+HOST, _OPENCL = 1, 4
 
 
-class Array(Arguments):
+class Array:
     """An n-dimensional array on one device.
 
     Made by :func:`mdhnp.asarray`, :func:`mdhnp.empty` and the like, and by every call that is given one. Slices,
@@ -58,6 +66,8 @@ class Array(Arguments):
 
     __slots__ = ("__weakref__", "_copy", "_view", "device")
 
+    _view: npt.NDArray[Any]
+    device: "Device"
     _copy: tuple[int, npt.NDArray[Any]] | None
     __hash__ = None  # type: ignore[assignment]
 
@@ -203,6 +213,70 @@ class Array(Arguments):
         """Pickle the elements; they come back on the same device where it is there, else on the default one."""
         return unpickled, (np.asarray(self.numpy()), self.device.identity)
 
+    # What kernels of one's own take.
+
+    @property
+    def queue(self) -> "cl.CommandQueue":
+        """The queue, in order, of all that its device does."""
+        self._on_one("queue")
+        return self.device.queue
+
+    @property
+    def buffer(self) -> "cl.Buffer":
+        """The buffer that its elements are in, from `offset` on; only on a device with memory of its own."""
+        return self._place("buffer").block.buffer
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the beginning of `buffer` to the first element; only on a device with memory of its own."""
+        return self._place("offset").offset
+
+    @property
+    def svm(self) -> "cl.SVM":
+        """Its elements, from the first on, as shared virtual memory; only where kernels work on the host's memory."""
+        import pyopencl as cl
+
+        self._on_one("svm")
+        if self.device.own_memory or not self.device.svm:
+            instead = ".buffer and .offset" if self.device.own_memory else ".numpy()"
+            raise AttributeError(f"svm: kernels on {self.device.name} do not work on the host's memory; use {instead}")
+        try:
+            return cl.SVM(self._view)
+        except ValueError:
+            raise ValueError(
+                f"svm: elements must lie one after the other, and not be read-only; strides are {self._view.strides}, "
+                "copy() gives such an array"
+            ) from None
+
+    def changed(self) -> None:
+        """Say that a kernel of one's own that was enqueued in `queue` changes the elements.
+
+        Without that a copy that the host has might be taken for what they are. Where kernels work on the host's memory
+        this waits until all kernels in the queue are done.
+        """
+        self._on_one("changed")
+        if self.device.own_memory:
+            from mdhnp.runtime import resident
+
+            resident.changed(self._view)
+        else:
+            from mdhnp.runtime import pending
+
+            pending.synchronize(self.device)
+
+    def _on_one(self, name: str) -> None:
+        if self.device.several:
+            raise AttributeError(f"{name}: elements are on several devices; each of .parts is on one")
+
+    def _place(self, name: str) -> Any:
+        self._on_one(name)
+        if not self.device.own_memory:
+            instead = ".svm" if self.device.svm else ".numpy()"
+            raise AttributeError(f"{name}: on {self.device.name} elements are in the host's memory; use {instead}")
+        from mdhnp.runtime import resident
+
+        return resident.location(self._view)
+
     # Protocols.
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -221,11 +295,21 @@ class Array(Arguments):
         BufferError
             If elements in the memory of a device are asked for where they are, or without a copy.
         """
-        return dlpack.export(self, stream, max_version, dl_device, copy)
+        if not self.device.own_memory:
+            return self._view.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        if dl_device is None or dl_device[0] != HOST:
+            raise BufferError("an OpenCL device's memory is exported as a copy on the host only: dl_device=(1, 0)")
+        if copy is False:
+            raise BufferError("copy=False, but elements in the memory of an OpenCL device have to be copied")
+        return self.numpy().__dlpack__(stream=stream, max_version=max_version, copy=True)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Give the kind of memory the elements are in, the host's (1) or an OpenCL device's (4), and its number."""
-        return dlpack.place(self)
+        if not self.device.own_memory:
+            return HOST, 0
+        from mdhnp.runtime.devices import devices
+
+        return _OPENCL, next((n for n, device in enumerate(devices()) if device is self.device), 0)
 
 
 def make(view: npt.NDArray[Any], device: Any) -> Array:
@@ -246,3 +330,9 @@ def unpickled(elements: npt.NDArray[Any], identity: str) -> Array:
 
     found = next((d for d in devices() if d.identity == identity), None) or default_device()
     return make(transfer.put(np.array(elements), found), found)
+
+
+def is_array(x: Any) -> bool:
+    """Whether something is an array of pyopencl's, which is not imported for that."""
+    module = sys.modules.get("pyopencl.array")
+    return module is not None and isinstance(x, module.Array)

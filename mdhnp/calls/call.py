@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.arrays.arguments import is_array
-from mdhnp.arrays.array import Array
+from mdhnp.arrays.array import Array, is_array
 from mdhnp.arrays.opencl import adopted
 from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped

@@ -1,7 +1,7 @@
 """The command line: `mdhnp`, or `python -m mdhnp`.
 
-One file a command; `cases.py` says what may be named to tune, prepare, explain and bench, `options.py` holds what
-commands share, `output.py`, `entry.py` and `plot.py` show results. Nothing else of the package imports this folder.
+`commands.py` and `cache.py` have the commands; `cases.py` says what may be named to tune, prepare, explain and bench,
+`options.py` holds what commands share, `output.py` shows results. Nothing else of the package imports this folder.
 
 Wrong input ends with status 2 and one line on standard error, wrong results and failures with 1, Ctrl-C with 130. What
 is slow to import is imported where it is used, so that `--help` is quick.
@@ -13,7 +13,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 import mdhnp
-from mdhnp.cli import bench, cache, demo, devices, explain, prepare, tune
+from mdhnp.cli import cache, commands
 
 __all__ = ["main"]
 
@@ -54,5 +54,6 @@ def main() -> None:
     """NumPy-like calls that run as generated, tuned OpenCL kernels."""
 
 
-for _command in (devices.devices, demo.demo, explain.explain, bench.bench, prepare.prepare, tune.tune, cache.cache):
-    main.add_command(_command)
+for _name in commands.__all__:
+    main.add_command(getattr(commands, _name))
+main.add_command(cache.cache)

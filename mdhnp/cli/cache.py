@@ -1,21 +1,27 @@
 """`mdhnp cache`: the tuned schedules that are kept: lists, shows, exports, imports, forgets and checks them."""
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
+from statistics import median
 from typing import get_args
 
 import click
 
-from mdhnp.cli.entry import device_of, extents_of, identifier_of, print_entry
 from mdhnp.cli.options import OutputFile
-from mdhnp.cli.output import duration, print_table, shorten, writing
-from mdhnp.cli.plot import draw, plot_option
+from mdhnp.cli.output import draw, duration, outcomes, plot_option, print_table, shorten, writing
+from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.runtime.handle import Runtime
+from mdhnp.schedule import LocalCopy, Schedule
 from mdhnp.tuning.cache import Entry, Key
 from mdhnp.tuning.cache import cache as tuning_cache
+from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.cache.wisdom import shipped_entries
 from mdhnp.tuning.lookup import GENERATOR
 
-__all__ = ["cache"]
+__all__ = ["cache", "identifier_of"]
 
 _device_option = click.option(
     "--device", metavar="TEXT", help="Only entries of this device: its runtime, or a part of what `list` shows."
@@ -33,7 +39,7 @@ def list_(device: str | None) -> None:
     """List the entries: your own, and those that came with the package."""
     rows = [
         (
-            identifier_of(key), shorten(entry.mdh, 80), extents_of(key), device_of(key), duration(entry.seconds),
+            identifier_of(key), shorten(entry.mdh, 80), _extents_of(key), _device_of(key), duration(entry.seconds),
             str(entry.evaluations), entry.tuned_at[:10], entry.source,
         )
         for key, entry in _known().items() if _is_on(key, device)
@@ -52,12 +58,12 @@ def show(identifier: str, plot: Path | None) -> None:
     """Show one entry: its schedule, and all that was measured for it."""
     key, entry = _find(identifier)
     measurements = tuning_cache().measurements(key)
-    print_entry(key, entry, measurements)
+    _print_entry(key, entry, measurements)
     if plot is not None:
         if not measurements:
             raise click.UsageError(f"nothing to draw: no measurements of {identifier} are kept here")
         with writing(plot):
-            draw(plot, [(f"{entry.mdh}, {extents_of(key)}", measurements)])
+            draw(plot, [(f"{entry.mdh}, {_extents_of(key)}", measurements)])
         click.echo(f"drawn: {plot}")
 
 
@@ -162,3 +168,91 @@ def _entries(count: int) -> str:
 def _warn() -> None:
     if (trouble := tuning_cache().trouble) is not None:
         click.echo(f"Warning: the file cannot be used, and what is changed now will be lost: {trouble}", err=True)
+
+
+def identifier_of(key: Key) -> str:
+    """Name a key: the same in every process and on every machine."""
+    return hashlib.sha256(json.dumps(astuple(key)).encode()).hexdigest()[:8]
+
+
+def _extents_of(key: Key) -> str:
+    return "×".join(map(str, key.extents)) or "one point"
+
+
+def _device_of(key: Key) -> str:
+    """Name the device, without its driver and its capabilities."""
+    runtime, _, rest = key.device.partition("|")
+    return f"{rest.split('|')[0]} ({runtime})" if rest else runtime
+
+
+def _print_entry(key: Key, entry: Entry, measurements: Sequence[Measurement]) -> None:
+    facts = {
+        "id": identifier_of(key),
+        "mdh": entry.mdh,
+        "extents": _extents_of(key),
+        "device": key.device,
+        "generator": key.generator,
+        "time": duration(entry.seconds),
+        "tuned at": f"{entry.tuned_at}, after {entry.evaluations} schedules",
+        "source": entry.source,
+    }
+    _print_facts(facts)
+    _print_schedule(entry.schedule, key.extents)
+    _print_facts(_measured(measurements))
+
+
+def _print_schedule(s: Schedule, extents: Sequence[int]) -> None:
+    """Print a schedule: its sizes in a table with a row for each dimension, then its other decisions."""
+    names = dimension_names(len(extents))
+    sizes = zip(extents, s.num_wg, s.num_wi, s.local_tile, s.private_tile, strict=True)
+    vectors = [f"of {s.vector_width}" if d == s.vector_dim and s.vector_width > 1 else "" for d in range(len(names))]
+    rows = [(name, *map(str, row), vector) for name, row, vector in zip(names, sizes, vectors, strict=True)]
+    titles = ("dimension", "extent", "work-groups", "work-items", "local tile", "private tile", "vectors")
+    print_table(titles, rows, right=titles[1:])
+    orders = {
+        "tiles": s.global_order, "in a tile": s.local_order, "points": s.private_order,
+        "work-groups": s.group_order, "work-items": s.item_order,
+    }  # fmt: skip
+    _print_facts({
+        "local copies": "; ".join(f"input {n}: {_copy(c)}" for n, c in enumerate(s.local_copies) if c) or "none",
+        "in flight": f"{s.stages} local tiles" if s.stages > 1 else "one local tile",
+        "tiles": f"stream along {names[s.streamed]}" if s.streamed >= 0 else "one by one",
+        "products": _products(s, names),
+        "in registers": ", ".join(f"input {n}" for n, c in enumerate(s.private_copies) if c) or "none",
+        "results": f"in {s.results} memory between tiles of a reduction",
+        "combined": _combined(s),
+        "orders": "; ".join(f"{what} {' '.join(names[d] for d in dims)}" for what, dims in orders.items()),
+        "second kernel": str(s.second) if s.second is not None else "its default schedule, where there is one",
+    })  # fmt: skip
+
+
+def _combined(s: Schedule) -> str:
+    if s.combine_on == "global":
+        return "after all local tiles"
+    return "after each local tile" if s.combine_every == 1 else f"after each {s.combine_every} local tiles"
+
+
+def _products(s: Schedule, names: Sequence[str]) -> str:
+    if not s.atom:
+        return "one by one"
+    rows, columns, terms = (names[d] for d in s.atom_dims)
+    return f"by matrix instruction {s.atom}, rows {rows}, columns {columns}, terms {terms}"
+
+
+def _copy(copy: LocalCopy) -> str:
+    blocked = f", blocked by the private tile of axes {' '.join(map(str, copy.blocked))}" if copy.blocked else ""
+    pad = f", rows padded by {copy.pad}" if copy.pad else ""
+    return f"axes {' '.join(map(str, copy.order))}{blocked}{pad}"
+
+
+def _measured(measurements: Sequence[Measurement]) -> dict[str, str]:
+    times = sorted(m.seconds for m in measurements if m.status == "ok" and m.seconds is not None)
+    facts = {"measured": f"{len(measurements)} schedules in all{': ' if measurements else ''}{outcomes(measurements)}"}
+    if times:
+        facts["times"] = f"best {duration(times[0])}, median {duration(median(times))}, worst {duration(times[-1])}"
+    return facts
+
+
+def _print_facts(facts: Mapping[str, str]) -> None:
+    for name, text in facts.items():
+        click.echo(f"{name:<15}{text}")

@@ -1,13 +1,13 @@
 """What commands can be asked to tune, explain and time: any einsum, and the computations of one table, by name.
 
-Takes a name, shapes and a dtype; gives the call with its arrays, beside NumPy's for the same. The stencils, the record
-linkage and how NumPy computes them are the demo's.
+Takes a name, shapes and a dtype; gives the demo's record of a call beside NumPy's for the same. The stencils, the
+record linkage and how NumPy computes them are the demo's, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -15,46 +15,17 @@ import numpy.typing as npt
 
 import mdhnp
 
-__all__ = ["CASES", "DTYPES", "Named", "Problem", "make"]
+if TYPE_CHECKING:
+    from mdhnp.demo.timing import Case
+
+__all__ = ["CASES", "DTYPES", "make"]
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Calls:
-    """One computation as two functions of the same arrays: this package's and NumPy's, as they are printed."""
-
-    text: str
-    ours: Callable[..., Any]
-    numpy_text: str
-    numpy: Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A computation and arrays for it."""
-
-    #: What is computed.
-    calls: Calls
-    #: Arguments of both functions.
-    arrays: tuple[Any, ...]
-    #: What they are, for people.
-    data: str
-    #: How far our result may be from NumPy's in double precision, relative to the largest value.
-    tolerance: float
-
-    def run(self) -> Any:
-        """Make our call."""
-        return self.calls.ours(*self.arrays)
-
-    def run_numpy(self) -> Any:
-        """Make NumPy's."""
-        return self.calls.numpy(*self.arrays)
-
-    def expected(self) -> Any:
-        """Compute the right result: NumPy's, in double precision where arrays are not integers."""
-        return self.calls.numpy(*map(_wide, self.arrays))
+#: A computation as functions of the same arrays, each after the text that is printed for it: ours, and NumPy's.
+Calls = tuple[str, Callable[..., Any], str, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -73,25 +44,10 @@ class Named:
     dtypes: tuple[str, ...] | None = None
 
 
-def make(spec: str, shapes: Sequence[Shape], extents: Mapping[str, int] | None, dtype: np.dtype[Any]) -> Problem:
-    """Make the problem that a command line names.
+def make(spec: str, shapes: Sequence[Shape], extents: Mapping[str, int] | None, dtype: np.dtype[Any]) -> "Case":
+    """Return the case that a command line names; whether the call likes the shapes shows when it runs.
 
-    Parameters
-    ----------
-    spec : str
-        Subscripts of an einsum, or a name in :data:`CASES`.
-    shapes : sequence of tuple of int
-        One for each array.
-    extents : mapping of str to int, optional
-        Of an einsum's indices, instead of `shapes`.
-    dtype : dtype
-        Of all arrays.
-
-    Raises
-    ------
-    click.UsageError
-        If nothing has this name, or shapes, extents or dtype do not fit. Whether the call likes the shapes
-        shows when it runs.
+    `spec` is an einsum's subscripts, or a name in :data:`CASES`; an einsum's `extents` are given in place of `shapes`.
     """
     if spec not in CASES:
         if "," not in spec and "->" not in spec:
@@ -101,7 +57,7 @@ def make(spec: str, shapes: Sequence[Shape], extents: Mapping[str, int] | None, 
                 raise click.UsageError("either --shape or --extents, not both")
             shapes = _shapes(spec, extents)
         _check_number(spec, shapes, spec.partition("->")[0].count(",") + 1)
-        return _problem(_einsum(spec), _random(shapes, dtype), shapes, dtype)
+        return _case(_einsum(spec), _random(shapes, dtype), shapes, dtype)
     case = CASES[spec]
     if extents is not None:
         raise click.UsageError(f"--extents is for an einsum; {spec} takes --shape")
@@ -111,13 +67,19 @@ def make(spec: str, shapes: Sequence[Shape], extents: Mapping[str, int] | None, 
             raise click.UsageError(f"{spec}: shape {n} is {_show(shape)}, but needs {rank} extents")
     if case.dtypes is not None and dtype.name not in case.dtypes:
         raise click.UsageError(f"{spec} is for {', '.join(case.dtypes)}, not {dtype}")
-    return _problem(case.calls(), case.arrays(shapes, dtype), shapes, dtype)
+    return _case(case.calls(), case.arrays(shapes, dtype), shapes, dtype)
 
 
-def _problem(calls: Calls, arrays: tuple[Any, ...], shapes: Sequence[Shape], dtype: np.dtype[Any]) -> Problem:
+def _case(calls: Calls, arrays: tuple[Any, ...], shapes: Sequence[Shape], dtype: np.dtype[Any]) -> "Case":
+    from mdhnp.demo.timing import Case
+
+    call, ours, peer_name, peer = calls
     # Half precision is summed in float32; only results are rounded to it.
-    tolerance = {"float16": 1e-3, "float32": 1e-5, "complex64": 1e-5, "float64": 1e-12, "complex128": 1e-12}
-    return Problem(calls, arrays, f"{dtype}, {', '.join(map(_show, shapes))}", tolerance.get(dtype.name, 0.0))
+    tolerances = {"float16": 1e-3, "float32": 1e-5, "complex64": 1e-5, "float64": 1e-12, "complex128": 1e-12}
+    return Case(
+        call, f"{dtype}, {', '.join(map(_show, shapes))}", partial(ours, *arrays), partial(peer, *arrays), peer_name,
+        lambda: peer(*map(_wide, arrays)), tolerances.get(dtype.name, 0.0),
+    )  # fmt: skip
 
 
 def _check_number(spec: str, shapes: Sequence[Shape], needed: int) -> None:
@@ -161,7 +123,7 @@ def _einsum(subscripts: str) -> Calls:
         # The optimized order may end with a view whose memory is in another order; our result is in C order.
         return np.asarray(np.einsum(subscripts, *arrays, optimize=True), order="C")
 
-    return Calls(f'einsum("{subscripts}", …)', partial(mdhnp.einsum, subscripts), "np.einsum, optimized", in_numpy)
+    return f'einsum("{subscripts}", …)', partial(mdhnp.einsum, subscripts), "np.einsum, optimized", in_numpy
 
 
 def _gaussian() -> Calls:
@@ -169,16 +131,14 @@ def _gaussian() -> Calls:
     from mdhnp.demo.peers import smooth
 
     ours = partial(mdhnp.stencil, weights=GAUSSIAN, mode="reflect")
-    return Calls('stencil(a, gaussian, "reflect")', ours, "NumPy slices", partial(smooth, weights=GAUSSIAN))
+    return 'stencil(a, gaussian, "reflect")', ours, "NumPy slices", partial(smooth, weights=GAUSSIAN)
 
 
 def _jacobi() -> Calls:
     from mdhnp.demo.cases import mean_of_six
     from mdhnp.demo.peers import jacobi
 
-    return Calls(
-        "stencil(a, mean of 6 neighbours)", partial(mdhnp.stencil, weights=mean_of_six), "NumPy slices", jacobi
-    )
+    return "stencil(a, mean of 6 neighbours)", partial(mdhnp.stencil, weights=mean_of_six), "NumPy slices", jacobi
 
 
 def _gradient() -> Calls:
@@ -186,7 +146,7 @@ def _gradient() -> Calls:
     from mdhnp.demo.peers import gradients
 
     ours = partial(mdhnp.stencil, weights=differences, mode="nearest")
-    return Calls('stencil(a, differences, "nearest")', ours, "NumPy slices", gradients)
+    return 'stencil(a, differences, "nearest")', ours, "NumPy slices", gradients
 
 
 def _min_plus() -> Calls:
@@ -194,7 +154,7 @@ def _min_plus() -> Calls:
 
     dims = {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}
     ours = mdhnp.md_hom(np.add, dims, "A[i,k], B[k,j] -> C[i,j]")
-    return Calls("md_hom(…)(a, b), min-plus", ours, "NumPy, by rows", min_plus)
+    return "md_hom(…)(a, b), min-plus", ours, "NumPy, by rows", min_plus
 
 
 def _integral() -> Calls:
@@ -204,7 +164,7 @@ def _integral() -> Calls:
         return a.cumsum(axis=0, dtype=a.dtype).cumsum(axis=1, dtype=a.dtype)
 
     ours = mdhnp.md_hom(lambda x: x, dims, "x[i,j] -> y[i,j]")
-    return Calls("md_hom(…)(a), prefix sums", ours, "np.cumsum, twice", in_numpy)
+    return "md_hom(…)(a), prefix sums", ours, "np.cumsum, twice", in_numpy
 
 
 def _prl() -> Calls:
@@ -212,9 +172,7 @@ def _prl() -> Calls:
     from mdhnp.demo.peers import link
 
     ours = partial(mdhnp.prl, m=AGREEMENT, thresholds=THRESHOLDS)
-    return Calls(
-        "prl(new, existing, m=…)", ours, "NumPy, 100 at a time", partial(link, m=AGREEMENT, thresholds=THRESHOLDS)
-    )
+    return "prl(new, existing, m=…)", ours, "NumPy, 100 at a time", partial(link, m=AGREEMENT, thresholds=THRESHOLDS)
 
 
 def _records(shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[Any, ...]:
@@ -234,14 +192,14 @@ DTYPES = ("float16", *_FLOATS, "complex64", "complex128", *_INTEGERS)
 CASES: Mapping[str, Named] = {
     "matmul": Named(
         "np.matmul: N×K, K×M, or stacks of them", (None, None),
-        lambda: Calls("matmul(a, b)", mdhnp.matmul, "np.matmul", np.matmul), _random,
+        lambda: ("matmul(a, b)", mdhnp.matmul, "np.matmul", np.matmul), _random,
     ),
-    "dot": Named("np.dot", (None, None), lambda: Calls("dot(a, b)", mdhnp.dot, "np.dot", np.dot), _random),
+    "dot": Named("np.dot", (None, None), lambda: ("dot(a, b)", mdhnp.dot, "np.dot", np.dot), _random),
     "gemv": Named(
-        "BLAS, A x: N×K, K", (2, 1), lambda: Calls("gemv(a, x)", mdhnp.gemv, "np.matmul", np.matmul), _random
+        "BLAS, A x: N×K, K", (2, 1), lambda: ("gemv(a, x)", mdhnp.gemv, "np.matmul", np.matmul), _random
     ),
     "gemm": Named(
-        "BLAS, A B: N×K, K×M", (2, 2), lambda: Calls("gemm(a, b)", mdhnp.gemm, "np.matmul", np.matmul), _random
+        "BLAS, A B: N×K, K×M", (2, 2), lambda: ("gemm(a, b)", mdhnp.gemm, "np.matmul", np.matmul), _random
     ),
     "gaussian": Named("stencil, 5×5 weights, reflected borders: N×M", (2,), _gaussian, _random, _FLOATS),
     "gradient": Named("stencil, central differences, two results: N×M", (2,), _gradient, _random, _FLOATS),

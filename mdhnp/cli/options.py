@@ -1,7 +1,6 @@
 """What the commands share: types of their options, and the arguments that name a computation."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import mdhnp
 from mdhnp.cli.cases import CASES, DTYPES, make
 from mdhnp.runtime.devices import default_device
 
-__all__ = ["OutputFile", "device_option", "on_device", "takes_problem"]
+__all__ = ["OutputFile", "device_option", "takes_case"]
 
 Shape = tuple[int, ...]
 
@@ -54,7 +53,6 @@ class OutputFile(click.Path):
         super().__init__(dir_okay=False, writable=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the path and look whether its folder is there."""
         path: Any = super().convert(value, param, ctx)
         if not path.parent.is_dir():
             self.fail(f"there is no folder {str(path.parent)!r}", param, ctx)
@@ -66,15 +64,8 @@ device_option = click.option(
 )
 
 
-@contextmanager
-def on_device(spec: str | None) -> Iterator[mdhnp.Device]:
-    """Run a command's calls on a device, with the schedules known now: none is tuned unless the command does it."""
-    with mdhnp.device(default_device() if spec is None else spec) as device, mdhnp.config(tuning="off"):
-        yield device
-
-
-def takes_problem(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the arguments that name a computation; it is called with the :class:`Problem` and the device."""
+def takes_case(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the arguments that name a computation; it is called with the `Case` and the device."""
 
     @click.argument("spec")
     @click.option(
@@ -99,23 +90,17 @@ def takes_problem(function: Callable[..., Any]) -> Callable[..., Any]:
         device: str | None,
         **others: Any,
     ) -> Any:
-        with on_device(device) as chosen:
-            with _telling_what_does_not_fit():
-                problem = make(spec, shapes, extents, np.dtype(dtype))
-                problem.run()
-            return function(problem=problem, device=chosen, **others)
+        # With the schedules known now: none is tuned unless the command does it.
+        with mdhnp.device(default_device() if device is None else device) as chosen, mdhnp.config(tuning="off"):
+            try:  # only NumPy and the call itself know which sizes are possible, and what belongs together
+                case = make(spec, shapes, extents, np.dtype(dtype))
+                case.ours()
+            except (TypeError, ValueError, IndexError) as error:
+                raise click.UsageError(str(error)) from error
+            return function(case=case, device=chosen, **others)
 
     command.__doc__ = f"{function.__doc__}\n\n{_SPEC}"
     return command
-
-
-@contextmanager
-def _telling_what_does_not_fit() -> Iterator[None]:
-    """Only NumPy and the call itself know which sizes are possible, and which shapes and types belong together."""
-    try:
-        yield
-    except (TypeError, ValueError, IndexError) as error:
-        raise click.UsageError(str(error)) from error
 
 
 _SPEC = """SPEC is an einsum such as "ij,jk->ik", or one of:

@@ -1,7 +1,7 @@
 """`python -m mdhnp demo`: every public call on real data, checked against NumPy and timed beside the usual library.
 
 `cases.py` says what is computed, `peers.py` how NumPy users compute it today, `timing.py` runs and times both,
-`show.py` prints the table, `png.py` writes pictures; `data/` holds the data. Uses the package as any user does.
+`show.py` prints the table and writes pictures; `data/` holds the data. Uses the package as any user does.
 """
 
 from pathlib import Path
@@ -9,8 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from mdhnp.demo.cases import all_cases, pictures
-from mdhnp.demo.png import write_png
-from mdhnp.demo.show import machine, results_table
+from mdhnp.demo.show import machine, results_table, write_png
 from mdhnp.demo.timing import measure
 from mdhnp.runtime.devices import default_device
 from mdhnp.settings import config

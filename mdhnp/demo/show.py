@@ -1,9 +1,14 @@
-"""What the demo prints: the machine, the table of results."""
+"""What the demo shows: the machine, the table of results, grey pictures as PNG files."""
 
 import platform
+import struct
+import zlib
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.padding import Padding
@@ -14,7 +19,7 @@ import mdhnp
 from mdhnp.demo.timing import Measured
 from mdhnp.tuning.processes import cores
 
-__all__ = ["machine", "results_table"]
+__all__ = ["machine", "results_table", "write_png"]
 
 
 def machine(device: mdhnp.Device) -> str:
@@ -45,3 +50,21 @@ def results_table(rows: Sequence[Measured]) -> Table:
 
 def _time(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.{1 if seconds < 1e-1 else 0}f} ms"
+
+
+def write_png(path: Path, pixels: NDArray[Any]) -> None:
+    """Write an array of grey values, shape (rows, columns), 0 black to 255 white; others are cut off.
+
+    The format needs a checksum and a compressor, which come with Python: no imaging library is needed for it.
+    """
+    grey = np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
+    rows, columns = grey.shape
+    # Every line of pixels begins with a byte that names its filter: 0, none.
+    lines = np.hstack([np.zeros((rows, 1), np.uint8), grey])
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes())), (b"IEND", b""))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, content) for kind, content in parts))
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

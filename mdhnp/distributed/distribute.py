@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
-from mdhnp.arrays.arguments import is_array
-from mdhnp.arrays.array import Array, make, view_of
+from mdhnp.arrays.array import Array, is_array, make, view_of
 from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
 from mdhnp.arrays.opencl import adopted
 from mdhnp.distributed import memory, threads

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.arguments import is_array
-from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
 from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, fallback

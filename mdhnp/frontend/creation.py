@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.arguments import is_array
-from mdhnp.arrays.array import Array, make
+from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.opencl import device_of, elements_of
 from mdhnp.arrays.types import SUPPORTED, checked_type
 from mdhnp.calls import Described, Routine, call

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays.array import Array
-from mdhnp.arrays.dlpack import HOST
+from mdhnp.arrays.array import HOST, Array
 from mdhnp.arrays.opencl import Region, device_of
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.public import public

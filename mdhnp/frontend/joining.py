@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from mdhnp.arrays.arguments import is_array
-from mdhnp.arrays.array import Array
+from mdhnp.arrays.array import Array, is_array
 from mdhnp.calls.arrays import device_of
 from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray, assign, empty

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import Array, transfer
-from mdhnp.arrays.arguments import is_array
-from mdhnp.arrays.array import make
+from mdhnp.arrays.array import is_array, make
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import SUPPORTED, addressable
 from mdhnp.calls.request import array
