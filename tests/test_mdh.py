@@ -381,8 +381,8 @@ def test_finish_is_carried_to_a_later_mdh() -> None:
         finish=lambda t, a, n, b: t / n + index(0),
     ).bind(A, X.astype("f4"), A)  # fmt: skip
     assert finish_inputs(h) == (1,)
-    later = renumber_finish(h, [np.dtype(float)])
+    later = renumber_finish(h)
     assert later is not None
     assert str(later) == "((x0 / x2) + index(0))"
     assert later.parameters == (np.dtype(float), np.dtype(float), np.dtype("f4"))
-    assert renumber_finish(replace(h, finish=None), []) is None
+    assert renumber_finish(replace(h, finish=None)) is None

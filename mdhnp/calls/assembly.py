@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.fusion.reads import Reads, paste, unit
+from mdhnp.fusion.reads import Reads, unit
 from mdhnp.mdh import Affine, Function, Instruction, MdHom, Step, View
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.complex import where
@@ -81,7 +81,7 @@ def assembly(shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Box])
         )  # fmt: skip
         number = reads.number(part.value, view, view.accesses[0], place)
         operand = recorder.add(Instruction("param", (), view.dtype, number)).number
-        (found,) = paste(recorder, part.function, [operand], reads.index(recorder, place))
+        (found,) = recorder.paste(part.function, [operand], reads.index(recorder, place))
         value = Symbol(recorder, found)
         result = value if result is None else where(_inside(recorder, part, shape), value, result)
     inputs, values = reads.views()

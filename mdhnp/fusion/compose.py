@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mdhnp.fusion.reads import Place, Reads, composed, paste, unit
+from mdhnp.fusion.reads import Place, Reads, composed, unit
 from mdhnp.fusion.shapes import parts, splits, unraveled
 from mdhnp.mdh import Computation, Graph, Instruction, MdHom, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
-__all__ = ["Composer", "composed_with", "is_map", "loads", "parameters", "place_in", "reshaped"]
+__all__ = ["Composer", "composed_with", "is_map", "loads", "place_in", "reshaped"]
 
 #: What was recorded of a function, and which values are its results.
 Recorded = tuple[Recorder, Sequence[int]]
@@ -81,7 +81,7 @@ class Composer:
     def combined(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> tuple[int, ...]:
         """Record what a step combines at a place; `before` parameters come before those that are read."""
         given, at = self._operands(recorder, step, place, before), self.reads.index(recorder, place)
-        return paste(recorder, step.mdhom.last.scalar, given, at)
+        return recorder.paste(step.mdhom.last.scalar, given, at)
 
     def finished(
         self, recorder: Recorder, step: Step, place: Place, combined: Sequence[int], before: int = 0
@@ -91,7 +91,7 @@ class Composer:
         if finish is None:
             return tuple(combined)
         given = self._operands(recorder, step, place, before)
-        return paste(recorder, finish, [*combined, *given], self.reads.index(recorder, place))
+        return recorder.paste(finish, [*combined, *given], self.reads.index(recorder, place))
 
     def mapped(self, recorder: Recorder, step: Step, place: Place, before: int = 0) -> tuple[int, ...]:
         """Record all results of a map at a place."""
@@ -123,7 +123,7 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
     final = None
     if h.finish is not None:
         finish, types = Recorder(), h.scalar.dtypes
-        final = finish, composer.finished(finish, step, place, parameters(finish, types), len(types))
+        final = finish, composer.finished(finish, step, place, finish.parameters(types), len(types))
     moved = [tuple([composed(index, place, len(extents)) for index in v.accesses[0]]) for v in h.outputs]
     return composer.step(
         h, (scalar, results), final, extents=extents, contract=h.scalar.contract,
@@ -137,7 +137,3 @@ def reshaped(graph: Graph, step: Step, values: Collection[int]) -> list[tuple[Vi
     """Give the views through which a step sees values in other shapes than they were made in, and these."""
     seen = [(v, graph.view(p).shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p in values]
     return [(v, shape) for v, shape in seen if v.shape != shape]
-
-
-def parameters(recorder: Recorder, types: Sequence[object]) -> list[int]:
-    return [recorder.add(Instruction("param", (), t, n)).number for n, t in enumerate(types)]  # type: ignore[arg-type]

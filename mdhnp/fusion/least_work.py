@@ -45,11 +45,7 @@ class Law(NamedTuple):
     total: str
     #: From the scalar function and its factors (positions in its body) to whether the equation holds for its type;
     #: false where that is not known.
-    condition: Callable[[Function, Sequence[int]], bool]
-
-
-def _always(scalar: Function, factors: Sequence[int]) -> bool:
-    return True
+    condition: Callable[[Function, Sequence[int]], bool] = lambda scalar, factors: True
 
 
 def _rounds_as_often(scalar: Function, factors: Sequence[int]) -> bool:
@@ -87,16 +83,16 @@ LAWS = (
     Law("min(a, b) + c = min(a + c, b + c)", "add", "minimum", _never_wraps),
     Law("max(a, b) + c = max(a + c, b + c)", "add", "maximum", _never_wraps),
     Law("log(exp(a) + exp(b)) + c = log(exp(a + c) + exp(b + c))", "add", "logaddexp", _keeps_logarithms),
-    Law("min(max(a, b), c) = max(min(a, c), min(b, c))", "minimum", "maximum", _always),
-    Law("max(min(a, b), c) = min(max(a, c), max(b, c))", "maximum", "minimum", _always),
-    Law("(a or b) and c = (a and c) or (b and c)", "logical_and", "logical_or", _always),
-    Law("(a and b) or c = (a or c) and (b or c)", "logical_or", "logical_and", _always),
-    Law("(a | b) & c = (a & c) | (b & c)", "bitwise_and", "bitwise_or", _always),
-    Law("(a & b) | c = (a | c) & (b | c)", "bitwise_or", "bitwise_and", _always),
-    Law("min(min(a, b), c) = min(min(a, c), min(b, c))", "minimum", "minimum", _always),
-    Law("max(max(a, b), c) = max(max(a, c), max(b, c))", "maximum", "maximum", _always),
-    Law("(a and b) and c = (a and c) and (b and c)", "logical_and", "logical_and", _always),
-    Law("(a or b) or c = (a or c) or (b or c)", "logical_or", "logical_or", _always),
+    Law("min(max(a, b), c) = max(min(a, c), min(b, c))", "minimum", "maximum"),
+    Law("max(min(a, b), c) = min(max(a, c), max(b, c))", "maximum", "minimum"),
+    Law("(a or b) and c = (a and c) or (b and c)", "logical_and", "logical_or"),
+    Law("(a and b) or c = (a or c) and (b or c)", "logical_or", "logical_and"),
+    Law("(a | b) & c = (a & c) | (b & c)", "bitwise_and", "bitwise_or"),
+    Law("(a & b) | c = (a | c) & (b | c)", "bitwise_or", "bitwise_and"),
+    Law("min(min(a, b), c) = min(min(a, c), min(b, c))", "minimum", "minimum"),
+    Law("max(max(a, b), c) = max(max(a, c), max(b, c))", "maximum", "maximum"),
+    Law("(a and b) and c = (a and c) and (b and c)", "logical_and", "logical_and"),
+    Law("(a or b) or c = (a or c) or (b or c)", "logical_or", "logical_or"),
 )
 
 #: What functions do with booleans.
@@ -154,6 +150,7 @@ def least_work(graph: Graph) -> Graph:
     Examples
     --------
     >>> import numpy as np
+    >>> from mdhnp.mdh import cc, md_hom, pw
     >>> a, b = np.ones((100, 100)), np.ones((100, 100, 100))
     >>> h = md_hom(np.multiply, {"a": cc, "b": pw("add"), "c": pw("add"), "e": pw("add")}, "A[a,b], B[e,c,b] -> C[a]")
     >>> print(least_work(Graph.of(h.bind(a, b))))
@@ -185,11 +182,16 @@ def _parts(h: Computation) -> Sequence[Step] | None:
 def _(h: MdHom) -> Sequence[Step] | None:
     """The steps that compute an MDH with the least work, a launch counted as so much of it."""
     factors = _factors(h) if h.points > LAUNCH else ()
-    own = sorted([f for f in factors if f.own and _small(h, f)], key=lambda f: -_points(h, f.own))
+    largest = max([prod(v.shape) for v in (*h.inputs, *h.outputs)])
+    small = [f for f in factors if f.own and _points(h, f.dims - f.own) <= largest]
+    own = sorted(small, key=lambda f: -_points(h, f.own))
     if own:
         best = min([own[:n] for n in range(len(own) + 1)], key=lambda chosen: _work(h, chosen) + len(chosen) * LAUNCH)
         if best and 2 * _work(h, best) <= h.points:
-            return _combined_before(h, factors, best)
+            temporaries = [_temporary(h, f, f"T{n}") for n, f in enumerate(best)]
+            before = [_before(h, f, view) for f, view in zip(best, temporaries, strict=True)]
+            rest = [f for f in factors if f not in best]
+            return *before, _after(h, rest, temporaries, _union([f.own for f in best]))
     return None
 
 
@@ -202,19 +204,17 @@ def _work(h: MdHom, chosen: Sequence[_Factor]) -> int:
     return sum([_points(h, f.dims) for f in chosen]) + h.points // prod([_points(h, f.own) for f in chosen])
 
 
-def _small(h: MdHom, factor: _Factor) -> bool:
-    return _points(h, factor.dims - factor.own) <= max([prod(v.shape) for v in (*h.inputs, *h.outputs)])
-
-
 def _factors(h: MdHom) -> tuple[_Factor, ...]:
     """The factors of the product that an MDH combines; none where no law is known to hold."""
-    if not _combines_in_any_order(h):
+    op = h.operator
+    if op is None or not op.commutative or len(h.scalar.results) != 1 or h.nested or h.dims("ps") or 0 in h.extents:
         return ()
-    assert h.operator is not None
+    if any([v.boundary is not None for v in h.inputs]):
+        return ()
     together: dict[frozenset[int], list[_Leaf]] = {}
-    moved = [_moved(h.inputs[n].accesses[a]) for n, a in h.accesses]
+    moved = [{d for index in h.inputs[n].accesses[a] for d in index.dims()} for n, a in h.accesses]
     long = {d for d, n in enumerate(h.extents) if n > 1}
-    for leaf in _leaves(h.scalar, h.operator.ufuncs[0]):
+    for leaf in _leaves(h.scalar, op.ufuncs[0]):
         dims = leaf.indices.union(*[moved[p] for p in leaf.accesses]) & long
         together.setdefault(dims, []).append(leaf)
     reduced = frozenset(h.dims("pw"))
@@ -228,40 +228,22 @@ def _factor(leaves: Sequence[_Leaf], dims: frozenset[int], alone: frozenset[int]
     return _Factor(tuple([n.position for n in leaves]), accesses, dims, dims & alone if accesses else frozenset())
 
 
-def _moved(access: Access) -> set[int]:
-    return {d for index in access for d in index.dims()}
+def law_holds(scalar: Function, product: str, total: str, factors: Sequence[int] = ()) -> bool:
+    """Whether a product of values that a scalar function gives, or its factors, distributes over a total.
 
-
-def _combines_in_any_order(h: MdHom) -> bool:
-    """Whether one result is reduced in any order, from indices inside of arrays, over all dimensions not kept."""
-    op = h.operator
-    return (
-        op is not None
-        and op.commutative
-        and len(h.scalar.results) == 1
-        and not h.nested
-        and not h.dims("ps")
-        and 0 not in h.extents
-        and all([v.boundary is None for v in h.inputs])
-    )
-
-
-def law_holds(scalar: Function, product: str, total: str) -> bool:
-    """Whether a product of values that a scalar function gives distributes over a total; false where not known."""
-    dtype = scalar.dtypes[0]
-    product, total = _meaning(product, dtype), _meaning(total, dtype)
-    laws = [law for law in LAWS if (law.product, law.total) == (product, total)]
-    return any([law.condition(scalar, scalar.results * 2) for law in laws])
+    False where that is not known.
+    """
+    wanted = tuple([_meaning(function, scalar.dtypes[0]) for function in (product, total)])
+    laws = [law for law in LAWS if (law.product, law.total) == wanted]
+    return any([law.condition(scalar, factors or scalar.results * 2) for law in laws])
 
 
 @lru_cache(maxsize=256)
 def _leaves(scalar: Function, operator: str) -> tuple[_Leaf, ...]:
     """The operands of the product that a scalar function is; none where no law is known to hold."""
     last = scalar.body[scalar.results[0]]
-    product, total = _meaning(last.op, last.dtype), _meaning(operator, last.dtype)
-    laws = [law for law in LAWS if (law.product, law.total) == (product, total)]
-    found = _operands(scalar, product) if laws else []
-    if not any(law.condition(scalar, found) for law in laws):
+    found = _operands(scalar, _meaning(last.op, last.dtype))
+    if not law_holds(scalar, last.op, operator, found):
         return ()
     parts = [replace(scalar, results=(n,)) for n in found]
     return tuple([_Leaf(n, p.used_parameters(), p.used_indices()) for n, p in zip(found, parts, strict=True)])
@@ -279,12 +261,6 @@ def _operands(scalar: Function, product: str) -> list[int]:
         else:
             found.append(n)
     return found
-
-
-def _combined_before(h: MdHom, factors: Sequence[_Factor], chosen: Sequence[_Factor]) -> tuple[Step, ...]:
-    temporaries = [_temporary(h, f, f"T{n}") for n, f in enumerate(chosen)]
-    before = [_before(h, f, view) for f, view in zip(chosen, temporaries, strict=True)]
-    return (*before, _after(h, [f for f in factors if f not in chosen], temporaries, _union([f.own for f in chosen])))
 
 
 def _temporary(h: MdHom, factor: _Factor, name: str) -> View:
@@ -331,19 +307,16 @@ def _types(inputs: Mapping[int, View]) -> tuple[np.dtype[Any], ...]:
     return tuple([v.dtype for v in inputs.values() for _ in v.accesses])
 
 
-def _renumbered(accesses: frozenset[int]) -> dict[int, int]:
-    return {p: n for n, p in enumerate(sorted(accesses))}
-
-
 @lru_cache(maxsize=256)
 def _product(
     scalar: Function, leaves: tuple[int, ...], accesses: frozenset[int], types: tuple[np.dtype[Any], ...]
 ) -> Function:
     """Multiply parts of a scalar function, then all parameters that are none of its accesses."""
-    place = _renumbered(accesses)
     recorder = Recorder()
-    given = [recorder.add(Instruction("param", (), t, n)).number for n, t in enumerate(types)]
-    factors = [_copied(recorder, scalar, n, place) for n in leaves] + given[len(place) :]
+    given = recorder.parameters(types)
+    read = dict(zip(sorted(accesses), given, strict=False))
+    factors = [n for leaf in leaves for n in recorder.paste(replace(scalar, results=(leaf,)), read)]
+    factors += given[len(read) :]
     last = scalar.body[scalar.results[0]]
     result = reduce(lambda a, b: recorder.add(replace(last, args=(a, b))).number, factors)
     return Function(types, tuple(recorder.body), (result,), None, scalar.contract)
@@ -352,19 +325,11 @@ def _product(
 def _finish(finish: Function, accesses: frozenset[int], types: tuple[np.dtype[Any], ...]) -> Function:
     """`finish` for renumbered accesses; they follow the combined result."""
     recorder = Recorder()
-    moved = {0: 0} | {p + 1: n + 1 for p, n in _renumbered(accesses).items()}
-    results = tuple(_copied(recorder, finish, n, moved) for n in finish.results)
-    return Function((finish.parameters[0], *types), tuple(recorder.body), results, None, finish.contract)
-
-
-def _copied(recorder: Recorder, f: Function, n: int, place: Mapping[int, int]) -> int:
-    """Record an instruction and all that it depends on, parameters at their new places."""
-    copied: dict[int, int] = {}
-    for m in replace(f, results=(n,)).live():
-        step = f.body[m]
-        position = place[step.position] if step.op == "param" else step.position
-        copied[m] = recorder.add(replace(step, args=tuple(copied[a] for a in step.args), position=position)).number
-    return copied[n]
+    parameters = (finish.parameters[0], *types)
+    combined, *read = recorder.parameters(parameters)
+    given = {0: combined} | {p + 1: n for p, n in zip(sorted(accesses), read, strict=False)}
+    results = recorder.paste(finish, given)
+    return Function(parameters, tuple(recorder.body), results, None, finish.contract)
 
 
 def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:

@@ -15,7 +15,7 @@ from mdhnp.mdh import Affine, Function, Instruction, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
-__all__ = ["Place", "Reads", "composed", "in_place", "paste", "unit"]
+__all__ = ["Place", "Reads", "composed", "in_place", "unit"]
 
 #: For each dimension of an old MDH, its index in those of the new one.
 Place = tuple[Affine, ...]
@@ -93,26 +93,3 @@ class Reads:
         ]
         parameters = (*before, *[view.dtype for _, view, _ in order])
         return Function(tuple(parameters), tuple(body), tuple(results), None, contract)
-
-
-def _no_index(dim: int) -> int:
-    raise AssertionError(f"a function of values alone uses the index in dimension {dim}")
-
-
-def paste(
-    recorder: Recorder, f: Function, given: Sequence[int], at: Callable[[int], int] = _no_index
-) -> tuple[int, ...]:
-    """Record a function, no C text, on these numbers of recorded values in place of its parameters; give its results'.
-
-    Parameters that it does not use may be anything. `at` gives the index in one of its dimensions; operators have none.
-    """
-    known: dict[int, int] = {}
-    for n in f.live():
-        step = f.body[n]
-        if step.op == "param":
-            known[n] = given[step.position]
-        elif step.op == "index":
-            known[n] = at(step.position)
-        else:
-            known[n] = recorder.add(replace(step, args=tuple([known[a] for a in step.args]))).number
-    return tuple([known[r] for r in f.results])

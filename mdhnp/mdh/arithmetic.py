@@ -58,15 +58,17 @@ def lower(h: MdHom) -> Lowered:
     scalar = _rewrite(h.scalar, accesses)
     combine, finish = h.combine, h.finish
     if h.operator is not None:
-        scalar = _widened(scalar)
+        # Float16 results as float32, which partial results are kept in.
+        recorder = Recorder(scalar.body)
+        results = tuple([_wide(Symbol(recorder, n)).number for n in scalar.results])
+        scalar = replace(scalar, body=tuple(recorder.body), results=results)
         combine = tuple(c if c.operator is None else Combine(c.kind, _operator(c.operator)) for c in h.combine)
         if finish is None and _HALF in h.scalar.dtypes:
             finish = replace(identity_function(h.scalar.dtypes), parameters=(*h.scalar.dtypes, *h.scalar.parameters))
     if finish is not None:
-        results = _result_slots(h.scalar.dtypes)
         count = len(scalar.results)
         shifted = [tuple((count + p, t) for p, t in slots) for slots in accesses]
-        finish = _rewrite(finish, [*results, *shifted])
+        finish = _rewrite(finish, [*_result_slots(h.scalar.dtypes), *shifted])
     views = tuple(v for _, v in inputs), tuple(v for _, v in outputs)
     mdhom = MdHom(h.extents, combine, scalar, *views, finish, h.names, h.nested, h.precision)
     return Lowered(mdhom, tuple(n for n, _ in inputs), tuple(n for n, _ in outputs))
@@ -121,13 +123,6 @@ def _operator(op: Operator) -> Operator:
     return replace(
         op, function=_rewrite(op.function, _result_slots((*dtypes, *dtypes)), rounded=False), identity=identity
     )
-
-
-def _widened(f: Function) -> Function:
-    """Float16 results as float32, which partial results are kept in."""
-    recorder = Recorder(f.body)
-    results = [_wide(Symbol(recorder, n)).number for n in f.results]
-    return replace(f, body=tuple(recorder.body), results=tuple(results))
 
 
 def _rewrite(f: Function, given: Sequence[_Slots], *, rounded: bool = True) -> Function:
@@ -206,13 +201,9 @@ def _complex(step: Instruction, args: Sequence[_Parts], recorder: Recorder) -> _
 
 def _cast_complex(value: _Parts, dtype: np.dtype[Any], recorder: Recorder) -> _Parts:
     if dtype == np.bool_:
-        return (_nonzero(value),)
+        return ((value[0] != 0) | (value[1] != 0),)
     if dtype not in _PARTS:
         return (_cast(value[0], dtype),)
     part = _PARTS[dtype]
     imaginary = value[1].astype(part) if len(value) == 2 else recorder.constant(0, part)
     return _wide(value[0]).astype(part), imaginary
-
-
-def _nonzero(a: _Parts) -> Any:
-    return (a[0] != 0) | (a[1] != 0)

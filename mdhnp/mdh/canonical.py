@@ -7,9 +7,9 @@ matrix product. It must not know devices.
 
 from dataclasses import replace
 from functools import lru_cache, singledispatch
+from itertools import permutations
 from typing import TypeVar, cast
 
-from mdhnp.mdh.combine import Combine
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Fused
 from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
@@ -21,16 +21,12 @@ C = TypeVar("C", bound=Computation)
 
 #: Text of parts that many MDHs have in common; to make it takes much longer than to compare them.
 _text = lru_cache(maxsize=4096)(repr)
+#: The same of combine operators, which are equal under other names.
+_combine_text = lru_cache(maxsize=4096)(lambda combine, names: repr(combine))
 
 
 def _operators(h: MdHom) -> str:
-    """Text of the combine operators, which are equal under other names."""
-    return _named_text(h.combine, tuple(map(str, h.combine)))
-
-
-@lru_cache(maxsize=4096)
-def _named_text(combine: tuple[Combine, ...], names: tuple[str, ...]) -> str:
-    return repr(combine)
+    return _combine_text(h.combine, tuple(map(str, h.combine)))
 
 
 def canonical(h: C, *, ones: bool = False) -> C:
@@ -49,8 +45,11 @@ def _canonical(h: Computation, ones: bool) -> Computation:
 
 @_canonical.register
 def _(h: MdHom, ones: bool) -> MdHom:
-    h = _regular_ones(h) if ones else _drop_ones(h)
-    while (pair := _fusible(h)) is not None:
+    if ones:
+        h = replace(h, inputs=tuple(map(_regular, h.inputs)), outputs=tuple(map(_regular, h.outputs)))
+    elif 1 in h.extents:
+        h = select_dims(h, [d for d in range(h.rank) if h.extents[d] != 1])
+    while pair := next((pair for pair in permutations(range(h.rank), 2) if _may_fuse(h, *pair)), None):
         h = _fuse(h, *pair)
     h = _order(h)
     inputs = tuple(replace(_merge_axes(v, h), name=f"I{n}") for n, v in enumerate(h.inputs))
@@ -102,17 +101,7 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
     )
 
 
-def _drop_ones(h: MdHom) -> MdHom:
-    kept = [d for d in range(h.rank) if h.extents[d] != 1]
-    return h if len(kept) == h.rank else select_dims(h, kept)
-
-
-def _regular_ones(h: MdHom) -> MdHom:
-    inputs, outputs = (tuple(map(_regular_view, views)) for views in (h.inputs, h.outputs))
-    return replace(h, inputs=inputs, outputs=outputs)
-
-
-def _regular_view(v: View) -> View:
+def _regular(v: View) -> View:
     strides, step = list(v.strides), 1
     for axis in reversed(range(len(strides))):
         if v.shape[axis] == 1:
@@ -121,16 +110,8 @@ def _regular_view(v: View) -> View:
     return replace(v, strides=tuple(strides))
 
 
-def _fusible(h: MdHom) -> tuple[int, int] | None:
-    """A pair (outer, inner) that every view walks through as one dimension."""
-    for outer in range(h.rank):
-        for inner in range(h.rank):
-            if outer != inner and _may_fuse(h, outer, inner):
-                return outer, inner
-    return None
-
-
 def _may_fuse(h: MdHom, outer: int, inner: int) -> bool:
+    """Whether every view walks through two dimensions as one."""
     combine = h.combine[outer]
     if combine != h.combine[inner] or combine.kind == "ps":
         return False
@@ -177,20 +158,8 @@ def _fuse(h: MdHom, outer: int, inner: int) -> MdHom:
 
     # Within one axis the inner coefficient already is the fused one, and the outer dimension falls away.
     wide = tuple(extent if d == inner else 1 if d == outer else n for d, n in enumerate(h.extents))
-    views = tuple(map(fuse_view, h.inputs)), tuple(map(fuse_view, h.outputs))
-    kept = [d for d in range(h.rank) if d != outer]
-
-    def clear(v: View) -> View:
-        return replace(
-            v,
-            accesses=tuple(
-                tuple(i.moved([0 if d == outer else c for d, c in enumerate(i.coefficients)]) for i in access)
-                for access in v.accesses
-            ),
-        )
-
-    fused = replace(h, extents=wide, inputs=tuple(map(clear, views[0])), outputs=tuple(map(clear, views[1])))
-    return select_dims(fused, kept)
+    fused = replace(h, extents=wide, inputs=tuple(map(fuse_view, h.inputs)), outputs=tuple(map(fuse_view, h.outputs)))
+    return select_dims(fused, [d for d in range(h.rank) if d != outer])
 
 
 def _order(h: MdHom) -> MdHom:

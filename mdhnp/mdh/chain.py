@@ -10,7 +10,7 @@ tiles overlap; Krishnamoorthy et al., "Effective Automatic Parallelization of St
 
 from dataclasses import replace
 
-from mdhnp.mdh.fused import Fused, given_view
+from mdhnp.mdh.fused import Fused, given_views, is_one_kernel
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.mdh.views import Affine, View
@@ -40,24 +40,19 @@ def chain(graph: Graph) -> Chain | None:
     ):
         return None
     named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)
-    inputs = [v for p in range(graph.given) if (v := given_view(named, p)) is not None]
-    if len(inputs) < graph.given:
-        return None
-    h = named.steps[last].mdhom
-    return Chain(named, h.extents, tuple(inputs), h.outputs)
+    inputs, h = given_views(named), named.steps[last].mdhom
+    return None if inputs is None else Chain(named, h.extents, inputs, h.outputs)
 
 
 def _is_link(graph: Graph, n: int) -> bool:
     """Whether a step is a map that may be one of a chain."""
     step, rank = graph.steps[n], graph.steps[-1].mdhom.rank
-    h, *others = step.mdhom.mdhoms
-    if others or h.rank != rank or rank == 0 or 0 in h.extents or h.calls_text or h.wide:
-        return False
+    h = step.mdhom.last
+    if not is_one_kernel(step.mdhom) or h.rank != rank or len({*step.inputs}) < len(step.inputs):
+        return False  # or some value is seen in two ways
     plain = tuple([Affine.of(d, rank) for d in range(rank)])
     if any([c.kind != "cc" for c in h.combine]) or any([v.accesses[0] != plain for v in h.outputs]):
         return False
-    if any([t.kind == "c" or t.char == "e" for t in h.dtypes]) or len({*step.inputs}) < len(step.inputs):
-        return False  # which are several values in kernels, or change where they go to memory; or seen in two ways
     return all([_is_near(graph, p, v) for p, v in zip(step.inputs, h.inputs, strict=True) if p in graph.made_by])
 
 

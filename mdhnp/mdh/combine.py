@@ -261,13 +261,10 @@ def _literals(identity: Any, dtypes: Sequence[np.dtype[Any]]) -> tuple[str, ...]
 
 
 def _identities(names: Sequence[str], dtypes: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
-    return tuple(_identity(n, np.dtype(t)) for n, t in zip(names, dtypes, strict=True))
-
-
-def _identity(name: str, dtype: np.dtype[Any]) -> str:
-    if name in ("max", "min"):
-        return repr(farthest(name, dtype))
-    return repr(dtype.type({"add": 0, "mul": 1, "and": 1, "or": 0}[name]).item())
+    return tuple([
+        repr(farthest(n, t) if n in ("max", "min") else t.type({"add": 0, "mul": 1, "and": 1, "or": 0}[n]).item())
+        for n, t in zip(names, map(np.dtype, dtypes), strict=True)
+    ])  # fmt: skip
 
 
 def farthest(which: str, dtype: np.dtype[Any]) -> Any:

@@ -15,7 +15,7 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
 from mdhnp.mdh.views import View
 
-__all__ = ["Fused", "given_view", "unfused"]
+__all__ = ["Fused", "given_views", "is_one_kernel", "unfused"]
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,18 @@ def _views(step: Step, given: Sequence[View]) -> list[View]:
     return [replace(v, strides=new.strides, offset=new.offset) for v, new in pairs]
 
 
-def given_view(graph: Graph, value: int) -> View | None:
-    """Give the view of an array given; None where no step reads it, or some see it in another shape."""
-    readers = [graph.steps[n] for n in graph.readers(value)]
-    found = [v for s in readers for p, v in zip(s.inputs, s.mdhom.inputs, strict=True) if p == value]
-    alike = {replace(v, name="", accesses=(), boundary=None, fill="0") for v in found}
-    return found[0] if len(alike) == 1 else None
+def given_views(graph: Graph) -> tuple[View, ...] | None:
+    """Give the first view of each array given; None where no step reads one, or some see it in another shape."""
+    read = [pair for s in graph.steps for pair in zip(s.inputs, s.mdhom.inputs, strict=True) if pair[0] < graph.given]
+    alike = {(p, replace(v.array, boundary=None, fill="0")) for p, v in read}
+    views = dict(reversed(read))
+    return tuple([views[p] for p in range(graph.given)]) if len(views) == len(alike) == graph.given else None
+
+
+def is_one_kernel(h: Computation) -> bool:
+    """Whether it is one MDH that may be one of several in a kernel, of values that are one each in kernels."""
+    plain = len(h.mdhoms) == 1 and h.rank > 0 and 0 not in h.extents and not h.calls_text and not h.wide
+    return plain and not any([t.kind == "c" or t.char == "e" for t in h.dtypes])
 
 
 @singledispatch

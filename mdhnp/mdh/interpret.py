@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mdhnp.mdh.combine import Operator
 from mdhnp.mdh.function import Function, literal_value
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.views import Access, View, bound_index
+from mdhnp.mdh.views import Access, Affine, View, bound_index
 
 __all__ = ["interpret"]
 
@@ -61,8 +61,7 @@ def _(h: MdHom, *arrays: npt.ArrayLike) -> Any:
     for view, array in zip(h.inputs, given, strict=True):
         if array.shape != view.shape:
             raise ValueError(f"{view.name}: array of shape {array.shape}, the MDH was made for {view.shape}")
-    grid = np.meshgrid(*(np.arange(n) for n in h.extents), indexing="ij", sparse=True) if h.rank else []
-    values = _apply(h, h.scalar, (), h.extents, given, grid)
+    values = _apply(h, h.scalar, (), h.extents, given)
     for dim in reversed(range(h.rank)):
         combine = h.combine[dim]
         if combine.operator is not None:
@@ -70,19 +69,26 @@ def _(h: MdHom, *arrays: npt.ArrayLike) -> Any:
             values = fold(values, dim, combine.operator)
     if h.finish is not None:
         final = tuple(n if c.kind != "pw" else 1 for n, c in zip(h.extents, h.combine, strict=True))
-        kept = np.meshgrid(*(np.arange(n) for n in final), indexing="ij", sparse=True) if h.rank else []
-        values = _apply(h, h.finish, values, final, given, kept)
-    stored = [_store(h, view, value) for view, value in zip(h.outputs, values, strict=True)]
+        values = _apply(h, h.finish, values, final, given)
+    stored = [_store(view, value) for view, value in zip(h.outputs, values, strict=True)]
     return stored[0] if len(stored) == 1 else tuple(stored)
 
 
-def _apply(
-    h: MdHom, function: Function, first: Sequence[Any], shape: tuple[int, ...], given: Arrays, grid: Any
-) -> Arrays:
+def _grid(shape: tuple[int, ...]) -> Any:
+    """Of each dimension an array of its indices."""
+    return np.meshgrid(*(np.arange(n) for n in shape), indexing="ij", sparse=True) if shape else []
+
+
+def _place(index: Affine, grid: Any) -> Any:
+    terms = [c * g for c, g in zip(index.coefficients, grid, strict=True)]
+    return sum(terms, start=np.asarray(index.constant))
+
+
+def _apply(h: MdHom, function: Function, first: Sequence[Any], shape: tuple[int, ...], given: Arrays) -> Arrays:
     """Apply a function to `first` and all accesses at every point; where there is none, only types matter."""
     if 0 in shape:
         return [np.empty(shape, t) for t in function.dtypes]
-    used = function.used_parameters()
+    grid, used = _grid(shape), function.used_parameters()
     loaded = [
         _load(h.inputs[n], h.inputs[n].accesses[a], given[n], grid) if p in used else None
         for p, (n, a) in enumerate(h.accesses, start=len(first))
@@ -94,9 +100,7 @@ def _load(view: View, access: Access, array: npt.NDArray[Any], grid: Any) -> npt
     places: list[Any] = []
     outside: Any = False
     for axis, index in enumerate(access):
-        place: Any = np.asarray(index.constant)
-        for c, g in zip(index.coefficients, grid, strict=True):
-            place = place + c * g
+        place = _place(index, grid)
         if view.boundary is not None:
             place = bound_index(place, view.shape[axis], view.boundary)
             outside = outside | (place < 0)
@@ -127,15 +131,9 @@ def _scan(values: Arrays, dim: int, op: Operator) -> Arrays:
     return [np.moveaxis(p, 0, dim) for p in parts]
 
 
-def _store(h: MdHom, view: View, value: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _store(view: View, value: npt.NDArray[Any]) -> npt.NDArray[Any]:
     out = np.empty(view.shape, view.dtype)
-    grid = np.meshgrid(*(np.arange(n) for n in value.shape), indexing="ij", sparse=True) if h.rank else []
-    places = []
-    for index in view.accesses[0]:
-        place: Any = np.asarray(index.constant)
-        for c, g in zip(index.coefficients, grid, strict=True):
-            place = place + c * g
-        places.append(place)
+    places = [_place(index, _grid(value.shape)) for index in view.accesses[0]]
     out[tuple(np.broadcast_arrays(*places))] = (
         value.reshape(np.broadcast_shapes(*(np.shape(p) for p in places), value.shape)) if places else value.reshape(())
     )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.recombine import combination, left_for_later, prefixes
-from mdhnp.mdh.regions import Part, Region, part_of, read_region
+from mdhnp.mdh.regions import Part, Region, part_of, read_region, within
 from mdhnp.mdh.stages import finish_inputs
 
 __all__ = ["Cut", "Partition", "Prefix", "Read", "Stack", "Task", "Window", "whole"]
@@ -234,15 +234,11 @@ def _reads(part: Part) -> tuple[Read, ...]:
 
 def _within(reads: Sequence[Read], part: Part) -> tuple[Read, ...]:
     """Say what a part of a part reads."""
-    pairs = zip(reads, part.inputs, strict=True)
-    return (*[_region(read, region) for read, region in pairs], *part.begin)
-
-
-def _region(read: Read, region: Region) -> Read:
-    if not isinstance(read, Window):
-        return read
-    both = zip(read.region, region, strict=True)
-    return Window(read.input, tuple([slice(a.start + b.start, a.start + b.stop) for a, b in both]))
+    found = [
+        Window(read.input, within(read.region, region)) if isinstance(read, Window) else read
+        for read, region in zip(reads, part.inputs, strict=True)
+    ]
+    return (*found, *part.begin)
 
 
 def _stacks(level: Sequence[tuple[int, Task]]) -> tuple[Read, ...]:

@@ -7,6 +7,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,8 @@ class Pattern:
         outputs = []
         for buffer, dtype in zip(self.outputs, dtypes, strict=True):
             shape = tuple(
-                max(i.span(sizes)[1] + 1, 0) if 0 not in sizes else _empty(i, sizes) for i in buffer.accesses[0]
+                max(i.span(sizes)[1] + 1, 0) if 0 not in sizes else prod([sizes[d] for d in i.dims()])
+                for i in buffer.accesses[0]
             )
             outputs.append(View(buffer.name, dtype, shape, row_major(shape), 0, buffer.accesses))
         return MdHom(sizes, combine, scalar, tuple(views), tuple(outputs), finish, names, self.nested)
@@ -246,13 +248,6 @@ def _sum(a: Affine, b: Affine) -> Affine:
     return Affine(tuple(x + y for x, y in zip(a.coefficients, b.coefficients, strict=True)), a.constant + b.constant)
 
 
-def _empty(index: Affine, extents: tuple[int, ...]) -> int:
-    size = 1
-    for d in index.dims():
-        size *= extents[d]
-    return size
-
-
 def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]) -> tuple[int, ...]:
     """Find each dimension's extent: as given, else the largest that keeps every index inside its axis."""
     known: dict[int, int] = {}
@@ -273,8 +268,9 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
                 else:
                     others = sum(max(c * (known[e] - 1), 0) for e, c in enumerate(i.coefficients) if c and e != d)
                     size = max((v.shape[axis] - 1 - i.constant - others) // coefficient + 1, 0)
-                plain = i.constant == 0 and i.dims() == (d,) and i.coefficients[d] == 1
-                if d in found and found[d] != size and plain and _is_plain(indices, d, found[d]):
+                # Some arrays have both extents along axes indexed by the dimension alone.
+                alone = {v.shape[axis] for v, axis, i in indices if i.dim() == d}
+                if d in found and found[d] != size and i.dim() == d and found[d] in alone:
                     raise ValueError(
                         f"{v.name}: axis {axis} has {size} elements, dimension {names[d]} has {found[d]} elsewhere"
                     )
@@ -288,11 +284,3 @@ def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]
     if missing:
         raise ValueError(f"extents: cannot be found for {', '.join(missing)}; pass them by name")
     return tuple(known[d] for d in range(len(names)))
-
-
-def _is_plain(indices: list[tuple[View, int, Affine]], d: int, size: int) -> bool:
-    """Whether some array has this extent along an axis indexed by the dimension alone."""
-    return any(
-        i.dims() == (d,) and i.constant == 0 and i.coefficients[d] == 1 and v.shape[axis] == size
-        for v, axis, i in indices
-    )

@@ -6,12 +6,11 @@ For each kind of dimension but concatenated ones, whose parts write what is want
 
 from dataclasses import replace
 
-from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC, Combine
-from mdhnp.mdh.function import Function, Instruction, identity_function
+from mdhnp.mdh.function import Function
 from mdhnp.mdh.mdhom import MdHom, contiguous, dimension_names
-from mdhnp.mdh.stages import finish_inputs, renumber_finish
-from mdhnp.mdh.trace import Recorder, inlined
+from mdhnp.mdh.stages import combining, finish_inputs, renumber_finish
+from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View
 
 __all__ = ["carrying", "combination", "left_for_later", "partial", "prefixes"]
@@ -44,11 +43,9 @@ def combination(h: MdHom, dim: int, count: int, *, finish: bool = True) -> MdHom
     ])  # fmt: skip
     inputs = _stacks(h, dim, extents)
     outputs = h.outputs if finish else _partials(h, extents, kept)
-    final = None
     if finish:
         inputs = (*inputs, *[_still(h.inputs[n], h.dims("pw")) for n in finish_inputs(h)])
-        final = renumber_finish(h, h.scalar.dtypes)
-    return _ordered(h, dim, extents, combine, inputs, outputs, final)
+    return _ordered(h, dim, extents, combine, inputs, outputs, renumber_finish(h) if finish else None)
 
 
 def prefixes(h: MdHom, dim: int, count: int) -> MdHom:
@@ -70,14 +67,11 @@ def _ordered(
     finish: Function | None,
 ) -> MdHom:
     """An MDH on stacks, whose first dimension is their first axis but for those combined later; unnamed."""
-    parameters = tuple([v.dtype for v in inputs for _ in v.accesses])
-    scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
-    nested = len({c.operator for c in combine if c.operator is not None}) > 1
     left = [d for d in left_for_later(h, dim) if combine[d].kind != "cc"]
     order = [*left, dim, *[d for d in _kept(h, dim) if d not in left]]
     new = dict(zip(order, dimension_names(len(order)), strict=True))
     names = tuple([new.get(d, "") for d in range(h.rank)])
-    return select_dims(MdHom(extents, combine, scalar, inputs, outputs, finish, names, nested), order)
+    return combining(h, extents, combine, inputs, outputs, finish, names, order)
 
 
 def left_for_later(h: MdHom, dim: int) -> tuple[int, ...]:
@@ -118,12 +112,12 @@ def carrying(h: MdHom, dim: int) -> MdHom:
     types, count = h.scalar.dtypes, len(h.scalar.dtypes)
     parameters = (*types, *h.scalar.parameters, *types)
     recorder = Recorder()
-    given = [recorder.add(Instruction("param", (), t, n)) for n, t in enumerate(parameters)]
-    final = inlined(operator.function, [*given[-count:], *given[:count]])
+    given = recorder.parameters(parameters)
+    final = recorder.paste(operator.function, [*given[-count:], *given[:count]])
     last = operator.function
     if h.finish is not None:
-        final, last = inlined(h.finish, [*final, *given[count:-count]]), h.finish
-    finish = Function(parameters, tuple(recorder.body), tuple([s.number for s in final]), last.text, last.contract)
+        final, last = recorder.paste(h.finish, [*final, *given[count:-count]]), h.finish
+    finish = Function(parameters, tuple(recorder.body), final, last.text, last.contract)
     carry = [replace(v, name=f"C{n}") for n, v in enumerate(_partials(h, h.extents, _kept(h, dim)))]
     scalar = replace(h.scalar, parameters=(*h.scalar.parameters, *types))
     return replace(h, scalar=scalar, inputs=(*h.inputs, *carry), finish=finish)

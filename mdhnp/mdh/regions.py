@@ -20,7 +20,7 @@ from mdhnp.mdh.mdhom import Computation, MdHom, row_major
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View
 
-__all__ = ["Part", "Region", "bounded", "is_stretch", "part_of", "read_region", "stretches"]
+__all__ = ["Part", "Region", "bounded", "is_stretch", "part_of", "read_region", "stretches", "within"]
 
 Array = npt.NDArray[Any]
 #: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
@@ -253,15 +253,15 @@ def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
             return ()
         for p in smaller:
             inputs, outputs = (
-                tuple(tuple(map(_within, *both)) for both in zip(outer, inner, strict=True))
-                for outer, inner in ((one.inputs, p.inputs), (one.outputs, p.outputs))
+                tuple(map(within, outer, inner)) for outer, inner in ((one.inputs, p.inputs), (one.outputs, p.outputs))
             )
             found.append(Part(p.mdhom, inputs, outputs))
     return tuple(found)
 
 
-def _within(outer: slice, inner: slice) -> slice:
-    return slice(outer.start + inner.start, outer.start + inner.stop)
+def within(outer: Region, inner: Region) -> Region:
+    """Give a region of a region as one of the array."""
+    return tuple([slice(a.start + b.start, a.start + b.stop) for a, b in zip(outer, inner, strict=True)])
 
 
 def is_stretch(v: View, region: Region) -> bool:

@@ -11,7 +11,7 @@ softmax and the product that reads it so; the tiles are those of the other MDHs 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mdhnp.mdh.fused import Fused, given_view
+from mdhnp.mdh.fused import Fused, given_views, is_one_kernel
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.mdhom import MdHom, dimension_names, row_major
 from mdhnp.mdh.regions import Part, Region, part_of
@@ -44,11 +44,11 @@ def rows(graph: Graph) -> Rows | None:
         return None
     if all([not s.mdhom.last.dims("pw") for s in graph.steps]):
         return None
-    inputs = [v for p in range(graph.given) if (v := given_view(graph, p)) is not None]
-    if len(inputs) < graph.given:
+    views = given_views(graph)
+    if views is None:
         return None
     # The first MDH that reads it may have more dimensions than the last one: what it reads outside is its own business.
-    inputs = [replace(v, name=f"I{p}", boundary=None) for p, v in enumerate(inputs)]
+    inputs = [replace(v, name=f"I{p}", boundary=None) for p, v in enumerate(views)]
     h = graph.steps[last].mdhom
     outputs = tuple([replace(v, name=f"O{o}") for o, v in enumerate(h.outputs)])
     named = Graph(graph.given, tuple([_named(graph, n) for n in range(last + 1)]), graph.results)
@@ -56,13 +56,10 @@ def rows(graph: Graph) -> Rows | None:
 
 
 def _is_link(graph: Graph, step: Step) -> bool:
-    """Whether a step may be one of rows: it is computed by one kernel, of values that are one in kernels."""
-    h, *others = step.mdhom.mdhoms
-    if others or h.rank == 0 or 0 in h.extents or h.calls_text or h.wide or h.dims("ps"):
-        return False
-    if len({c.operator for c in h.combine if c.operator is not None}) > 1:
-        return False
-    if any([t.kind == "c" or t.char == "e" for t in h.dtypes]):
+    """Whether a step may be one of rows: it is computed by one kernel."""
+    h = step.mdhom.last
+    operators = {c.operator for c in h.combine if c.operator is not None}
+    if not is_one_kernel(step.mdhom) or h.dims("ps") or len(operators) > 1:
         return False
     read = [(graph.view(p), v) for p, v in zip(step.inputs, h.inputs, strict=True) if p in graph.made_by]
     return all([v.shape == made.shape and v.boundary is None for made, v in read])

@@ -6,21 +6,18 @@ from the last dimension to the first, as the definition nests them. Stages compu
 an argument twice.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
+from typing import Literal, NamedTuple
 
 from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.canonical import select_dims
-from mdhnp.mdh.combine import CC
+from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.function import Function, Instruction, identity_function
 from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
 from mdhnp.mdh.views import View
 
-__all__ = ["Argument", "Stage", "finish_inputs", "renumber_finish", "stages"]
+__all__ = ["Argument", "Stage", "combining", "finish_inputs", "renumber_finish", "stages"]
 
 
 class Argument(NamedTuple):
@@ -128,17 +125,31 @@ def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: b
     finish = None
     if last:
         outputs, targets = h.outputs, _arguments("output", len(h.outputs))
-        finish = renumber_finish(h, [v.dtype for v in inputs])
+        finish = renumber_finish(h)
         carried = finish_inputs(h)
         inputs = (*inputs, *(h.inputs[n] for n in carried))
         sources = (*sources, *(Argument("input", n) for n in carried))
     else:
         left = [d for d in alive if d not in group or h.combine[d].kind != "pw"]
         outputs, targets = _temporaries(h, left, start), _arguments("temporary", count, start)
-    parameters = tuple(v.dtype for v in inputs for _ in v.accesses)
+    return Stage(combining(h, extents, combine, inputs, outputs, finish, h.names, alive), sources, targets)
+
+
+def combining(
+    h: MdHom,
+    extents: tuple[int, ...],
+    combine: tuple[Combine, ...],
+    inputs: tuple[View, ...],
+    outputs: tuple[View, ...],
+    finish: Function | None,
+    names: tuple[str, ...],
+    order: list[int],
+) -> MdHom:
+    """Give an MDH that combines partial results of `h`, its first inputs, over the dimensions in `order`."""
+    parameters = tuple([v.dtype for v in inputs for _ in v.accesses])
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
-    mdhom = MdHom(extents, combine, scalar, inputs, outputs, finish, h.names)
-    return Stage(select_dims(mdhom, alive), sources, targets)
+    nested = len({c.operator for c in combine if c.operator is not None}) > 1
+    return select_dims(MdHom(extents, combine, scalar, inputs, outputs, finish, names, nested), order)
 
 
 def finish_inputs(h: MdHom) -> tuple[int, ...]:
@@ -149,17 +160,14 @@ def finish_inputs(h: MdHom) -> tuple[int, ...]:
     return tuple(sorted({h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}))
 
 
-def renumber_finish(h: MdHom, parts: Sequence[np.dtype[Any]]) -> Function | None:
-    """Fit `finish` to a later MDH that combines partial results of `h`.
-
-    Its first inputs have the types `parts` and one access each; after them come those of :func:`finish_inputs`.
-    """
+def renumber_finish(h: MdHom) -> Function | None:
+    """Fit `finish` to a later MDH that combines partial results of `h`, and then reads :func:`finish_inputs`."""
     if h.finish is None:
         return None
     results = h.scalar.dtypes
     carried = [n for n, _ in h.accesses if n in finish_inputs(h)]
     place = {p: p for p in range(len(results))}
-    following = len(results) + len(parts)
+    following = 2 * len(results)
     for number, (n, _) in enumerate(h.accesses):
         if n in carried:
             place[len(results) + number] = following
@@ -168,5 +176,5 @@ def renumber_finish(h: MdHom, parts: Sequence[np.dtype[Any]]) -> Function | None
     def step(s: Instruction) -> Instruction:
         return replace(s, position=place.get(s.position, 0)) if s.op == "param" else s
 
-    parameters = (*results, *parts, *(h.inputs[n].dtype for n in carried))
+    parameters = (*results, *results, *(h.inputs[n].dtype for n in carried))
     return replace(h.finish, parameters=parameters, body=tuple(step(s) for s in h.finish.body))

@@ -179,23 +179,20 @@ class Tiles:
 
     def kept(self, tile: Sequence[int]) -> int:
         """Bytes of what maps leave to each other."""
-        if self._streamed >= 0:
-            return self._rings(tile)
+        if (d := self._streamed) >= 0:
+            if tile[d] not in self._kept:
+                self._kept[tile[d]] = rings(self._h.graph, d, tile[d])
+            each = zip(self._h.mdhoms[:-1], self.sizes(tile), self._kept[tile[d]], strict=False)
+            return sum([
+                prod(sizes) // sizes[d] * ring.points * view.dtype.itemsize
+                for one, sizes, ring in each for view in one.outputs
+            ])  # fmt: skip
         found: dict[int, int] = {}
         for one, sizes in zip(self._h.mdhoms[:-1], self.sizes(tile), strict=False):
             for view in one.outputs:
                 slot = self._slots[view.name]
                 found[slot] = max(found.get(slot, 0), prod(sizes) * view.dtype.itemsize)
         return sum(found.values())
-
-    def _rings(self, tile: Sequence[int]) -> int:
-        """The same where tiles follow each other."""
-        d, total = self._streamed, 0
-        if tile[d] not in self._kept:
-            self._kept[tile[d]] = rings(self._h.graph, d, tile[d])
-        for one, sizes, ring in zip(self._h.mdhoms[:-1], self.sizes(tile), self._kept[tile[d]], strict=False):
-            total += prod(sizes) // sizes[d] * ring.points * sum([view.dtype.itemsize for view in one.outputs])
-        return total
 
     def moved(self, tile: Sequence[int]) -> int:
         """Bytes that are read of the arrays given, with what neighbours read, too, and written."""

@@ -6,7 +6,7 @@ operators or devices.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
@@ -43,6 +43,28 @@ class Recorder:
         if value.recorder is not self:
             raise TypeError("scalar function: uses a traced value of another function; pass it as an argument")
         return value
+
+    def parameters(self, types: Sequence[np.dtype[Any]]) -> list[int]:
+        return [self.add(Instruction("param", (), t, n)).number for n, t in enumerate(types)]
+
+    def paste(
+        self, f: Function, given: Sequence[int] | Mapping[int, int], at: Callable[[int], int] | None = None
+    ) -> tuple[int, ...]:
+        """Record a function on these numbers in place of its parameters, and give its results'.
+
+        Parameters that it does not use may be anything. `at` gives what stands for the index in a dimension; without,
+        that stays.
+        """
+        known: dict[int, int] = {}
+        for n in f.live():
+            step = f.body[n]
+            if step.op == "param":
+                known[n] = given[step.position]
+            elif step.op == "index" and at is not None:
+                known[n] = at(step.position)
+            else:
+                known[n] = self.add(replace(step, args=tuple([known[a] for a in step.args]))).number
+        return tuple([known[r] for r in f.results])
 
     def constant(self, value: Any, dtype: np.dtype[Any]) -> "Symbol":
         return self.add(Instruction("const", (), dtype, literal=repr(dtype.type(value).item())))
@@ -206,7 +228,7 @@ def trace(
     """
     recorder = Recorder()
     dtypes = tuple(np.dtype(t) for t in parameters)
-    symbols = [recorder.add(Instruction("param", (), t, n)) for n, t in enumerate(dtypes)]
+    symbols = [Symbol(recorder, n) for n in recorder.parameters(dtypes)]
     arguments = symbols if group == 1 else [tuple(symbols[n : n + group]) for n in range(0, len(symbols), group)]
     token = _active.set(recorder)
     try:
@@ -232,13 +254,8 @@ def trace(
 
 def inlined(function: Function, values: Sequence[Symbol]) -> tuple[Symbol, ...]:
     """Record a function again as a part of another one, of these values in place of its parameters."""
-    recorder, found = values[0].recorder, list[Symbol]()
-    for step in function.body:
-        if step.op == "param":
-            found.append(values[step.position])
-        else:
-            found.append(recorder.add(replace(step, args=tuple([found[a].number for a in step.args]))))
-    return tuple([found[r] for r in function.results])
+    recorder = values[0].recorder
+    return tuple([Symbol(recorder, n) for n in recorder.paste(function, [v.number for v in values])])
 
 
 def trace_text(

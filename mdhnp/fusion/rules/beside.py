@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mdhnp.fusion.compose import Composer, parameters
+from mdhnp.fusion.compose import Composer
 from mdhnp.fusion.cost import bytes_of_step
 from mdhnp.fusion.edit import edited, values
-from mdhnp.fusion.reads import in_place, paste
+from mdhnp.fusion.reads import in_place
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import independent, known
 from mdhnp.mdh import Combine, Graph, MdHom, Operator
@@ -54,7 +54,7 @@ def _both(graph: Graph, match: Match) -> Graph:
     composer, place, scalar, finish = Composer(graph, f.rank), in_place(f.rank), Recorder(), Recorder()
     results = [n for step in steps for n in composer.combined(scalar, step, place)]
     types, final = (*f.scalar.dtypes, *s.scalar.dtypes), list[int]()
-    combined, count = parameters(finish, types), len(f.scalar.dtypes)
+    combined, count = finish.parameters(types), len(f.scalar.dtypes)
     for step, own in zip(steps, (combined[:count], combined[count:]), strict=True):
         final += composer.finished(finish, step, place, own, len(types))
     new = composer.step(
@@ -79,11 +79,11 @@ def pair(f: Operator, s: Operator) -> Operator:
     recorder = Recorder()
     sides = [f.function.dtypes, s.function.dtypes]
     count, ends = len(sides[0]), len(sides[0]) + len(sides[1])
-    given = parameters(recorder, (*sides[0], *sides[1], *sides[0], *sides[1]))
+    given = recorder.parameters((*sides[0], *sides[1]) * 2)
     left, right = given[:ends], given[ends:]
     results = (
-        *paste(recorder, f.function, [*left[:count], *right[:count]]),
-        *paste(recorder, s.function, [*left[count:], *right[count:]]),
+        *recorder.paste(f.function, [*left[:count], *right[:count]]),
+        *recorder.paste(s.function, [*left[count:], *right[count:]]),
     )
     function = replace(f.function, parameters=(*sides[0], *sides[1]) * 2, body=tuple(recorder.body), results=results)
     identity = None if f.identity is None or s.identity is None else (*f.identity, *s.identity)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mdhnp.fusion.compose import Composer, is_map, loads, parameters
+from mdhnp.fusion.compose import Composer, is_map, loads
 from mdhnp.fusion.edit import edited, reaches, values
 from mdhnp.fusion.reads import Place, in_place, unit
 from mdhnp.fusion.rule import Match, Rule
@@ -84,7 +84,7 @@ def _finished(graph: Graph, match: Match) -> Graph:
         combined, contract = results(scalar, composer.finished(scalar, step, own, combined)), False
     else:
         types = h.scalar.dtypes
-        found = composer.finished(finish, step, own, parameters(finish, types), len(types))
+        found = composer.finished(finish, step, own, finish.parameters(types), len(types))
         final = finish, results(finish, found, len(types))
     named = tuple([replace(v, name=f"O{n}") for n, v in enumerate(outputs)])
     new = composer.step(h, (scalar, combined), final, outputs=named, contract=contract)

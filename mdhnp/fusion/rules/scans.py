@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.fusion.compose import loads, parameters
+from mdhnp.fusion.compose import loads
 from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.least_work import law_holds
-from mdhnp.fusion.reads import paste
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import known, only_read_by_last, pairs_of_one_result, ufunc, written_plainly
 from mdhnp.mdh import Combine, Function, Graph, MdHom, Operator, Step, trace
@@ -70,9 +69,9 @@ def _on_pairs(graph: Graph, match: Match) -> Graph:
     operator = Operator(f"<{s.operator.name}, {f.operator.name}>", function, None, False)
     scalar = replace(f.scalar, results=f.scalar.results * 2)
     finish = Recorder()
-    combined = parameters(finish, (dtype, dtype))[0]
+    combined = finish.parameters((dtype, dtype))[0]
     types = tuple([v.dtype for v in f.inputs for _ in v.accesses])
-    stored = paste(finish, s.finish, [combined, combined]) if s.finish is not None else (combined,)
+    stored = finish.paste(s.finish, [combined, combined]) if s.finish is not None else (combined,)
     final = Function((dtype, dtype, *types), tuple(finish.body), stored)
     combine_ = tuple([Combine(c.kind, operator) if c.operator is not None else c for c in s.combine])
     new = MdHom.unchecked(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names)
