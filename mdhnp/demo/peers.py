@@ -16,20 +16,20 @@ Table = Mapping[str, Array]
 Links = tuple[Array, Array, Array]
 
 
-def gaussian_peer(picture: Array) -> tuple[str, Callable[[], Any]]:
-    """Name the usual library for the 5×5 binomial filter with reflected borders, and give its call."""
+def gaussian_peer() -> tuple[str, Callable[[Array], Any]]:
+    """Name the usual library for the 5×5 binomial filter with reflected borders, and give its function."""
     line = np.array([1, 4, 6, 4, 1], np.float32) / 16
     try:
         import cv2
     except ImportError:
         pass
     else:
-        return "cv2.GaussianBlur", lambda: cv2.GaussianBlur(picture, (5, 5), 0, borderType=cv2.BORDER_REFLECT)
+        return "cv2.GaussianBlur", lambda picture: cv2.GaussianBlur(picture, (5, 5), 0, borderType=cv2.BORDER_REFLECT)
     try:
         from scipy import ndimage
     except ImportError:
-        return "NumPy slices", lambda: smooth(picture, np.outer(line, line))
-    return "scipy.ndimage", lambda: ndimage.correlate(picture, np.outer(line, line), mode="reflect")
+        return "NumPy slices", lambda picture: smooth(picture, np.outer(line, line))
+    return "scipy.ndimage", lambda picture: ndimage.correlate(picture, np.outer(line, line), mode="reflect")
 
 
 def smooth(picture: Array, weights: Array) -> Array:

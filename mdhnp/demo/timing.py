@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 import mdhnp
 from mdhnp.calls.plans import ByNumpy, Leaf
 
-__all__ = ["Case", "Measured", "largest_error", "measure"]
+__all__ = ["Calls", "Case", "Measured", "largest_error", "measure"]
 
 #: Seconds between measurements, at least and at most: OpenBLAS's threads keep spinning after a call, 0.1 s or more, and
 #: would take the processors from whoever comes next.
@@ -24,9 +25,13 @@ _WAKING, _LENGTH = 0.01, 0.005
 _MOST_PAIRS, _FEWEST_PAIRS, _SECONDS_A_CASE = 9, 3, 1.5
 
 
+#: A computation as functions of the same arrays, each after the text that is printed for it: ours, and NumPy's.
+Calls = tuple[str, Callable[..., Any], str, Callable[..., Any]]
+
+
 @dataclass(frozen=True)
 class Case:
-    """One call of the demo."""
+    """A call beside NumPy's, or whoever else computes the same today."""
 
     #: As printed.
     call: str
@@ -42,6 +47,19 @@ class Case:
     tolerance: float = 1e-5
     #: From the result to a remark printed under the table.
     note: Callable[[Any], str] | None = None
+
+    @classmethod
+    def of(cls, calls: Calls, data: str, *arrays: Any, **others: Any) -> Self:
+        """Return the case of functions of arrays; by default the right result is what NumPy's gives of wide ones."""
+        call, ours, peer_name, peer = calls
+        expected = others.pop("expected", lambda: peer(*map(_wide, arrays)))
+        return cls(call, data, partial(ours, *arrays), partial(peer, *arrays), peer_name, expected, **others)
+
+
+def _wide(array: Any) -> Any:
+    """Convert floats to double precision."""
+    kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
+    return array.astype({"f": np.float64, "c": np.complex128}[kind]) if kind in ("f", "c") else array
 
 
 @dataclass(frozen=True)
