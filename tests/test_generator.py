@@ -22,8 +22,7 @@ from strategies import Case, case
 
 from examples import share
 from mdhnp.codegen import Program, generate
-from mdhnp.codegen.nest import Nest
-from mdhnp.mdh import MdHom, cc, md_hom, ps, pw
+from mdhnp.mdh import Computation, MdHom, cc, md_hom, ps, pw
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
@@ -112,7 +111,7 @@ def _assert_right(device: Device, named: Named, program: Program) -> None:
 @pytest.mark.turns
 def test_64_bit_offsets(device: Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for buffers of 2^31 elements and more."""
-    monkeypatch.setattr(Nest, "wide", True)
+    monkeypatch.setattr(Computation, "wide", True)
     assert "for (long" in KERNELS[name].program().source
     test_named_kernels(device, name)
 

@@ -19,7 +19,7 @@ import pytest
 import mdhnp
 from mdhnp.calls.operands import addressable
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.dask.task import Read, assembled
+from mdhnp.dask.task import Assembly, assembled
 from mdhnp.runtime import results
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable
@@ -243,7 +243,7 @@ def test_copies_of_large_operands_recycle_memory(blocks: Blocks, kind: str) -> N
         given[...] = whole
     else:
         given = whole.astype(">f4") if kind == "of another byte order" else whole
-    halves = Read(whole.shape, tuple([(((0, 1), (0, N // 2)), ((n, n + 1), (0, N // 2))) for n in range(2)]))
+    halves = Assembly(whole.shape, tuple([(((0, 1), (0, N // 2)), ((n, n + 1), (0, N // 2))) for n in range(2)]))
     (found,) = (assembled(halves, [given[:1], given[1:]], F32),) if kind == "in pieces" else addressable([given])
     np.testing.assert_array_equal(found, whole)
     assert found.dtype == F32
