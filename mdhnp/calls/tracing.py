@@ -22,7 +22,7 @@ from mdhnp.calls.request import Routine, described
 from mdhnp.calls.views import as_part, flat, without_ones
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
-from mdhnp.mdh.constants import with_numbers
+from mdhnp.mdh.graph import with_numbers
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 

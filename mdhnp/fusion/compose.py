@@ -10,7 +10,7 @@ from mdhnp.mdh import Computation, Graph, Instruction, MdHom, Step, View
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access
 
-__all__ = ["Composer", "composed_with", "is_map", "loads", "place_in", "reshaped"]
+__all__ = ["Composer", "composed_with", "is_map", "loads", "reshaped"]
 
 #: What was recorded of a function, and which values are its results.
 Recorded = tuple[Recorder, Sequence[int]]
@@ -32,15 +32,6 @@ def loads(graph: Graph, n: int, value: int) -> Iterator[tuple[View, Access]]:
         if p == value:
             for access in view.accesses:
                 yield view, access
-
-
-def place_in(made: View, access: Access, rank: int, of: int) -> Place:
-    """Give the place of an MDH in one that reads its result: its output's view, an access to it, and both ranks."""
-    found = [unit(of)] * rank
-    for index, read in zip(made.accesses[0], access, strict=True):
-        for d in index.dims():  # one, with coefficient 1: `written_plainly`
-            found[d] = read
-    return tuple(found)
 
 
 class Composer:
@@ -73,8 +64,11 @@ class Composer:
                 other = unraveled(access, view.shape, written.shape, self._extents)
                 assert other is not None  # `read_in_order`
                 access = other
-            inner = place_in(written, access, made.mdhom.rank, self.reads.rank)
-            return self.mapped(recorder, made, inner, before)[o]
+            inner = [unit(self.reads.rank)] * made.mdhom.rank
+            for index, read in zip(written.accesses[0], access, strict=True):
+                for d in index.dims():  # one, with coefficient 1: `written_plainly`
+                    inner[d] = read
+            return self.mapped(recorder, made, tuple(inner), before)[o]
         number = self.reads.number(value, view, view.accesses[a], place)
         return recorder.add(Instruction("param", (), view.dtype, before + number)).number
 

@@ -12,7 +12,7 @@ from math import inf, prod
 from mdhnp.cost import bytes_read, operation_count, usual, weight
 from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows, Tiles
 
-__all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost", "cost_of_step", "near"]
+__all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost_of_step", "near"]
 
 _MACHINE = usual("cpu", 1)
 #: Seconds of a byte to or from memory, and of a simple operation.
@@ -30,20 +30,6 @@ _WIDE = 16
 _SHARED, _AGAIN = 1 << 22, 0.05
 #: How many times as long a chain takes because it reads memory and computes by turns: fitted to chains of stencils.
 _APART = 1.2
-
-
-def cost(graph: Graph) -> float:
-    """Return the estimated seconds of a graph's steps, one after the other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import cc, md_hom
-    >>> doubled = md_hom(lambda x: x + x, {"i": cc}, "x[i] -> y[i]").bind(np.ones(1 << 20, np.float32))
-    >>> 3e-4 < cost(Graph.of(doubled)) < 6e-4
-    True
-    """
-    return sum([cost_of_step(s.mdhom) for s in graph.steps])
 
 
 @singledispatch

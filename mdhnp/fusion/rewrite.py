@@ -83,8 +83,8 @@ def rewriting(
     # first, last, or not at all.
     of_rows = (*ROWS, *WITHOUT_PRODUCTS)
     others, own = [rule for rule in rules if rule not in of_rows], [rule for rule in rules if rule in of_rows]
-    ways = dict.fromkeys([tuple(others), tuple(rules), (*others, *own)])
-    work = min([_work(graph, way, price) for way in ways], key=lambda work: work.paid)
+    orders = dict.fromkeys([tuple(others), tuple(rules), (*others, *own)])
+    work = min([_Work(graph, order, price) for order in orders], key=lambda work: work.paid)
     return Rewriting(graph, work.graph, tuple(work.applied), time.perf_counter() - begin)
 
 
@@ -139,49 +139,37 @@ def rewritings(graph: Graph) -> dict[str, Rewriting]:
     return {r.name: r for r in found.values()}
 
 
-def _work(graph: Graph, rules: Sequence[Rule], price: Callable[[Computation], float]) -> "_Work":
-    work = _Work(graph, price)
-    while any([_applied(work, rule) for rule in rules]):  # each as often as it helps, then all of them again
-        pass
-    return work
-
-
 class _Work:
-    """A graph that is being rewritten, what it costs, and what was applied to it."""
+    """A graph that is rewritten by rules, what it costs, and what was applied to it."""
 
-    def __init__(self, graph: Graph, price: Callable[[Computation], float]) -> None:
+    def __init__(self, graph: Graph, rules: Sequence[Rule], price: Callable[[Computation], float]) -> None:
         self._price = price
         self._prices: dict[int, tuple[Computation, float]] = {}  # by identity: equality looks at all of it
         self.graph, self.paid = graph, self._cost(graph)
         self.applied: list[Applied] = []
+        while any([self._apply(rule) for rule in rules]):  # each as often as it helps, then all of them again
+            pass
 
     def _cost(self, graph: Graph) -> float:
         for h in [s.mdhom for s in graph.steps if id(s.mdhom) not in self._prices]:
             self._prices[id(h)] = h, self._price(h)
         return sum([self._prices[id(s.mdhom)][1] for s in graph.steps])
 
-    def take(self, rule: Rule, made: Graph) -> bool:
-        """Go on with what a rule makes of the graph, if that is cheaper."""
-        _require_same_results(rule, self.graph, made)
-        paid = self._cost(made)
-        if paid >= self.paid:
-            return False
-        self.applied.append(Applied(rule, self.graph, made))
-        self.graph, self.paid = made, paid
-        return True
-
-
-def _applied(work: _Work, rule: Rule) -> bool:
-    """Apply a rule from the first step to the last one, as often as it makes the graph cheaper; whether it did."""
-    begin, count = 0, len(work.applied)
-    helping = True
-    while helping:
-        helping = False
-        for match in rule.found(work.graph, begin):
-            if work.take(rule, rule.rewrite(work.graph, match)):
-                begin, helping = min(match), True
-                break
-    return len(work.applied) > count
+    def _apply(self, rule: Rule) -> bool:
+        """Apply a rule from the first step to the last one, as often as it makes the graph cheaper; whether it did."""
+        begin, count = 0, len(self.applied)
+        helping = True
+        while helping:
+            helping = False
+            for match in rule.found(self.graph, begin):
+                made = rule.rewrite(self.graph, match)
+                _require_same_results(rule, self.graph, made)
+                if (paid := self._cost(made)) < self.paid:
+                    self.applied.append(Applied(rule, self.graph, made))
+                    self.graph, self.paid = made, paid
+                    begin, helping = min(match), True
+                    break
+        return len(self.applied) > count
 
 
 def _require_same_results(rule: Rule, graph: Graph, made: Graph) -> None:

@@ -30,7 +30,8 @@ def splits(h: MdHom, views: Sequence[tuple[View, tuple[int, ...]]]) -> Splits | 
                 if sizes is None or found.setdefault(d, sizes) != sizes:
                     return None
     found = {d: sizes for d, sizes in found.items() if len(sizes) > 1}
-    if any([h.combine[d].kind == "ps" or h.nested or not _commutes(h, d) for d in found]):
+    combine = [h.combine[d] for d in found]
+    if any([h.nested or c.kind == "ps" or (c.operator and not c.operator.commutative) for c in combine]):
         return None
     place, extents = parts(h, found)
     fits = all([
@@ -38,11 +39,6 @@ def splits(h: MdHom, views: Sequence[tuple[View, tuple[int, ...]]]) -> Splits | 
         for v, shape in views for a in v.accesses
     ])  # fmt: skip
     return found if fits else None
-
-
-def _commutes(h: MdHom, d: int) -> bool:
-    operator = h.combine[d].operator
-    return operator is None or operator.commutative
 
 
 def _cut(extent: int, step: int, strides: Sequence[int]) -> tuple[int, ...] | None:

@@ -142,26 +142,10 @@ class Cut:
         return prefixes(self.mdhom.last, self.dim, count)
 
     def partition(self, arity: int = 2, divide: Divide = lambda h, dim: None) -> Partition:
-        """Give the tasks that compute the whole.
+        """Give the tasks that compute the whole; one task combines partial results of at most `arity` neighbours.
 
-        Parameters
-        ----------
-        arity : int, optional
-            Partial results of neighbours that one task combines, at most.
-        divide : callable, optional
-            Gives how what computes partial results is cut along one more reduced dimension, if it is: the parts of all
-            such dimensions are combined in one tree.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mdhnp.mdh import cc, cut, md_hom, pw
-        >>> sums = md_hom(lambda x: x, {"i": cc, "j": pw("add")}, "A[i,j] -> s[i]").bind(np.ones((3, 8)))
-        >>> found = cut(sums, 1, 4).partition()
-        >>> [len(stage) for stage in found.stages]
-        [4, 2, 1]
-        >>> found.tasks[4].reads
-        (Stack(tasks=(0, 1), output=0),)
+        `divide` gives how what computes partial results is cut along one more reduced dimension, if it is: the parts of
+        all such dimensions are combined in one tree.
         """
         if self.kind == "pw":
             return Partition(self.mdhom, self.dim, _reduced(self, arity, divide))

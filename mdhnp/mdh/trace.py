@@ -147,7 +147,7 @@ class Symbol(NDArrayOperatorsMixin):
             return NotImplemented
         if func is np.where and len(args) == 3 and not kwargs:
             condition, left, right = args
-            common = np.result_type(*(_weak(v) for v in (left, right)))
+            common = np.result_type(*(v.dtype if isinstance(v, Symbol) else v for v in (left, right)))
             lifted = (self._lift(condition, np.dtype(bool)), self._lift(left, common), self._lift(right, common))
             return self.recorder.add(Instruction("where", tuple(v.number for v in lifted), common))
         if func is np.clip and len(args) == 3 and not kwargs:
@@ -336,8 +336,3 @@ def _type_of(value: Any) -> Any:
     if isinstance(value, int | float | complex) and not isinstance(value, np.generic):
         return type(value)
     return np.asarray(value).dtype
-
-
-def _weak(value: Any) -> Any:
-    """What a value counts as in ``np.result_type``."""
-    return value.dtype if isinstance(value, Symbol) else value

@@ -9,7 +9,7 @@ from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.reads import in_place
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import independent, known
-from mdhnp.mdh import Combine, Graph, MdHom, Operator
+from mdhnp.mdh import Combine, Graph, Operator
 from mdhnp.mdh.trace import Recorder
 
 __all__ = ["RULES"]
@@ -57,21 +57,15 @@ def _both(graph: Graph, match: Match) -> Graph:
     combined, count = finish.parameters(types), len(f.scalar.dtypes)
     for step, own in zip(steps, (combined[:count], combined[count:]), strict=True):
         final += composer.finished(finish, step, place, own, len(types))
+    both = None if f.operator is None or s.operator is None else pair(f.operator, s.operator)
     new = composer.step(
         f, (scalar, results), None if f.finish is None and s.finish is None else (finish, final),
-        combine=_operators(f, s), contract=f.scalar.contract and s.scalar.contract,
+        combine=tuple([Combine(c.kind, None if c.operator is None else both) for c in f.combine]),
+        contract=f.scalar.contract and s.scalar.contract,
         outputs=tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))]),
     )  # fmt: skip
     moved = {v: (first, len(f.outputs) + n) for n, v in enumerate(values(graph, last))}
     return edited(graph, {first: new, last: None}, moved)
-
-
-def _operators(f: MdHom, s: MdHom) -> tuple[Combine, ...]:
-    """For each dimension the operator on pairs of the results of both."""
-    if f.operator is None or s.operator is None:
-        return f.combine
-    both = pair(f.operator, s.operator)
-    return tuple([Combine(c.kind, None if c.operator is None else both) for c in f.combine])
 
 
 def pair(f: Operator, s: Operator) -> Operator:

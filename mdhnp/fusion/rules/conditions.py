@@ -6,7 +6,7 @@ from mdhnp.fusion.compose import is_known, is_map, loads, reshaped
 from mdhnp.fusion.edit import reaches, values
 from mdhnp.fusion.rule import Match
 from mdhnp.fusion.shapes import splits
-from mdhnp.mdh import Graph, MdHom, View
+from mdhnp.mdh import Graph, MdHom
 
 __all__ = [
     "first_is_map", "first_is_only_read", "independent", "known", "last_is_map", "only_read_by_last", "pairs",
@@ -43,7 +43,8 @@ def only_read_by_last(graph: Graph, match: Match) -> bool:
 
 def written_plainly(graph: Graph, match: Match) -> bool:
     """Each axis of what the first step gives is a dimension of it, or has one element."""
-    return all([_plain(v) for v in graph.steps[match[0]].mdhom.outputs])
+    accesses = [v.accesses[0] for v in graph.steps[match[0]].mdhom.outputs]
+    return all([not index.dims() or index.dim() is not None for access in accesses for index in access])
 
 
 def read_as_written(graph: Graph, match: Match) -> bool:
@@ -92,7 +93,3 @@ def independent(graph: Graph, match: Match) -> bool:
     """Neither step needs what the other one gives."""
     first, second = match
     return not reaches(graph, first, second) and not reaches(graph, second, first)
-
-
-def _plain(view: View) -> bool:
-    return all([not index.dims() or index.dim() is not None for index in view.accesses[0]])

@@ -1,20 +1,25 @@
-"""Maps: what combines nothing can be computed wherever it is read."""
+"""Maps: what combines nothing can be computed wherever it is read, or tile by tile where that would cost more."""
 
 from collections.abc import Iterator
 
 from mdhnp.fusion.compose import composed_with
-from mdhnp.fusion.edit import edited, values
+from mdhnp.fusion.edit import edited, subgraph, values
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules.conditions import (
     first_is_map,
     first_is_only_read,
     known,
+    only_read_by_last,
     read_in_order,
     written_plainly,
 )
-from mdhnp.mdh import Graph
+from mdhnp.mdh import Graph, Step, chain, unfused
+from mdhnp.mdh.graph import expanded
 
-__all__ = ["RULES"]
+__all__ = ["CHAINS", "RULES"]
+
+#: Maps of a chain at most: of more, compiling takes longer than they win.
+_MOST = 8
 
 
 def _each(graph: Graph) -> Iterator[Match]:
@@ -29,6 +34,38 @@ def _into_readers(graph: Graph, match: Match) -> Graph:
     return edited(graph, {n: None} | {m: composed_with(graph, graph.steps[m], inlined) for m in readers})
 
 
+def _pairs(graph: Graph) -> Iterator[Match]:
+    """A step, and the only one that reads it."""
+    for first in range(len(graph.steps)):
+        readers = {n for v in values(graph, first) for n in graph.readers(v)}
+        if len(readers) == 1:
+            yield first, *readers
+
+
+def few_maps(graph: Graph, match: Match) -> bool:
+    """Both together are so few maps that they are compiled in a moment."""
+    return sum([len(graph.steps[n].mdhom.mdhoms) for n in match]) <= _MOST
+
+
+def is_a_chain(graph: Graph, match: Match) -> bool:
+    """Both are maps, or chains of them, and read nothing of each other but what is near."""
+    return _chained(graph, match) is not None
+
+
+def _together(graph: Graph, match: Match) -> Graph:
+    first, last = match
+    step = _chained(graph, match)
+    assert step is not None
+    return edited(graph, {first: None, last: step})
+
+
+def _chained(graph: Graph, match: Match) -> Step | None:
+    """Put two steps, and those of which they are made, into one."""
+    part, given = subgraph(graph, match)
+    made = chain(expanded(part, lambda h: unfused(h).steps))
+    return None if made is None else Step(made, given)
+
+
 RULES = (
     Rule(
         "F ∘ map(g) = F(g)",
@@ -36,5 +73,15 @@ RULES = (
         _each,
         (known, first_is_map, first_is_only_read, written_plainly, read_in_order),
         _into_readers,
+    ),
+)
+CHAINS = (
+    Rule(
+        "map(f) ∘ map(g) = map(f) ∘ map(g), tile by tile",
+        "Hagedorn, Stoltzfus, Steuwer, Gorlatch & Dubach, “High Performance Stencil Code Generation with Lift”: "
+        "overlapped tiling",
+        _pairs,
+        (only_read_by_last, few_maps, is_a_chain),
+        _together,
     ),
 )
