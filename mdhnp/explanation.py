@@ -140,12 +140,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         begin = time.perf_counter()
         function(*args, **kwargs)
         seconds = time.perf_counter() - begin
-    kernels: list[tuple[float, ...]] = []
-    for plan, arrays in seen:
-        if isinstance(plan, Kernels):
-            kernels.append(tuple(plan.profile(arrays)))
-        else:
-            kernels.append(())
+    kernels = [tuple(plan.profile(arrays)) if isinstance(plan, Kernels) else () for plan, arrays in seen]
     rewriting = None
     if isinstance(function, Fused):
         rewriting = function.rewriting(*args, **kwargs)

@@ -58,28 +58,19 @@ class _Switches:
         self.blocks = 0
         self.installed: list[tuple[ModuleType, str, _Switch]] = []
 
-    def enter(self) -> None:
+    def count(self, change: int) -> None:
+        """Note that a block begins (1) or ends (-1): the first one installs the switches, the last one removes them."""
         with self.lock:
-            self.blocks += 1
-            if self.blocks > 1:
-                return
-            for module, functions in _OURS.items():
-                for ours in functions:
-                    name = ours.__name__
-                    switch = _Switch(getattr(module, name), ours)
+            before, self.blocks = self.blocks, self.blocks + change
+            if not before:
+                named = [(module, ours.__name__, ours) for module, functions in _OURS.items() for ours in functions]
+                self.installed = [(module, name, _Switch(getattr(module, name), ours)) for module, name, ours in named]
+                for module, name, switch in self.installed:
                     setattr(module, name, switch)
-                    self.installed.append((module, name, switch))
-
-    def leave(self) -> None:
-        with self.lock:
-            self.blocks -= 1
-            if self.blocks:
-                return
-            for module, name, switch in self.installed:
-                # Someone else may have put something in its place meanwhile.
-                if getattr(module, name) is switch:
-                    setattr(module, name, switch._numpys)
-            self.installed.clear()
+            elif not self.blocks:
+                for module, name, switch in self.installed:
+                    if getattr(module, name) is switch:  # else someone has put something in its place meanwhile
+                        setattr(module, name, switch._numpys)
 
 
 _switches = _Switches()
@@ -111,10 +102,10 @@ def patch() -> Iterator[None]:
     array([[5., 5.],
            [5., 5.]])
     """
-    _switches.enter()
+    _switches.count(1)
     token = routing.set(True)
     try:
         yield
     finally:
-        _switches.leave()  # first: a token cannot be reset in another context, which a generator may be closed in
+        _switches.count(-1)  # first: a token cannot be reset in another context, which a generator may be closed in
         routing.reset(token)

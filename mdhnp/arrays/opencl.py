@@ -40,15 +40,7 @@ def adopted(array: Any) -> Array:
 
 
 def elements_of(array: Any, copy: bool | None = None) -> Array | npt.NDArray[Any]:
-    """Return an array of pyopencl's as an Array in its buffer where kernels can work there, else as a copy on the host.
-
-    Raises
-    ------
-    ValueError
-        If `copy` is false and a copy is needed.
-    TypeError
-        If kernels do not compute with the type.
-    """
+    """Return an array of pyopencl's as an Array in its buffer where kernels can work there, else as a copy on the host."""
     import pyopencl as cl
 
     if isinstance(array.base_data, cl.MemoryObjectHolder):
@@ -90,13 +82,7 @@ class Region(NamedTuple):
         return self._copied(layout, wanted)
 
     def _layout(self, shape: tuple[int, ...], itemsize: int) -> "Layout":
-        """Give the elements' layout.
-
-        Raises
-        ------
-        ValueError
-            If they are not in the buffer, or not where kernels can address them.
-        """
+        """Return the elements' layout; they must be in the buffer, and where kernels can address them."""
         from mdhnp.runtime.layout import Layout
 
         packed = [itemsize * prod(shape[n + 1 :]) for n in range(len(shape))]
@@ -112,7 +98,6 @@ class Region(NamedTuple):
         return layout
 
     def _copied(self, layout: "Layout", dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        """Copy the elements to the host."""
         import pyopencl as cl
 
         if 0 in layout.shape:

@@ -18,17 +18,9 @@ __all__ = ["run"]
 
 
 def run(save: Path | None = None) -> int:
-    """Run all cases on the current device and print what came out.
+    """Run all cases on the current device, print what came out, and return 0 if every result is right, else 1.
 
-    Parameters
-    ----------
-    save : Path, optional
-        Folder for pictures of the filtered photograph; made where it is missing.
-
-    Returns
-    -------
-    int
-        0 if every result is right, else 1.
+    `save` is a folder for pictures of the filtered photograph; it is made where it is missing.
     """
     console = Console()
     if not console.is_terminal:

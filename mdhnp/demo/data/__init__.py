@@ -19,12 +19,7 @@ _HERE = files(__name__)
 
 
 def picture() -> NDArray[np.uint8]:
-    """Return a grey photograph: a man behind a camera on a tripod.
-
-    Returns
-    -------
-    ndarray of uint8, shape (512, 512)
-        Rows from the top, 0 is black.
+    """Return a grey photograph, a man behind a camera on a tripod: rows from the top, 0 is black.
 
     Examples
     --------
@@ -35,14 +30,7 @@ def picture() -> NDArray[np.uint8]:
 
 
 def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return handwritten digits as pictures of 8×8 pixels, and what they show.
-
-    Returns
-    -------
-    images : ndarray of float32, shape (1797, 64)
-        A picture a row, its pixels row by row, each 0 (white) to 16.
-    labels : ndarray of int64, shape (1797,)
-        The digit, 0 to 9.
+    """Return handwritten digits as pictures of 8×8 pixels, each 0 (white) to 16, one picture a row, and what they show.
 
     Examples
     --------
@@ -59,15 +47,8 @@ def febrl4() -> tuple[dict[str, NDArray[np.str_]], dict[str, NDArray[np.str_]], 
 
     The columns are rec_id, given_name, surname, street_number, address_1, address_2, suburb, postcode, state,
     date_of_birth (YYYYMMDD) and soc_sec_id. A missing value is an empty string. The numbers in rec_id give the truth
-    away: leave that column out of any comparison.
-
-    Returns
-    -------
-    a, b : dict of str to ndarray of str, shape (5000,)
-        The records as columns: `a` the originals, `b` the copies, with typing, scanning and hearing errors, in an
-        order of their own.
-    truth : ndarray of int64, shape (5000,)
-        Record ``truth[i]`` of `b` is the copy of record ``i`` of `a`.
+    away: leave that column out of any comparison. The copies have typing, scanning and hearing errors, and an order of
+    their own: record ``truth[i]`` of these is the copy of record ``i``.
 
     Examples
     --------
