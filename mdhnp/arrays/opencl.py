@@ -40,7 +40,7 @@ def adopted(array: Any) -> Array:
 
 
 def elements_of(array: Any, copy: bool | None = None) -> Array | npt.NDArray[Any]:
-    """Return an array of pyopencl's as an Array in its buffer where kernels can work there, else as a copy on the host."""
+    """Return an array of pyopencl's as an Array in its buffer where kernels can work, else as a copy on the host."""
     import pyopencl as cl
 
     if isinstance(array.base_data, cl.MemoryObjectHolder):

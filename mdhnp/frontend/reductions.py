@@ -189,7 +189,7 @@ any = _reduced(
 )  # fmt: skip
 all = _reduced(
     "all", partial(_describe_test, "and"), "Say whether no element is 0, as ``numpy.all`` does.",
-    ">>> bool(mdhnp.all([1, 2, 0]))\nFalse",
+    ">>> mdhnp.all([1, 2, 0]).item()\nFalse",
 )  # fmt: skip
 count_nonzero = _reduced(
     "count_nonzero", _describe_count, "Count the elements that are not 0, as ``numpy.count_nonzero`` does, in int64.",
