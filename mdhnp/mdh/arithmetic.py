@@ -191,19 +191,16 @@ def _complex(step: Instruction, args: Sequence[_Parts], recorder: Recorder) -> _
         z = complex(literal_value(step.literal, step.dtype))
         return tuple(recorder.constant(part, _PARTS[step.dtype]) for part in (z.real, z.imag))
     if step.op == "cast":
-        return _cast_complex(args[0], step.dtype, recorder)
+        value, dtype = args[0], step.dtype
+        if dtype == np.bool_:
+            return ((value[0] != 0) | (value[1] != 0),)
+        if dtype not in _PARTS:
+            return (_cast(value[0], dtype),)
+        part = _PARTS[dtype]
+        imaginary = value[1].astype(part) if len(value) == 2 else recorder.constant(0, part)
+        return _wide(value[0]).astype(part), imaginary
     if step.op == "where":
         (condition,), left, right = args
         return tuple(where(condition, a, b) for a, b in zip(left, right, strict=True))
     found = FORMULAS[step.op](*args)
     return found if isinstance(found, tuple) else (found,)
-
-
-def _cast_complex(value: _Parts, dtype: np.dtype[Any], recorder: Recorder) -> _Parts:
-    if dtype == np.bool_:
-        return ((value[0] != 0) | (value[1] != 0),)
-    if dtype not in _PARTS:
-        return (_cast(value[0], dtype),)
-    part = _PARTS[dtype]
-    imaginary = value[1].astype(part) if len(value) == 2 else recorder.constant(0, part)
-    return _wide(value[0]).astype(part), imaginary

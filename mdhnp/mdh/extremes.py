@@ -56,10 +56,7 @@ def _wins(which: Which, a: Any, b: Any) -> Any:
     """Whether `a` stands before `b`."""
     before, behind = (np.greater, np.less_equal) if which == "max" else (np.less, np.greater_equal)
     if a.dtype.kind == "c":
-        return ~np.isnan(b) & (_by_parts(before, a, b) | np.isnan(a))
+        by_parts = before(a.real, b.real) | ((a.real == b.real) & before(a.imag, b.imag))
+        return ~np.isnan(b) & (by_parts | np.isnan(a))
     # Not behind a number are those before it, and NaN.
     return ~behind(a, b) & ~np.isnan(b) if a.dtype.kind == "f" else before(a, b)
-
-
-def _by_parts(before: np.ufunc, a: Any, b: Any) -> Any:
-    return before(a.real, b.real) | ((a.real == b.real) & before(a.imag, b.imag))

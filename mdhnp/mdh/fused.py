@@ -45,19 +45,16 @@ class Fused(Computation):
         return ()
 
     def relaid(self, inputs: Sequence[View]) -> Self:
-        steps = [Step(s.mdhom.relaid(_views(s, inputs)), s.inputs) for s in self.graph.steps]
+        known, steps = dict(enumerate(inputs)), []
+        for s in self.graph.steps:
+            pairs = [(v, known.get(p, v)) for p, v in zip(s.inputs, s.mdhom.inputs, strict=True)]
+            views = [replace(v, strides=new.strides, offset=new.offset) for v, new in pairs]
+            steps.append(Step(s.mdhom.relaid(views), s.inputs))
         return replace(self, inputs=tuple(inputs), graph=replace(self.graph, steps=tuple(steps)))
 
     def __str__(self) -> str:
         shown = [str(h) for h in self.mdhoms]
         return " ; ".join(shown if len(shown) < 4 else [shown[0], f"… {len(shown) - 2} more …", shown[-1]])
-
-
-def _views(step: Step, given: Sequence[View]) -> list[View]:
-    """What a step reads, where arrays given lie as these views say."""
-    known = dict(enumerate(given))
-    pairs = [(v, known.get(p, v)) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)]
-    return [replace(v, strides=new.strides, offset=new.offset) for v, new in pairs]
 
 
 def given_views(graph: Graph) -> tuple[View, ...] | None:

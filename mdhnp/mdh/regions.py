@@ -194,7 +194,7 @@ def stretches(h: Computation, count: int) -> tuple[Part, ...]:
 
 @stretches.register
 def _(h: MdHom, count: int) -> tuple[Part, ...]:
-    if not all(map(_dense, h.inputs)):
+    if any([v.offset or v.strides not in (row_major(v.shape), row_major(v.shape[::-1])[::-1]) for v in h.inputs]):
         return ()
     for dim in h.dims("cc"):
         points = -(-h.extents[dim] // count)
@@ -231,11 +231,6 @@ def _part(h: MdHom, dim: int, begin: int, end: int) -> Part:
 def _parts(h: MdHom, dim: int, points: int) -> tuple[Part, ...]:
     extent = h.extents[dim]
     return tuple([_part(h, dim, begin, min(begin + points, extent)) for begin in range(0, extent, points)])
-
-
-def _dense(v: View) -> bool:
-    """Whether an array's elements lie one after the other, in C or Fortran order."""
-    return v.offset == 0 and v.strides in (row_major(v.shape), row_major(v.shape[::-1])[::-1])
 
 
 def _fits(h: Computation, largest: int) -> bool:

@@ -28,16 +28,10 @@ def subscripts(h: MdHom) -> str | None:
     operators = _combine(result)
     if not all([c in operators for c in h.combine]):
         return None
-    terms = []
-    for view in (*h.inputs, *h.outputs):
-        term = _term(view, h.extents)
-        if term is None:
-            return None
-        terms.append(term)
-    output = terms.pop()
-    if len(set("".join(terms))) < h.rank:
+    *terms, output = [_term(view, h.extents) for view in (*h.inputs, *h.outputs)]
+    if output is None or None in terms or len({dim for term in terms for dim in term or ""}) < h.rank:
         return None
-    return f"{','.join(terms)}->{output}"
+    return f"{','.join([term or '' for term in terms])}->{output}"
 
 
 def _term(view: View, extents: tuple[int, ...]) -> str | None:

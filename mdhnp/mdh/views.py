@@ -28,9 +28,10 @@ class Affine:
     constant: int = 0
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def of(dim: int, rank: int, constant: int = 0) -> "Affine":
         """The index of one dimension, shifted by `constant`."""
-        return _of(dim, rank, constant)
+        return Affine((0,) * dim + (1,) + (0,) * (rank - dim - 1), constant)
 
     @property
     def more(self) -> int:
@@ -88,11 +89,6 @@ class Slice(Affine):
     def show(self, names: Sequence[str]) -> str:
         """Text such as ``0:64``."""
         return f"{super().show(names)}:{Affine(self.coefficients, self.constant + self.length).show(names)}"
-
-
-@lru_cache(maxsize=1024)
-def _of(dim: int, rank: int, constant: int) -> Affine:
-    return Affine((0,) * dim + (1,) + (0,) * (rank - dim - 1), constant)
 
 
 @lru_cache(maxsize=1024)
