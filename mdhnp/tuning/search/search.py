@@ -151,7 +151,7 @@ class Search:
         Now and then it is any of them.
         """
         ranked = self._ranked()
-        if self._listed is not None:
+        if ranked and ranked[0].steps:  # of MDHs that share rows there are few schedules, and all are listed
             return next(iter(self._rest), None)
         if not ranked or not self._h.rank:
             return None
