@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from several import failed_event, groups, need_failures_told
 
 import mdhnp
-from mdhnp.runtime import relay, transfers
+from mdhnp.runtime import resident, transfers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,7 @@ def test_what_fails_later_where_it_was_put_is_no_error_of_the_next_copy(apart: G
     def lost(some: Any, at: int) -> Any:
         return failed_event(second)
 
-    relay.pass_on(first, view, lost)
+    resident.pass_on(first, view, lost)
     np.testing.assert_array_equal(a.numpy(), x)
     np.testing.assert_array_equal(mdhnp.distribute(a, weights=(0, 1)).numpy(), x)
 
@@ -156,7 +156,7 @@ def test_a_piece_that_fails_where_it_is_put_is_told_by_who_waits(
 def test_an_array_moved_by_a_finalizer_amid_a_move_arrives(apart: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     (x, a), (y, b) = _on_first(apart, 30 * BLOCK), _on_first(apart, 20 * BLOCK + 1)
     moved: list[mdhnp.Array] = []
-    filling = relay.filling
+    filling = resident.filling
 
     @contextmanager
     def amid(*given: Any) -> Iterator[Any]:
@@ -170,7 +170,7 @@ def test_an_array_moved_by_a_finalizer_amid_a_move_arrives(apart: Group, monkeyp
 
             yield put
 
-    monkeypatch.setattr(relay, "filling", amid)
+    monkeypatch.setattr(resident, "filling", amid)
     found: list[mdhnp.Array] = []
     thread = threading.Thread(target=lambda: found.append(mdhnp.distribute(a, weights=(0, 1))), daemon=True)
     thread.start()

@@ -23,7 +23,7 @@ from mdhnp.fusion.rewrite import ALL, NONE
 from mdhnp.fusion.rewrite import rewritings as rewritings_of
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning import background
-from mdhnp.tuning.times import measured_rewritings, remember_rewritings
+from mdhnp.tuning.times import measured, remember
 
 X = np.random.default_rng(3).normal(size=(40, 50)).astype(np.float32)
 
@@ -101,7 +101,7 @@ def test_calls_take_the_fastest_way_that_was_found(device: Device, jobs: Jobs, f
         numbers = [kernels(x) for _ in range(3)]
         steps = WAYS[fastest]
         assert numbers == [WAYS[ALL], steps, steps]
-        known = measured_rewritings(WRITTEN, where)
+        known = measured(WRITTEN, where)
         assert min(known, key=lambda name: known[name]) == fastest
         forget()
         assert kernels(x) == steps  # and of new plans
@@ -112,7 +112,7 @@ def test_a_way_that_cannot_be_computed_is_none(device: Device, jobs: Jobs, monke
     jobs.fastest, jobs.fails = NONE, NONE
     with mdhnp.device(device), config(host="never"):
         assert [kernels(X) for _ in range(2)] == [WAYS[ALL]] * 2
-        known = measured_rewritings(WRITTEN, device)
+        known = measured(WRITTEN, device)
     assert known
     assert NONE not in known
 
@@ -127,7 +127,7 @@ def test_a_search_that_fails_leaves_the_plan(device: Device, jobs: Jobs) -> None
 
 
 def _searched_before(device: Device, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    remember_rewritings(WRITTEN, device, {ALL: 1.0})
+    remember(WRITTEN, device, {ALL: 1.0})
     return {}
 
 

@@ -27,12 +27,12 @@ from mdhnp.mdh import canonical
 from mdhnp.runtime.devices import Device, default_device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning import background, policy
+from mdhnp.tuning import background
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry
 from mdhnp.tuning.lookup import key_of
-from mdhnp.tuning.policy import search
-from mdhnp.tuning.search.session import Tuned
+from mdhnp.tuning.search import session
+from mdhnp.tuning.search.session import Tuned, search
 
 A = np.ones((33, 34), np.float32)
 
@@ -62,7 +62,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
         then(job.run())
         return True
 
-    monkeypatch.setattr(policy, "tune_stage", search)
+    monkeypatch.setattr(session, "tune_stage", search)
     monkeypatch.setattr(searching, "tune_stage", search)
     monkeypatch.setattr(background, "submit", submit)
     return found
@@ -126,7 +126,7 @@ def test_a_search_elsewhere_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_one_search_at_a_time(searched: list[int | None]) -> None:
     untuned, device = [product().mdhom], default_device()
-    with policy._searching:
+    with session._searching:
         patient = threading.Thread(target=search, args=(untuned, device))
         patient.start()
         assert searched == []
@@ -138,7 +138,7 @@ def test_calls_go_on_where_tuning_fails(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: Any) -> Any:
         raise RuntimeError("no more processes")
 
-    monkeypatch.setattr(policy, "tune_stage", fail)
+    monkeypatch.setattr(session, "tune_stage", fail)
     with config(tuning="full"):
         with pytest.warns(RuntimeWarning, match="could not be tuned: no more processes"):
             product()
@@ -201,10 +201,10 @@ print(background._helper._process.pid)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_jobs_of_its_own() -> None:
-    with policy._searching:
+    with session._searching:
         child = os.fork()
         if child == 0:
-            free = policy._searching.acquire(blocking=False) and background._helper._thread is None
+            free = session._searching.acquire(blocking=False) and background._helper._thread is None
             os._exit(0 if free else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -222,6 +222,6 @@ def test_a_call_amid_a_search_of_its_own_thread_does_not_wait(monkeypatch: pytes
         return search(untuned, default_device())
 
     inner: list[bool] = []
-    monkeypatch.setattr(policy, "tune_stage", lambda *_: (inner.append(again()), False))
+    monkeypatch.setattr(session, "tune_stage", lambda *_: (inner.append(again()), False))
     again()
     assert inner == [False]

@@ -28,7 +28,7 @@ from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
 from mdhnp.tuning.measure.bench import Task
-from mdhnp.tuning.measure.worker import Worker, WorkerError
+from mdhnp.tuning.measure.team import Worker, WorkerError
 from mdhnp.tuning.search import session as session_module
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")

@@ -21,8 +21,7 @@ from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
 from mdhnp.tuning.measure.bench import Bench, Compiler, Task, serve
-from mdhnp.tuning.measure.team import Team
-from mdhnp.tuning.measure.worker import Builder, Worker, WorkerError
+from mdhnp.tuning.measure.team import Builder, Team, Worker, WorkerError
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 

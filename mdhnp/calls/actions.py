@@ -226,7 +226,7 @@ def make_kernels(p: Progress, _: Any) -> None:
 
 
 def tune_kernels(p: Progress, untuned: Sequence[Computation]) -> None:
-    p.kept = loading.policy.search(untuned, p.request.device)  # else the next call tries again
+    p.kept = loading.session.search(untuned, p.request.device)  # else the next call tries again
     make_kernels(p, None)
 
 
@@ -304,7 +304,7 @@ def keep_and_plan(p: Progress, built: Any) -> None:
 def learn_and_plan(p: Progress, answer: Any) -> None:
     loading.search.learn(answer.entries)
     if answer.times and p.call is not None and p.call.described.written is not None:
-        loading.times.remember_rewritings(p.call.described.written, p.request.device, answer.times)
+        loading.times.remember(p.call.described.written, p.request.device, answer.times)
         plan_anew(p)
 
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from mdhnp.fusion.rules import maps
     from mdhnp.runtime.devices import Device
     from mdhnp.schedule import matrices
-    from mdhnp.tuning import background, policy, times
+    from mdhnp.tuning import background, times
+    from mdhnp.tuning.search import session
 
 __all__ = [
     "Unloaded", "UnloadedSpent", "background", "build", "candidates", "debug", "devices", "kernels", "load",
-    "load_meanwhile", "maps",
-    "matrices", "policy", "rewrite", "rewritings", "search", "times", "unloaded",
+    "load_meanwhile", "maps", "matrices", "rewrite", "rewritings", "search", "session", "times", "unloaded",
 ]  # fmt: skip
 
 #: Seconds that it takes to load drivers and all that makes kernels, on the machine of the tables.
@@ -44,7 +44,7 @@ _MODULES = {
     "candidates": "mdhnp.calls.candidates",
     "matrices": "mdhnp.schedule.matrices",
     "background": "mdhnp.tuning.background",
-    "policy": "mdhnp.tuning.policy",
+    "session": "mdhnp.tuning.search.session",
     "times": "mdhnp.tuning.times",
 }
 

@@ -19,7 +19,7 @@ from mdhnp.mdh.mdhom import is_row_major
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.pending import synchronize
 from mdhnp.settings import config
-from mdhnp.tuning.times import measured_rewritings, remember_rewritings
+from mdhnp.tuning.times import measured, remember
 
 if TYPE_CHECKING:
     from mdhnp.calls.steps import CallRequest
@@ -67,7 +67,7 @@ def chosen(written: Graph, usual: Graph, devices: Sequence[Device]) -> Graph:
 def name_of(written: Graph, devices: Sequence[Device]) -> str:
     """Name the way in which a graph is rewritten."""
     for device in devices:
-        times = measured_rewritings(written, device)
+        times = measured(written, device)
         if times:
             return min(times, key=lambda name: times[name])
     return ALL
@@ -80,7 +80,7 @@ def are_searched(call: "CallRequest") -> bool:
     empty = any([0 in step.mdhom.extents for step in written.steps])
     if mode.tuning not in ("auto", "background") or empty or written == call.described.mdhom:
         return False
-    if any([measured_rewritings(written, device) for device in call.devices]):
+    if any([measured(written, device) for device in call.devices]):
         return False
     # The search's arrays are C-contiguous.
     if mode.resident and not all([is_row_major(one.shape, one.strides, one.itemsize) for one, _ in call.arrays]):
@@ -124,7 +124,7 @@ def settle_rewritings(call: Callable[[], Any], graph: Graph, device: Device, tun
     best = min(times, key=lambda n: times[n])
     if not stopped and best not in tuned:  # the others were slower when they were timed again
         stopped = tune(seen[best])
-    remember_rewritings(graph, device, times)
+    remember(graph, device, times)
     return stopped
 
 

@@ -27,7 +27,7 @@ from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry, Key, Times
 from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for
 from mdhnp.tuning.search.session import Tuned, tune_stage
-from mdhnp.tuning.times import measured_rewritings
+from mdhnp.tuning.times import measured
 
 if TYPE_CHECKING:
     from mdhnp.calls.steps import CallRequest
@@ -142,7 +142,7 @@ class SearchRewritings:
     def run(self) -> SearchResult:
         """Search."""
         device, rng = equal_devices(self.device)[0], np.random.default_rng(0)
-        if known := measured_rewritings(self.written, device):  # for another entry
+        if known := measured(self.written, device):  # for another entry
             return SearchResult(times=dict(known))
         arrays: list[Any] = [filled(layout, dtype, rng) for layout, dtype in self.given]
         if self.resident:
@@ -150,7 +150,7 @@ class SearchRewritings:
         stages = Stages(self.budget, self.evaluations, progress=False)
         with use(device), config(precision=self.precision):
             settle_rewritings(partial(call, (_FUSED, self.written), tuple(arrays)), self.written, device, stages.tune)
-        return SearchResult(entries_of(stages.keys), times=dict(measured_rewritings(self.written, device)))
+        return SearchResult(entries_of(stages.keys), times=dict(measured(self.written, device)))
 
 
 def _describe(arrays: Any, written: Graph) -> Described:

@@ -17,7 +17,7 @@ from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, Region, split
 from mdhnp.distributed.placement import Placement, Shard, box_of, empty_view, placement_of
 from mdhnp.distributed.threads import named
-from mdhnp.runtime import relay, resident, transfers
+from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 
@@ -199,7 +199,7 @@ def _put(shard: Shard, source: View, device: Device | None, target: View) -> Non
 def _relay(giver: Device, source: View, device: Device, target: View) -> None:
     """Copy from one device's memory to another's in pieces, one being read while those before are written."""
     dense = target if target.flags.c_contiguous else empty_view(target.shape, target.dtype, device)
-    with relay.filling(device, dense) as fill:
+    with resident.filling(device, dense) as fill:
 
         def put(some: View, at: int) -> Any:
             with named(device):
@@ -208,7 +208,7 @@ def _relay(giver: Device, source: View, device: Device, target: View) -> None:
         with named(giver):
             if not source.flags.c_contiguous:
                 source = view_of(make(source, giver).copy())
-            relay.pass_on(giver, source, put)
+            resident.pass_on(giver, source, put)
     if dense is not target:
         make(target, device)[...] = make(dense, device)
 

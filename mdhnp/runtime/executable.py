@@ -159,7 +159,7 @@ class Executable:
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
             return self._interruptibly(lambda: self.profile(arrays_in, arrays_out, repeats))
-        queue, state = self.device.profiling_queue, self._free_state()
+        queue, state = self.device.queue_of("profiling"), self._free_state()
         fastest = [float("inf")] * len(state.launches)
         with self._bound(state, queue, arrays_in, arrays_out) as bound:
             self._queue.finish()  # what operands and blocks come from

@@ -111,22 +111,17 @@ class Device:
     @property
     def queue(self) -> cl.CommandQueue:
         """In-order queue of every call, without profiling, which costs time at every launch."""
-        return self._queue("calls")
+        return self.queue_of("calls")
 
-    @property
-    def profiling_queue(self) -> cl.CommandQueue:
-        """In-order queue whose events carry times, for measuring only."""
-        return self._queue("profiling")
-
-    @property
-    def sending_queue(self) -> cl.CommandQueue:
-        """In-order queue of copies to the device that go on beside kernels."""
-        return self._queue("sending")
-
-    @property
-    def receiving_queue(self) -> cl.CommandQueue:
-        """In-order queue of copies from the device that go on beside kernels."""
-        return self._queue("receiving")
+    def queue_of(self, purpose: Literal["calls", "profiling", "sending", "receiving"]) -> cl.CommandQueue:
+        """In-order queue: of calls, of launches whose events carry times, of copies that go on beside kernels."""
+        context = self.context
+        with self._lock:
+            if purpose not in self._queues:
+                timed = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if purpose == "profiling" else {}
+                queue = cl.CommandQueue(context, self.cl, **timed)
+                self._queues.setdefault(purpose, queue)
+            return self._queues[purpose]
 
     def check(self) -> None:
         """Raise :class:`NoDeviceError` in a forked child, where the runtime's threads are not.
@@ -140,15 +135,6 @@ class Device:
                 f"{self.name} ({self.platform}) was found before this process was forked, and OpenCL does not "
                 "survive that; start processes with multiprocessing's 'spawn' or 'forkserver' method"
             )
-
-    def _queue(self, purpose: str) -> cl.CommandQueue:
-        context = self.context
-        with self._lock:
-            if purpose not in self._queues:
-                timed = {"properties": cl.command_queue_properties.PROFILING_ENABLE} if purpose == "profiling" else {}
-                queue = cl.CommandQueue(context, self.cl, **timed)
-                self._queues.setdefault(purpose, queue)
-            return self._queues[purpose]
 
     def _identity(self) -> str:
         # Virtual machines call every processor "Intel(R) Xeon(R) Processor". A home folder that two machines share must

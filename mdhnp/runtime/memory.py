@@ -7,7 +7,7 @@ element, and the code generator's offsets count from there.
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -37,42 +37,55 @@ class Bound(NamedTuple):
     blocks: tuple[Block, ...] = ()
 
 
-class Memory(Protocol):
-    """What brings arrays to kernels and back; one object serves one call at a time."""
+class Memory:
+    """What brings arrays to kernels and back; one object serves one call at a time.
+
+    `bind` gives kernels' arguments, for arrays of the layouts; `complete` waits for the last launch, and sees that the
+    results are in the outputs. Temporaries are bytes of what kernels write and read in between.
+    """
 
     #: Whether what `bind` gives dies with the call, so that kernels must let go of it.
-    transient: bool
-
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
-        """Give kernels' arguments."""
-
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
-        """Wait for the last launch, and see that the results are in `outputs`."""
-
-
-class SystemMemory:
-    """Kernels work on the arrays' own memory: nothing is made, nothing copied."""
-
     transient = False
 
     def __init__(
         self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
     ) -> None:
+        self._device, self._inputs, self._outputs, self._sizes = device, inputs, outputs, temporaries
         self._layouts = [*inputs, *outputs]
+        #: Of each input, then each output, the bytes from its first element to the lowest; zero or less.
+        self.lows = tuple([layout.low for layout in self._layouts])
+
+    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+        raise NotImplementedError
+
+    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
+        raise NotImplementedError
+
+    def _checked_sizes(self) -> list[int]:
+        """Give bytes of all arrays and temporaries; MemoryError where a buffer of the device cannot be so large."""
+        device, sizes = self._device, [*(layout.nbytes for layout in self._layouts), *self._sizes]
+        if (largest := max(sizes, default=0)) > device.caps.max_allocation:
+            raise MemoryError(
+                f"an array of {largest} bytes is larger than {device.name} ({device.runtime}) can hold in one buffer "
+                f"({device.caps.max_allocation} bytes)"
+            )
+        return sizes
+
+
+class SystemMemory(Memory):
+    """Kernels work on the arrays' own memory: nothing is made, nothing copied."""
+
+    def __init__(
+        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
+    ) -> None:
+        super().__init__(device, inputs, outputs, temporaries)
         self._direct = [layout.contiguous for layout in self._layouts]
         self._temporaries = maker([((nbytes,), np.dtype(np.uint8)) for nbytes in temporaries])
 
-    @property
-    def lows(self) -> tuple[int, ...]:
-        """Of each input, then each output, the bytes from its first element to the lowest; zero or less."""
-        return tuple(layout.low for layout in self._layouts)
-
     def temporaries(self) -> tuple[Any, ...]:
-        """Allocate what kernels write and read in between."""
         return self._temporaries()
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
-        """Give the arrays' addresses."""
         own = [_SVM(memory) for memory in self.temporaries()]
         return Bound([*(self._pointer(n, array) for n, array in enumerate((*inputs, *outputs))), *own])
 
@@ -89,7 +102,7 @@ class SystemMemory:
         event.wait()
 
 
-class HostBuffers:
+class HostBuffers(Memory):
     """Buffers laid over the arrays' memory for the time of a call: CPU devices without shared virtual memory."""
 
     transient = True
@@ -97,11 +110,8 @@ class HostBuffers:
     def __init__(
         self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
     ) -> None:
-        _check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
-        self._device = device
-        self._inputs = inputs
-        self._outputs = outputs
-        self._temporaries = temporaries
+        super().__init__(device, inputs, outputs, temporaries)
+        self._checked_sizes()
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Make the buffers; an array given twice gets one, since two over the same memory are undefined."""
@@ -115,7 +125,7 @@ class HostBuffers:
             bound.append(shared[key])
         for layout, array in zip(self._outputs, outputs, strict=True):
             bound.append(self._buffer(cl.mem_flags.READ_WRITE, layout.bytes_of(array)))
-        own = [cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE, nbytes) for nbytes in self._temporaries]
+        own = [cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE, nbytes) for nbytes in self._sizes]
         return Bound([*bound, *own])
 
     def _buffer(self, access: int, view: ctypes.Array[ctypes.c_char]) -> cl.Buffer:
@@ -129,21 +139,15 @@ class HostBuffers:
             mapped.base.release(queue).wait()
 
 
-class DeviceBuffers:
+class DeviceBuffers(Memory):
     """Blocks of the device's memory for the time of a call; inputs are copied in and outputs out."""
-
-    transient = False
 
     def __init__(
         self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
     ) -> None:
-        _check_sizes(device, [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries])
-        self._device = device
-        self._pool = pool(device)
-        self._inputs = inputs
-        self._outputs = outputs
-        self._sizes = [*(layout.nbytes for layout in (*inputs, *outputs)), *temporaries]
-        self._offsets = [np.int64(0)] * len((*inputs, *outputs))
+        super().__init__(device, inputs, outputs, temporaries)
+        self._pool, self._sizes = pool(device), self._checked_sizes()
+        self._offsets = [np.int64(0)] * len(self._layouts)
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Copy the inputs; gaps between elements go along, because kernels have the strides built in."""
@@ -168,22 +172,12 @@ class DeviceBuffers:
             receive(self._device, array, buffer, 0, queue)
 
 
-class Resident:
+class Resident(Memory):
     """Views of the device's memory (`resident.py`): nothing is copied, and nobody waits."""
 
-    transient = False
-
-    def __init__(
-        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
-    ) -> None:
-        self._pool = pool(device)
-        self.lows = tuple(layout.low for layout in (*inputs, *outputs))
-        self._temporaries = temporaries
-
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
-        """Say where the views are."""
         places = [location(view) for view in (*inputs, *outputs)]
-        blocks = self._pool.take_all(self._temporaries)
+        blocks = pool(self._device).take_all(self._sizes)
         offsets = [np.int64(at.offset + low) for at, low in zip(places, self.lows, strict=True)]
         return Bound([*(at.block.buffer for at in places), *(block.buffer for block in blocks)], offsets, blocks)
 
@@ -214,13 +208,3 @@ def memory_for(
 def largest_array(device: Device) -> int | None:
     """Give the bytes of the largest array that kernels on `device` can be given; None where there is no limit."""
     return None if not device.own_memory and device.svm else device.caps.max_allocation
-
-
-def _check_sizes(device: Device, sizes: Sequence[int]) -> None:
-    """Raise MemoryError where a buffer of so many bytes is larger than the device's largest."""
-    largest = max(sizes, default=0)
-    if largest > device.caps.max_allocation:
-        raise MemoryError(
-            f"an array of {largest} bytes is larger than {device.name} ({device.runtime}) can hold in one buffer "
-            f"({device.caps.max_allocation} bytes)"
-        )

@@ -41,7 +41,7 @@ def overlapped(device: Device, jobs: Sequence[Job]) -> None:
     for a in [a for job in jobs for a in job.inputs]:
         if _memory(a) not in inputs:
             inputs[_memory(a)] = resident.Upload(device, a)
-    up, calls, down = device.sending_queue, device.queue, device.receiving_queue
+    up, calls, down = device.queue_of("sending"), device.queue, device.queue_of("receiving")
     with pending.errors(device), ThreadPoolExecutor(1, thread_name_prefix="mdhnp-receive") as receiver:
         copies: list[Future[None]] = []
         try:
@@ -78,7 +78,7 @@ def _after(queue: cl.CommandQueue, other: cl.CommandQueue) -> None:
 
 
 def _receive(device: Device, views: Sequence[Array], outputs: Sequence[Array], done: cl.Event) -> None:
-    down = device.receiving_queue
+    down = device.queue_of("receiving")
     cl.enqueue_barrier(down, wait_for=[done])
     for view, output in zip(views, outputs, strict=True):
         resident.download_into(device, view, output, down)

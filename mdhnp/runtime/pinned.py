@@ -20,7 +20,7 @@ from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.lease import lease
 
-__all__ = ["pinned_bytes", "is_pinned", "maker"]
+__all__ = ["PinnedBlock", "is_pinned", "maker", "pinned_bytes"]
 
 Array = npt.NDArray[Any]
 
@@ -30,7 +30,7 @@ _OFTEN = 50
 _MOST = 1 / 16
 
 
-class _Block:
+class PinnedBlock:
     """Pinned memory, and the buffer that it belongs to."""
 
     def __init__(self, device: Device, size: int) -> None:
@@ -50,26 +50,26 @@ class _Pool:
         self._device = device
         self._asked: dict[int, int] = {}
         self._lock = process.lock()
-        self.free: dict[int, list[_Block]] = {}
-        self.all: list[_Block] = []
+        self.free: dict[int, list[PinnedBlock]] = {}
+        self.all: list[PinnedBlock] = []
         self.most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _MOST)
 
     def lease(self, size: int) -> Array | None:
         """Give memory of a size; None where that has not come often, or too much is pinned."""
         home = self.free.setdefault(size, [])
         try:
-            block: _Block | None = home.pop()
+            block: PinnedBlock | None = home.pop()
         except IndexError:
             block = self._new(size)
         return None if block is None else lease(block.bytes, block, home)
 
-    def _new(self, size: int) -> _Block | None:
+    def _new(self, size: int) -> PinnedBlock | None:
         with self._lock:
             self._asked[size] = self._asked.get(size, 0) + 1
             if self._asked[size] <= _OFTEN or self.held() + size > self.most:
                 return None
             try:
-                block = _Block(self._device, size)
+                block = PinnedBlock(self._device, size)
             except cl.Error:  # the system has no more for it
                 self.most = self.held()
                 return None

@@ -20,19 +20,14 @@ import pyopencl as cl
 
 from mdhnp.process import process
 from mdhnp.runtime.handle import Device
+from mdhnp.runtime.pending import FULL
 
 __all__ = ["Block", "MemoryInfo", "Pool", "pool", "release"]
 
 _SMALLEST = 512  # bytes
 #: Parts of the device's memory that blocks may take, and that free ones may.
 _MOST, _MOST_FREE = 0.95, 0.5
-_FULL = (
-    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
-    cl.status_code.OUT_OF_RESOURCES,
-    cl.status_code.OUT_OF_HOST_MEMORY,
-    cl.status_code.INVALID_BUFFER_SIZE,
-)
-
+_FULL = (*FULL, cl.status_code.OUT_OF_RESOURCES)
 
 _serials = count(1)
 
@@ -182,21 +177,15 @@ class Pool:
             )
         with self._lock:
             self.empty(int(_MOST_FREE * self.total))
-            for make_room in (self._room_for, lambda _: self.empty(), lambda _: self._collect()):
+            for make_room in (lambda: None, lambda: self.empty(max(self.free() - size, 0)), self.empty, self._collect):
+                make_room()
                 if self._held + size <= self.limit and (block := self._allocated(size)) is not None:
                     return block
-                make_room(size)
-            if self._held + size <= self.limit and (block := self._allocated(size)) is not None:
-                return block
         info = self.info(0)
         raise MemoryError(
             f"{self._device.name} ({self._device.runtime}) has no room for {size} bytes: {info.used} bytes are held "
             f"by {info.arrays} arrays, {info.free} are free, of at most {self.limit} for this process"
         )
-
-    def _room_for(self, size: int) -> None:
-        """Free about as much as is missing."""
-        self.empty(max(self.free() - size, 0))
 
     def _collect(self) -> None:
         """Let arrays go that only each other hold."""

@@ -5,7 +5,8 @@ base is a *lease* of the block (`lease.py`), held by all views of the same array
 and the block is free again when the last one dies, however they were made.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from mdhnp.runtime import results
+from mdhnp.runtime import pending, results, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.lease import Home, Lease, lease
@@ -21,8 +22,8 @@ from mdhnp.runtime.pool import Block, pool
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
-    "Location", "Upload", "bytes_of", "changed", "download", "download_into", "fixed", "foreign", "is_fixed", "maker",
-    "location", "upload", "upload_into", "version",
+    "Location", "Upload", "bytes_of", "changed", "download", "download_into", "filling", "fixed", "foreign", "is_fixed",
+    "location", "maker", "pass_on", "upload", "upload_into", "version",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -160,4 +161,33 @@ def upload_into(device: Device, array: Array, view: Array, queue: cl.CommandQueu
     if view.size:
         block, offset = location(view)
         send(device, Layout.of(array).bytes_of(array), block.buffer, offset, queue)
+        changed(view)
+
+
+def pass_on(device: Device, view: Array, put: Callable[[Array, int], cl.Event]) -> None:
+    """Copy the elements of a view, in C order, to elsewhere, as :func:`mdhnp.runtime.transfers.pass_on` does."""
+    block, offset = location(view)
+    transfers.pass_on(device, block.buffer, offset, view.nbytes, put)
+
+
+@contextmanager
+def filling(device: Device, view: Array) -> Iterator[Callable[[Array, int], cl.Event]]:
+    """Give what puts bytes so far from the beginning of a view in C order, in the queue of calls.
+
+    That one of them fails is told by whoever next waits for the device.
+    """
+    block, offset = location(view)
+    sent, done = list[cl.Event](), cl.command_execution_status.COMPLETE
+    with transfers.noted(True, view.nbytes):
+
+        def put(some: Array, at: int) -> cl.Event:
+            with pending.errors(device):
+                event = cl.enqueue_copy(device.queue, block.buffer, some, dst_offset=offset + at, is_blocking=False)
+                device.queue.flush()
+                sent[:] = [e for e in (*sent, event) if e.command_execution_status != done]
+                return event
+
+        yield put
+        for event in sent:
+            pending.watch(device, event)
         changed(view)

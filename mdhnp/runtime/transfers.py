@@ -20,7 +20,7 @@ import pyopencl as cl
 from mdhnp.process import process
 from mdhnp.runtime import pending
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.pinned import is_pinned, pinned_bytes
+from mdhnp.runtime.pinned import PinnedBlock, is_pinned, pinned_bytes
 
 __all__ = ["LARGE", "Copy", "noted", "pass_on", "pinned", "receive", "send", "watched"]
 
@@ -38,14 +38,8 @@ class Ring:
     def __init__(self, device: Device) -> None:
         self.lock = threading.RLock()  # reentrant, for finalizers that make a call amid a copy, which find it busy
         self.busy = False
-        self._device = device
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        self._buffer = cl.Buffer(device.context, flags, _BLOCK * _BLOCKS)
-        both: Any = cl.map_flags.READ | cl.map_flags.WRITE
-        mapped: Any = cl.enqueue_map_buffer(
-            device.queue, self._buffer, both, 0, (_BLOCK * _BLOCKS,), np.dtype(np.uint8)
-        )
-        memory = mapped[0]
+        self._pinned = PinnedBlock(device, _BLOCK * _BLOCKS)
+        memory = self._pinned.memory
         self._blocks: list[Bytes] = [memory[n * _BLOCK : (n + 1) * _BLOCK] for n in range(_BLOCKS)]
         self._busy: list[cl.Event | None] = [None] * _BLOCKS
         threads = min(_THREADS, max(len(os.sched_getaffinity(0)) // 2, 1))
@@ -159,8 +153,9 @@ _making = process.lock()
 
 def _ring_for(device: Device, way: str, memory: Bytes) -> AbstractContextManager[Ring | None]:
     """Give the ring for a copy of memory as :func:`_ring` does, at once; None also if the driver is as fast."""
-    plain = memory.size < LARGE or _pinned(device, memory)
-    return nullcontext() if plain else _ring(device, way, wait=False)
+    start = memory.__array_interface__["data"][0]
+    is_plain = memory.size < LARGE or is_pinned(device, start, memory.size)
+    return nullcontext() if is_plain else _ring(device, way, wait=False)
 
 
 @contextmanager
@@ -198,10 +193,6 @@ def _ring_of(device: Device, way: str) -> Ring | None:
 def pinned(device: Device) -> int:
     """Give the bytes of the host's memory that are pinned for copies from and to a device, and for its results."""
     return _BLOCK * _BLOCKS * sum([(device, way) in _rings for way in ("up", "down")]) + pinned_bytes(device)
-
-
-def _pinned(device: Device, memory: Bytes) -> bool:
-    return is_pinned(device, memory.__array_interface__["data"][0], memory.size)
 
 
 class Copy(NamedTuple):

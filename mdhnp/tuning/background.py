@@ -44,14 +44,9 @@ _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 
 class Job(Protocol):
-    """What the process is to do; a picklable object.
+    """What the process is to do, a picklable object.
 
-    Attributes
-    ----------
-    urgent : bool
-        Whether it comes before jobs that are not.
-    limit : float
-        Seconds after which the process counts as hanging, and is ended.
+    Those that are urgent come before others. After `limit` seconds the process counts as hanging, and is ended.
     """
 
     @property
@@ -227,7 +222,15 @@ def _alone() -> dict[str, str]:
 
 def serve(handle: int) -> None:
     """Do jobs for the parent until it closes the pipe: each is answered with what it gives and an error's text."""
-    threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
+    parent = int(os.environ[PARENT])
+
+    def end_with_parent() -> None:
+        # The pipe does not tell: children that the parent has forked hold its other end, too.
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     more = (_LONG if (os.cpu_count() or 1) > _FEW_CORES else _LONG_ON_FEW) - _NICE
     _give_way(_NICE)
@@ -257,13 +260,6 @@ def _give_way(more: int) -> None:
         os.nice(more)
 
 
-def _end_with(parent: int) -> None:
-    # The pipe does not tell: children that the parent has forked hold its other end, too.
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(1)
-
-
 def complain(text: str) -> None:
     """Warn about what could not be done meanwhile, from a thread in which no line of the user's is at work."""
     warnings.warn(text, RuntimeWarning, stacklevel=1)
@@ -277,9 +273,4 @@ def _end() -> None:
     _helper.end()
 
 
-def _renew() -> None:
-    global _helper  # noqa: PLW0603
-    _helper = _Helper()  # the thread is not in a forked child
-
-
-process.at_fork(_renew)
+process.at_fork(lambda: globals().update(_helper=_Helper()))  # the thread is not in a forked child

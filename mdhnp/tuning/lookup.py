@@ -51,20 +51,12 @@ def tuned_for(h: Computation, device: Device) -> Schedule | None:
 def untuned_for(h: Computation, device: Device) -> Scheduled:
     """Give the best guess for a stage that is not tuned: the schedule tuned for the nearest extents, or the default.
 
-    Parameters
-    ----------
-    h : Computation
-        In canonical form, without extents of 0.
-    device : Device
-        Where it will run.
+    It is in canonical form, without extents of 0.
     """
     key = key_of(h, device)
     for other, near in cache().nearest(key, limit=3):
-        fitted = adapt(h, near.schedule, device.caps) if _alike(key.extents, other.extents) else None
+        is_near = all(max(m, n) <= _NEAR * min(m, n) for m, n in zip(key.extents, other.extents, strict=True))
+        fitted = adapt(h, near.schedule, device.caps) if is_near else None
         if fitted is not None:
             return Scheduled(fitted, "similar")
     return Scheduled(default(h, device.caps), "default")
-
-
-def _alike(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    return all(max(m, n) <= _NEAR * min(m, n) for m, n in zip(a, b, strict=True))

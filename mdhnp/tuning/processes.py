@@ -84,16 +84,9 @@ def cores() -> int:
 class Servant:
     """A Python process that runs a function on its end of a pipe, and nothing of the caller's program.
 
-    Ctrl-C in a terminal is not for it. OSError if there can be no more processes or pipes.
-
-    Parameters
-    ----------
-    module, function : str
-        What to run; it is given a file descriptor, for ``multiprocessing.connection.Connection``.
-    errors : file, optional
-        Where its standard error goes; by default nowhere.
-    environment : mapping of str to str, optional
-        Variables that it has besides the caller's.
+    The function is given a file descriptor, for ``multiprocessing.connection.Connection``. Its standard error goes to
+    `errors`, else nowhere; of the `environment` it has variables besides the caller's. Ctrl-C in a terminal is not for
+    it. OSError if there can be no more processes or pipes.
     """
 
     def __init__(
@@ -101,10 +94,10 @@ class Servant:
     ) -> None:
         self.pipe, theirs = Pipe()
         with theirs:
-            handle = theirs.fileno()
+            handle, paths = theirs.fileno(), [path for path in sys.path if isinstance(path, str)]
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _START, module, function, str(handle), *filter(_is_text, sys.path)],
+                    [sys.executable, "-c", _START, module, function, str(handle), *paths],
                     pass_fds=(handle,),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -136,7 +129,3 @@ class Servant:
             code = self._process.wait(2.0)
             return f"signal {-code}" if code < 0 else f"exit status {code}"
         return ""
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

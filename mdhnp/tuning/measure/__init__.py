@@ -1,1 +1,1 @@
-"""What measures schedules: `bench.py` in processes of their own, `worker.py` their parent's end, `team.py` several."""
+"""What measures schedules: `bench.py` in processes of their own, `team.py` their parent's end."""

@@ -1,4 +1,4 @@
-"""Processes that work on a search side by side: several compile, or several measure, each on a device of its own.
+"""Processes that build and time candidates, several side by side: what crashes or hangs there harms nobody.
 
 Compilers of CPU devices need the cores that kernels run on. So candidates are compiled together, one a core, and then
 measured one after the other. A GPU's compilers do not: they go on with the next candidates while kernels are timed.
@@ -9,41 +9,151 @@ one search instead, so that each goes on from what all have measured; candidates
 does not depend on which device is first.
 """
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import IO, Any, ClassVar, TypeVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.bench import Task
-from mdhnp.tuning.measure.worker import Builder, Worker
+from mdhnp.tuning.processes import Servant
 
-__all__ = ["Team"]
+__all__ = ["Builder", "Team", "Worker", "WorkerError"]
 
 T = TypeVar("T")
 
+#: Seconds to start in, and for a schedule that nothing is known to compare with.
+_START = 60.0
+#: How many times the fastest one's time a candidate may run, all its runs together.
+_SLOWEST = 20.0
 #: Seconds after which processes are ended again that a thread may have started meanwhile.
 _AGAIN = 0.1
+
+
+class WorkerError(RuntimeError):
+    """The measuring process cannot start, or cannot measure even the reference; the message says why."""
+
+
+class Worker:
+    """Measures candidates in another process; started anew after a crash or a hang.
+
+    It runs `serve` of `bench.py` and nothing of the caller's program, which need not be importable. The pipe between
+    the two is theirs alone: what compilers print goes elsewhere. One candidate may take `limit` seconds to build, and
+    may run as long as `_SLOWEST` times the fastest so far. The first one may take `_START` seconds at least.
+    """
+
+    #: Module and name of the function that the process runs.
+    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.bench", "serve")
+    #: What it is, for messages.
+    what: ClassVar[str] = "measuring process"
+
+    def __init__(self, task: Task, limit: float = 20.0) -> None:
+        self._task, self._limit = task, limit
+        self._servant: Servant | None = None
+        self._said: IO[bytes] | None = None
+
+    def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
+        """Build, check and time one schedule; WorkerError if the process cannot start.
+
+        The fastest so far takes `best` seconds; `binary` is what was built already.
+        """
+        limit = max(self._limit, _START) if best is None else self._limit + _SLOWEST * best
+        found = self._ask("measure", (schedule, best, binary), schedule, limit)
+        assert isinstance(found, Measurement)
+        return found
+
+    def _ask(self, method: str, arguments: tuple[Any, ...], schedule: Schedule, limit: float) -> bytes | Measurement:
+        """Have a method of the process's object called; a crash or hang is a measurement of the schedule, too."""
+        pipe = (self._servant or self._start()).pipe
+        answer: Any = None
+        try:
+            pipe.send((method, arguments, limit))
+            if pipe.poll(limit):
+                answer = pipe.recv()
+                if not isinstance(answer, bytes | Measurement) or getattr(answer, "schedule", schedule) != schedule:
+                    raise WorkerError(f"the {self.what} answered something else than it was asked")
+        except (EOFError, OSError):
+            return Measurement(schedule, None, "crash", f"the {self.what} died: {self._end()}")
+        except BaseException:
+            self.close()  # else its answer to this would be taken for the next one's
+            raise
+        if answer is None:
+            self.close()
+            return Measurement(schedule, None, "hang", f"no result within {limit:.3g} s")
+        made: bytes | Measurement = answer
+        return made
+
+    def _start(self) -> Servant:
+        try:
+            with suppress(OSError):
+                self._said = tempfile.TemporaryFile()  # noqa: SIM115
+            servant = self._servant = Servant(*self.serve, self._said)
+            servant.pipe.send((_START, self._task))
+            error = servant.pipe.recv() if servant.pipe.poll(_START) else f"not ready within {_START:g} s"
+        except (EOFError, OSError) as reason:
+            error = self._end() or str(reason)
+        except BaseException:
+            self.close()
+            raise
+        if error is not None:
+            self.close()
+            raise WorkerError(f"the {self.what} did not start: {error}")
+        return servant
+
+    def _end(self) -> str:
+        """Close, and say how the process ended: its status, and the last thing it printed."""
+        status, last = self._servant.status() if self._servant is not None else "", ""
+        if self._said is not None:
+            with suppress(OSError):
+                self._said.seek(max(self._said.seek(0, 2) - 2000, 0))
+                last = (self._said.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+        self.close()
+        return ", ".join(filter(None, (status, last)))
+
+    def kill(self) -> None:
+        """End the process while another thread waits for it, which gets a failed measurement."""
+        if (servant := self._servant) is not None:
+            servant.kill()
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        servant, said = self._servant, self._said
+        self._servant = self._said = None
+        for each in (servant, said):
+            if each is not None:
+                each.close()
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Builder(Worker):
+    """Compiles candidates in another process, one a core: on a CPU a search spends most of its time on that.
+
+    Nothing is measured meanwhile, which would disturb both; what measures gets binaries.
+    """
+
+    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.bench", "serve_compiler")
+    what: ClassVar[str] = "compiling process"
+
+    def compile(self, schedule: Schedule) -> bytes | Measurement:
+        """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
+        return self._ask("compile", (schedule,), schedule, self._limit)
 
 
 class Team:
     """A worker for each device; or one worker, and processes that compile for it.
 
-    Parameters
-    ----------
-    task : Task
-        What to tune.
-    positions : sequence of int
-        Of the devices, among devices of the task's identity; the first is the one for results that are compared.
-    limit : float
-        As of :class:`Worker`.
-    builders : int, optional
-        Processes that compile, for one device; none, and the worker does it.
-    overlaps : bool, optional
-        Whether they may compile while the worker measures.
+    Devices are known by their `positions` among those of the task's identity; the first is the one for results that are
+    compared. `overlaps` says whether builders may compile while the worker measures.
     """
 
     def __init__(
@@ -57,11 +167,8 @@ class Team:
         self._threads: ThreadPoolExecutor | None = None
         self._begun: dict[Schedule, Future[bytes | Measurement]] = {}
         self.overlaps = overlaps and builders > 0
-
-    @property
-    def serial(self) -> bool:
-        """Whether candidates are measured one after the other."""
-        return len(self._workers) == 1
+        #: Whether candidates are measured one after the other.
+        self.serial = len(positions) == 1
 
     def __len__(self) -> int:
         """How many candidates keep all processes busy."""

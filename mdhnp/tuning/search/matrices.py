@@ -1,7 +1,8 @@
 """The schedules with matrix instructions that a search chooses from.
 
-At first those that the cost model likes best; then also the neighbours of those
-that were measured to be the fastest: other tiles, depths, tiles in flight, parts of sums, padding.
+At first those that the cost model likes best; then also the neighbours of those that were measured to be the fastest:
+other tiles, depths, tiles in flight, parts of sums, padding. And what measured times teach about those of other
+schedules, of any kind: a ridge regression on what a model misses.
 """
 
 from collections.abc import Sequence
@@ -16,25 +17,14 @@ from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_matrices import matrix_neighbours
 from mdhnp.schedule.model import seconds
-from mdhnp.tuning.search.regression import corrected
 
-__all__ = ["Matrices"]
+__all__ = ["Matrices", "corrected"]
 
 Floats = npt.NDArray[np.float64]
 
 
 class Matrices:
-    """A pool of schedules with matrix instructions, each once, in the order in which they came.
-
-    Parameters
-    ----------
-    access : AccessPattern
-        Of a stage in canonical form.
-    caps : DeviceCaps
-        The device.
-    schedules : sequence of Schedule
-        Those that the pool begins with.
-    """
+    """A pool of legal schedules with matrix instructions for a stage in canonical form, each once."""
 
     def __init__(self, access: AccessPattern, caps: DeviceCaps, schedules: Sequence[Schedule]) -> None:
         self._access, self._caps = access, caps
@@ -80,3 +70,26 @@ def _features(access: AccessPattern, s: Schedule) -> list[float]:
     chosen += [s.group_order[0] == d for d in dims] + [s.combine_on == "local"]
     pads = [log(1 + copy.pad) if copy else 0.0 for copy in s.local_copies]
     return [*map(log, sizes), *ragged, *map(float, chosen), *pads, s.stages]
+
+
+def corrected(times: Sequence[float], model: Floats, features: Floats) -> Floats:
+    """Logarithms of the expected times of schedules that were not measured. Times, in seconds, are those of the first.
+
+    `model` is the logarithm of the time that a model expects of each, `features` what tells them apart.
+
+    Examples
+    --------
+    A model that knows nothing, and a time that doubles with the only feature:
+
+    >>> corrected([1.0, 2.0, 4.0, 8.0], np.zeros(5), np.arange(5.0)[:, None]).round(1)
+    array([2.4])
+    """
+    known = len(times)
+    if not known:
+        return model
+    measured = features[:known]
+    features = (features - measured.mean(axis=0)) / (measured.std(axis=0) + 1e-9)
+    x, residual = features[:known], np.log(times) - model[:known]
+    weights = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ (residual - residual.mean()))
+    predicted: Floats = model[known:] + residual.mean() + features[known:] @ weights
+    return predicted

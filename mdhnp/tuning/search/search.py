@@ -20,8 +20,7 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import fused_schedules
 from mdhnp.schedule.gpu import gpu_candidates
 from mdhnp.schedule.model import seconds
-from mdhnp.tuning.search.matrices import Matrices
-from mdhnp.tuning.search.regression import corrected
+from mdhnp.tuning.search.matrices import Matrices, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
 
 __all__ = ["Search"]
@@ -37,18 +36,9 @@ _FAILURE = 4.0
 
 
 class Search:
-    """Proposes schedules for one stage on one device.
+    """Proposes schedules for one stage in canonical form; `start`, the schedule in use, is measured first.
 
-    Parameters
-    ----------
-    h : Computation
-        A stage in canonical form.
-    caps : DeviceCaps
-        The device.
-    start : Schedule
-        Measured first: the schedule in use.
-    seed : int
-        Same seed and same measurements, same proposals.
+    Same seed and same measurements, same proposals.
 
     Examples
     --------
@@ -133,7 +123,7 @@ class Search:
         batch = sample(self._access, self._caps, _SAMPLES, self._rng)
         kinds: dict[tuple[object, ...], int] = {}
         found: dict[Schedule, None] = {}
-        for row in np.argsort(self._model(batch), kind="stable"):
+        for row in np.argsort(seconds(self._access, batch, self._caps), kind="stable"):
             kind = _kind(batch, int(row))
             if kinds.get(kind, 0) >= 2:
                 continue
@@ -162,7 +152,9 @@ class Search:
         for _ in range(4):
             batch = self._beside(plain)
             explore = self._rng.random() < _EXPLORE
-            liking = np.concatenate((self._predict_matrices(pool), self._predict(batch)))
+            liking = np.concatenate(
+                (self._matrices.predict(*self._measured(matrices=True), pool), self._predict(batch))
+            )
             liking = self._rng.random(len(liking)) if explore else liking
             for row in np.argsort(liking, kind="stable"):
                 at = int(row)
@@ -185,19 +177,12 @@ class Search:
         told = {s: t for s, t in self._times.items() if bool(s.atom) == matrices}
         return list(told), [t if t is not None else _FAILURE * worst for t in told.values()]
 
-    def _predict_matrices(self, pool: list[Schedule]) -> Floats:
-        """Logarithm of the expected time of schedules with matrix instructions."""
-        return self._matrices.predict(*self._measured(matrices=True), pool)
-
     def _predict(self, candidates: Batch) -> Floats:
-        """Logarithm of the expected time of others: the model's, corrected by what was measured."""
+        """Logarithm of the expected time of schedules without matrix instructions."""
         measured, times = self._measured(matrices=False)
         batch = Batch.join([Batch.of(measured), candidates]) if measured else candidates
-        return corrected(times, self._model(batch), _features(self._access, batch))
-
-    def _model(self, batch: Batch) -> Floats:
-        """Logarithm of the time that the model expects."""
-        return np.asarray(np.log(seconds(self._access, batch, self._caps)))
+        model = np.log(seconds(self._access, batch, self._caps))
+        return corrected(times, model, _features(self._access, batch))
 
 
 def _features(access: AccessPattern, c: Batch) -> Floats:

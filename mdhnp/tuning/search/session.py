@@ -14,20 +14,22 @@ from datetime import UTC, datetime
 from statistics import median
 
 from mdhnp.mdh import Computation
+from mdhnp.process import process
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
+from mdhnp.settings import config
 from mdhnp.tuning.cache import TuningCache, cache
-from mdhnp.tuning.cache.records import Entry, Key, Measurement
-from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.cache.records import Entry, Measurement
+from mdhnp.tuning.lookup import key_of, tuned_for
 from mdhnp.tuning.measure.bench import Task, runs_after
-from mdhnp.tuning.measure.team import Team
-from mdhnp.tuning.measure.worker import WorkerError
+from mdhnp.tuning.measure.team import Team, WorkerError
 from mdhnp.tuning.processes import cores
 from mdhnp.tuning.search.search import Search
+from mdhnp.warning import warn
 
-__all__ = ["Tuned", "tune_stage"]
+__all__ = ["Tuned", "search", "tune_stage"]
 
 _FINALISTS, _ROUNDS = 5, 7
 #: Part of the budget that is kept for timing the finalists again.
@@ -39,6 +41,11 @@ _BUILDING, _BUILDING_LIMITS = 0.5, (5.0, 20.0)
 _BUILDERS, _GPU_BUILDERS = 4, 8
 #: What a run takes besides its kernels where it is not timed by turns.
 _TRIP = 2e-5
+
+# One search at a time in a process: two would disturb each other's measurements. A finalizer or signal handler amid a
+# search must not wait for its own thread.
+_searching = process.lock(reentrant=False)
+_searcher: int | None = None
 
 _Report = Callable[[int, tuple[Schedule, float] | None], None]
 
@@ -73,14 +80,29 @@ class Tuned:
         )
 
 
-@dataclass(frozen=True)
-class _Budget:
-    """How long and how to search."""
+def search(untuned: Sequence[Computation], device: Device) -> bool:
+    """Search schedules of stages in canonical form now, `config.budget` seconds each, after another thread's search.
 
-    seconds: float
-    evaluations: int | None
-    seed: int
-    show: bool
+    Gives whether to leave it at that: not where another process is searching, or this thread.
+    """
+    global _searcher  # noqa: PLW0603
+    if not _searching.acquire(blocking=_searcher != threading.get_ident()):
+        return False
+    _searcher = threading.get_ident()
+    try:
+        for h in untuned:
+            if tuned_for(h, device) is not None:  # since the plan was made, by another call, thread or process
+                continue
+            tuned, stopped = tune_stage(h, device, config.budget)
+            if tuned is None or stopped:
+                return stopped
+        return True
+    except Exception as error:  # whatever keeps a call from being tuned must not keep it from running
+        warn(f"a call could not be tuned: {error}")
+        return True
+    finally:
+        _searcher = None
+        _searching.release()
 
 
 def tune_stage(
@@ -106,7 +128,7 @@ def tune_stage(
         return None, False
     try:
         team = _team(h, (device, *beside), budget, seed)
-        return _Tuning(h, device, key, _Budget(budget, evaluations, seed, progress), known, owner).run(team)
+        return _Tuning(h, device, known, owner, budget, evaluations, seed).run(team, progress)
     finally:
         known.release(key, owner)
 
@@ -131,24 +153,25 @@ class _Tuning:
     """One stage's search and final."""
 
     def __init__(
-        self, h: Computation, device: Device, key: Key, budget: _Budget, known: TuningCache, owner: str
+        self, h: Computation, device: Device, known: TuningCache, owner: str, budget: float, most: int | None, seed: int
     ) -> None:
-        self._h, self._key, self._budget, self._known, self._owner = h, key, budget, known, owner
-        self._start = default(h, device.caps)
-        self._search = Search(h, device.caps, self._start, budget.seed)
+        self._h, self._known, self._owner, self._budget, self._most = h, known, owner, budget, most
+        key = self._key = key_of(h, device)
+        start = default(h, device.caps)
+        self._search = Search(h, device.caps, start, seed)
         self._log = known.measurements(key)
         self._search.resume((m.schedule, m.seconds) for m in self._log)
         entry = known.get(key)
         tuned = entry.schedule if entry is not None and is_legal(h, entry.schedule, device.caps) else None
-        self._used, self._is_tuned, self._by_turns = tuned or self._start, tuned is not None, device.svm
+        self._used, self._is_tuned, self._by_turns = tuned or start, tuned is not None, device.svm
         self._made: list[Measurement] = []
         self._asked = 0
         self._end = math.inf
 
-    def run(self, team: Team) -> tuple[Tuned, bool]:
+    def run(self, team: Team, show: bool) -> tuple[Tuned, bool]:
         """Search, then compare the best by turns; also whether the user ended it early."""
         stopped = False
-        with team, _bar(self._budget, self._h) as report:
+        with team, _bar(show, self._most, self._h) as report:
             try:
                 self._explore(team, report)
                 best, seconds, compared = self._final(team)
@@ -157,7 +180,7 @@ class _Tuning:
                     raise
                 # The user has had enough of searching; what was found counts.
                 (best, seconds), compared, stopped = self._search.best, False, True
-        entry = Entry(best, seconds, len(self._log) + len(self._made), _now(), str(self._h))
+        entry = Entry(best, seconds, len(self._log) + len(self._made), datetime.now(UTC).isoformat(), str(self._h))
         # Only an entry that was timed again, in the same minute, gives way to a slower time.
         if not self._known.put(self._key, entry, replace=compared):
             kept = self._known.get(self._key)
@@ -185,22 +208,22 @@ class _Tuning:
                 return
             report(len(self._made), self._search.best)
             if self._end == math.inf:  # processes start, and drivers load, until something is measured
-                self._end = time.monotonic() + self._budget.seconds
+                self._end = time.monotonic() + self._budget
             if self._is_late():
                 return
             candidates = ahead or self._ask(len(team))
 
     def _ask(self, count: int) -> list[Schedule]:
         """Candidates, as many as wanted and allowed and there are."""
-        if self._budget.evaluations is not None:
-            count = min(count, self._budget.evaluations - self._asked)
+        if self._most is not None:
+            count = min(count, self._most - self._asked)
         asked = [s for s in (self._search.ask() for _ in range(count)) if s is not None]
         self._asked += len(asked)
         return asked
 
     def _is_late(self) -> bool:
         """Whether there is no time for one more candidate."""
-        return time.monotonic() + self._least() >= self._end - _RESERVE * self._budget.seconds
+        return time.monotonic() + self._least() >= self._end - _RESERVE * self._budget
 
     def _least(self) -> float:
         """Seconds that one more candidate takes at least: a run to check it and one to time it."""
@@ -250,14 +273,10 @@ class _Tuning:
             return None
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
-
-
 @contextmanager
-def _bar(budget: _Budget, h: Computation) -> Iterator[_Report]:
+def _bar(show: bool, most: int | None, h: Computation) -> Iterator[_Report]:
     """A progress bar on standard error, or nothing."""
-    if not budget.show:
+    if not show:
         yield lambda count, best: None
         return
     from rich.console import Console
@@ -267,7 +286,7 @@ def _bar(budget: _Budget, h: Computation) -> Iterator[_Report]:
         TextColumn(str(h)[:40]), BarColumn(), TextColumn("{task.fields[best]}"), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True,
     ) as bar:  # fmt: skip
-        task = bar.add_task("tuning", total=budget.evaluations, best="")
+        task = bar.add_task("tuning", total=most, best="")
 
         def report(count: int, best: tuple[Schedule, float] | None) -> None:
             bar.update(task, completed=count, best=f"best {best[1] * 1e6:.1f} µs" if best else "")

@@ -39,19 +39,7 @@ _UNROLLED, _GPU_UNROLLED, _WHOLE = 64, 128, 256
 
 
 def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Batch:
-    """Draw `count` rows of schedules and keep those that can be legal.
-
-    Parameters
-    ----------
-    access : AccessPattern
-        Of a stage in canonical form.
-    caps : DeviceCaps
-        The device: one work-item a work-group on CPUs, many on GPUs.
-    count : int
-        Rows to draw before rejection.
-    rng : numpy.random.Generator
-        Source of randomness.
-    """
+    """Draw `count` rows of schedules, one work-item a work-group on CPUs, and keep those that can be legal."""
     h, gpu = access.h, caps.kind == "gpu"
     options = vectorisations(access, caps)
     weights = np.array([1.0 if d >= 0 or gpu else 0.1 for d, _ in options])
@@ -67,7 +55,9 @@ def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.G
         lanes = np.where(vector == d, width, 1)
         # Tiles beyond the extent waste work; a vector may stick out by less than its own width.
         private[:, d] = np.minimum(points[:, d], -(-extent // lanes)) * lanes
-        items[:, d] = np.minimum(items[:, d], _covering(-(-extent // private[:, d])))
+        # At most the least power of two that covers the extent.
+        covering = 1 << np.ceil(np.log2(-(-extent // private[:, d]))).astype(np.int64)
+        items[:, d] = np.minimum(items[:, d], covering)
         step = private[:, d] * items[:, d]
         local[:, d] = np.where(rng.random(count) < 0.25, extent, step * rng.choice(_STEPS, count))
         groups[:, d] = rng.choice(_GROUPS, count)
@@ -91,11 +81,6 @@ def _spread(access: AccessPattern, count: int, logarithms: Sequence[int], rng: n
     shares[:, list(access.combined)] *= _SHARED
     total = rng.choice(logarithms, count)
     return 1 << rng.multinomial(total, shares / shares.sum(axis=1, keepdims=True))
-
-
-def _covering(values: Ints) -> Ints:
-    """The smallest powers of two from the values."""
-    return 1 << np.ceil(np.log2(values)).astype(np.int64)
 
 
 def neighbours(access: AccessPattern, parents: Batch, caps: DeviceCaps, count: int, rng: np.random.Generator) -> Batch:
@@ -155,7 +140,7 @@ def _repaired(access: AccessPattern, c: Batch, caps: DeviceCaps) -> Batch:
     """Tiles no larger than extents, in whole steps; as many work-groups as have a tile; results where they fit."""
     h = access.h
     extents, step = np.array(h.extents, np.int64), c.private_tile * c.num_wi
-    kept = np.array([d in access.kept for d in range(h.rank)], bool)
+    kept = np.isin(np.arange(h.rank), access.kept)
     local = np.minimum(c.local_tile, extents)
     if caps.kind == "gpu" or h.dims("ps"):  # results stay in registers: one step a tile
         local = np.where(kept, np.minimum(step, extents), local)
@@ -206,10 +191,7 @@ def _same_walk(access: AccessPattern, old: Batch, new: Batch, caps: DeviceCaps) 
     """On a GPU, keep the tiles that each work-group walks over along kept dimensions, not the work-groups."""
     if caps.kind != "gpu":
         return new
-    extents, kept = (
-        np.array(access.h.extents, np.int64),
-        np.array([d in access.kept for d in range(access.h.rank)], bool),
-    )
+    extents, kept = np.array(access.h.extents, np.int64), np.isin(np.arange(access.h.rank), access.kept)
     tiles = -(-extents // np.minimum(new.private_tile * new.num_wi, extents))
     walk = -(-extents // (old.local_tile * old.num_wg))
     return replace(new, num_wg=np.where(kept, -(-tiles // walk), new.num_wg))
