@@ -80,18 +80,12 @@ def _stem(library: str | Path) -> str:
     return Path(library).name.split(".so")[0]  # libpocl.so.2 and libpocl.so.2.12.0 are one library
 
 
-def _system_folder() -> Path:
-    return Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")
-
-
 def _system_entries() -> dict[str, str]:
     """Give ``.icd`` file name -> library as written there, for the folder that the loader reads by default."""
-    entries = {}
-    try:
-        for file in sorted(_system_folder().glob("*.icd")):
+    folder, entries = Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors"), {}
+    with suppress(OSError):
+        for file in sorted(folder.glob("*.icd")):
             entries[file.name] = file.read_text().strip()
-    except OSError:
-        return entries
     return entries
 
 
@@ -109,16 +103,10 @@ def _intel_library() -> Path | None:
 
 
 def _nvidia_library() -> Path | None:
-    try:
+    with suppress(OSError):
         ctypes.CDLL(_NVIDIA)  # asks the dynamic linker: its cache and LD_LIBRARY_PATH
         return Path(_NVIDIA)
-    except OSError:
-        pass
-    for folder in _NVIDIA_FOLDERS:
-        library = Path(folder, _NVIDIA)
-        if library.is_file():
-            return library
-    return None
+    return next((library for each in _NVIDIA_FOLDERS if (library := Path(each, _NVIDIA)).is_file()), None)
 
 
 def _keep_pocl_private() -> None:

@@ -25,7 +25,9 @@ import pyopencl as cl
 
 from mdhnp.codegen.program import Program
 from mdhnp.process import process
-from mdhnp.runtime import pending, pinned, resident, results
+from mdhnp.runtime import pending, pinned
+from mdhnp.runtime import resident as views
+from mdhnp.runtime import results as host
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.launches import LaunchError, Output, State, make_state
 from mdhnp.runtime.layout import Layout
@@ -48,30 +50,10 @@ _alive: "dict[int, weakref.ref[Executable]]" = {}
 class Executable:
     """A program made ready for arrays of given layouts on one device.
 
-    Parameters
-    ----------
-    device : Device
-        Where to run.
-    program : Program
-        Source text and launches.
-    inputs, outputs : sequence of Layout
-        Of the arrays that calls will bring, in the order of the program's positions. Outputs must be contiguous, unless
-        they are resident.
-    resident : bool, optional
-        Whether these are views of the device's own memory: then a call does not wait.
-    results : sequence of (tuple of int, dtype), optional
-        Shapes and types of the new arrays that :meth:`new` gives.
-    keep : bool, optional
-        Whether the compiled program is kept on disk (see :func:`mdhnp.runtime.programs.build`).
-
-    Raises
-    ------
-    BuildError
-        The program does not compile.
-    LaunchError
-        A kernel is missing, or needs more work-items or local memory than the device has.
-    MemoryError
-        The temporaries, or the arrays' copies on the device, do not fit.
+    `inputs` and `outputs` are in the order of the program's positions. Outputs must be contiguous, unless they are
+    `resident`: views of the device's own memory, for which a call does not wait. `results` are shapes and types of the
+    new arrays that :meth:`new` gives. `keep` is as of :func:`mdhnp.runtime.programs.build`. Errors are its, and those
+    of :func:`mdhnp.runtime.launches.make_state`.
     """
 
     def __init__(
@@ -91,7 +73,9 @@ class Executable:
         self.outputs = tuple(outputs)
         self.resident = resident
         self.results = tuple(results)
-        self.make = _maker(device, self.results, resident)
+        # What makes results where kernels, or copies from the device, are fastest to write them.
+        where = views if resident else pinned
+        self.make = where.maker(device, results) if device.own_memory else host.maker(results)
         self._built = build(device, program.source, keep=keep)
         self._queue = device.queue
         self._pool = pool(device)
@@ -108,14 +92,8 @@ class Executable:
         their waiting, too), and so does the end of the process. Of calls shorter than 0.05 s the end is awaited.
 
         Arrays have the layouts given, which is **not checked**. Inputs are only read, and may be read-only. Outputs are
-        C-contiguous and writable, and share no memory with inputs.
-
-        Raises
-        ------
-        LaunchError
-            The device refused or failed.
-        MemoryError
-            The device has no room.
+        C-contiguous and writable, and share no memory with inputs. LaunchError if the device refused or failed,
+        MemoryError if it has no room.
         """
         if not self._quick and threading.current_thread() is threading.main_thread():
             self._interruptibly(lambda: self._timed(arrays_in, arrays_out))
@@ -190,7 +168,6 @@ class Executable:
         return found
 
     def _free_state(self) -> State:
-        """Give a state that no other call uses."""
         try:
             return self.free.pop()
         except IndexError:
@@ -244,8 +221,8 @@ class Executable:
             done.wait()
         except BaseException:
             # Any executable's next call waits in the queue behind these kernels, however quick its own are.
-            for executable in _executables_of(self.device):
-                executable._quick = False
+            for executable in _executables():
+                executable._quick &= executable.device is not self.device
             raise
         if errors:
             raise errors.pop()
@@ -258,24 +235,15 @@ class Executable:
         )
 
 
-def _maker(device: Device, outputs: Sequence[Output], is_resident: bool) -> Callable[[], tuple[Any, ...]]:
-    """Give what makes results where kernels, or copies from the device, are fastest to write them."""
-    where = resident if is_resident else pinned
-    return where.maker(device, outputs) if device.own_memory else results.maker(outputs)
-
-
-def _executables_of(device: Device) -> list[Executable]:
-    executables = [executable for reference in list(_alive.values()) if (executable := reference()) is not None]
-    return [executable for executable in executables if executable.device is device]
+def _executables() -> list[Executable]:
+    return [executable for reference in list(_alive.values()) if (executable := reference()) is not None]
 
 
 def _ask_devices() -> None:
     """Make the next call of an executable ask its device, which knows that its runtime does not survive a fork."""
-    for reference in list(_alive.values()):
-        executable = reference()
-        if executable is not None:
-            process.inherit(executable.free)
-            executable.free = []
+    for executable in _executables():
+        process.inherit(executable.free)
+        executable.free = []
 
 
 process.at_fork(_ask_devices)

@@ -18,20 +18,8 @@ __all__ = ["Group", "group", "sub_devices"]
 class Group:
     """Several devices; where a device is named, as ``Array.device`` does, it may stand in its place.
 
-    Attributes
-    ----------
-    members : tuple of Device
-        In the order in which they have parts of Arrays.
-    name, runtime, platform : str
-        The members', joined.
-    alone : tuple of Group
-        Itself, as calls name what they may choose from.
-    key : Hashable
-        What tells calls on Arrays of these devices from others.
-    own_memory, several : bool
-        True: Arrays have no memory that is one, and calls are cut.
-    passing, lost : bool
-        As of a device.
+    Members are in the order in which they have parts of Arrays; its name, runtime and platform are theirs, joined. The
+    other attributes are as of a device: it has memory of its own and is `several`, since calls are cut.
     """
 
     own_memory = several = True

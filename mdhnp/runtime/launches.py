@@ -120,12 +120,8 @@ def make_state(
     Resident ones are views of the device's own memory; `results` are shapes and types of outputs that calls on these
     do not bring.
 
-    Raises
-    ------
-    LaunchError
-        A kernel is missing, or needs more work-items or local memory than the device has.
-    MemoryError
-        An array or temporary is larger than the device's largest buffer, or there is no room.
+    LaunchError if a kernel is missing, or needs more work-items or local memory than the device has; MemoryError if an
+    array or temporary is larger than the device's largest buffer, or there is no room.
     """
     device.check()
     nbytes = sum(layout.nbytes for layout in (*inputs, *outputs)) + sum(program.temporaries)

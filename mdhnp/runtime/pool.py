@@ -33,25 +33,11 @@ _serials = count(1)
 
 
 class Block:
-    """A buffer, and addresses that stand for its bytes on the host.
+    """A buffer of a size in bytes, by its handle in OpenCL, too, and addresses that stand for its bytes on the host.
 
-    Attributes
-    ----------
-    buffer : pyopencl.Buffer
-        On the device.
-    handle : int
-        Its address as OpenCL names it.
-    size : int
-        Bytes.
-    addresses : mmap.mmap
-        As many addresses, without memory behind them: who reads there by mistake ends the process, and gets no wrong
-        result.
-    start : int
-        The first of them.
-    serial : int
-        Its number among all blocks of this process, from 1 on.
-    version : int
-        Counts changes of what is in it, for those who keep a copy.
+    They have no memory behind them: who reads there by mistake ends the process, and gets no wrong result. `start` is
+    the first; `serial` the block's number in this process, from 1 on. `version` counts changes of what is in it, for
+    those who keep a copy.
     """
 
     __slots__ = ("addresses", "buffer", "handle", "serial", "size", "start", "version")

@@ -40,18 +40,8 @@ def opened(folder: Path, *, missing_ok: bool = False) -> Iterator[int]:
 
     The folder above it may be reached by symbolic links; the folder itself may be none. With `missing_ok` it is made.
 
-    Yields
-    ------
-    int
-        A file descriptor, for :func:`read` and :func:`write`.
-
-    Raises
-    ------
-    UnsafeError
-        If other users can write to one of the two, or one is another user's, or all users can rename a folder on the
-        way there.
-    OSError
-        If it cannot be opened or made.
+    Gives a file descriptor, for :func:`read` and :func:`write`. UnsafeError if other users can write to one of the two,
+    or one is another user's, or all users can rename a folder on the way there; OSError if it cannot be opened or made.
     """
     if not hasattr(os, "geteuid"):
         raise UnsafeError(f"this system does not say who can write to {folder}")

@@ -106,10 +106,7 @@ def changed(view: Array) -> None:
 class Upload:
     """An ndarray's way to a device; MemoryError if there is no room.
 
-    Attributes
-    ----------
-    view : ndarray
-        Of the copy, in C order if the array's elements do not lie one after the other; complete when it was sent.
+    `view` is of the copy, in C order if the array's elements do not lie one after the other; complete when it was sent.
     """
 
     def __init__(self, device: Device, array: Array) -> None:

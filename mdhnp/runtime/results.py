@@ -136,14 +136,7 @@ def free() -> int:
 
 
 def release() -> None:
-    """Give the memory of all free blocks back to the system.
-
-    Examples
-    --------
-    >>> release()
-    >>> free()
-    0
-    """
+    """Give the memory of all free blocks back to the system."""
     _blocks.release()
 
 

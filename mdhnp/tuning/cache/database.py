@@ -46,8 +46,6 @@ _SCHEMA = (
 _PATIENCE = 5.0  # seconds to wait for another process
 #: Uses that fail for reasons that may have gone since, before the file is given up.
 _ATTEMPTS = 4
-# After a power failure the last moments may be missing, but the file is whole.
-_SETTINGS = ("PRAGMA synchronous = NORMAL",)
 
 #: File systems that several machines mount: WAL needs memory that all its users share.
 _NETWORK = frozenset([
@@ -60,14 +58,9 @@ class NotOurs(sqlite3.DatabaseError):
 
 
 class Database:
-    """A file and the connections to it.
+    """A file, which need not exist, nor be possible, and the connections to it.
 
-    Attributes
-    ----------
-    path : Path
-        The file, which need not exist, nor be possible.
-    trouble : str or None
-        Why the database is in memory and ends with the process; None while it is in the file.
+    `trouble` says why the database is in memory and ends with the process; None while it is in the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -193,8 +186,8 @@ class Database:
             if db.execute("PRAGMA journal_mode").fetchone()[0] != mode.lower():
                 with suppress(sqlite3.OperationalError):  # in use; the next to open it will succeed
                     db.execute(f"PRAGMA journal_mode = {mode}")
-            for setting in _SETTINGS:
-                db.execute(setting)
+            # After a power failure the last moments may be missing, but the file is whole.
+            db.execute("PRAGMA synchronous = NORMAL")
             check_stamp(db)  # the first look after the change of mode is what opens the log
         except BaseException:
             db.close()
@@ -307,10 +300,9 @@ def _copy_records(uri: str, memory: sqlite3.Connection) -> bool:
 
 def _is_damage(error: Exception) -> bool:
     """Tell whether the file itself is at fault, so that a new one would do."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # SQLITE_ERROR is what a missing table gives.
     damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-    return isinstance(error, NotOurs) or code in damage
+    return isinstance(error, NotOurs) or getattr(error, "sqlite_errorcode", 0) & 0xFF in damage
 
 
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()

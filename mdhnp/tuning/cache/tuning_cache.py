@@ -230,14 +230,8 @@ class TuningCache:
     def import_(self, path: str | os.PathLike[str]) -> int:
         """Add what :meth:`export` wrote: entries that are faster than the user's own, and times where there are none.
 
-        Gives how many entries were added.
-
-        Raises
-        ------
-        ValueError
-            If anything in the file is wrong, with what and where; then nothing is added.
-        OSError
-            If the file cannot be read.
+        Gives how many entries were added. ValueError if anything in the file is wrong, with what and where; then
+        nothing is added. OSError if it cannot be read.
         """
         found, times = read_wisdom(Path(path).read_bytes().decode("utf-8", "replace"), str(path))
 

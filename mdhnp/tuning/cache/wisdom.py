@@ -54,10 +54,7 @@ def write_wisdom(
 def read_wisdom(text: str, name: str) -> tuple[list[tuple[Key, Entry]], dict[Key, Times]]:
     """Read the text of a file, which error messages call by a name.
 
-    Raises
-    ------
-    ValueError
-        If anything in it is wrong: which field of which entry, counted from 0.
+    ValueError if anything in it is wrong: which field of which entry, counted from 0.
     """
     try:
         content = json.loads(text)

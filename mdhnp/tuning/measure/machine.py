@@ -43,12 +43,7 @@ _known: dict[tuple[str, str], dict[str, Any]] = {}
 def machine_of(device: Device, *, large: bool = False) -> Machine:
     """Return what is known of a device and NumPy beside it; measures what is not.
 
-    Parameters
-    ----------
-    device : Device
-        Which one.
-    large : bool
-        Whether rates of large calls are wanted, too: else they are those that such devices usually have.
+    Rates of `large` calls are measured where they are wanted, else those that such devices usually have.
     """
     machine = replace(device.caps.machine, numpy=usual_numpy(os.cpu_count() or 1))
     for part in ("small", "device", "host") if large else ("small",):
