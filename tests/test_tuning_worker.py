@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, s
     todo = task(device)
     misbehave(monkeypatch, how)
     limit, best = (0.5, 1e-3) if how == "hang" else (20.0, 1.0)
-    with Worker(todo, limit) as worker:
+    with closing(Worker(todo, limit)) as worker:
         found = worker.measure(todo.reference, best)
         assert found.status == status
         assert "signal 9" in found.message or how != "die"
@@ -122,7 +123,7 @@ def test_an_interrupted_measurement_leaves_no_answer_behind(device: Device, monk
     todo = task(device)
     other = Schedule.plain(todo.mdhom.extents, 2)
     misbehave(monkeypatch, "slowly")
-    with Worker(todo) as worker:
+    with closing(Worker(todo)) as worker:
         assert worker.measure(todo.reference, None).status == "ok"
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
@@ -236,11 +237,11 @@ def test_the_worker_takes_what_was_compiled(device: Device, monkeypatch):
 def test_a_worker_that_cannot_start_says_why(device: Device, monkeypatch):
     monkeypatch.setattr(Worker, "serve", (__name__, "fail_to_serve"))
     with (
-        Worker(task(device)) as worker,
+        closing(Worker(task(device))) as worker,
         pytest.raises(WorkerError, match="exit status 1, ImportError: there is no such"),
     ):
         worker.measure(task(device).reference, None)
-    with Worker(replace(task(device), device="no such device")) as worker:
+    with closing(Worker(replace(task(device), device="no such device"))) as worker:
         monkeypatch.undo()
         with pytest.raises(WorkerError, match="no such device"):
             worker.measure(task(device).reference, None)

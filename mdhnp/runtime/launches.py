@@ -130,8 +130,7 @@ def make_state(
         first = {"input": 0, "output": len(inputs), "temporary": len(inputs) + len(outputs)}
         launches = tuple([_launch(device, built, kernel, program.sizes, first) for kernel in program.kernels])
     temporaries = memory.temporaries if isinstance(memory, SystemMemory) and program.temporaries else None
-    launcher = _native_launcher(device, memory, launches, program)
-    enqueuer = _enqueuer(device, memory, launches, program, results)
+    launcher, enqueuer = _natives(device, memory, launches, program, results)
     return State(device, nbytes, launches, memory, launcher, temporaries, enqueuer)
 
 
@@ -160,25 +159,20 @@ def _launch(
     return Launch(kernel, kernel.set_arg, *items, tuple(bindings), tuple(offsets), where)
 
 
-def _native_launcher(device: Device, memory: Memory, launches: Sequence[Launch], program: Program) -> "Launcher | None":
-    functions = _functions()
-    if functions is None or not isinstance(memory, SystemMemory):
-        return None
+def _natives(
+    device: Device, memory: Memory, launches: Sequence[Launch], program: Program, outputs: Sequence[Output]
+) -> tuple["Launcher | None", "Enqueuer | None"]:
+    """What launches without Python, where it is compiled and finds the functions that pyopencl itself calls."""
     lows = (*memory.lows, *(0 for _ in program.temporaries))
     kernels = tuple((launch.kernel.int_ptr, *launch.global_size, *launch.local_size) for launch in launches)
-    bindings = tuple((n, *binding) for n, launch in enumerate(launches) for binding in launch.bindings)
-    return Launcher(functions, device.queue.int_ptr, lows, kernels, bindings)
-
-
-def _enqueuer(
-    device: Device, memory: Memory, launches: Sequence[Launch], program: Program, outputs: Sequence[Output]
-) -> "Enqueuer | None":
+    if Launcher is not None and isinstance(memory, SystemMemory):  # functions that came with OpenCL 2
+        functions = _addresses("SetKernelArgSVMPointer", "EnqueueNDRangeKernel", "WaitForEvents", "ReleaseEvent")
+        pairs = tuple((n, *binding) for n, launch in enumerate(launches) for binding in launch.bindings)
+        launcher = None if functions is None else Launcher(functions, device.queue.int_ptr, lows, kernels, pairs)
+        return launcher, None
     functions = _addresses("SetKernelArg", "EnqueueNDRangeKernel")
     if Enqueuer is None or not isinstance(memory, Resident) or functions is None:
-        return None
-    set_argument, enqueue = functions
-    lows = (*memory.lows, *(0 for _ in program.temporaries))
-    kernels = tuple((launch.kernel.int_ptr, *launch.global_size, *launch.local_size) for launch in launches)
+        return None, None
     bindings = tuple(
         (n, *binding, kind)
         for n, launch in enumerate(launches)
@@ -188,24 +182,16 @@ def _enqueuer(
     source, waiting = pool(device), pending.waiting(device)
     results = [(source.size_of(prod(shape) * dtype.itemsize), shape, dtype) for shape, dtype in outputs]
     temporaries = [source.size_of(nbytes) for nbytes in program.temporaries]
-    return Enqueuer(
-        (set_argument, enqueue), device.queue.int_ptr, lows, kernels, bindings,
+    return None, Enqueuer(
+        functions, device.queue.int_ptr, lows, kernels, bindings,
         (tuple((source.home(size), size, shape, dtype) for size, shape, dtype in results),
          tuple((source.home(size), size) for size in temporaries), source.new),
         (launches[-1].where, pending.PACKAGE, waiting.last, pending.EACH, waiting.put_address),
     )  # fmt: skip
 
 
-def _functions() -> tuple[int, int, int, int] | None:
-    """Addresses of the functions that pyopencl itself calls; None without compiled code of ours, or before OpenCL 2."""
-    if Launcher is None:
-        return None
-    found = _addresses("SetKernelArgSVMPointer", "EnqueueNDRangeKernel", "WaitForEvents", "ReleaseEvent")
-    return None if found is None else (found[0], found[1], found[2], found[3])
-
-
 @lru_cache(maxsize=8)
-def _addresses(*names: str) -> tuple[int, ...] | None:
+def _addresses(*names: str) -> Any:
     try:
         library = ctypes.CDLL(cl._cl.__file__)
         return tuple(ctypes.cast(getattr(library, f"cl{name}"), ctypes.c_void_p).value or 0 for name in names)

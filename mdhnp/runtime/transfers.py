@@ -273,18 +273,11 @@ def pass_on(
         if ring is not None:
             ring.pass_on(nbytes, buffer, offset, queue, put)
         else:
-            _one_by_one(nbytes, buffer, offset, queue, put)
+            memory = np.empty(min(nbytes, _BLOCK), np.uint8)  # ordinary, each piece after the one before was put
+            for at in range(0, nbytes, _BLOCK):
+                some = memory[: nbytes - at]
+                cl.enqueue_copy(queue, some, buffer, src_offset=offset + at, is_blocking=True)
+                event = put(some, at)
+                with suppress(cl.Error):  # who put it tells
+                    event.wait()
     pending.settled(device)
-
-
-def _one_by_one(
-    nbytes: int, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue, put: Callable[[Bytes, int], cl.Event]
-) -> None:
-    """Do what :meth:`Ring.pass_on` does in ordinary memory, each piece after the one before was put."""
-    memory = np.empty(min(nbytes, _BLOCK), np.uint8)
-    for at in range(0, nbytes, _BLOCK):
-        some = memory[: nbytes - at]
-        cl.enqueue_copy(queue, some, buffer, src_offset=offset + at, is_blocking=True)
-        event = put(some, at)
-        with suppress(cl.Error):  # as there
-            event.wait()

@@ -195,29 +195,25 @@ class Database:
         return db, identity
 
     def _replace(self, identity: _Identity | None, reason: str) -> None:
+        """Set the file of this identity aside, unless another process did."""
         try:
-            target = self._set_aside(identity)
+            with self._lock():
+                if identity is None or self._identity() != identity:
+                    return
+                number = 1
+                while (target := Path(f"{self.path}.aside-{number}")).exists():
+                    number += 1
+                for suffix in ("-wal", "-shm", "-journal", ""):
+                    with suppress(FileNotFoundError):
+                        os.rename(f"{self.path}{suffix}", f"{target}{suffix}")
         except OSError as error:
             self._to_memory(f"{reason}; {error}")
             return
-        if target is not None:
-            warnings.warn(
-                f"the tuning cache {self.path} cannot be used ({reason}): it is now {target}, and a new one is begun",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-
-    def _set_aside(self, identity: _Identity | None) -> Path | None:
-        with self._lock():
-            if identity is None or self._identity() != identity:
-                return None  # another process did it
-            number = 1
-            while (target := Path(f"{self.path}.aside-{number}")).exists():
-                number += 1
-            for suffix in ("-wal", "-shm", "-journal", ""):
-                with suppress(FileNotFoundError):
-                    os.rename(f"{self.path}{suffix}", f"{target}{suffix}")
-            return target
+        warnings.warn(
+            f"the tuning cache {self.path} cannot be used ({reason}): it is now {target}, and a new one is begun",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
     def _to_memory(self, reason: str) -> None:
         memory = sqlite3.connect("file::memory:", uri=True, timeout=1, isolation_level=None, check_same_thread=False)

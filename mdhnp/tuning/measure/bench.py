@@ -276,12 +276,11 @@ def close(a: Array, b: Array, tolerance: float) -> bool:
     """Whether two flat arrays differ by no more than that; of integers and booleans, not at all."""
     if a.dtype.kind != "f":
         return bool(np.array_equal(a, b))
-    parts = (slice(n, n + _PART) for n in range(0, len(a), _PART))
-    return all(_within(a[part], b[part], tolerance) for part in parts)
-
-
-def _within(a: Array, b: Array, tolerance: float) -> bool:
-    """Whether two arrays differ by no more than that; the slow comparison knows infinities and NaN."""
-    with np.errstate(invalid="ignore"):
-        near = bool(np.all(np.abs(a - b) <= tolerance))
-    return near or bool(np.allclose(a, b, rtol=0.0, atol=tolerance, equal_nan=True))
+    for n in range(0, len(a), _PART):
+        x, y = a[n : n + _PART], b[n : n + _PART]
+        with np.errstate(invalid="ignore"):
+            is_near = bool(np.all(np.abs(x - y) <= tolerance))
+        # The slow comparison knows infinities and NaN.
+        if not is_near and not np.allclose(x, y, rtol=0.0, atol=tolerance, equal_nan=True):
+            return False
+    return True

@@ -128,12 +128,6 @@ class Worker:
             if each is not None:
                 each.close()
 
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
 
 class Builder(Worker):
     """Compiles candidates in another process, one a core: on a CPU a search spends most of its time on that.
