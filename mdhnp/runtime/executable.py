@@ -121,7 +121,6 @@ class Executable:
             return run(arrays_in, arrays_out)
 
     def _run(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> None:
-        """Run all kernels on arrays of the host, and wait."""
         state = self._free_state()
         # What OpenCL refuses is tried again from here, where its error can be told.
         if state.native is None or not state.launched(arrays_in, arrays_out):

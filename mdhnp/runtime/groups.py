@@ -36,7 +36,6 @@ class Group:
         self.key: Hashable = ("views", id(self))
 
     def __repr__(self) -> str:
-        """Show the members."""
         return f"<Group of {', '.join(map(repr, self.members))}>"
 
     @property
@@ -52,12 +51,10 @@ class Group:
 
     @property
     def memory(self) -> Any:
-        """What keeps Arrays on several devices."""
         return executors.several().memory
 
     @property
     def executor(self) -> Any:
-        """What computes calls on several devices."""
         return executors.several()
 
 

@@ -91,7 +91,6 @@ class Device:
         self._queues: dict[str, cl.CommandQueue] = {}
 
     def __repr__(self) -> str:
-        """Show name, runtime and driver."""
         return f"<Device {self.name!r} ({self.runtime}, {self.driver})>"
 
     @property

@@ -82,7 +82,6 @@ class State:
             return bound
 
     def launch(self, queue: cl.CommandQueue) -> list[cl.Event]:
-        """Enqueue all kernels, and give their events."""
         events = []
         for launch in self.launches:
             with translating(self.device, self.nbytes, launch):

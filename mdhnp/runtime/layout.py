@@ -32,7 +32,6 @@ class Layout:
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Self:
-        """Give the layout of an array."""
         return cls(array.shape, array.strides, array.itemsize)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -82,11 +82,9 @@ class Waiting:
             settled(self.device)
 
     def put_address(self, event: int) -> None:
-        """Do the same with an event's address."""
         self.put(cl.Event.from_int_ptr(event, retain=False))
 
     def drain(self) -> list[_Few]:
-        """Give all, and forget them."""
         found = [*self.few, _Few(self.drop(len(self.last)), None)]
         self.few.clear()
         return found
@@ -110,7 +108,6 @@ def waiting(device: Device) -> Waiting:
 
 
 def wants_event(device: Device) -> bool:
-    """Say whether the next launch is to have an event."""
     return len(waiting(device).last) >= EACH - 1
 
 

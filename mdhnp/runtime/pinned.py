@@ -107,5 +107,4 @@ def is_pinned(device: Device, start: int, nbytes: int) -> bool:
 
 
 def pinned_bytes(device: Device) -> int:
-    """Give the bytes that are pinned for results of a device."""
     return _pools[device].held() if device in _pools else 0

@@ -97,7 +97,6 @@ class Pool:
         return self.block(self.size_of(nbytes))
 
     def size_of(self, nbytes: int) -> int:
-        """Give the size of the blocks that serve so many bytes."""
         size = size_class(nbytes)
         return nbytes if size > self._device.caps.max_allocation else size
 
@@ -130,7 +129,6 @@ class Pool:
             self.home(block.size).append(block)
 
     def free(self) -> int:
-        """Give the bytes of all free blocks."""
         return sum(size * len(blocks) for size, blocks in list(self._free.items()))
 
     def empty(self, most: int = 0) -> None:
@@ -148,7 +146,6 @@ class Pool:
                     left -= size
 
     def info(self, pinned: int) -> MemoryInfo:
-        """Say who holds what."""
         with self._lock:
             free = self.free()
             count = self._count - sum(map(len, list(self._free.values())))
@@ -174,7 +171,6 @@ class Pool:
         )
 
     def _collect(self) -> None:
-        """Let arrays go that only each other hold."""
         gc.collect()
         self.empty()
 
@@ -213,6 +209,5 @@ def pool(device: Device) -> Pool:
 
 
 def release() -> None:
-    """Give the free blocks of all devices back to them."""
     for each in list(_pools.values()):
         each.empty()

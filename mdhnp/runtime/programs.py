@@ -86,8 +86,7 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
                 if program is None:
                     with binaries.alone(key):  # another process may be compiling the same
                         program = _from_disk(device, key, options) or _from_source(device, source, options, key)
-                        with suppress(cl.Error):  # the driver gives none
-                            binaries.store(key, program.binaries[0])
+                        _store(key, program)
             else:
                 program = _from_source(device, source, options, key)
             program = _built.setdefault((key, device), _named(program, source))  # a finalizer may have been faster
@@ -101,7 +100,6 @@ def is_ready(device: Device, source: str) -> bool:
 
 
 def compiled() -> int:
-    """Give the number of texts that this process has compiled."""
     return _compilations
 
 
@@ -133,6 +131,11 @@ def _from_binary(device: Device, binary: bytes, options: str) -> cl.Program | No
     except cl.Error:  # the driver changed its mind about its own binary: build again, and store that
         return None
     return cl.Program(program)
+
+
+def _store(key: str, program: cl.Program) -> None:
+    with suppress(cl.Error):  # the driver gives none
+        binaries.store(key, program.binaries[0])
 
 
 def _from_disk(device: Device, key: str, options: str) -> cl.Program | None:

@@ -65,7 +65,6 @@ def _lease_of(view: Any) -> Any:
 
 
 def location(view: Array) -> Location:
-    """Say where a view's first element is."""
     block = _lease_of(view).block
     return Location(block, view.__array_interface__["data"][0] - block.start)
 
@@ -99,7 +98,6 @@ def version(view: Array) -> int:
 
 
 def changed(view: Array) -> None:
-    """Note that the memory behind a view changes."""
     _lease_of(view).block.version += 1
 
 

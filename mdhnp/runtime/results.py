@@ -131,7 +131,6 @@ _blocks = Blocks(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 i
 
 
 def free() -> int:
-    """Give the bytes of all free blocks."""
     return sum(len(block) for _, block in tuple(_blocks.free))
 
 

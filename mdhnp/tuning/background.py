@@ -90,7 +90,6 @@ def later(work: Callable[[], object]) -> None:
 
 
 def wait() -> None:
-    """Wait until all is done."""
     _helper.wait()
 
 
@@ -130,7 +129,6 @@ class _Helper:
             self._changed.wait_for(lambda: not self._tasks and not self._at_work)
 
     def end(self) -> None:
-        """Stop, at the end of the program."""
         with self._changed:
             self._ending = True
             left = [then for job, then, _ in self._tasks if job is None]
@@ -204,7 +202,6 @@ class _Helper:
             return self._process
 
     def _close(self) -> None:
-        """End the process, whatever it is doing."""
         with self._changed:
             servant, self._process, self._owed = self._process, None, 0
         if servant is not None:

@@ -38,7 +38,6 @@ class Process(NamedTuple):
 
     @staticmethod
     def current() -> "Process":
-        """Give the process that asks."""
         return _process(os.getpid())
 
     def is_dead(self) -> bool:
@@ -77,7 +76,6 @@ def _started(pid: int) -> str:
 
 
 def cores() -> int:
-    """Give the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -118,7 +116,6 @@ class Servant:
         self._process.kill()
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
         self._process.kill()
         self._process.wait()
         self.pipe.close()

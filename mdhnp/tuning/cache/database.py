@@ -46,6 +46,8 @@ _SCHEMA = (
 _PATIENCE = 5.0  # seconds to wait for another process
 #: Uses that fail for reasons that may have gone since, before the file is given up.
 _ATTEMPTS = 4
+# After a power failure the last moments may be missing, but the file is whole.
+_SETTINGS = ("PRAGMA synchronous = NORMAL",)
 
 #: File systems that several machines mount: WAL needs memory that all its users share.
 _NETWORK = frozenset([
@@ -186,8 +188,8 @@ class Database:
             if db.execute("PRAGMA journal_mode").fetchone()[0] != mode.lower():
                 with suppress(sqlite3.OperationalError):  # in use; the next to open it will succeed
                     db.execute(f"PRAGMA journal_mode = {mode}")
-            # After a power failure the last moments may be missing, but the file is whole.
-            db.execute("PRAGMA synchronous = NORMAL")
+            for setting in _SETTINGS:
+                db.execute(setting)
             check_stamp(db)  # the first look after the change of mode is what opens the log
         except BaseException:
             db.close()
@@ -260,7 +262,6 @@ def check_stamp(db: sqlite3.Connection, schema: str = "main") -> bool:
 
 @contextmanager
 def transaction(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Do all or nothing."""
     db.execute(begin)
     try:
         yield

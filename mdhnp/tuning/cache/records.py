@@ -69,7 +69,6 @@ class Entry:
         object.__setattr__(self, "tuned_at", _utc(self.tuned_at))
 
     def fields(self) -> dict[str, Any]:
-        """Give what :func:`read_entry` reads."""
         return {
             "mdh": _text(self.mdh),
             "seconds": float(self.seconds),
@@ -94,7 +93,6 @@ class Measurement:
     message: str = ""
 
     def fields(self) -> dict[str, Any]:
-        """Give what :func:`read_measurement` reads."""
         seconds = None if self.seconds is None else float(self.seconds)
         message = _text(self.message[:_MESSAGE])
         return {"seconds": seconds, "status": self.status, "message": message, "schedule": asdict(self.schedule)}

@@ -62,7 +62,6 @@ class TuningCache:
 
     @property
     def path(self) -> Path:
-        """The file."""
         return self._database.path
 
     @property
@@ -203,7 +202,6 @@ class TuningCache:
         return (_content(found[0], dict) if found else None) or {}
 
     def set_machine(self, device: str, numbers: Mapping[str, Any]) -> None:
-        """Keep what was measured of a device and this NumPy."""
         key = Key("", (), "", device, "")
         self._database.write(lambda db: _set(db, "machine", key, json.dumps(numbers), np.__version__))
 
@@ -218,7 +216,6 @@ class TuningCache:
         return found
 
     def set_times(self, key: Key, times: Times) -> None:
-        """Keep the seconds that whole calls take by these plans."""
         self._database.write(lambda db: _set_times(db, key, times))
 
     def export(self, path: str | os.PathLike[str], device: str | None = None) -> int:
@@ -250,7 +247,6 @@ class TuningCache:
         return self._database.write(work)
 
     def close(self) -> None:
-        """Close the file. The next use opens it again."""
         self._database.close()
 
     def _read(self, kind: Kind, condition: str, values: Row) -> list[Row]:
@@ -263,7 +259,6 @@ def _select(db: sqlite3.Connection, kind: Kind, condition: str, values: Row) -> 
 
 
 def _set(db: sqlite3.Connection, kind: Kind, key: Key, content: str | float, name: str = "") -> None:
-    """Make this the record of its kind, key and name."""
     db.execute(
         f"INSERT INTO records (kind, {_KEY}, name, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
         f"ON CONFLICT (kind, {_KEY}, name) DO UPDATE SET content = excluded.content",

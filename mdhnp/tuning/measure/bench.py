@@ -226,7 +226,6 @@ class Compiler:
 
 
 def _device_of(task: Task) -> Device:
-    """Find the task's device in this process."""
     found = equal_devices(task.device)
     if task.position >= len(found):
         raise RuntimeError(f"no device {task.device}, number {task.position}, in a process that the tuner started")
@@ -248,7 +247,6 @@ def _stage(h: Computation) -> tuple[Stage, list[Array]]:
 
 
 def _reach(view: View) -> int:
-    """Elements from the array's lowest address to the highest one."""
     return view.offset + view.elements()
 
 

@@ -121,7 +121,6 @@ class Worker:
             servant.kill()
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
         servant, said = self._servant, self._said
         self._servant = self._said = None
         for each in (servant, said):
@@ -165,7 +164,6 @@ class Team:
         self.serial = len(positions) == 1
 
     def __len__(self) -> int:
-        """How many candidates keep all processes busy."""
         return max(len(self._workers), len(self._builders))
 
     def begin(self, schedules: Sequence[Schedule]) -> None:
@@ -236,7 +234,6 @@ class Team:
             builder.close()  # else one that nobody waited for would be taken to run
 
     def _together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Results of all, done at the same time."""
         interrupted = False
         try:
             with ThreadPoolExecutor(len(tasks)) as threads:

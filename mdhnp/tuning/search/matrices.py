@@ -42,7 +42,6 @@ class Matrices:
                 self._pool |= {s: None for s in found if is_legal(self._access.h, s, self._caps)}
 
     def without(self, left: set[Schedule]) -> list[Schedule]:
-        """Those in the pool but not among others."""
         return [s for s in self._pool if s not in left]
 
     def predict(self, measured: Sequence[Schedule], times: Sequence[float], asked: Sequence[Schedule]) -> Floats:

@@ -75,7 +75,6 @@ class Search:
         return (ranked[0], self._times[ranked[0]] or 0.0) if ranked else None
 
     def finalists(self, count: int) -> list[Schedule]:
-        """The fastest schedules told so far."""
         return self._ranked()[:count]
 
     def ask(self) -> Schedule | None:

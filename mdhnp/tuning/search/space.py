@@ -70,7 +70,6 @@ def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.G
 
 
 def _cpu_points(access: AccessPattern, count: int, vector: Ints, rng: np.random.Generator) -> Ints:
-    """Points, or vectors, of private tiles."""
     points = rng.choice(_POINTS, (count, access.h.rank))
     return np.where(vector[:, None] == np.arange(access.h.rank), rng.choice(_VECTORS, (count, 1)), points)
 
@@ -107,7 +106,6 @@ def schedule(access: AccessPattern, batch: Batch, row: int, caps: DeviceCaps) ->
 
 
 def _able(access: AccessPattern, n: int) -> bool:
-    """Whether copying an input to local memory can pay."""
     able = n in access.reused and not access.h.dims("ps")
     return able and packed_layout(access, n, [1] * access.h.rank, -1) is not None
 
@@ -159,7 +157,6 @@ _Move = Callable[[AccessPattern, Batch, DeviceCaps, np.random.Generator], Batch]
 
 
 def _one_dim(access: AccessPattern, c: Batch, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Index of one dimension, taken at random, of each row."""
     return np.arange(len(c)), rng.integers(access.h.rank, size=len(c))
 
 
