@@ -8,6 +8,7 @@ from math import log2, prod
 
 import numpy as np
 import pytest
+from chains import blurred
 from schedules import MATRICES
 
 from mdhnp.mdh import canonical, cc, md_hom, ps, pw
@@ -297,3 +298,17 @@ def test_lookup_takes_the_tuned_then_the_nearest_schedule(device: Device, monkey
     fitted = adapt(near, other, device.caps)
     expected = (fitted, "similar") if fitted else (default(near, device.caps), "default")
     assert untuned_for(near, device) == expected
+
+
+def test_of_a_chain_what_is_listed_is_chosen_by_what_was_measured() -> None:
+    h = blurred(300, 400)
+
+    def order(favour: int) -> list[Schedule]:
+        search, found = Search(h, CAPS, default(h, CAPS)), list[Schedule]()
+        while len(found) < 30 and (s := search.ask()) is not None:
+            found.append(s)
+            search.tell(s, 1e-3 * float(s.local_tile[1]) ** favour)
+        return found
+
+    assert order(1)[0] == order(-1)[0]
+    assert order(1) != order(-1)

@@ -156,12 +156,12 @@ def _maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Array]:
     nbytes = prod(shape) * dtype.itemsize
     if nbytes < LARGE or not _OFFERED:
         return partial(np.empty, shape, dtype)
-    return partial(_large, nbytes, shape, dtype)
 
+    def large() -> Array:
+        try:
+            block = _blocks.take(nbytes)
+        except OSError:
+            return np.empty(shape, dtype)  # or the error that NumPy raises
+        return np.ndarray(shape, dtype, lease(block, block, _blocks))
 
-def _large(nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    try:
-        block = _blocks.take(nbytes)
-    except OSError:
-        return np.empty(shape, dtype)  # or the error that NumPy raises
-    return np.ndarray(shape, dtype, lease(block, block, _blocks))
+    return large

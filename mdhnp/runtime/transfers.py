@@ -164,7 +164,12 @@ def _ring(device: Device, way: str, wait: bool) -> Iterator[Ring | None]:
 
     With `wait`, until no other thread uses it.
     """
-    ring = _ring_of(device, way)
+    key = device, way
+    if key not in _rings:
+        with _making, suppress(cl.Error):  # the system has no more memory that can be pinned
+            if key not in _rings:
+                _rings[key] = Ring(device)
+    ring = _rings.get(key)
     if ring is None or not ring.lock.acquire(blocking=wait):
         yield None
         return
@@ -179,15 +184,6 @@ def _ring(device: Device, way: str, wait: bool) -> Iterator[Ring | None]:
             ring.busy = False
     finally:
         ring.lock.release()
-
-
-def _ring_of(device: Device, way: str) -> Ring | None:
-    key = device, way
-    if key not in _rings:
-        with _making, suppress(cl.Error):  # the system has no more memory that can be pinned
-            if key not in _rings:
-                _rings[key] = Ring(device)
-    return _rings.get(key)
 
 
 def pinned(device: Device) -> int:

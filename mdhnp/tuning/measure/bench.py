@@ -237,7 +237,7 @@ def _stage(h: Computation) -> tuple[Stage, list[Array]]:
     arrays: list[Array] = []
     targets = []
     for n, view in enumerate(h.outputs):
-        array = np.zeros(_reach(view), view.dtype)
+        array = np.zeros(view.offset + view.elements(), view.dtype)
         if n and interleaved(h.outputs[n - 1], view):
             arrays[-1] = array
         else:
@@ -246,20 +246,17 @@ def _stage(h: Computation) -> tuple[Stage, list[Array]]:
     return Stage(h, tuple(Argument("input", n) for n in range(len(h.inputs))), tuple(targets)), arrays
 
 
-def _reach(view: View) -> int:
-    return view.offset + view.elements()
-
-
 def _filled(view: View, rng: np.random.Generator) -> Array:
     """Random elements for all addresses of a view; large arrays repeat some, because drawing takes long."""
-    count = min(_reach(view), _DRAWN)
+    reach = view.offset + view.elements()  # from the array's lowest address to the highest one
+    count = min(reach, _DRAWN)
     if view.dtype.kind == "f":
         drawn = rng.random(count, np.float32).astype(view.dtype) - view.dtype.type(0.5)
     elif view.dtype.kind == "b":
         drawn = rng.random(count) < 0.5
     else:
         drawn = rng.integers(0, 100, count).astype(view.dtype)
-    return np.resize(drawn, _reach(view))
+    return np.resize(drawn, reach)
 
 
 def tolerance(right: Array) -> float:
