@@ -19,13 +19,7 @@ _LONG = 1 << 32
 
 
 class Iteration:
-    """A function to be applied to its own result: call it on arrays.
-
-    Attributes
-    ----------
-    function, steps, until
-        As :func:`iterate` takes them.
-    """
+    """A function to be applied to its own result: call it on arrays."""
 
     def __init__(
         self, function: Callable[..., Any], steps: int | None, until: Callable[[Any, Any], Any] | None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from mdhnp.mdh import Instruction, trace
+from mdhnp.mdh import Function, Instruction, trace
 from mdhnp.mdh.trace import Symbol
 from mdhnp.skeletons.combining import converted
 
@@ -83,7 +83,8 @@ def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) ->
             return sides[side]
 
         def reduced(name: str, value: Symbol) -> Symbol:
-            if _parameters(value) - {0, 1}:
+            body = value.recorder.body
+            if not Function((), tuple(body), (value.number,)).used_parameters() <= {0, 1}:
                 raise TypeError("the function reduces what another reduction gave; that takes a second call")
             names.append(name)
             # Stands for the total: a parameter that only a value made of totals depends on.
@@ -101,17 +102,6 @@ def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) ->
     if not (elements or names):
         raise ValueError("the function uses neither the row nor the column")
     return Reading(function, length, tuple(sorted(elements)), tuple(names))
-
-
-def _parameters(value: Symbol) -> set[int]:
-    """Parameters that a value is made of."""
-    body, found, pending = value.recorder.body, set(), [value.number]
-    while pending:
-        step = body[pending.pop()]
-        if step.op == "param":
-            found.add(step.position)
-        pending.extend(step.args)
-    return found
 
 
 @dataclass(frozen=True)
