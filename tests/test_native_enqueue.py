@@ -9,8 +9,8 @@ import pytest
 
 from mdhnp import native
 from mdhnp.calls.store import _find_views, key_of
-from mdhnp.runtime import lease as lease_module
-from mdhnp.runtime.lease import lease
+from mdhnp.runtime import results
+from mdhnp.runtime.results import lease
 
 compiled = pytest.mark.skipif(native.Enqueuer is None, reason="the package was installed without a C compiler")
 
@@ -226,9 +226,9 @@ def test_an_enqueuer_of_nonsense_is_refused(changes: dict[str, Any]) -> None:
         Plan(Recorder(), **changes)
 
 
-@pytest.mark.parametrize("kind", [lease_module._InPython, pytest.param(native.Lease, marks=compiled, id="compiled")])
+@pytest.mark.parametrize("kind", [results._InPython, pytest.param(native.Lease, marks=compiled, id="compiled")])
 def test_a_lease_goes_home_once(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_module, "Lease", kind)
+    monkeypatch.setattr(results, "Lease", kind)
     home: list[Any] = []
     whole = lease(bytearray(8), "block", home)
     parts = [whole[2:], whole.copy(), np.ndarray(2, np.int32, whole)[1:]]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mdhnp.runtime.paths import cache_folder, data_folder
+from mdhnp.runtime.private import cache_folder, data_folder
 
 
 def test_what_may_be_deleted_is_apart_from_what_may_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.loading import load
 from mdhnp.calls.plans import Plan
-from mdhnp.runtime.paths import cache_folder
+from mdhnp.runtime.private import cache_folder
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background
 

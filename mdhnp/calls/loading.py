@@ -90,8 +90,8 @@ class Unloaded:
     @cached_property
     def price(self) -> float:
         """Seconds of calls from which on loading pays: at once where this machine's tuning cache holds something."""
-        paths = import_module("mdhnp.runtime.paths")  # which takes platformdirs
-        return 0.0 if any(paths.data_folder().glob("tuning-*.sqlite")) else LOADING
+        private = import_module("mdhnp.runtime.private")  # which takes platformdirs
+        return 0.0 if any(private.data_folder().glob("tuning-*.sqlite")) else LOADING
 
 
 unloaded = Unloaded()

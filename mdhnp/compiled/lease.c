@@ -1,6 +1,6 @@
 /* Leases: arrays over all bytes of a block of memory, which is free again when no array sees them any more.
 
-   The twin in Python is runtime/lease.py. A lease is a NumPy array with two more fields, at the end of NumPy's own. */
+   The twin in Python is runtime/results.py. A lease is a NumPy array with two more fields, at the end of NumPy's own. */
 
 #define NO_IMPORT_ARRAY
 #include "shared.h"

@@ -13,8 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mdhnp.process import process
-from mdhnp.runtime.paths import cache_folder
-from mdhnp.runtime.private import UnsafeError, file_lock, opened, read, write
+from mdhnp.runtime.private import UnsafeError, cache_folder, file_lock, opened, read, write
 
 __all__ = ["alone", "has", "load", "store"]
 

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import pyopencl as cl
 
-from mdhnp.runtime.paths import cache_folder
-from mdhnp.runtime.private import opened
+from mdhnp.runtime.private import cache_folder, opened
 
 __all__ = ["extra_libraries", "platforms"]
 

@@ -78,17 +78,15 @@ def sub_devices(device: Device, count: int) -> tuple[Device, ...]:
     NoDeviceError if it cannot be parted so, or this process is a forked child of the one that found it.
     """
     with _parting:
-        found = _parts.get((device, count)) or _parted(device, count)
-        return _parts.setdefault((device, count), found)
-
-
-def _parted(device: Device, count: int) -> tuple[Device, ...]:
-    device.check()
-    units = device.caps.compute_units // max(count, 1)
-    try:
+        if (found := _parts.get((device, count))) is not None:
+            return found
+        device.check()
+        units = device.caps.compute_units // max(count, 1)
         if not count or not units:
             raise NoDeviceError(f"{device.name} has {device.caps.compute_units} compute units, too few for {count}")
         equally: Any = [cl.device_partition_property.EQUALLY, units]
-        return tuple([Device(each) for each in device.cl.create_sub_devices(equally)[:count]])
-    except cl.Error as error:
-        raise NoDeviceError(f"{device.name} ({device.platform}) cannot be parted in {count}: {error}") from None
+        try:
+            parts = tuple([Device(each) for each in device.cl.create_sub_devices(equally)[:count]])
+        except cl.Error as error:
+            raise NoDeviceError(f"{device.name} ({device.platform}) cannot be parted in {count}: {error}") from None
+        return _parts.setdefault((device, count), parts)

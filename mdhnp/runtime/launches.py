@@ -92,16 +92,12 @@ class State:
         """Wait for the last launch, see that the results are in `arrays_out`, and let go of what was bound."""
         with translating(self.device, self.nbytes, self.launches[-1]):
             self.memory.complete(event, queue, bound, arrays_out)
-            if self.memory.transient:
-                self.unbind()
+            if self.memory.transient:  # a freed buffer that is still set has crashed PoCL
+                for launch in self.launches:
+                    for index, _ in launch.bindings:
+                        launch.set_arg(index, None)
         if self.native is not None:
             self.native.forget()
-
-    def unbind(self) -> None:
-        """Make kernels forget buffers that are about to go: a freed buffer that is still set has crashed PoCL."""
-        for launch in self.launches:
-            for index, _ in launch.bindings:
-                launch.set_arg(index, None)
 
 
 def make_state(

@@ -54,6 +54,10 @@ class Memory:
         self._layouts = [*inputs, *outputs]
         #: Of each input, then each output, the bytes from its first element to the lowest; zero or less.
         self.lows = tuple([layout.low for layout in self._layouts])
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set what a kind of memory has besides; MemoryError as of :func:`memory_for`."""
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         raise NotImplementedError
@@ -75,12 +79,9 @@ class Memory:
 class SystemMemory(Memory):
     """Kernels work on the arrays' own memory: nothing is made, nothing copied."""
 
-    def __init__(
-        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
-    ) -> None:
-        super().__init__(device, inputs, outputs, temporaries)
+    def _prepare(self) -> None:
         self._direct = [layout.contiguous for layout in self._layouts]
-        self._temporaries = maker([((nbytes,), np.dtype(np.uint8)) for nbytes in temporaries])
+        self._temporaries = maker([((nbytes,), np.dtype(np.uint8)) for nbytes in self._sizes])
 
     def temporaries(self) -> tuple[Any, ...]:
         return self._temporaries()
@@ -107,10 +108,7 @@ class HostBuffers(Memory):
 
     transient = True
 
-    def __init__(
-        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
-    ) -> None:
-        super().__init__(device, inputs, outputs, temporaries)
+    def _prepare(self) -> None:
         self._checked_sizes()
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
@@ -142,11 +140,8 @@ class HostBuffers(Memory):
 class DeviceBuffers(Memory):
     """Blocks of the device's memory for the time of a call; inputs are copied in and outputs out."""
 
-    def __init__(
-        self, device: Device, inputs: Sequence[Layout], outputs: Sequence[Layout], temporaries: Sequence[int]
-    ) -> None:
-        super().__init__(device, inputs, outputs, temporaries)
-        self._pool, self._sizes = pool(device), self._checked_sizes()
+    def _prepare(self) -> None:
+        self._pool, self._sizes = pool(self._device), self._checked_sizes()
         self._offsets = [np.int64(0)] * len(self._layouts)
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:

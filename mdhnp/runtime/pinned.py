@@ -18,7 +18,7 @@ import pyopencl as cl
 from mdhnp.process import process
 from mdhnp.runtime import results
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.lease import lease
+from mdhnp.runtime.results import lease
 
 __all__ = ["PinnedBlock", "is_pinned", "maker", "pinned_bytes"]
 

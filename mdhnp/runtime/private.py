@@ -1,4 +1,4 @@
-"""Folders in which nobody but this user can put files, which are loaded into this process, and locks on files.
+"""The user's folders: where they are, and how nobody else can put files there that are loaded; and locks on files.
 
 Takes paths and bytes; it must not know what the files hold. A folder is opened first and looked at then, and its files
 are reached through what was opened, so that nobody can put another one in its place in between.
@@ -10,21 +10,62 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 try:
     import fcntl
 except ImportError:  # not POSIX
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["UnsafeError", "file_lock", "make", "opened", "read", "write"]
+__all__ = ["UnsafeError", "cache_folder", "data_folder", "file_lock", "make", "opened", "read", "write"]
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class UnsafeError(PermissionError):
     """Others can change a folder or a file, or made it; the message says how to put that right."""
+
+
+def cache_folder() -> Path:
+    """Folder of everything that may be deleted at any time: compiled kernels and sources of failed builds.
+
+    ``MDHNP_CACHE_DIR`` where that is set and not empty, else the user's cache folder for ``mdhnp``. The folder need not
+    exist, nor be writable. A relative path is taken from the folder that was the current one at the first use.
+    """
+    return _chosen() or _users("cache")
+
+
+def data_folder() -> Path:
+    """Folder of what took long to make and is to be kept: tuned schedules and their measurements.
+
+    ``MDHNP_CACHE_DIR``, as for :func:`cache_folder`, else the user's data folder for ``mdhnp``, which no cleaner of
+    caches empties.
+    """
+    return _chosen() or _users("data")
+
+
+def _chosen() -> Path | None:
+    chosen = os.environ.get("MDHNP_CACHE_DIR")
+    return _absolute(chosen) if chosen else None
+
+
+def _users(kind: Literal["cache", "data"]) -> Path:
+    import platformdirs  # only here: it takes 2 ms
+
+    folder = platformdirs.user_cache_dir if kind == "cache" else platformdirs.user_data_dir
+    try:
+        path = folder("mdhnp", appauthor=False)
+    except RuntimeError:  # this user has no home folder
+        path = ""
+    # Earlier versions of platformdirs then give a path that begins with "~", a folder of that name in the current one.
+    return Path(path) if os.path.isabs(path) else Path(os.devnull, "mdhnp")  # which nobody can make
+
+
+@cache
+def _absolute(path: str) -> Path:
+    return Path(path).absolute()  # once: a program that changes its folder must not leave a cache in each
 
 
 def make(folder: Path) -> None:

@@ -22,8 +22,7 @@ from pyopencl import _cl
 from mdhnp.process import process
 from mdhnp.runtime import binaries
 from mdhnp.runtime.handle import Device
-from mdhnp.runtime.paths import cache_folder
-from mdhnp.runtime.private import opened, write
+from mdhnp.runtime.private import cache_folder, opened, write
 
 __all__ = ["BuildError", "build", "build_options", "compiled", "is_ready", "load"]
 

@@ -1,7 +1,7 @@
 """Arrays in the memory of a device that has its own: their views, their results, and copies of them.
 
 Takes a device and ndarrays; gives views. A *view* is an ndarray over addresses that nobody can read (`pool.Block`); its
-base is a *lease* of the block (`lease.py`), held by all views of the same array. So NumPy slices and transposes them,
+base is a *lease* of the block (`results.py`), held by all views of the same array. So NumPy slices and transposes them,
 and the block is free again when the last one dies, however they were made.
 """
 
@@ -17,8 +17,8 @@ import pyopencl as cl
 from mdhnp.runtime import pending, results, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.lease import Home, Lease, lease
 from mdhnp.runtime.pool import Block, pool
+from mdhnp.runtime.results import Home, Lease, lease
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [

@@ -3,25 +3,26 @@
 Takes shapes and dtypes, gives what makes arrays as ``numpy.empty`` does. It must not know devices. The system clears
 memory that it hands out, which takes longer than many a kernel needs to fill it; memory used again is there already.
 
-A large result is an array over a *lease* of a block (`lease.py`), held by every view of the result and by whatever else
-can reach its memory. So the lease dies last, and only then the block is free again.
+A large result is an array over a *lease* of a block: an array over all its bytes, which NumPy keeps as the base of all
+views of the result, since its type is another than theirs. So the lease dies last, and then the block is free again.
 """
 
 import mmap
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from mdhnp import native
 from mdhnp.process import process
-from mdhnp.runtime.lease import lease
 
-__all__ = ["LARGE", "free", "maker", "release"]
+__all__ = ["LARGE", "Home", "Lease", "free", "lease", "maker", "release"]
 
 Array = npt.NDArray[Any]
 
@@ -39,6 +40,42 @@ _AGE = 64
 _FRESH = 256 * 1024**2
 
 _OFFERED = hasattr(mmap, "MADV_FREE")
+
+
+class Home(Protocol):
+    """Where free blocks are: a list, or what has its ``append``, which may be called at any line of any thread."""
+
+    def append(self, block: Any, /) -> None:
+        """Take a block that is free again."""
+
+
+class _InPython(np.ndarray[Any, Any]):
+    """All bytes of a block."""
+
+    __slots__ = ("block", "home")
+
+    #: What is leased. Slices and copies of a lease have its type, but no block.
+    block: Any
+    #: Where it goes; None of somebody else's memory.
+    home: Home | None
+
+    # What it needs lies in its defaults: at the end of the process the module's names go before the last array.
+    def __del__(self, ending: Any = sys.is_finalizing) -> None:
+        if (home := getattr(self, "home", None)) is not None and not ending():
+            home.append(self.block)
+
+
+Lease: Any = _InPython if native.Lease is None else native.Lease
+
+
+def lease(memory: Any, block: Any, home: Home | None) -> Any:
+    """Give an array over memory of a block that goes home when nobody sees it any more.
+
+    The memory is no ndarray: of arrays over an array over an ndarray NumPy keeps the last one alive, not the lease.
+    """
+    made = np.ndarray.__new__(Lease, (len(memory),), np.uint8, memory)
+    made.block, made.home = block, home
+    return made
 
 
 class Blocks:

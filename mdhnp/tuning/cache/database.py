@@ -151,26 +151,18 @@ class Database:
         if self._open is not None and (self._opened != identity or identity is None):
             self.close()
         if self._open is None:
-            with self._in_place():
+            make(self.path.parent)
+            # Nobody may set the file aside meanwhile. SQLite opens it first and the write-ahead log, which it finds by
+            # name, later: that could be the next file's, and be truncated under the feet of those who use it.
+            with ExitStack() as block:
+                try:
+                    block.enter_context(self._lock(shared=True))
+                except BlockingIOError:
+                    raise
+                except OSError:
+                    pass  # a folder that cannot be written, or no locks there: then nobody sets files aside
                 self._open, self._opened = self._connect()
         return self._open
-
-    @contextmanager
-    def _in_place(self) -> Iterator[None]:
-        """Let nobody set the file aside during the block.
-
-        SQLite opens the file first and the write-ahead log, which it finds by name, later: the log could be that of the
-        next file, and be truncated under the feet of those who use it.
-        """
-        make(self.path.parent)
-        with ExitStack() as block:
-            try:
-                block.enter_context(self._lock(shared=True))
-            except BlockingIOError:
-                raise
-            except OSError:
-                pass  # a folder that cannot be written, or a file system without locks: then nobody sets files aside
-            yield
 
     def _lock(self, *, shared: bool = False) -> AbstractContextManager[None]:
         return file_lock(Path(f"{self.path}.lock"), _PATIENCE, shared=shared)

@@ -1,7 +1,7 @@
 """The tuning cache: for every computation, extents and device the best schedule, calls' times, and all measurements.
 
 Takes and gives the records of `records.py`; it must not know how schedules are found or used. All is in
-one SQLite file in :func:`mdhnp.runtime.paths.data_folder`, by Python's own ``sqlite3``: many processes may use it at
+one SQLite file in :func:`mdhnp.runtime.private.data_folder`, by Python's own ``sqlite3``: many processes may use it at
 once, a killed one leaves it whole, any SQLite shell can look into it, and nothing need be installed. (diskcache keeps
 pickles, which cannot be searched for the nearest extents and run code when they are read; a folder of JSON files has no
 transactions; dbm is safe for one process only.)
@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from mdhnp.runtime.paths import data_folder
+from mdhnp.runtime.private import data_folder
 from mdhnp.tuning.cache.database import VERSION, Database
 from mdhnp.tuning.cache.records import Entry, Key, Measurement, Times, read_entry, read_measurement
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
@@ -71,8 +71,7 @@ class TuningCache:
 
     def get(self, key: Key) -> Entry | None:
         """Give the entry of exactly this key: the user's own, else one that came with the package."""
-        found = self._read("entry", _IS_KEY, _columns(key))
-        entry = _content(found[0], read_entry) if found else None
+        entry = self._database.read(lambda db: _own(db, key))
         return entry if entry is not None else shipped_entries().get(key)
 
     def nearest(self, key: Key, limit: int = 3) -> list[tuple[Key, Entry]]:

@@ -49,7 +49,8 @@ def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.G
     if gpu:
         points, items = _spread(access, count, _LOG_POINTS, rng), _spread(access, count, _LOG_ITEMS, rng)
     else:
-        points, items = _cpu_points(access, count, vector, rng), np.ones((count, h.rank), np.int64)
+        points, items = rng.choice(_POINTS, (count, h.rank)), np.ones((count, h.rank), np.int64)
+        points = np.where(vector[:, None] == np.arange(h.rank), rng.choice(_VECTORS, (count, 1)), points)
     private, local, groups = (np.ones((count, h.rank), np.int64) for _ in range(3))
     for d, extent in enumerate(h.extents):
         lanes = np.where(vector == d, width, 1)
@@ -67,11 +68,6 @@ def sample(access: AccessPattern, caps: DeviceCaps, count: int, rng: np.random.G
     packed = (rng.random((count, len(able))) < 0.5) & able
     results = np.full(count, PRIVATE)
     return _possible(access, Batch(groups, items, local, private, vector, width, packed, results), caps)
-
-
-def _cpu_points(access: AccessPattern, count: int, vector: Ints, rng: np.random.Generator) -> Ints:
-    points = rng.choice(_POINTS, (count, access.h.rank))
-    return np.where(vector[:, None] == np.arange(access.h.rank), rng.choice(_VECTORS, (count, 1)), points)
 
 
 def _spread(access: AccessPattern, count: int, logarithms: Sequence[int], rng: np.random.Generator) -> Ints:
