@@ -92,15 +92,11 @@ def _cpu_caches() -> tuple[int, int]:
         for folder in _CPU_CACHES.glob("index*"):
             level = int((folder / "level").read_text())
             if (folder / "type").read_text().strip() != "Instruction" and level in sizes:
-                sizes[level] = _bytes((folder / "size").read_text().strip())
+                text = (folder / "size").read_text().strip()
+                sizes[level] = int(text.rstrip("KM")) * {"K": 1024, "M": 1024**2}.get(text[-1], 1)
     except (OSError, ValueError):
         pass
     return sizes[1], sizes[2]
-
-
-def _bytes(text: str) -> int:
-    units = {"K": 1024, "M": 1024**2}
-    return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text)
 
 
 @cache

@@ -89,12 +89,9 @@ def devices() -> tuple[Device, ...]:
 def find_device(spec: "str | int | Device") -> Device:
     """Give the best device that fits `spec`; NoDeviceError, which lists what there is, if none does.
 
-    Parameters
-    ----------
-    spec : str, int or Device
-        Position in :func:`devices` (``0``, ``"0"``); a runtime's name (``"intel"``, ``"pocl"``, ``"nvidia"``,
-        ``"oclgrind"``), which fits that runtime only; ``"cpu"`` or ``"gpu"``; or a part of the platform's or device's
-        name, in any case. A :class:`Device` is given back.
+    A position in :func:`devices` (``0``, ``"0"``); a runtime's name (``"intel"``, ``"pocl"``, ``"nvidia"``,
+    ``"oclgrind"``), which fits that runtime only; ``"cpu"`` or ``"gpu"``; or a part of the platform's or device's
+    name, in any case. A :class:`Device` is given back.
     """
     return spec if isinstance(spec, Device) else _fitting(spec)[0]
 

@@ -184,9 +184,9 @@ def memory_for(
     device: Device,
     inputs: Sequence[Layout],
     outputs: Sequence[Layout],
-    temporaries: Sequence[int] = (),
+    temporaries: Sequence[int],
     *,
-    resident: bool = False,
+    resident: bool,
 ) -> Memory:
     """Give the fastest way from arrays to kernels on `device`; MemoryError if one is larger than its largest buffer.
 

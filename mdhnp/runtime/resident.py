@@ -131,8 +131,8 @@ def upload(device: Device, array: Array) -> Array:
     return way.view
 
 
-def download(device: Device, view: Array, queue: cl.CommandQueue | None = None) -> Array:
-    """Copy the elements of a view to the host, when all that was enqueued before, in the queue of calls or another one.
+def download(device: Device, view: Array) -> Array:
+    """Copy the elements of a view to the host, when all that was enqueued before, in the queue of calls, is done.
 
     LaunchError, which names it, if a call before failed.
     """
@@ -140,7 +140,7 @@ def download(device: Device, view: Array, queue: cl.CommandQueue | None = None) 
         return np.empty(view.shape, view.dtype)
     layout, (block, offset) = Layout.of(view), location(view)
     (memory,) = results.maker([((layout.nbytes,), np.dtype(np.uint8))])()
-    receive(device, memory, block.buffer, offset + layout.low, queue)
+    receive(device, memory, block.buffer, offset + layout.low)
     return np.ndarray(view.shape, view.dtype, memory, -layout.low, view.strides)
 
 
@@ -151,11 +151,11 @@ def download_into(device: Device, view: Array, array: Array, queue: cl.CommandQu
         receive(device, array, block.buffer, offset, queue)
 
 
-def upload_into(device: Device, array: Array, view: Array, queue: cl.CommandQueue | None = None) -> None:
-    """Copy an ndarray to where a view is, both in C order, in the queue of calls or another one."""
+def upload_into(device: Device, array: Array, view: Array) -> None:
+    """Copy an ndarray to where a view is, both in C order, in the queue of calls."""
     if view.size:
         block, offset = location(view)
-        send(device, Layout.of(array).bytes_of(array), block.buffer, offset, queue)
+        send(device, Layout.of(array).bytes_of(array), block.buffer, offset)
         changed(view)
 
 

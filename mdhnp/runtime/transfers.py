@@ -250,21 +250,14 @@ def receive(device: Device, target: Any, buffer: cl.Buffer, offset: int, queue: 
     pending.settled(device)
 
 
-def pass_on(
-    device: Device,
-    buffer: cl.Buffer,
-    offset: int,
-    nbytes: int,
-    put: Callable[[Bytes, int], cl.Event],
-    queue: cl.CommandQueue | None = None,
-) -> None:
+def pass_on(device: Device, buffer: cl.Buffer, offset: int, nbytes: int, put: Callable[[Bytes, int], cl.Event]) -> None:
     """Copy bytes of a buffer to elsewhere than the host, when all that was enqueued before is done.
 
     `put` takes some of the bytes, in memory that is pinned where there is such, and how many are before them; it gives
     the event after which that memory may be used again. That it fails is no error here; LaunchError if a call before
     failed.
     """
-    queue = queue or device.queue
+    queue = device.queue
     with pending.errors(device), noted(False, nbytes), _ring(device, "down", wait=True) as ring:
         if ring is not None:
             ring.pass_on(nbytes, buffer, offset, queue, put)

@@ -66,7 +66,9 @@ class Entry:
             raise ValueError(f"evaluations: {self.evaluations} is negative")
         if self.source not in get_args(Source):
             raise ValueError(f"source: {self.source!r} is none of {', '.join(get_args(Source))}")
-        object.__setattr__(self, "tuned_at", _utc(self.tuned_at))
+        when = datetime.fromisoformat(self.tuned_at)
+        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+        object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def fields(self) -> dict[str, Any]:
         return {
@@ -100,10 +102,7 @@ class Measurement:
 
 def read_key(fields: Any) -> Key:
     """Read a key; ValueError names the field that is wrong."""
-    expect(fields, dict, "key")
-    for name in ("family", "exact", "device", "generator"):
-        expect(fields.get(name), str, f"key: {name}")
-    expect(fields.get("extents"), list, "key: extents")
+    _expect_fields(fields, "key", family=str, exact=str, device=str, generator=str, extents=list)
     if not all(type(n) is int and n >= 1 for n in fields["extents"]):
         raise ValueError("key: extents: not all are integers of at least 1")
     return Key(fields["family"], tuple(fields["extents"]), fields["exact"], fields["device"], fields["generator"])
@@ -111,18 +110,14 @@ def read_key(fields: Any) -> Key:
 
 def read_entry(fields: Any) -> Entry:
     """Read an entry; ValueError names the field that is wrong."""
-    expect(fields, dict, "it")
-    for name, kind in (("mdh", str), ("evaluations", int), ("tuned_at", str), ("source", str)):
-        expect(fields.get(name), kind, name)
+    _expect_fields(fields, "", mdh=str, evaluations=int, tuned_at=str, source=str)
     seconds, schedule = _seconds(fields), read_schedule(json.dumps(fields.get("schedule")))
     return Entry(schedule, seconds, fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"])
 
 
 def read_measurement(fields: Any) -> Measurement:
     """Read a measurement; ValueError names the field that is wrong."""
-    expect(fields, dict, "it")
-    for name in ("status", "message"):
-        expect(fields.get(name), str, name)
+    _expect_fields(fields, "", status=str, message=str)
     seconds = None if fields.get("seconds") is None else _seconds(fields)
     return Measurement(read_schedule(json.dumps(fields.get("schedule"))), seconds, fields["status"], fields["message"])
 
@@ -132,6 +127,12 @@ def expect(value: Any, kind: type, name: str) -> None:
     if type(value) is not kind:
         found = "missing" if value is None else f"{value!r:.40}"
         raise ValueError(f"{name}: not {_KINDS[kind]}: {found}")
+
+
+def _expect_fields(fields: Any, record: str, **kinds: type) -> None:
+    expect(fields, dict, record or "it")
+    for name, kind in kinds.items():
+        expect(fields.get(name), kind, f"{record}: {name}" if record else name)
 
 
 _KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a number"}
@@ -155,12 +156,6 @@ def _seconds(fields: dict[str, Any]) -> float:
     seconds = float(fields["seconds"]) if type(fields.get("seconds")) is int else fields.get("seconds")
     expect(seconds, float, "seconds")
     return seconds  # type: ignore[return-value]
-
-
-def _utc(text: str) -> str:
-    when = datetime.fromisoformat(text)
-    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _text(text: str) -> str:
