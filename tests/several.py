@@ -27,7 +27,7 @@ def machine(*, operation: float, byte: float, asking: float, moving: float, hand
 
 
 #: A device for which only work counts.
-SLOW = machine(operation=1e3, byte=1.0, asking=1e-3, moving=1e-6, handing=1e-3)
+SLOW = machine(operation=1e3, byte=1e3, asking=1e-3, moving=1e-6, handing=1e-3)
 
 KINDS = ("block", "copy", "overlap", "single")
 

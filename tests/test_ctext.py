@@ -229,7 +229,7 @@ Y = np.ones((3, 4), np.float32)
          lambda: md_hom(ROW, {"i": cc}, "A[i,:] -> O[i]", boundary={"A": "wrap"}).bind(Y)),
         (ValueError, "has a slice; a point writes one", lambda: md_hom(ROW, {"i": cc}, "A[i,:] -> O[i,:]")),
         (ValueError, "not affine", lambda: md_hom(ROW, {"i": cc}, "A[i,1:] -> O[i]")),
-        (ValueError, "array of 1 axes, 2 indices", lambda: md_hom(ROW, {"i": cc}, "A[i,:] -> O[i]").bind(Y[0])),
+        (ValueError, "A: array of 1 axes, 2 are needed", lambda: md_hom(ROW, {"i": cc}, "A[i,:] -> O[i]").bind(Y[0])),
         (ValueError, "too long", lambda: md_hom(ROW, {"i": cc}, "A[i,:] -> O[i]").bind(
             np.broadcast_to(Y[:, :1], (3, 2**31)))),
         (TypeError, "cannot be interpreted", lambda: interpret(md_hom(ROW, {"i": cc}, "A[i,:] -> O[i]").bind(Y), Y)),

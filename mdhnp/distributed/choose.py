@@ -79,7 +79,7 @@ def candidates(
     """Yield all that `choose` compares: an MDH on one device, and cut."""
     for n, machine in enumerate(machines):
         moved = sum([_fetched(o.box, [o.box.whole], o.stretches[n], machine) for o in operands])
-        yield Chosen(None, (n,), moved + seconds(work(h), machine))
+        yield Chosen(None, (n,), moved + _seconds(h, machine))
     if 0 not in h.extents:
         for dim in h.divisible:
             for sizes in dict.fromkeys(_sizes(h, dim, operands, weights)):
@@ -142,8 +142,13 @@ def _cut(
     results, first = made.parts if kind == "pw" else made.totals, machines[devices[0]]
     moved += sum([first.fetching.seconds(v.span_bytes) for part in results[1:] for v in part.mdhom.outputs])
     handed = sum([machines[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
-    slowest = max([seconds(work(p.mdhom), machines[n]) for n, p in zip(devices, made.parts, strict=True)])
+    slowest = max([_seconds(p.mdhom, machines[n]) for n, p in zip(devices, made.parts, strict=True)])
     yield Chosen(made, devices, handed + moved + slowest * (_TWICE if kind == "ps" else 1))
+
+
+def _seconds(h: Computation, machine: Machine) -> float:
+    """Return the seconds that a part takes. Of columns a device's memory moves the rows between, too."""
+    return seconds(work(h)._replace(read=sum([v.span_bytes for v in (*h.inputs, *h.outputs)]), written=0), machine)
 
 
 def _regions(box: Box, region: Sequence[slice]) -> list[Region]:
