@@ -26,7 +26,7 @@ WALK = [
     ("frontend/gufuncs.py", "_describe", "which MDH is it?"),
     ("calls/steps.py", "CallRequest.plan", "are there several devices? may rules be applied in other ways?"),
     ("fusion/least_work.py", "least_work", "do several steps take fewer operations?"),
-    ("calls/request.py", "Request.known_to_numpy", "has NumPy a function for it, and may it compute?"),
+    ("calls/request.py", "known_to_numpy", "has NumPy a function for it, and may it compute?"),
     ("calls/steps.py", "CallRequest._start", "is it one step?"),
     ("calls/actions.py", "is_empty", "is an extent 0?"),
     ("calls/actions.py", "lacks_opencl", "does it take OpenCL, which is not loaded?"),

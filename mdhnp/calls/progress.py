@@ -145,15 +145,15 @@ class Progress(Watcher):
 
     def handle(self, event: Event, datum: Any = None) -> None:
         """Look up what an event means in this state, and do it."""
-        for row in self.table[self.state, event]:
-            known = row.condition(self, datum)
+        for state, _, condition, action, following in self.table[self.state, event]:
+            known = condition(self, datum)
             if known is None or known is False:
                 continue
-            self.state = row.next
-            if row.next is not row.state and self.entry is not None:
+            self.state = following
+            if following is not state and self.entry is not None:
                 self.entry.put(self.plan)  # nobody counts its calls meanwhile
-            row.action(self, known)  # which other events may follow
-            if self.state is row.next:
+            action(self, known)  # which other events may follow
+            if self.state is following:
                 self.follow()
             return
 

@@ -25,6 +25,7 @@ __all__ = [
     "Routine",
     "array",
     "described",
+    "known_to_numpy",
     "results",
     "seconds_by_numpy",
 ]
@@ -141,11 +142,10 @@ class Request:
         """Ask for the same on one device."""
         return replace(self, devices=(device,))
 
-    def known_to_numpy(self) -> "Request":
-        """Ask whether NumPy has a function for it, which would give new memory of the host."""
-        if self.into or self.mode.decides == "never":
-            return self
-        return replace(self, numpy=numpy_function(self.mdhom))
+
+def known_to_numpy(h: Computation, mode: Mode, *, into: bool) -> NumpyFunction | None:
+    """Give NumPy's function for a step, if it may compute: it gives new memory of the host."""
+    return None if into or mode.decides == "never" else numpy_function(h)
 
 
 def seconds_by_numpy(h: Computation) -> float:

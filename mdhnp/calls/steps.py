@@ -16,7 +16,7 @@ from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry, Spent, Start
 from mdhnp.calls.plans import ByNumpy
 from mdhnp.calls.progress import State, price_of_kernels
-from mdhnp.calls.request import HEAVY, Described, Request, seconds_by_numpy
+from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy, seconds_by_numpy
 from mdhnp.calls.states import progress_of, start
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Computation, Graph
@@ -82,8 +82,9 @@ class CallRequest:
                 _contiguous(layouts[p], v.shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
             ])  # fmt: skip
             h = at_precision(step.mdhom, self.mode)
-            request = Request(self.function, h, inputs, self.devices, self.mode, self.described.into)
-            requests.append(request.known_to_numpy())
+            into = self.described.into
+            numpy = known_to_numpy(h, self.mode, into=into)
+            requests.append(Request(self.function, h, inputs, self.devices, self.mode, into, numpy))
             layouts += [_layout(v.shape, v.strides, v.dtype.itemsize) for v in step.mdhom.outputs]
         return requests
 
@@ -100,9 +101,10 @@ class CallRequest:
         return whole._replace(kept=all([each.kept for each in starts]))
 
     def _is_one_step(self, graph: Graph) -> bool:
-        only = graph.steps[0].mdhom
-        shapes = [layout.shape for layout, _ in self.arrays]
-        return graph == Graph.of(only) and [v.shape for v in only.inputs] == shapes
+        (only, inputs), *others = graph.steps
+        values = tuple(range(graph.given + len(only.outputs)))
+        whole = not others and (inputs, graph.results) == (values[: graph.given], values[graph.given :])
+        return whole and [v.shape for v in only.inputs] == [layout.shape for layout, _ in self.arrays]
 
     def _in_steps(self, graph: Graph, starts: Sequence[Start]) -> "InSteps":
         shapes = [layout.shape for layout, _ in self.arrays]
@@ -126,7 +128,8 @@ class CallRequest:
             return None
         graph, spent, starts = least_work(usual), Spent(), []
         for step in graph.steps:
-            request = replace(missing[0], mdhom=step.mdhom).known_to_numpy()
+            numpy = known_to_numpy(step.mdhom, self.mode, into=missing[0].into)
+            request = replace(missing[0], mdhom=step.mdhom, numpy=numpy)
             why = "as written: no kernels were built yet for what rules make of it"
             starts.append(Start(ByNumpy.of(request, why)))
             if earlier := loading.unloaded.each.pop(step.mdhom, None):

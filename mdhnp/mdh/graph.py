@@ -110,12 +110,15 @@ class Graph:
 
 def expanded(graph: Graph, parts: Callable[[Computation], Sequence[Step] | None]) -> Graph:
     """Put several steps in place of some; their inputs are that one's, which their results follow."""
+    apart = [parts(step.mdhom) for step in graph.steps]
+    if not any(apart):
+        return graph
     found: list[Step] = []
     place = list(range(graph.given))
     values = graph.given
-    for step in graph.steps:
+    for step, several in zip(graph.steps, apart, strict=True):
         here = [place[p] for p in step.inputs]
-        for part in parts(step.mdhom) or Graph.of(step.mdhom).steps:
+        for part in several or Graph.of(step.mdhom).steps:
             found.append(Step(part.mdhom, tuple([here[p] for p in part.inputs])))
             results = range(values, values + len(part.mdhom.outputs))
             here.extend(results)
