@@ -16,11 +16,12 @@ from test_fuse import X, several
 from test_fusion import operands
 
 import mdhnp
+from mdhnp.calls import loading
 from mdhnp.calls.store import store
 
 
 def test_it_is_traced_once_for_each_form() -> None:
-    mdhnp.devices()  # before OpenCL is loaded other plans serve
+    loading.load()  # before that other plans serve
     seen = []
 
     @mdhnp.fuse
