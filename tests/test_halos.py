@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ from mdhnp.distributed import exchange, kernel
 from mdhnp.distributed.halo import halos
 from mdhnp.mdh import cc, cut, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
-from mdhnp.runtime import resident
+from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.devices import devices
 from mdhnp.tuning import background
 
@@ -154,4 +156,32 @@ def test_a_device_that_fails_amid_an_iteration_is_named(
         patch.setattr(owner, name, failing)
         with pytest.raises(RuntimeError, match=rf"^{re.escape(device.name)} \({device.runtime}\): LaunchError: no po"):
             mdhnp.stencil(a, WEIGHTS, "nearest")
+    np.testing.assert_array_equal(mdhnp.stencil(a, WEIGHTS, "nearest").numpy(), mdhnp.stencil(x, WEIGHTS, "nearest"))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_halos_that_fail_on_their_way_are_an_error_and_nothing_waits_for_them(
+    large: bool, apart: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = next((d for d in apart.members if d.runtime == "pocl"), None)
+    if device is None:
+        pytest.skip("other runtimes than PoCL go on after an event that failed")
+    x = np.random.default_rng(11).integers(-3, 4, (19, 6))
+    a = mdhnp.stencil(mdhnp.distribute(x, devices=apart, weights=(1, 1)), WEIGHTS, "nearest")
+    x = mdhnp.stencil(x, WEIGHTS, "nearest")
+    lost: list[cl.UserEvent] = []
+
+    def losing(queue: Any, destination: Any, *given: Any, do: Any = cl.enqueue_copy, **keywords: Any) -> Any:
+        if queue != device.queue or not isinstance(destination, cl.Buffer) or lost:
+            return do(queue, destination, *given, **keywords)
+        lost.append(cl.UserEvent(device.context))
+        threading.Timer(0.2, lost[0].set_status, [cl.status_code.OUT_OF_RESOURCES]).start()
+        return do(queue, destination, *given, **keywords, wait_for=lost)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transfers, "LARGE", 1 if large else transfers.LARGE)
+        patch.setattr(cl, "enqueue_copy", losing)
+        with pytest.raises(RuntimeError, match=rf"^{re.escape(device.name)} \({device.runtime}\): LaunchError: "):
+            mdhnp.stencil(a, WEIGHTS, "nearest").numpy()  # at the latest: calls do not wait for what is sent
+    assert lost
     np.testing.assert_array_equal(mdhnp.stencil(a, WEIGHTS, "nearest").numpy(), mdhnp.stencil(x, WEIGHTS, "nearest"))

@@ -144,7 +144,9 @@ def copied(view: View, device: Device | None) -> View:
 
 def _complete(placement: Placement, shard: Shard, low: int, high: int) -> None:
     """Bring what a device has room for, but not, or not any more, what is the array's; beyond an end, of the other."""
-    stores, (begin, end), byte = placement.stores, placement.valid(shard), np.dtype(np.uint8)
+    failures, stores, byte = shard.failures_now(), placement.stores, np.dtype(np.uint8)
+    begin, end = shard.valid = placement.valid(shard)
+    shard.failures = failures  # those that are told while elements are on their way make it another number
     for first, last in ((low, begin), (end, high)):
         if first < last:
             stretch = Box(first, (last - first,), (1,), 1)

@@ -21,6 +21,7 @@ from mdhnp.distributed.boxes import Box, Region
 from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.pending import waiting
 
 __all__ = [
     "Placement", "Shard", "addresses_of", "box_of", "empty_view", "flat", "lent", "placed_on", "placement_of",
@@ -46,14 +47,20 @@ class Shard:
     valid : tuple of int
         From which byte on and up to which elements are there; those before the array's beginning are its last ones, and
         those behind its end the first, as a boundary that wraps wants them.
+    failures : int
+        The device's when that was so: after another one, what came from others may not have arrived.
     """
 
-    __slots__ = ("device", "memory", "own", "start", "valid")
+    __slots__ = ("device", "failures", "memory", "own", "start", "valid")
 
     def __init__(self, device: Device | None, memory: View, start: int = 0, own: tuple[int, int] | None = None) -> None:
         self.device, self.memory, self.start = device, memory, start
         self.own = own or (start, start + memory.nbytes)
         self.valid = start, start + memory.nbytes
+        self.failures = self.failures_now()
+
+    def failures_now(self) -> int:
+        return 0 if self.device is None else waiting(self.device).failures
 
     @property
     def stop(self) -> int:
@@ -93,7 +100,7 @@ class Placement:
 
     def valid(self, shard: Shard) -> tuple[int, int]:
         """Give the bytes of a shard that are known to be the array's."""
-        return shard.own if self.shared else shard.valid
+        return shard.own if self.shared or shard.failures != shard.failures_now() else shard.valid
 
     @contextmanager
     def storing(self) -> Iterator[Callable[[], None]]:

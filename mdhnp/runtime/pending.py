@@ -59,13 +59,15 @@ class _Few(NamedTuple):
             return -1
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Waiting:
     """What of a device was not yet waited for: launches with an event, and the last ones, which have none yet."""
 
     device: Device
     few: deque[_Few] = field(default_factory=deque)
     last: list[Caller] = field(default_factory=list)
+    #: How often an error was told: what was enqueued before one may not be there.
+    failures: int = 0
 
     def put(self, event: cl.Event) -> None:
         """Note that the last launch has an event; waits where too much would wait, with the errors of these calls."""
@@ -160,6 +162,7 @@ def errors(device: Device) -> Iterator[None]:
     try:
         yield
     except cl.Error as error:
+        waiting(device).failures += 1
         if error.code in FULL:
             raise MemoryError(f"{device.name} ({device.runtime}) has no room: {error}") from error
         done = cl.command_execution_status.COMPLETE
