@@ -209,10 +209,7 @@ def _check_vectors(h: MdHom, s: Schedule) -> None:
     require(
         s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension"
     )
-    require(
-        not h.calls_text,
-        "vector_width: OpenCL C text takes scalars",
-    )
+    require(not h.calls_text, "vector_width: OpenCL C text takes scalars")
     combine = h.combine[d]
     require(combine.kind != "ps", "vector_dim: a scanned dimension is combined in order")
     if combine.operator is not None:
@@ -363,15 +360,10 @@ def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
     scan = bool(h.dims("ps"))
     slots = shared_slots(h, s, caps.subgroup)
     value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)
-    elements = 1
-    for d in kept:
-        elements *= s.private_tile[d]
     if slots:
+        elements = prod(s.private_tile[d] for d in kept)
         lanes = s.vector_width if s.vector_dim in kept else 1
         total += max(elements, lanes) * slots * value + 4 * slots
     if s.results == "local" and combined and not scan:
-        size = sum(t.itemsize for t in h.scalar.dtypes)
-        for d in kept:
-            size *= footprint[d]
-        total += size
+        total += sum(t.itemsize for t in h.scalar.dtypes) * prod(footprint[d] for d in kept)
     return total

@@ -101,9 +101,8 @@ def of_tiles(access: AccessPattern, items: dict[int, int], points: dict[int, int
         tile = min(tile, h.extents[d])
         local.append(tile)
         num_wg.append(-(-h.extents[d] // tile) if d in access.kept else 1)
-    kept = sorted(access.kept, key=lambda d: -abs(access.output_strides[d]))
-    combined = sorted(access.combined, key=lambda d: -max((abs(s[d]) for s in access.strides), default=0))
-    order = (*kept, *combined)
+    order = access.loop_order
+    kept, combined = order[: len(access.kept)], order[len(access.kept) :]
     fastest = tuple(sorted(range(h.rank), key=lambda d: (d not in access.combined, order.index(d)), reverse=True))
     fast_items = tuple(sorted(range(h.rank), key=lambda d: -order.index(d)))
     return replace(

@@ -16,6 +16,7 @@ from mdhnp.schedule.accuracy import LONGEST, chain_is_short
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.gpu_products import SECTOR
 from mdhnp.schedule.layout import tile_itemsize
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, one_sum, packed
 from mdhnp.schedule.model_matrices import (
@@ -25,7 +26,7 @@ from mdhnp.schedule.model_matrices import (
     bank_turns,
     bank_waiting,
     most_parts,
-    sub_devices,
+    sharing_groups,
     tile_read,
 )  # fmt: skip
 from mdhnp.schedule.schedule import LocalCopy, Schedule
@@ -53,8 +54,8 @@ _MADE = 24
 _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
 _STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
-#: Bytes that are copied at once, and elements of the smallest part of memory that is read at once.
-_WIDE, _SECTOR = 16, 8
+#: Bytes that are copied at once.
+_WIDE = 16
 
 
 class Candidate(NamedTuple):
@@ -89,7 +90,7 @@ def _fastest(made: list[tuple[float, int, Schedule]]) -> Candidate:
 
 def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> Iterator[Schedule]:
     """Yield schedules that differ in one thing each from one with a matrix instruction; some may be illegal."""
-    (row, column, terms), parts = s.atom_dims, sub_devices(access, s)
+    (row, column, terms), parts = s.atom_dims, sharing_groups(access, s)
     tile = {d: s.local_tile[d] for d in access.combined}
     for d, step in ((row, DOWN), (column, ACROSS)):
         for items in {s.num_wi[d] - step, s.num_wi[d] + step, 2 * s.num_wi[d]} - {0}:
@@ -209,7 +210,7 @@ def _beside(access: AccessPattern, n: int, side: list[int], main: int, near: int
 
 def _run(way: FactorTile, near: int | None) -> float:
     """What part of a sector is read, where neighbours lie along one of the side's dimensions."""
-    return 1.0 if near is None else min(way.tiles[near] / _SECTOR, 1.0)
+    return 1.0 if near is None else min(way.tiles[near] / SECTOR, 1.0)
 
 
 def _laid(
@@ -258,7 +259,7 @@ def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mappin
     tiles = [-(-n // t) for n, t in zip(h.extents, local, strict=True)]
     parted = _parted(access, sums, terms, parts)
     groups = [parted[d] if d in parted else tiles[d] for d in range(h.rank)]
-    # TermTile that are exact enough are combined as rarely as a chain may be long.
+    # Sums that are exact enough are combined as rarely as a chain may be long.
     rarely = s.combine_on == "local" and not ATOMS[s.atom].rounds
     every = max(LONGEST // prod(sums.values()), 1) if rarely else 1
     s = replace(s, local_tile=local, num_wg=tuple(groups), combine_every=every)

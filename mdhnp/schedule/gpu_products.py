@@ -7,7 +7,6 @@ some of the other. How many, and of which dimensions, is tried, and ranked by th
 from collections.abc import Iterator
 from itertools import product
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,9 @@ from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import PRIVATE, Batch
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model import seconds
+from mdhnp.schedule.model_matrices import FactorTile
 
-__all__ = ["product_tiles"]
+__all__ = ["SECTOR", "product_tiles"]
 
 #: Points of a work-item along a side, and work-items along one.
 _POINTS, _ITEMS = (1, 2, 3, 4, 6, 8), (4, 8, 16, 32)
@@ -25,22 +25,13 @@ _MOST_POINTS = 64
 #: Points of a sum at least in each part of it.
 _PART = 64
 #: Elements of the smallest part of memory that is read at once.
-_SECTOR = 8
+SECTOR = 8
 #: Most work-items of a group: with more they wait for each other too often.
 _GROUP = 256
 #: Work-item tiles of a side that are tried with those of the other, and results.
 _TRIED, _KEPT = 16, 4
 #: Points of a sum in a tile, and elements of a side and of both from which on fewer are faster: then more groups fit.
 _DEPTHS, _WIDE = (16, 8), (32, 192)
-
-
-class _SideTile(NamedTuple):
-    """Work-items and points along the dimensions of a side, how many in all, and those of a work-item."""
-
-    items: dict[int, int]
-    points: dict[int, int]
-    size: int
-    each: int
 
 
 def product_tiles(access: AccessPattern, caps: DeviceCaps, sides: tuple[Side, Side], inner: int) -> Batch:
@@ -83,10 +74,10 @@ def _depth(extent: int, one: int, other: int) -> int:
     return min(_DEPTHS[wide or deep > 1.1 * flat], extent)
 
 
-def _side_tiles(access: AccessPattern, side: Side) -> list[_SideTile]:
+def _side_tiles(access: AccessPattern, side: Side) -> list[FactorTile]:
     """Work-items and points along the dimensions of a side in which neighbours are written and read, the best first."""
     same = side.read == side.written
-    ranked = list[tuple[float, _SideTile]]()
+    ranked = list[tuple[float, FactorTile]]()
     for count, across in product(_ITEMS, (1,) if same else (1, 2, 4, 8, 16)):
         for points in product(_POINTS, (1,) if same else _POINTS):
             if count % across == 0 and prod(points) <= _POINTS[-1]:
@@ -97,22 +88,16 @@ def _side_tiles(access: AccessPattern, side: Side) -> list[_SideTile]:
 
 def _side_tile(
     access: AccessPattern, side: Side, items: tuple[int, int], points: tuple[int, int]
-) -> Iterator[tuple[float, _SideTile]]:
+) -> Iterator[tuple[float, FactorTile]]:
     """One tile and how promising it is; none where it has more work-items or points than a dimension has."""
     laid: dict[int, tuple[int, int]] = {}
     for d, i, p in zip((side.written, side.read), items, points, strict=True):
         count, each = laid.get(d, (1, 1))
         laid[d] = count * i, each * p
-    useful = 1.0
     for d, (i, p) in laid.items():
         extent = access.h.extents[d]
         if (i > 1 and i >= 2 * extent) or (p > 1 and i * (p - 1) >= extent):
             return
-        useful *= extent / (-(-extent // (i * p)) * i * p)
-    each = prod(p for _, p in laid.values())
-    run = min(1.0, min(min(prod(laid[d]), access.h.extents[d]) for d in (side.written, side.read)) / _SECTOR)
-    found = _SideTile(
-        {d: i for d, (i, _) in laid.items()}, {d: p for d, (_, p) in laid.items()},
-        prod(i * p for i, p in laid.values()), each,
-    )  # fmt: skip
-    yield useful * each / (each + 3) * run, found
+    found = FactorTile.of(access.h.extents, {d: i for d, (i, _) in laid.items()}, {d: p for d, (_, p) in laid.items()})
+    run = min(1.0, min(min(prod(laid[d]), access.h.extents[d]) for d in (side.written, side.read)) / SECTOR)
+    yield found.useful * found.each / (found.each + 3) * run, found

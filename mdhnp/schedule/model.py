@@ -17,17 +17,7 @@ __all__ = ["seconds"]
 
 
 def seconds(access: AccessPattern, schedules: Batch | Sequence[Schedule], caps: DeviceCaps) -> Floats:
-    """Return the estimated time of one launch of each schedule, in seconds.
-
-    Parameters
-    ----------
-    access : AccessPattern
-        Of one stage in canonical form, of rank 1 or more.
-    schedules : Batch or sequence of Schedule
-        Legal ones. A batch has none with matrix instructions.
-    caps : DeviceCaps
-        The device, whose `machine` has the fitted numbers.
-    """
+    """Return the estimated time of one launch of each legal schedule of a stage of rank 1 or more, in seconds."""
     if isinstance(schedules, Batch):
         model = gpu_seconds if caps.kind == "gpu" else _scan_seconds if access.h.dims("ps") else cpu_seconds
         return model(access, schedules, caps)

@@ -66,10 +66,8 @@ def _body(c: Tiling) -> Floats:
     arithmetic = product(c.pt, everything) / c.width * access.operations / 2 * c.registers
     loads, live, far, paged = (np.zeros(len(c.pt)) for _ in range(4))
     for n, view in enumerate(access.h.inputs):
-        lanes = np.zeros(len(c.pt), bool)
-        stride = np.zeros(len(c.pt))
+        lanes, stride = c.vectors_along(access.depends[n]), np.zeros(len(c.pt))
         for d in access.depends[n]:
-            lanes |= c.moves[d]
             stride = np.where(c.moves[d], abs(access.strides[n][d]), stride)
         stride = np.where(lanes & c.packed[:, n], _packed_stride(c, n), stride)
         points = product(c.pt, access.depends[n]) / np.where(lanes, c.width, 1)
@@ -80,9 +78,7 @@ def _body(c: Tiling) -> Floats:
         count = vectors * np.where(lanes, c.registers, 1.0)
         far += _far(c, n, count, view.dtype.itemsize * np.where(lanes, c.width / c.registers, 1.0))
         paged += _paged(c, n, count)
-    reduced = np.zeros(len(c.pt), bool)
-    for d in access.combined:
-        reduced |= c.moves[d]
+    reduced = c.vectors_along(access.combined)
     results = len(access.h.scalar.dtypes)
     accumulators = results * product(c.pt, access.kept) / np.where(reduced, 1.0, c.width) * c.registers
     chain = np.zeros(len(c.pt))
@@ -197,9 +193,7 @@ def _visit(c: Tiling) -> Floats:
     """Cycles to start and store one private tile."""
     access, itemsize = c.access, c.access.h.outputs[0].dtype.itemsize
     elements = product(c.pt, access.kept)
-    contiguous = np.zeros(len(elements), bool)
-    for d in access.kept:
-        contiguous |= c.moves[d] & (abs(access.output_strides[d]) == access.output_step)
+    contiguous = c.vectors_along(d for d in access.kept if abs(access.output_strides[d]) == access.output_step)
     lanes = elements / c.width
     cycles: Floats
     if not access.combined:
@@ -209,9 +203,7 @@ def _visit(c: Tiling) -> Floats:
         apart = np.where(step < c.core.page, 2.0, c.core.scattered) * c.width
         cycles = lanes * np.where(contiguous, 1.0, np.where(c.width == 1, c.core.scalar_store, apart)) + 6
         return cycles
-    kept = np.zeros(len(elements), bool)
-    for d in access.kept:
-        kept |= c.moves[d]
+    kept = c.vectors_along(access.kept)
     row = np.ones(len(elements))
     for d in access.kept:
         row = np.where(abs(access.output_strides[d]) == access.output_step, c.pt[:, d], row)
@@ -262,9 +254,7 @@ def _copies(c: Tiling) -> Floats:
             times = np.where(moved & (count > 1), pending, times)
         size = access.tile_elements(n, c.lt)
         unit = [d for d in access.depends[n] if access.near(n, d)]
-        straight = np.zeros(len(total), bool)
-        for d in unit:
-            straight |= c.moves[d] if d in access.kept else False
+        straight = c.vectors_along(d for d in unit if d in access.kept)
         # Neighbours make rows longer than whole vectors, and their ends may lie outside of the array.
         straight &= len(access.h.inputs[n].accesses) == 1
         cycles = np.where(straight, c.core.copied[0], c.core.copied[1 if unit else 2])

@@ -21,7 +21,7 @@ from mdhnp.schedule.schedule import Schedule
 
 __all__ = [
     "FactorTile", "ResultTile", "TermTile", "TileRead", "bank_turns", "bank_waiting", "matrix_seconds", "most_parts",
-    "sub_devices", "tile_read",
+    "sharing_groups", "tile_read",
 ]  # fmt: skip
 
 #: Registers that are loaded at once where lanes point at rows, and bytes that are copied at once.
@@ -183,7 +183,7 @@ def matrix_seconds(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> floa
     tile = TermTile.of(access, caps, atom, terms, {d: s.local_tile[d] for d in access.combined})
     reads = tile_read(access, caps, a, rows, tile), tile_read(access, caps, b, columns, tile)
     result = ResultTile(access, caps, atom, (a, b), rows, columns)
-    return result.seconds(tile, reads, s.stages, sub_devices(access, s)) * bank_waiting(access, caps, s)
+    return result.seconds(tile, reads, s.stages, sharing_groups(access, s)) * bank_waiting(access, caps, s)
 
 
 def _factor_tile(access: AccessPattern, s: Schedule, main: int, n: int, other: int) -> FactorTile:
@@ -199,7 +199,8 @@ def most_parts(access: AccessPattern, caps: DeviceCaps, groups: int) -> int:
     return min(max(wanted, 1), max(reduced // (4 * _PART), 1))
 
 
-def sub_devices(access: AccessPattern, s: Schedule) -> int:
+def sharing_groups(access: AccessPattern, s: Schedule) -> int:
+    """How many work-groups share each sum."""
     return prod(s.num_wg[d] for d in access.combined)
 
 

@@ -16,39 +16,32 @@ Floats = npt.NDArray[np.float64]
 
 
 class Tiling:
-    """What all terms of a CPU's model need of a batch.
-
-    Attributes
-    ----------
-    pt, lt, wg : ndarray of shape (n, rank)
-        Private tiles, local tiles, work-groups.
-    extents : ndarray of shape (1, rank)
-        Of the MDH.
-    tiles, per_group : ndarray of shape (n, rank)
-        Local tiles in all, and for each work-group.
-    width, registers : ndarray of shape (n,)
-        Lanes of a vector, and the registers that it takes.
-    packed, results : ndarray
-        As in :class:`Batch`.
-    order : ndarray of shape (n, rank)
-        Dimensions of the loops over local tiles, outermost first.
-    moves : dict of int to ndarray of bool
-        Whether vectors lie along a dimension.
-    """
+    """What all terms of a CPU's model need of a batch."""
 
     def __init__(self, access: AccessPattern, batch: Batch, caps: DeviceCaps) -> None:
         self.access, self.caps, self.core = access, caps, caps.machine.core
         self.packed, self.results = batch.packed, batch.results
+        #: Dimensions of the loops over local tiles, outermost first.
         self.order = _orders(access, batch)
+        #: Private tiles, local tiles and work-groups; local tiles in all, and for each work-group.
         self.pt = batch.private_tile.astype(float)
         self.lt = batch.local_tile.astype(float)
         self.wg = batch.num_wg.astype(float)
         self.extents = np.array(access.h.extents, float).reshape(1, -1)
         self.tiles = np.ceil(self.extents / self.lt)
         self.per_group = np.ceil(self.tiles / self.wg)
+        #: Lanes of a vector, and the registers that it takes.
         self.width = batch.vector_width.astype(float)
         self.registers = np.maximum(self.width * access.itemsize / caps.vector_bytes, 1)
+        #: Whether vectors lie along a dimension.
         self.moves = {d: (batch.vector_dim == d) & (self.width > 1) for d in range(access.h.rank)}
+
+    def vectors_along(self, dims: Iterable[int]) -> npt.NDArray[np.bool_]:
+        """Whether vectors lie along one of the dimensions."""
+        along = np.zeros(len(self.pt), bool)
+        for d in dims:
+            along |= self.moves[d]
+        return along
 
     def in_order(self, columns: Floats) -> Floats:
         """Each schedule's columns as its loops over local tiles stand, outermost first; one line a loop."""
