@@ -56,10 +56,6 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     return operator, exchanged, in_place
 
 
-def _compare(name: str) -> Callable[..., Any]:
-    return _binary(name)[0]
-
-
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Array, *others: Any, **options: Any) -> Any:
         return _public(name)(self, *others, **options)
@@ -87,9 +83,9 @@ class _Methods:
     __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
     __lshift__, __rlshift__, __ilshift__ = _binary("bitwise_left_shift")
     __rshift__, __rrshift__, __irshift__ = _binary("bitwise_right_shift")
-    __lt__, __gt__ = _compare("less"), _compare("greater")
-    __le__, __ge__ = _compare("less_equal"), _compare("greater_equal")
-    __eq__, __ne__ = _compare("equal"), _compare("not_equal")
+    __lt__, __gt__ = _binary("less")[0], _binary("greater")[0]
+    __le__, __ge__ = _binary("less_equal")[0], _binary("greater_equal")[0]
+    __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]
     __neg__, __pos__ = _method("negative"), _method("positive")
     __abs__, __invert__ = _method("abs"), _method("bitwise_invert")
 

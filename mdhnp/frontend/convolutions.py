@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.errors import guarded
 from mdhnp.frontend.computation import Computation, md_hom
-from mdhnp.frontend.public import PAPER, called, public
+from mdhnp.frontend.public import PAPER, public
 from mdhnp.frontend.reducing import operand, wide
 from mdhnp.mdh import cc, pw
 
@@ -75,7 +74,7 @@ def _convolution(name: str, what: str) -> Callable[..., Any]:
         f"W[k,c,{','.join(_TAPS[:rank])}]) -> O[n,k,{','.join(_PLACES[:rank])}]``; groups are one more dimension. "
         f"Source: {PAPER} IV-B.",
         example=_EXAMPLES[name],
-        guard=False,
+        name=name,
     )
     def function(
         x: npt.ArrayLike,
@@ -91,7 +90,7 @@ def _convolution(name: str, what: str) -> Callable[..., Any]:
             raise ValueError(f"layout: {layout!r} is neither {first!r} nor {last!r}")
         return _convolved(rank, x, w, stride, padding, dilation, groups, layout == first)
 
-    return guarded(called(function, name))
+    return function
 
 
 class _Form(NamedTuple):

@@ -90,34 +90,19 @@ def einsum(
         if out is None and dtype is None and order == "K" and casting == "safe":
             plain = (_EINSUM, subscripts, path) if ring is None else (_OVER_SEMIRING, ring, subscripts, path)
             return call(plain, operands, precision=precision)
-        return _with_options(subscripts, operands, out, dtype, order, casting, optimize, precision, ring)
+        wanted, target = exact_type(dtype), output("einsum", out)
+        to = None if target is None else (target.ndim, target.dtype)
+        types = (wanted, None if target is None else target.dtype)
+        arguments = (subscripts, path, wanted, order, casting, to)
+        if ring is None:
+            given: dict[str, Any] = {"dtype": wanted, "out": out, "order": order, "casting": casting}
+            numpys = partial(_numpys, *operands, subscripts, optimize, **given)
+            result = call((_EINSUM, *arguments), operands, dtypes=types, numpy=numpys, precision=precision)
+        else:
+            result = call((_OVER_SEMIRING, ring, *arguments), operands, dtypes=types, precision=precision)
+        return result if target is None or result is target else deliver("einsum", result, target)
     except ARGUMENTS as error:
         raise_named("einsum", error)
-
-
-def _with_options(
-    subscripts: str,
-    operands: tuple[Any, ...],
-    out: Any,
-    dtype: Any,
-    order: str,
-    casting: str,
-    optimize: Any,
-    precision: str | None,
-    ring: Semiring | None,
-) -> Any:
-    wanted = exact_type(dtype)
-    target = output("einsum", out)
-    to = None if target is None else (target.ndim, target.dtype)
-    given: dict[str, Any] = {"out": out, "order": order, "casting": casting}
-    numpys = partial(_numpys, *operands, subscripts, optimize, dtype=wanted, **given)
-    types = (wanted, None if target is None else target.dtype)
-    arguments = (subscripts, hashable(optimize), wanted, order, casting, to)
-    if ring is None:
-        result = call((_EINSUM, *arguments), operands, dtypes=types, numpy=numpys, precision=precision)
-    else:
-        result = call((_OVER_SEMIRING, ring, *arguments), operands, dtypes=types, precision=precision)
-    return result if target is None or result is target else deliver("einsum", result, target)
 
 
 def _describe(

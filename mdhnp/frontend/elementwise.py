@@ -11,10 +11,9 @@ import numpy as np
 
 from mdhnp.arrays import Array
 from mdhnp.calls.operands import fallback
-from mdhnp.errors import guarded
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.maps import Elementwise, common, functions, unary
-from mdhnp.frontend.public import called, public
+from mdhnp.frontend.public import public
 
 #: By name, which is NumPy's: kinds of types that it takes, what it does, elements, what it gives of them.
 _FUNCTIONS = {
@@ -171,12 +170,12 @@ def _part(name: str, what: str, example: str) -> Callable[[Array], Array]:
         f"Give the {what}, in a new array.",
         x="Array: Of numbers.",
         example=f">>> mdhnp.{name}(mdhnp.asarray([1 + 2j])).numpy()\narray([{example}])",
-        guard=False,
+        name=name,
     )
     def function(x: Array, /) -> Array:
         return asarray(getattr(x, name), copy=True)
 
-    return guarded(called(function, name))
+    return function
 
 
 real = _part("real", "real parts", "1.")

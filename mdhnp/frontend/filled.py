@@ -15,11 +15,10 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
-from mdhnp.errors import guarded
 from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty
 from mdhnp.frontend.pointwise import pointwise
 from mdhnp.frontend.public import Function as Public
-from mdhnp.frontend.public import called, public
+from mdhnp.frontend.public import public
 from mdhnp.mdh import Function, MdHom, index, trace
 
 __all__ = [
@@ -239,7 +238,7 @@ def _triangular(name: str, where: str, example: str) -> Callable[..., Array]:
         k=_DIAGONAL,
         raises={"ValueError": "If there are fewer than two axes."},
         example=f""">>> mdhnp.{name}(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n{example}""",
-        guard=False,
+        name=name,
     )
     def function(x: Array, /, *, k: int = 0) -> Array:
         if x.ndim < 2:
@@ -249,7 +248,7 @@ def _triangular(name: str, where: str, example: str) -> Callable[..., Array]:
         result: Array = call((routine,), (x, np.array(whole(k), np.int64)))
         return result
 
-    return guarded(called(function, name))
+    return function
 
 
 tril = _triangular("tril", "above", "[[1, 0], [3, 4]]")

@@ -15,7 +15,7 @@ from mdhnp.calls.operands import addressable, check_casts, check_order, deliver,
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import contraction
 from mdhnp.frontend.cores import CORES, cores_of, labelled, places_of, whole_axes
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, called, public
+from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
 
@@ -139,6 +139,7 @@ def _of_a_matrix(routine: Routine, summary: str, x1: str, x2: str, returns: str,
         raises=_RAISES,
         notes=_SOURCE,
         example=example,
+        name=routine.name,
         guard=False,
         **_PARAMETERS,
     )
@@ -160,7 +161,7 @@ def _of_a_matrix(routine: Routine, summary: str, x1: str, x2: str, returns: str,
         except ARGUMENTS as error:
             raise_named(routine.name, error)
 
-    return called(function, routine.name)
+    return function
 
 
 def _call(

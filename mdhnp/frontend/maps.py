@@ -20,7 +20,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS
 from mdhnp.frontend.pairwise import keep_order
 from mdhnp.frontend.pointwise import pointwise
-from mdhnp.frontend.public import called, public
+from mdhnp.frontend.public import public
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.function import Function
 
@@ -190,6 +190,7 @@ def unary(
         returns=f"Array: New, of the same shape and of the type that ``numpy.{name}`` gives.",
         raises={"TypeError": "If `x` is no Array, or of another type."},
         example=f">>> x = mdhnp.asarray({example})\n>>> mdhnp.{name}(x).numpy()\narray({result})",
+        name=name,
         guard=False,
     )
     def function(x: Array, /) -> Array:
@@ -199,7 +200,7 @@ def unary(
         except ARGUMENTS as error:
             raise_named(name, error)
 
-    return called(function, name)
+    return function
 
 
 def operand_of(takes: str) -> str:
@@ -225,6 +226,7 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
             "OverflowError": "If the other operand's type has no such integer.",
         },
         example=f">>> x = mdhnp.asarray({example})\n>>> mdhnp.{name}(x, {number}).numpy()\narray({result})",
+        name=name,
         guard=False,
     )
     def function(x1: Any, x2: Any, /) -> Array:
@@ -235,4 +237,4 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
         except ARGUMENTS as error:
             raise_named(name, error)
 
-    return called(function, name)
+    return function

@@ -17,7 +17,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.pointwise import pointwise
-from mdhnp.frontend.public import called, public
+from mdhnp.frontend.public import public
 from mdhnp.frontend.reducing import RAISES, axes_of, named, operand, reduction
 from mdhnp.mdh import Function, Graph, MdHom, Step, trace
 
@@ -58,6 +58,7 @@ def _spread(name: str, summary: str, example: str) -> Callable[..., Any]:
         "elements.",
         raises=RAISES,
         example=example,
+        name=name,
         guard=False,
     )
     def function(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
@@ -70,7 +71,7 @@ def _spread(name: str, summary: str, example: str) -> Callable[..., Any]:
         except ARGUMENTS as error:
             raise_named(name, error)
 
-    return called(function, name)
+    return function
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> int:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from mdhnp.errors import guarded
 
-__all__ = ["PAPER", "SHARED", "UNSUPPORTED", "Documentation", "called", "public"]
+__all__ = ["PAPER", "SHARED", "UNSUPPORTED", "Documentation", "public"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -94,16 +94,10 @@ def _wrapped(text: str, indent: str = "    ") -> Iterator[str]:
         yield line.rstrip()
 
 
-def called(function: Function, name: str) -> Function:
-    """Give a function that a table makes the name and module that it would have were it written down."""
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "mdhnp"
-    return function
-
-
 def public(
     summary: str,
     *,
+    name: str = "",
     returns: str = "",
     raises: Mapping[str, str] | None = None,
     notes: str = "",
@@ -111,19 +105,16 @@ def public(
     guard: bool = True,
     **parameters: str,
 ) -> Callable[[Function], Function]:
-    """Document a function that is written down, and have its errors begin with its name.
+    """Document a function, as :class:`Documentation` has it, and have its errors begin with its name.
 
-    Parameters
-    ----------
-    summary, returns, raises, notes, example
-        As :class:`Documentation` has them.
-    guard : bool
-        Whether errors are given the name here; false where the function does that itself, to be faster.
-    **parameters : str
-        Types and meanings of parameters, where they are not those of `SHARED`.
+    `name` is that of a function which a table makes. `guard` is false where a function names its errors itself, to be
+    faster. `parameters` are types and meanings where they are not those of `SHARED`.
     """
 
     def made(function: Function) -> Function:
+        if name:
+            function.__name__ = function.__qualname__ = name
+            function.__module__ = "mdhnp"
         texts = _texts(_parameters(function), parameters)
         known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*_parameters(function)} else {}
         function.__doc__ = str(Documentation(summary, texts, returns, known | dict(raises or {}), notes, example))

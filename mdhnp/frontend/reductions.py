@@ -18,7 +18,7 @@ from mdhnp.calls.operands import exact_type
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.pointwise import convert, pointwise
-from mdhnp.frontend.public import called, public
+from mdhnp.frontend.public import public
 from mdhnp.frontend.reducing import RAISES, axes_of, named, operand, reduction, total_type
 from mdhnp.mdh import Function, MdHom, index, trace
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
@@ -106,6 +106,7 @@ def _total(name: str, operator: str, summary: str, of_nothing: str, example: str
         raises=RAISES,
         notes=_SOURCE,
         example=example,
+        name=name,
         guard=False,
     )
     def function(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Any:
@@ -115,7 +116,7 @@ def _total(name: str, operator: str, summary: str, of_nothing: str, example: str
         except ARGUMENTS as error:
             raise_named(name, error)
 
-    return called(function, name)
+    return function
 
 
 def _reduced(
@@ -135,6 +136,7 @@ def _reduced(
         raises=raises,
         notes=_SOURCE,
         example=example,
+        name=name,
         guard=False,
     )
     def function(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
@@ -144,7 +146,7 @@ def _reduced(
         except ARGUMENTS as error:
             raise_named(name, error)
 
-    return called(function, name)
+    return function
 
 
 def _placed(which: Which, summary: str, example: str) -> Callable[..., Any]:
@@ -159,6 +161,7 @@ def _placed(which: Which, summary: str, example: str) -> Callable[..., Any]:
         raises=_NOT_OF_NOTHING,
         notes=_SOURCE,
         example=example,
+        name=name,
         guard=False,
     )
     def function(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
@@ -172,7 +175,7 @@ def _placed(which: Which, summary: str, example: str) -> Callable[..., Any]:
         except ARGUMENTS as error:
             raise_named(name, error)
 
-    return called(function, name)
+    return function
 
 
 _ORDERED = "Complex numbers are ordered by their real parts, then by their imaginary ones."

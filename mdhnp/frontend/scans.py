@@ -18,7 +18,7 @@ from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.pointwise import convert, pointwise
-from mdhnp.frontend.public import UNSUPPORTED, called, public
+from mdhnp.frontend.public import UNSUPPORTED, public
 from mdhnp.frontend.reducing import named, operand, total_type
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
@@ -49,6 +49,7 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
         notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", '
         "Section 2.",
         example=example,
+        name=name,
         guard=False,
     )
     def function(
@@ -69,7 +70,7 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
         except ARGUMENTS as error:
             raise_named(name, error)
 
-    return called(function, name)
+    return function
 
 
 @public(

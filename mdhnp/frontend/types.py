@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import Array
-from mdhnp.errors import guarded
 from mdhnp.frontend.creation import asarray, checked_type, device_for
-from mdhnp.frontend.public import called, public
+from mdhnp.frontend.public import public
 
 __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -62,11 +61,11 @@ def _limits(name: str, kinds: str, example: str) -> Callable[[Any], Any]:
     """Make the public function of the limits of types."""
 
     @public(f"Give what ``numpy.{name}`` says of a type or of an array's.", type=f"Array or dtype: Of {kinds}.",
-            example=f">>> int(mdhnp.{name}({example}", guard=False)  # fmt: skip
+            name=name, example=f">>> int(mdhnp.{name}({example}")  # fmt: skip
     def function(type: Any, /) -> Any:
         return getattr(np, name)(_type(type))
 
-    return guarded(called(function, name))
+    return function
 
 
 finfo = _limits("finfo", "floats or complex numbers", '"float32").bits)\n32')
