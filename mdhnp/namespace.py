@@ -19,7 +19,7 @@ _NAMES = {
         isfinite isinf isnan log log10 log1p log2 logical_not negative positive real reciprocal rint round sign
         signbit sin sinh sqrt square tan tanh trunc where
     """,
-    "filled": """
+    "generators": """
         arange empty_like eye full full_like linspace meshgrid ones ones_like tril triu zeros zeros_like
     """,
     "joining": """
@@ -29,14 +29,11 @@ _NAMES = {
         broadcast_arrays broadcast_shapes broadcast_to expand_dims flip matrix_transpose moveaxis permute_dims
         reshape squeeze swapaxes unstack
     """,
-    "moments": """
-        mean std var
-    """,
     "padding": """
         pad
     """,
     "reductions": """
-        all any argmax argmin count_nonzero max min prod sum
+        all any argmax argmin count_nonzero max mean min prod std sum var
     """,
     "scans": """
         cumulative_prod cumulative_sum diff

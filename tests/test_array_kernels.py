@@ -20,7 +20,7 @@ from mdhnp.arrays.array import view_of
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
 from mdhnp.codegen import generate
-from mdhnp.frontend import filled, maps, moments, reductions, scans
+from mdhnp.frontend import generators, maps, reductions, scans
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function, complex_expm1, identity_function, integer_power
@@ -72,7 +72,7 @@ def described(where: Device, names: Iterable[str], operands: Sequence[Any], **op
         return found.mdhom if isinstance(found, Described) else found
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (filled, maps, moments, reductions, scans):
+        for module in (generators, maps, reductions, scans):
             patch.setattr(module, "call", describe)
         arrays = [mdhnp.asarray(x, device=where) for x in operands]
         return [getattr(mdhnp, name)(*arrays, **options) for name in names]
@@ -222,7 +222,7 @@ REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "count_nonzero", "argma
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_reductions(place: Device, dtype: Any) -> None:
     x = rows(dtype)
-    arrays = x, moments._number(x.shape[1], dtype)
+    arrays = x, reductions._number(x.shape[1], dtype)
     for name, found in zip(REDUCTIONS, computed(place, described(place, REDUCTIONS, [x], axis=1), arrays), strict=True):
         agree(found, getattr(np, name)(x, axis=1), f"{name} of {dtype}")
 
@@ -232,8 +232,8 @@ def test_variances(place: Device, dtype: Any) -> None:
     """The second of two steps, from the mean."""
     x = rows(dtype)
     parts = [graph.steps[1].mdhom for graph in described(place, ["var", "std"], [x], axis=1, correction=1)]
-    middle = np.mean(x, axis=1, keepdims=True, dtype=moments._mean_type(dtype))
-    arrays = x, middle, moments._number(x.shape[1] - 1, dtype)
+    middle = np.mean(x, axis=1, keepdims=True, dtype=reductions._mean_type(dtype))
+    arrays = x, middle, reductions._number(x.shape[1] - 1, dtype)
     for name, found in zip(("var", "std"), computed(place, parts, arrays), strict=True):
         agree(found, getattr(np, name)(x, axis=1, correction=1), f"{name} of {dtype}")
 

@@ -20,7 +20,7 @@ from mdhnp.distributed.machines import weights as default_weights
 from mdhnp.distributed.placement import Placement, Shard, flat, lent, view_on
 from mdhnp.errors import guarded
 from mdhnp.frontend.creation import on_host
-from mdhnp.frontend.pointwise import pointwise
+from mdhnp.frontend.map_reduce import pointwise
 from mdhnp.mdh import Function, pw, shares
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.runtime.devices import default_device, find_devices

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from mdhnp.arrays import Array
 from mdhnp.calls.operands import scalar
 from mdhnp.frontend.computation import md_hom
+from mdhnp.frontend.map_reduce import operand, total_type
 from mdhnp.frontend.public import public
-from mdhnp.frontend.reducing import operand, total_type
 from mdhnp.frontend.types import astype
 from mdhnp.mdh import cc, index, pw
 from mdhnp.mdh.extremes import first

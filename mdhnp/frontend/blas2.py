@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from mdhnp.frontend.blas1 import factor
 from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.map_reduce import operand, wide
 from mdhnp.frontend.public import public
-from mdhnp.frontend.reducing import operand, wide
 from mdhnp.mdh import cc, index, pw
 
 __all__ = ["ger", "symv", "syrk", "trmv"]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.map_reduce import operand, wide
 from mdhnp.frontend.public import PAPER, public
-from mdhnp.frontend.reducing import operand, wide
 from mdhnp.mdh import cc, pw
 
 __all__ = ["conv1d", "conv2d", "conv3d"]

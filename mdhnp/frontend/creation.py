@@ -14,7 +14,7 @@ from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.opencl import device_of, elements_of
 from mdhnp.arrays.types import SUPPORTED, checked_type
 from mdhnp.calls import Described, Routine, call
-from mdhnp.frontend.pointwise import convert, pointwise
+from mdhnp.frontend.map_reduce import convert, pointwise
 from mdhnp.frontend.public import public
 from mdhnp.mdh.pattern import array_view
 

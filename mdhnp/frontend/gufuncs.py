@@ -1,6 +1,7 @@
 """NumPy's generalized ufuncs that multiply: `matmul`, `vecdot`, `matvec` and `vecmat`, each one MDH.
 
-Takes array-likes, gives new arrays. It must not know devices.
+The last axes of an operand are its core, a vector or a matrix, unless `axes` says which ones; those before them are a
+stack, and broadcast. Takes array-likes, gives new arrays. It must not know devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import addressable, check_casts, check_order, deliver, exact_type, fallback, output
 from mdhnp.errors import ARGUMENTS, raise_named
-from mdhnp.frontend.contraction import contraction
-from mdhnp.frontend.cores import CORES, cores_of, labelled, places_of, whole_axes
+from mdhnp.frontend.contraction import ELLIPSIS, Terms, contraction
+from mdhnp.frontend.products import integer
 from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
 from mdhnp.frontend.semirings import Semiring, asked, check_types, of_semiring
 from mdhnp.mdh import Graph, MdHom
@@ -23,7 +25,10 @@ __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
 
 Array = npt.NDArray[Any]
 
-
+#: Labels of the operands' cores; the result has all but k. A vector may stand for a matrix in `matmul` only.
+_CORES: dict[str, Terms] = {
+    "matmul": ("ik", "kj"), "vecdot": ("k", "k"), "matvec": ("ik", "k"), "vecmat": ("k", "kj"),
+}  # fmt: skip
 #: What the four have in common.
 _PARAMETERS = {
     "dtype": "dtype, optional: Type to compute in; by default the operands' common type.",
@@ -196,12 +201,12 @@ def _call(
     target = output(name, out)
     wanted = exact_type(dtype)
     to = None if target is None else target.dtype
-    what = (*chosen, wanted, order, casting, whole_axes(axes), bool(keepdims), to)
+    what = (*chosen, wanted, order, casting, _whole_axes(axes), bool(keepdims), to)
     result = call(what, operands, dtypes=(wanted,), numpy=numpys, precision=precision)
     if target is None or result is target:
         return result
-    cores = cores_of(name, [np.ndim(x) for x in operands])
-    *_, place = places_of(cores, [np.ndim(x) for x in operands], axes, keepdims)
+    cores = _cores_of(name, [np.ndim(x) for x in operands])
+    *_, place = _places_of(cores, [np.ndim(x) for x in operands], axes, keepdims)
     return _deliver(name, result, target, place)
 
 
@@ -213,6 +218,61 @@ def _deliver(function: str, result: Array, target: Array, place: tuple[int, ...]
         raise ValueError(f"out of shape {target.shape} does not fit a result of shape {result.shape}")
     deliver(function, result, view)
     return target
+
+
+def _cores_of(function: str, ndims: Sequence[int]) -> Terms:
+    """Give the labels of the operands' cores: for `matmul` a vector's own, and a matrix's else."""
+    cores = _CORES[function]
+    if function == "matmul":
+        cores = cores[0][-max(ndims[0], 1) :], cores[1][: max(ndims[1], 1)]
+    for n, (ndim, core) in enumerate(zip(ndims, cores, strict=True)):
+        if ndim < len(core):
+            raise ValueError(f"operand {n} has {ndim} axes, {len(core)} or more are needed")
+    return cores
+
+
+def _whole_axes(axes: Any) -> Any:
+    """Give `axes` as tuples of integers, which have a hash."""
+    if axes is None:
+        return None
+    if not isinstance(axes, list):
+        raise TypeError(f"axes must be a list, not {type(axes).__name__}")
+    whole = partial(integer, "axes")
+    return tuple([tuple(map(whole, entry)) if isinstance(entry, tuple) else whole(entry) for entry in axes])
+
+
+def _places_of(
+    cores: Terms, ndims: Sequence[int], axes: Sequence[Any] | None, keepdims: bool
+) -> tuple[tuple[int, ...], ...]:
+    """Say where the axes of the operands' cores are, and where those of the result's core shall go."""
+    kept = len("".join(cores).replace("k", "")) + keepdims
+    counts = [*map(len, cores), kept]
+    if axes is None:
+        return tuple(tuple(range(-count, 0)) for count in counts)
+    if len(axes) == 2 and kept == keepdims:
+        axes = [*axes, -1 if keepdims else ()]  # as NumPy: the axis that is kept is the last one
+    if len(axes) != 3:
+        raise ValueError(f"axes has {len(axes)} entries, one for each operand and the result is needed")
+    stacked = max(ndim - len(core) for ndim, core in zip(ndims, cores, strict=True))
+    entries = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
+    for n, (entry, count) in enumerate(zip(entries, counts, strict=True)):
+        if len(entry) != count:
+            raise np.exceptions.AxisError(f"axes: entry {n} names {len(entry)} axes, the core has {count}")
+    return tuple(
+        normalize_axis_tuple(entry, ndim, "axes") for entry, ndim in zip(entries, [*ndims, stacked + kept], strict=True)
+    )
+
+
+def _labelled(cores: Terms, arrays: Sequence[Array]) -> tuple[Terms, str]:
+    """Give the labels of the operands, whose cores are their last axes, and of the result."""
+    sizes = [a.shape[a.ndim - len(core) + core.index("k")] for a, core in zip(arrays, cores, strict=True)]
+    if sizes[0] != sizes[1]:
+        shapes = " and ".join(str(a.shape) for a in arrays)
+        raise ValueError(f"operands of shapes {shapes} do not match: {sizes[0]} and {sizes[1]} elements")
+    stacks = [a.ndim - len(core) for a, core in zip(arrays, cores, strict=True)]
+    most = max(stacks)
+    terms = tuple(ELLIPSIS[most - n : most] + core for n, core in zip(stacks, cores, strict=True))
+    return terms, ELLIPSIS[:most] + "".join(cores).replace("k", "")
 
 
 def _describe(
@@ -229,18 +289,18 @@ def _describe(
 ) -> MdHom | Described:
     """Describe a call; with `out`, of type `to`, the axes of the result's core stay at the end."""
     ndims = [a.ndim for a in arrays]
-    cores = cores_of(function, ndims)
+    cores = _cores_of(function, ndims)
     conjugate = function in {"vecdot", "vecmat"} and arrays[0].dtype.kind == "c"
     plain = wanted is None and to is None and (order, casting, axes, keepdims) == ("K", "same_kind", None, False)
     if plain and ring is None:
-        return contraction(*labelled(cores, arrays), arrays, None, conjugate)
+        return contraction(*_labelled(cores, arrays), arrays, None, conjugate)
     fortran = check_order(order, arrays) == "F"
     common = wanted or np.result_type(*(a.dtype for a in arrays))
     if ring is not None:
         check_types(function, arrays, ring, wanted, to, casting)
     else:
         check_casts(f"ufunc {function!r}", arrays, common, to, casting)
-    *places, place = places_of(cores, ndims, axes, keepdims)
+    *places, place = _places_of(cores, ndims, axes, keepdims)
 
     def take(arrays: Sequence[Array]) -> Sequence[Array]:
         """Move the axes of the operands' cores to the end."""
@@ -261,7 +321,7 @@ def _describe(
         return deliver(function, result if axes is None else np.moveaxis(result, range(-len(place), 0), place))
 
     taken = take(arrays)
-    terms, result = labelled(cores, taken)
+    terms, result = _labelled(cores, taken)
     result = result[::-1] if fortran else result
     h: MdHom | Graph
     if ring is None:
@@ -279,7 +339,7 @@ def _describe_over(arrays: Sequence[Array], ring: Semiring, *arguments: Any) -> 
 
 _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     Routine(name, partial(_describe, name), getattr(np, name), partial(addressable, protocol="__array_ufunc__"))
-    for name in CORES
+    for name in _CORES
 )
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine("matmul", _describe_over, None, _MATMUL.convert)

@@ -18,8 +18,8 @@ from mdhnp.calls.operands import SUPPORTED, addressable
 from mdhnp.calls.request import array
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS
+from mdhnp.frontend.map_reduce import pointwise
 from mdhnp.frontend.pairwise import keep_order
-from mdhnp.frontend.pointwise import pointwise
 from mdhnp.frontend.public import public
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.function import Function

@@ -13,7 +13,7 @@ from mdhnp.arrays.array import Array
 from mdhnp.calls import Routine, call
 from mdhnp.calls.operands import fallback
 from mdhnp.frontend.creation import asarray
-from mdhnp.frontend.filled import full
+from mdhnp.frontend.generators import full
 from mdhnp.frontend.public import public
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC

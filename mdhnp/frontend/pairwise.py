@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.frontend.contraction import Terms, contraction, extents
-from mdhnp.frontend.pointwise import convert, pointwise
+from mdhnp.frontend.map_reduce import convert, pointwise
 from mdhnp.mdh import Graph, MdHom, Step
 
 __all__ = ["along_path", "contracted", "hashable", "keep_order", "stand_in"]

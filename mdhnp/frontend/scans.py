@@ -17,9 +17,8 @@ from mdhnp.calls.operands import exact_type
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
-from mdhnp.frontend.pointwise import convert, pointwise
+from mdhnp.frontend.map_reduce import convert, named, operand, pointwise, total_type
 from mdhnp.frontend.public import UNSUPPORTED, public
-from mdhnp.frontend.reducing import named, operand, total_type
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.mdhom import contiguous

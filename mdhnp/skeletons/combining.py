@@ -9,8 +9,8 @@ import numpy as np
 
 import mdhnp.mdh as m
 from mdhnp.frontend.computation import Computation
+from mdhnp.frontend.map_reduce import axes_of, total_type
 from mdhnp.frontend.public import public
-from mdhnp.frontend.reducing import axes_of, total_type
 from mdhnp.mdh.combine import NAME_OF, CombineSpec
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import dimension_names

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.computation import Computation, md_hom
-from mdhnp.frontend.reducing import operand
+from mdhnp.frontend.map_reduce import operand
 from mdhnp.mdh import MdHom, trace
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.mdhom import dimension_names

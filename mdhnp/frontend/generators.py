@@ -16,7 +16,7 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
 from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty
-from mdhnp.frontend.pointwise import pointwise
+from mdhnp.frontend.map_reduce import pointwise
 from mdhnp.frontend.public import Function as Public
 from mdhnp.frontend.public import public
 from mdhnp.mdh import Function, MdHom, index, trace
