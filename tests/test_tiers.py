@@ -234,7 +234,8 @@ def report(**more):
 def program(code: str, **environment: str) -> subprocess.Popen[str]:
     """Start a program under the default settings, which finds this test's cache folder."""
     plain = {k: v for k, v in os.environ.items() if k not in ("MDHNP_HOST", "MDHNP_TUNING")}
-    path = os.pathsep.join([str(HERE.parent), str(HERE), *filter(None, sys.path)])
+    own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join(filter(None, [*own, str(HERE.parent), str(HERE), *sys.path]))
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM + code],
         env={**plain, "PYTHONPATH": path, "MDHNP_TUNING": "off", **environment},
