@@ -298,7 +298,7 @@ def keep_and_order_next(p: Progress, built: Any) -> None:
 
 def keep_and_plan(p: Progress, built: Any) -> None:
     keep_built(p, built)
-    plan_anew(p)
+    plan_anew(p, built=True)
 
 
 def learn_and_plan(p: Progress, answer: Any) -> None:
@@ -308,10 +308,10 @@ def learn_and_plan(p: Progress, answer: Any) -> None:
         plan_anew(p)
 
 
-def plan_anew(p: Progress) -> None:
+def plan_anew(p: Progress, *, built: bool = False) -> None:
     assert p.call is not None
     assert p.entry is not None
-    planned = p.call.plan()
+    planned = p.call.plan(built=built)
     assert planned is not None  # OpenCL is loaded
     p.entry.put(planned.plan, planned.watcher)
 

@@ -161,7 +161,8 @@ class Progress(Watcher):
         """Have calls be counted, where they lead to something."""
         price = self.price()
         if price is None:
-            self.state = State.FINAL if self.state is State.KERNELS else self.state
+            if self.state is State.KERNELS:  # another thread may have gone on from any other
+                self.state = State.FINAL
             return
         if self.state is State.KERNELS:
             self.spent = Spent()

@@ -68,7 +68,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (comparing, installed, do.is_resident, do.nothing, final),
     (comparing, installed, do.always, do.compare, comparing),
     (comparing, compared, do.always, do.settle, kernels),
-    *[(state, failed, do.always, do.fail, final) for state in (building, comparing, searching)],
+    *[(state, failed, do.always, do.fail, final) for state in (building, comparing, kernels, searching, final)],
 ]  # fmt: skip
 
 _TABLE: dict[tuple[State, Event], list[Transition]] = defaultdict(list)

@@ -47,8 +47,11 @@ class CallRequest:
     #: The settings.
     mode: Mode
 
-    def plan(self) -> Start | None:
-        """Give the plan that it begins with; None where that takes OpenCL, which was loaded for it."""
+    def plan(self, *, built: bool = False) -> Start | None:
+        """Give the plan that it begins with; None where that takes OpenCL, which was loaded for it.
+
+        Where all kernels of what rules made of it are `built`, they are taken, wherever they are kept.
+        """
         graph = self._graph()
         if self.devices and self.devices[0].several:
             group: Any = self.devices[0]
@@ -61,7 +64,8 @@ class CallRequest:
         if self.described.written is None or not self.devices:
             return self._start(graph, requests, None)
         call = self if loading.rewritings.are_searched(self) else None
-        return self._as_written(requests) or self._start(graph, requests, call)
+        written = None if built else self._as_written(requests)
+        return written or self._start(graph, requests, call)
 
     def _graph(self) -> Graph:
         """Give the graph that is computed: of those by which rules may be applied, the fastest known."""
