@@ -12,7 +12,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 __all__ = ["Process", "process", "unforked"]
@@ -96,18 +96,19 @@ class Process:
 
     def _before_fork(self) -> None:
         self._forking.acquire()
-        for function in self._before:
-            function()
-        self._gate.acquire()
+        try:
+            for function in self._before:
+                function()
+        finally:  # whatever fails or interrupts them: the fork comes all the same
+            self._gate.acquire()
         self._gate.wait_for(lambda: self._busy.keys() <= {threading.get_ident()}, _PATIENCE)
 
     def _after_fork_in_parent(self) -> None:
-        try:
-            self._gate.release()
-            for function in self._in_parent:
-                function()
-        finally:
-            self._forking.release()
+        with ExitStack() as stack:  # the last one first, and each one, whatever others raise
+            stack.callback(self._forking.release)
+            for function in reversed(self._in_parent):
+                stack.callback(function)
+            stack.callback(self._gate.release)
 
     def _after_fork_in_child(self) -> None:
         self.forks += 1
@@ -120,8 +121,9 @@ class Process:
         for table in self._tables:
             self._inherited.append(dict(table))
             table.clear()
-        for function in self._in_child:
-            function()
+        with ExitStack() as stack:
+            for function in reversed(self._in_child):
+                stack.callback(function)
 
 
 process = Process()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mdhnp.process import process, unforked
+from mdhnp.process import Process, process, unforked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 LONG = 30  # seconds after which a test has failed
@@ -87,6 +87,30 @@ def test_an_interrupted_entry_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
     with pytest.raises(KeyboardInterrupt), unforked():
         raise AssertionError("entered")
     assert not process._busy
+
+
+def test_an_interrupted_function_before_a_fork_leaves_nothing_locked() -> None:
+    mine, ran = Process(), list[str]()
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    mine.at_fork(lambda: ran.append("child"), before=interrupt, in_parent=interrupt)
+    mine.at_fork(lambda: ran.append("child"), in_parent=lambda: ran.append("parent"))
+    for after in (mine._after_fork_in_parent, mine._after_fork_in_parent):
+        with pytest.raises(KeyboardInterrupt):
+            mine._before_fork()
+        with pytest.raises(KeyboardInterrupt):
+            after()
+    assert ran == ["parent", "parent"]
+    entered = threading.Event()
+
+    def enter() -> None:
+        with mine.unforked():
+            entered.set()
+
+    threading.Thread(target=enter, daemon=True).start()
+    assert entered.wait(10)
 
 
 def test_a_child_waits_for_none_of_its_parents_threads() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tuning_entries import again, entry, fresh_cache, key, measurement
 
+from mdhnp.process import process
 from mdhnp.tuning.cache import TuningCache, database, wisdom
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries
 
@@ -375,3 +376,30 @@ def test_the_packages_own_files_can_be_read() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shipped_entries.__wrapped__()
+
+
+def test_a_forked_child_leaves_connections_alone_that_are_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a fork has waited in vain for another thread's turn: two processes must not write by one connection."""
+    used, rests = (database.Database(tmp_path / f"{name}.sqlite") for name in ("used", "rests"))
+    monkeypatch.setattr(database, "_databases", {used, rests})
+    monkeypatch.setattr(database, "_PATIENCE", -0.45)  # so that a fork waits for 0.1 s
+    for each in (used, rests):
+        each._open = sqlite3.connect(":memory:", check_same_thread=False)
+    kept, begun, done = used._open, threading.Event(), threading.Event()
+
+    def work() -> None:
+        with used._turn:
+            begun.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(30)
+    database._close_all()
+    database._begin_in_child()
+    assert used._open is None and rests._open is None
+    assert kept in process._inherited
+    done.set()
+    thread.join(30)

@@ -192,7 +192,7 @@ def _reduced(made: Cut, arity: int, divide: Divide) -> tuple[tuple[Task, ...], .
     last: Computation = made.finished(len(level))
     reads = _stacks(level)
     others = finish_inputs(h)
-    if others:  # of which only what is read is read_region
+    if others:  # of which only the regions that it reads are taken
         least = part_of(last, 0, 0, last.extents[0])
         pairs = zip(others, least.inputs[len(reads) :], strict=True)
         last, reads = least.mdhom, (*reads, *[Window(n, region) for n, region in pairs], *least.begin)

@@ -310,4 +310,13 @@ def _go_on() -> None:
         _paused.pop()._turn.release()
 
 
-process.at_fork(_go_on, before=_close_all, in_parent=_go_on)
+def _begin_in_child() -> None:
+    for database in list(_databases):
+        if database not in _paused and database.trouble is None and database._open is not None:
+            # Its parent's thread was at work with it all the time, and goes on: two processes would write by one.
+            process.inherit(database._open)
+            database._open = None
+    _go_on()
+
+
+process.at_fork(_begin_in_child, before=_close_all, in_parent=_go_on)

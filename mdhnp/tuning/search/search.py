@@ -185,7 +185,7 @@ class Search:
 
 
 def _features(access: AccessPattern, c: Batch) -> Floats:
-    """Logarithms of all sizes, what is wasted at borders, and which batch were made, one line a schedule."""
+    """Logarithms of all sizes, what is wasted at borders, and which choices were made, one line a schedule."""
     dims, extents = np.arange(access.h.rank), np.array(access.h.extents, np.int64)
     sizes = np.log2(np.column_stack((c.num_wg, c.num_wi, c.local_tile, c.private_tile)))
     ragged = (-extents % (c.private_tile * c.num_wi)) / extents
