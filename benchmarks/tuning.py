@@ -26,7 +26,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache import TuningCache, tuning_cache
 from mdhnp.tuning.cache.records import Key, Measurement
 from mdhnp.tuning.measure.bench import Task
-from mdhnp.tuning.measure.worker import Worker
+from mdhnp.tuning.measure.team import Worker
 from mdhnp.tuning.search.session import tune_stage
 
 __all__ = ["draw", "empty_cache", "run", "table"]
