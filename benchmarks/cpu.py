@@ -94,11 +94,11 @@ def _row(case: Case, device: Any, first_peer: bool, pairs: int, patience: float,
 
         compared = measure.compare(problem.ours, calls, accept, pairs, kernel, patience)
         kernels = max((comparison.kernel for comparison in compared), key=len, default=())
-        for peer, comparison in zip(peers, compared, strict=True):
+        for row, comparison in zip(peers, compared, strict=True):
             found = comparison.summary()
-            peer |= found
+            row |= found
             say(
-                f"{device.runtime:6} {case.name:10} {peer['name']}: {found['ratio']:.2f} "
+                f"{device.runtime:6} {case.name:10} {row['name']}: {found['ratio']:.2f} "
                 f"({found['range'][0]:.2f} … {found['range'][1]:.2f}), ours {found['ours_seconds'] * 1e3:.4g} ms"
             )
         with mdhnp.config(host="never"):
@@ -177,7 +177,7 @@ def machine() -> dict[str, Any]:
     except OSError:
         model = platform.processor()
     packages = ("mdhnp", "numpy", "scipy", "opencv-python-headless", "torch", "numba", "pyopencl", "intel-opencl-rt")
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index,call-overload]
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "processor": model,

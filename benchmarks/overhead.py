@@ -70,10 +70,11 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
         state = plan.executable._new_state()
         outputs = plan.make()
         queue, enqueue = device.queue, cl.enqueue_nd_range_kernel
-        bound = state.bind(queue, arrays, outputs)
+        given = tuple(arrays)
+        bound = state.bind(queue, given, outputs)
         assert not state.memory.transient and len(state.launches) == 1
         launch = state.launches[0]
-        result = next((index, bound.arguments[slot]) for index, slot in launch.bindings if slot == len(arrays))
+        result = next((index, bound.arguments[slot]) for index, slot in launch.bindings if slot == len(given))
 
         def bare() -> None:
             enqueue(queue, launch.kernel, launch.global_size, launch.local_size).wait()
@@ -93,14 +94,14 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
                     call()
                     times.append(clock() - begin)
         known, mode = (_EINSUM, "ij,jk->ik", "auto"), mdhnp.config.mode
-        assert store.find(store.entries, known, device, mode, arrays) is not None
+        assert store.find(store.entries, known, device, mode, given) is not None
         steps = {
-            "plan looked up": _least(lambda: store.find(store.entries, known, device, mode, arrays)),
+            "plan looked up": _least(lambda: store.find(store.entries, known, device, mode, given)),
             "result allocated": _least(plan.make),
             "result's argument set": _least(lambda: launch.set_arg(*result)),
         }
     found = [(min(times) / 1000, median(times) / 1000) for times in taken]
-    return Overhead(size, *found, steps)
+    return Overhead(size, found[0], found[1], found[2], steps)
 
 
 def _least(step: Callable[[], Any], rounds: int = 200, batch: int = 50) -> float:

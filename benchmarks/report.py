@@ -171,7 +171,7 @@ def replace_blocks(path: Path, blocks: Iterable[tuple[str, str]]) -> None:
         block = f"<!-- table {mark} -->\n{content}\n<!-- end {mark} -->"
         pattern = re.compile(rf"<!-- table {mark} -->.*?<!-- end {mark} -->", re.DOTALL)
         if pattern.search(text):
-            text = pattern.sub(lambda _, block=block: block, text)
+            text = pattern.sub(block.replace("\\", r"\\"), text)
         else:
             text += f"\n{block}\n"
     path.write_text(text)

@@ -1,5 +1,6 @@
 """What tables and charts read off rows of results: floors, and times as text. Takes plain data, measures nothing."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +15,14 @@ def floors_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     pace = min((row["floor"]["arithmetic"] / row["instructions"] for row in rows), default=0)
     found: dict[str, dict[str, float]] = {}
     for row in rows:
-        memory = min(row["floor"]["memory"], found.get(row["case"], row["floor"])["memory"])
-        found[row["case"]] = {"memory": memory, "arithmetic": pace * row["instructions"]}
+        floor = found.setdefault(row["case"], {"memory": math.inf, "arithmetic": pace * row["instructions"]})
+        floor["memory"] = min(floor["memory"], row["floor"]["memory"])
     return found
 
 
 def floor_of(row: Row, floors: dict[str, dict[str, float]]) -> tuple[float, str]:
     """Give a row's floor in seconds, and what sets it."""
-    floor = floors.get(row["case"], row["floor"])
+    floor = floors[row["case"]] if row["case"] in floors else row["floor"]
     bound = max(("memory", "arithmetic"), key=lambda what: floor[what])
     return floor[bound], bound
 

@@ -6,6 +6,7 @@ last column is the other end: all parts beside one of them, as a second GPU is b
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def _calls(device: Any, parted: Any) -> dict[str, Calls]:
     held["parts"].append(mdhnp.distribute(x, devices=parted))
 
     def of(function: Callable[..., Any], *which: int) -> Calls:
-        return {name: lambda given=given: function(*[given[n] for n in which]) for name, given in held.items()}
+        return {name: partial(function, *[given[n] for n in which]) for name, given in held.items()}
 
     return {
         "matrix product 1024³": of(mdhnp.matmul, 0, 1),

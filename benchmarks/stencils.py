@@ -77,7 +77,7 @@ def gradient(n: int) -> Problem:
     def opencv() -> Call:
         import cv2
 
-        options = {"ksize": 1, "scale": 0.5, "borderType": cv2.BORDER_REPLICATE}
+        options: dict[str, Any] = {"ksize": 1, "scale": 0.5, "borderType": cv2.BORDER_REPLICATE}
 
         def both() -> tuple[Any, Any]:
             cv2.Sobel(image, -1, 0, 1, dst=third, **options)

@@ -9,7 +9,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -79,7 +79,7 @@ def _stage(name: str, device: Device) -> MdHom:
     problem = CASES[name].make()
     with mdhnp.device(device), mdhnp.config(tuning="off", host="never"), observe() as seen:
         problem.ours()
-    kernels = [canonical(s.mdhom) for plan, _ in seen for s in stages(plan.mdhom)]
+    kernels = [canonical(s.mdhom) for plan, _ in seen for s in stages(plan.mdhom) if isinstance(s.mdhom, MdHom)]
     return max(kernels, key=lambda h: h.points)
 
 
@@ -138,7 +138,7 @@ def empty_cache() -> Iterator[None]:
 def _by_turns(h: MdHom, device: Device, schedules: Sequence[Schedule]) -> dict[Schedule, list[float]]:
     """Seconds of each schedule, one a round."""
     times: dict[Schedule, list[float]] = {s: [] for s in schedules}
-    with Worker(Task(h, device.identity, default(h, device.caps))) as worker:
+    with closing(Worker(Task(h, device.identity, default(h, device.caps)))) as worker:
         for n in range(ROUNDS + 1):
             for s, found in times.items():
                 measured = worker.measure(s, None).seconds

@@ -6,6 +6,7 @@ import as it was, and compares the features, the predictions and the times. It n
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -79,7 +80,7 @@ def run(x, y):
 
 if __name__ == "__main__":
     digits = load_digits(return_X_y=True)
-    before = {"__name__": "before"}
+    before: dict[str, Any] = {"__name__": "before"}
     exec(Path(__file__).read_text().replace("from mdhnp import", "from numpy import"), before)
     features, predicted, right, seconds = run(*digits)
     numpys_features, numpys_predicted, _, numpys_seconds = before["run"](*digits)

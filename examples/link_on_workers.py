@@ -50,7 +50,7 @@ def main(count):
         index, status, right = (found.result() for found in asked)
         seconds = perf_counter() - begin
         mdhnp.dask.collect(client)  # what workers tuned serves later calls of this process, too
-    print(f"{count} × {count} records, {links.index.npartitions} × 4 tasks: {seconds:.1f} s")
+    print(f"{count} × {count} records, {-(-count // sizes[0])} × 4 tasks: {seconds:.1f} s")
     print(f"matches: {(status == 2).mean():.0%}, of which right: {(index == right)[status == 2].mean():.1%}")
 
 

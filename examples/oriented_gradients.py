@@ -13,8 +13,8 @@ from sklearn.datasets import load_sample_images
 
 from mdhnp import stencil as correlate
 
-BLUR = np.float32([[[1, 2, 1], [2, 4, 2], [1, 2, 1]]]) / 16
-ACROSS = np.float32([[[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]])
+BLUR = np.array([[[1, 2, 1], [2, 4, 2], [1, 2, 1]]], np.float32) / 16
+ACROSS = np.array([[[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]], np.float32)
 DOWN = ACROSS.swapaxes(1, 2)
 
 

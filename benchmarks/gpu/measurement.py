@@ -60,7 +60,7 @@ class Measurement:
         mine = {name: _Contestant(o.seconds, self._checked(name, o, definition)) for name, o in ours.items()}
         peers = self._peers(definition)
         del definition  # which may be large
-        times = _by_turns(mine | peers, pairs, self.side.wake)
+        times = _by_turns({**mine, **peers}, pairs, self.side.wake)
         ranked = sorted(peers, key=lambda name: median(times[name]))
         peer_rows = [self._peer_row(name, peers[name].error, times[name]) for name in ranked]
         row = self._costs(ours[VARIANTS[0]], limits) | {

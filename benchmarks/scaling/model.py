@@ -121,7 +121,9 @@ def _piece(h: MdHom, dim: int, count: int) -> MdHom:
     sizes = shares(h.extents[dim], (1.0,) * count)
     middle = max(range(count), key=lambda n: (sizes[n], -abs(2 * n + 1 - count)))
     before, after = sum(sizes[:middle]), sum(sizes[middle + 1 :])
-    return cut(h, dim, (before, sizes[middle], after)).parts[1 if before else 0].mdhom
+    part = cut(h, dim, (before, sizes[middle], after)).parts[1 if before else 0].mdhom
+    assert isinstance(part, MdHom)
+    return part
 
 
 def part(h: MdHom, grid: Grid) -> MdHom:
