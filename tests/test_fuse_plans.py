@@ -51,6 +51,21 @@ def test_it_is_traced_once_for_each_form() -> None:
     assert len(seen) == len(forms) + 2
 
 
+def test_the_call_that_loads_opencl_traces_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loading.load()
+    monkeypatch.setattr(loading, "devices", lambda: ())  # as before that
+    seen = []
+
+    @mdhnp.fuse
+    def doubled(x: Any) -> Any:
+        seen.append(x.shape)
+        return x * 2
+
+    for _ in range(2):
+        np.testing.assert_array_equal(doubled(X), X * 2)
+    assert len(seen) == 1
+
+
 @mdhnp.fuse
 def increased(x: Any) -> Any:
     return x + 1

@@ -24,6 +24,7 @@ from mdhnp.calls.store import entries, forget
 from mdhnp.cost import NumpyRates, usual
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.runtime.devices import Device
+from mdhnp.runtime.private import TABLES
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.measure import machine
 from mdhnp.tuning.measure.machine import machine_of
@@ -256,7 +257,7 @@ def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
 def test_a_short_program_ends_in_silence(tmp_path: Path) -> None:
     """Though OpenCL is being loaded, since there are schedules for it, when it ends."""
     script = "import numpy as np, mdhnp; a = np.ones((300, 300), np.float32); mdhnp.matmul(a, a)"
-    (tmp_path / "tuning-1.sqlite").touch()
+    (tmp_path / f"tuning-{TABLES}.sqlite").touch()
     for _ in range(2):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MDHNP_")} | {
             "MDHNP_CACHE_DIR": str(tmp_path)

@@ -18,13 +18,14 @@ from tiers import Differing, Failing, First, Kept, Promising, Slower, binaries, 
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import build, steps
+from mdhnp.calls import build, loading, steps
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import ByNumpy, Kernels, Leaf
 from mdhnp.calls.store import forget
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
 from mdhnp.runtime.layout import Layout
+from mdhnp.runtime.private import TABLES
 from mdhnp.runtime.programs import compiled
 from mdhnp.tuning import background
 from mdhnp.tuning.times import KERNELS, NUMPY, measured
@@ -367,10 +368,18 @@ report(counts=counts)
     assert result(program(code))["counts"] == [1, 1, 1]
 
 
+def test_tuning_caches_of_other_versions_load_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path))
+    (tmp_path / f"tuning-{TABLES - 1}.sqlite").touch()
+    assert loading.Unloaded().price == loading.LOADING
+    (tmp_path / f"tuning-{TABLES}.sqlite").touch()
+    assert loading.Unloaded().price == 0.0
+
+
 def test_without_devices_numpy_computes_and_one_warning_says_so(tmp_path: Path) -> None:
     """A tuning cache is there, so that OpenCL is looked for at once."""
     (tmp_path / "cache").mkdir(exist_ok=True)
-    (tmp_path / "cache" / "tuning-0.sqlite").touch()
+    (tmp_path / "cache" / f"tuning-{TABLES}.sqlite").touch()
     code = """
 from mdhnp.tuning import background
 with warnings.catch_warnings(record=True) as caught:

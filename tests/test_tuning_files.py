@@ -56,7 +56,7 @@ DAMAGE = {
     "a header and no more": lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(8192)),
     "another program's": _other_program,
     "a table is missing": _statement("DROP TABLE records"),
-    "a later schema": _statement(f"PRAGMA user_version = {database.VERSION + 1}"),
+    "a later schema": _statement(f"PRAGMA user_version = {database.TABLES + 1}"),
 }
 
 

@@ -15,7 +15,7 @@ from mdhnp.calls import loading, observe
 from mdhnp.calls.arrays import brought, device_of, on_device, wrapped
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.operands import fallback, unsupported
-from mdhnp.calls.request import NoDoublePrecision, Routine, described
+from mdhnp.calls.request import Described, NoDoublePrecision, Routine, described
 from mdhnp.calls.steps import CallRequest, at_precision
 from mdhnp.calls.store import entries, find, find_views, key_of, repeat, store
 from mdhnp.runtime.layout import Layout
@@ -78,7 +78,7 @@ def call(
 
 
 class _Arguments(NamedTuple):
-    """A call as it was made: `call`'s arguments, and the device of Arrays, if there are any."""
+    """A call as it was made: `call`'s arguments, the device of Arrays, if any, and what it computes, once known."""
 
     what: tuple[Any, ...]
     operands: tuple[Any, ...]
@@ -86,6 +86,7 @@ class _Arguments(NamedTuple):
     numpy: Callable[[], Any] | None
     owners: Sequence[object]
     device: "Device | None" = None
+    computed: Described | None = None
 
     def by_numpy(self) -> Callable[[], Any] | None:
         """Give what makes the call with NumPy, if anything does."""
@@ -137,8 +138,8 @@ def _first(
             if given.by_numpy() is None:
                 raise
             return given.left_to_numpy(str(error))
-        if planned is None:  # OpenCL is loaded now: later calls will ask for an entry with devices
-            return _first(given, operands, loading.devices(), loading.devices(), mode)
+        if isinstance(planned, Described):  # OpenCL is loaded now: later calls will ask for an entry with devices
+            return _first(given._replace(computed=planned), operands, loading.devices(), loading.devices(), mode)
         entry, kept = planned
         if not kept:
             return given.run(entry, arrays)
@@ -147,10 +148,10 @@ def _first(
 
 def _planned(
     given: _Arguments, arrays: tuple[Any, ...], devices: "tuple[Device, ...]", mode: Mode
-) -> tuple[Entry, bool] | None:
-    """Describe and plan a call; None where that takes OpenCL, which was loaded for it."""
+) -> tuple[Entry, bool] | Described:
+    """Describe and plan a call; gives the description where planning takes OpenCL, which was loaded for it."""
     routine: Routine = given.what[0]
-    computed = described(given.what, arrays)
+    computed = given.computed or described(given.what, arrays)  # which calls functions of users, so once
     take, constants = computed.take, computed.constants
     if constants:  # which are where the operands are
         held = constants if given.device is None else on_device(constants, given.device, routine.convert)
@@ -158,4 +159,4 @@ def _planned(
     inputs = arrays[:-1] if computed.into else arrays
     layouts = tuple([(Layout.of(a), a.dtype) for a in (inputs if take is None else take(inputs))])
     start = CallRequest(routine.name, computed, layouts, devices, mode).plan()
-    return None if start is None else (Entry(start, take, computed.give), start.kept)
+    return computed if start is None else (Entry(start, take, computed.give), start.kept)

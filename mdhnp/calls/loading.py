@@ -91,7 +91,7 @@ class Unloaded:
     def price(self) -> float:
         """Seconds of calls from which on loading pays: at once where this machine's tuning cache holds something."""
         private = import_module("mdhnp.runtime.private")  # which takes platformdirs
-        return 0.0 if any(private.data_folder().glob("tuning-*.sqlite")) else LOADING
+        return 0.0 if private.tuning_file().exists() else LOADING
 
 
 unloaded = Unloaded()

@@ -19,7 +19,14 @@ try:
 except ImportError:  # not POSIX
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["UnsafeError", "cache_folder", "data_folder", "file_lock", "make", "opened", "read", "write"]
+__all__ = [
+    "TABLES", "UnsafeError", "cache_folder", "data_folder", "file_lock", "make", "opened", "read", "tuning_file",
+    "write",
+]  # fmt: skip
+
+#: Version of the tuning cache's tables, to be raised when they change: installations of different versions each keep a
+#: file of their own instead of setting each other's aside.
+TABLES = 4
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -44,6 +51,11 @@ def data_folder() -> Path:
     caches empties.
     """
     return _chosen() or _users("data")
+
+
+def tuning_file() -> Path:
+    """File of the tuning cache, which need not exist; here, since `tuning` is loaded only where it does."""
+    return data_folder() / f"tuning-{TABLES}.sqlite"
 
 
 def _chosen() -> Path | None:

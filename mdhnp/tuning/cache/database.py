@@ -20,17 +20,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from mdhnp.process import process
-from mdhnp.runtime.private import file_lock, make
+from mdhnp.runtime.private import TABLES, file_lock, make
 
-__all__ = ["VERSION", "Database"]
+__all__ = ["Database"]
 
 T = TypeVar("T")
 _Identity = tuple[int, int]
 
 APPLICATION = 0x6D64686E  # "mdhn"
-#: To be raised when the table changes. It is part of the file's name too: installations of different versions each keep
-#: a file of their own instead of setting each other's aside.
-VERSION = 4
 
 #: A record is of a kind ("entry", "time", …) and of a key; of some kinds a key has several, each with a name.
 _SCHEMA = (
@@ -40,7 +37,7 @@ _SCHEMA = (
         UNIQUE (kind, exact, device, generator, family, extents, name))""",
     "CREATE INDEX families ON records (kind, device, family, generator)",
     f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
+    f"PRAGMA user_version = {TABLES}",
 )
 
 _PATIENCE = 5.0  # seconds to wait for another process
@@ -243,10 +240,10 @@ def check_stamp(db: sqlite3.Connection, schema: str = "main") -> bool:
         application = db.execute(f"PRAGMA {schema}.application_id").fetchone()[0]
         version = db.execute(f"PRAGMA {schema}.user_version").fetchone()[0]
         tables = db.execute(f"SELECT count(*) FROM {schema}.sqlite_master").fetchone()[0]
-    if (application, version) == (APPLICATION, VERSION):
+    if (application, version) == (APPLICATION, TABLES):
         return True
-    if application == APPLICATION and version > VERSION:
-        raise NotOurs(f"its schema {version} is later than {VERSION}, the latest that this mdhnp knows")
+    if application == APPLICATION and version > TABLES:
+        raise NotOurs(f"its schema {version} is later than {TABLES}, the latest that this mdhnp knows")
     if (application, version, tables) != (0, 0, 0):
         raise NotOurs("it is another program's database")
     return False

@@ -1,7 +1,7 @@
 """The tuning cache: for every computation, extents and device the best schedule, calls' times, and all measurements.
 
 Takes and gives the records of `records.py`; it must not know how schedules are found or used. All is in
-one SQLite file in :func:`mdhnp.runtime.private.data_folder`, by Python's own ``sqlite3``: many processes may use it at
+one SQLite file in :func:`mdhnp.runtime.private.tuning_file`, by Python's own ``sqlite3``: many processes may use it at
 once, a killed one leaves it whole, any SQLite shell can look into it, and nothing need be installed. (diskcache keeps
 pickles, which cannot be searched for the nearest extents and run code when they are read; a folder of JSON files has no
 transactions; dbm is safe for one process only.)
@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from mdhnp.runtime.private import data_folder
-from mdhnp.tuning.cache.database import VERSION, Database
+from mdhnp.runtime.private import tuning_file
+from mdhnp.tuning.cache.database import Database
 from mdhnp.tuning.cache.records import Entry, Key, Measurement, Times, read_entry, read_measurement
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
 from mdhnp.tuning.processes import Process
@@ -46,7 +46,7 @@ _caches: "dict[Path, TuningCache]" = {}
 
 def cache() -> "TuningCache":
     """Give this process's tuning cache for the current cache folder."""
-    path = data_folder() / f"tuning-{VERSION}.sqlite"
+    path = tuning_file()
     found = _caches.get(path)
     return found if found is not None else _caches.setdefault(path, TuningCache(path))
 
