@@ -46,7 +46,7 @@ def _named(function: str, error: Exception) -> Exception:
 
 def _begun(function: str, inner: str, text: str) -> str:
     text = text.removeprefix(f"{inner}: ")
-    return text if text.startswith(f"{function}(") else f"{function}: {text}"
+    return text if text.startswith((f"{function}(", f"{function} does not ")) else f"{function}: {text}"
 
 
 def _axis_error(function: str, inner: str, error: AxisError) -> AxisError:

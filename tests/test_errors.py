@@ -322,3 +322,22 @@ def test_errors_begin_with_the_functions_name(name):
     text = raised.value.args[0] if isinstance(raised.value, KeyError) else str(raised.value)
     function = attrgetter(name)(mdhnp)
     assert text.startswith((name.rpartition(".")[2], function.__name__)), text  # or by its other name
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs"),
+    [
+        ("matmul", (A, B), {"keepdims": True}),
+        ("matmul", (A, B), {"dtype": int}),
+        ("matmul", (A, B), {"out": np.ones((2, 4), int)}),
+        ("vecdot", (A, A), {"dtype": int}),
+        ("einsum", ("ij,jk", A, B), {"dtype": int}),
+        ("linalg.outer", (V, V), {"out": np.ones((3, 3), int)}),
+    ],
+)
+def test_errors_name_the_function_once(name, args, kwargs):
+    with pytest.raises(TypeError) as raised:
+        attrgetter(name)(mdhnp)(*args, **kwargs)
+    name = name.rpartition(".")[2]
+    assert str(raised.value).startswith(name)
+    assert str(raised.value).count(name) == 1

@@ -5,6 +5,7 @@ What differs between their kernels and those of other MDHs is text; so devices c
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterator
 from itertools import accumulate
@@ -300,6 +301,34 @@ def test_objects_are_made_once() -> None:
     assert double.computation(x, x[:1]) is not first
     assert double.computation(x, x.astype("f8")) is not first
     assert str(double.bind(x, 2.0)) == "md_hom(*, (++,)) ∘ (A0[i], A1[]) -> O0[i]"
+
+
+#: One of each, and what it computes with.
+EACH = {
+    "map(<ufunc 'absolute'>)": (skeletons.map(np.abs), 1),
+    "zip(<ufunc 'add'>)": (skeletons.zip(np.add), 2),
+    "reduce('add', zip=<ufunc 'multiply'>, axis=0)": (skeletons.reduce("add", np.multiply, axis=0), 2),
+    "scan('max', axis=1, exclusive=True)": (skeletons.scan("max", axis=1, exclusive=True), 1),
+    "allpairs('add', zip=<ufunc 'multiply'>)": (skeletons.allpairs("add", np.multiply), 2),
+    "allpairs(zip(<ufunc 'hypot'>))": (skeletons.allpairs(skeletons.zip(np.hypot)), 2),
+    "iterate(map(<ufunc 'square'>), steps=3, until=None)": (skeletons.iterate(skeletons.map(np.square), 3), 1),
+}
+
+
+@pytest.mark.parametrize("printed", EACH)
+def test_they_are_printed_and_pickled_as_they_were_made(printed: str) -> None:
+    skeleton, count = EACH[printed]
+    arrays = [numbers((5, 5), "f4")] * count
+    wanted = skeleton(*arrays)  # with what it has made meanwhile
+    again = pickle.loads(pickle.dumps(skeleton))
+    assert repr(skeleton) == repr(again) == printed
+    same(again(*arrays), wanted)
+
+
+def test_those_of_functions_without_a_name_are_pickled_by_value() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    doubled = cloudpickle.loads(cloudpickle.dumps(skeletons.map(lambda x: x * 2)))
+    same(doubled(np.arange(3)), np.arange(3) * 2)
 
 
 def test_arrays_stay_where_they_are(on: None, device: Device) -> None:

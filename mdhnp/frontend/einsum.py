@@ -127,10 +127,10 @@ def _describe(
     if ring is None:
         common = wanted or np.result_type(*[a.dtype for a in arrays], *([] if to is None else [to[1]]))
         unchecked = to is not None and to[0] == 0 and optimize not in (False, "auto")
-        check_casts("einsum", arrays, common, None if to is None or unchecked else to[1], casting)
+        check_casts(arrays, common, None if to is None or unchecked else to[1], casting)
         mdhom = contracted(terms, memory, arrays, common, optimize)
     else:
-        check_types("einsum", arrays, ring, wanted, None if to is None else to[1], casting)
+        check_types(arrays, ring, wanted, None if to is None else to[1], casting)
         mdhom = of_semiring(terms, memory, arrays, ring, wanted, optimize)
     results = len(mdhom.results) if isinstance(mdhom, Graph) else len(mdhom.outputs)
     if memory == kept and results == 1:

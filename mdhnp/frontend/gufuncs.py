@@ -297,9 +297,9 @@ def _describe(
     fortran = check_order(order, arrays) == "F"
     common = wanted or np.result_type(*(a.dtype for a in arrays))
     if ring is not None:
-        check_types(function, arrays, ring, wanted, to, casting)
+        check_types(arrays, ring, wanted, to, casting)
     else:
-        check_casts(f"ufunc {function!r}", arrays, common, to, casting)
+        check_casts(arrays, common, to, casting)
     *places, place = _places_of(cores, ndims, axes, keepdims)
 
     def take(arrays: Sequence[Array]) -> Sequence[Array]:

@@ -219,7 +219,7 @@ def _flat(arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _outer(arrays: Sequence[Array], target: np.dtype[Any] | None = None) -> Described:
-    check_casts("outer", (), np.result_type(*arrays), target, "same_kind")
+    check_casts((), np.result_type(*arrays), target, "same_kind")
     shape = tuple([x.size for x in arrays])
     return Described(_joined(arrays, ()), None, lambda found: array(found).reshape(shape))
 

@@ -123,7 +123,7 @@ def of_semiring(
 
 
 def check_types(
-    function: str, arrays: Sequence[Array], semiring: Semiring, dtype: DType | None, out: DType | None, casting: Any
+    arrays: Sequence[Array], semiring: Semiring, dtype: DType | None, out: DType | None, casting: Any
 ) -> None:
     """Check that operands may be converted to the type that a call or its semiring names, results to that of `out`."""
     wanted = dtype or semiring.dtype
@@ -133,8 +133,8 @@ def check_types(
     if wanted is not None:
         # What a semiring says of numbers holds for them all, and all of them are or are not 0.
         rule = casting if dtype is not None else "unsafe" if wanted == _BOOL else "same_kind"
-        check_casts(f"{function}: {semiring}", arrays, wanted, None, rule)
-    check_casts(function, (), result, out, casting)
+        check_casts(arrays, wanted, None, rule)
+    check_casts((), result, out, casting)
 
 
 # Functions.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from operator import index as whole
 from typing import Any
 
@@ -78,7 +79,8 @@ def reduce(
         return computation(scalar, operators, accesses(indices), dtypes, elements.results)
 
     combine = _operator(operator, identity, commutative)
-    return Skeleton("reduce", structure, make, elements.function, elements.results, combine)
+    origin = partial(reduce, operator, zip=zip, axis=axis, identity=identity, commutative=commutative)
+    return Skeleton(origin, structure, make, elements.function, elements.results, combine)
 
 
 @public(
@@ -129,7 +131,8 @@ def scan(
         return computation(scalar, operators, accesses(moved), dtypes, boundary=boundary)
 
     combine = _operator(operator, identity, commutative)
-    return Skeleton("scan", structure, make, elements.function, elements.results, combine)
+    origin = partial(scan, operator, axis=axis, exclusive=exclusive, identity=identity, commutative=commutative)
+    return Skeleton(origin, structure, make, elements.function, elements.results, combine)
 
 
 def combined_function(elements: Skeleton, combine: CombineSpec) -> Callable[..., Any] | str:

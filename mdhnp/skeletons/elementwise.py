@@ -1,6 +1,7 @@
 """`map` and `zip`: a function of one element of each array, at every place."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -31,7 +32,7 @@ _RAISES = {
 
 
 def _elementwise(
-    name: str,
+    public: Callable[..., Skeleton],
     function: Callable[..., Any] | str,
     results: Sequence[npt.DTypeLike] | npt.DTypeLike | None,
     structure: Callable[[tuple[Shape, ...]], _Structure],
@@ -44,7 +45,7 @@ def _elementwise(
         rank, indices = structure
         return computation(function, dict.fromkeys(dimension_names(rank), cc), accesses(indices), dtypes, given)
 
-    return Skeleton(name, structure, make, function, given)
+    return Skeleton(partial(public, function, results=results), structure, make, function, given)
 
 
 @public(
@@ -63,7 +64,7 @@ Arrays are broadcast as NumPy does, so that ``zip(f)(x, 2.0)`` takes a number al
 array([3., 8.], dtype=float32)""",
 )
 def zip(function: Callable[..., Any] | str, results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None) -> Skeleton:
-    return _elementwise("zip", function, results, broadcast)
+    return _elementwise(zip, function, results, broadcast)
 
 
 @public(
@@ -84,4 +85,4 @@ def map(function: Callable[..., Any] | str, results: Sequence[npt.DTypeLike] | n
             raise TypeError(f"takes one array, {len(shapes)} are given; use zip")
         return broadcast(shapes)
 
-    return _elementwise("map", function, results, structure)
+    return _elementwise(map, function, results, structure)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ def allpairs(
             raise TypeError(f"takes two arrays, {len(shapes)} are given")
         return structure(*shapes)
 
-    return Skeleton("allpairs", of_two, make)
+    return Skeleton(partial(allpairs, function, zip=zip, results=results), of_two, make)
 
 
 def _kind(function: Any, zip: Any, text: bool, results: tuple[npt.DTypeLike, ...]) -> _Kind:

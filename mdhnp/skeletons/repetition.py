@@ -43,6 +43,12 @@ class Iteration:
                 break
         return state
 
+    def __repr__(self) -> str:
+        return f"iterate({self.function!r}, steps={self.steps}, until={self.until!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return iterate, (self.function, self.steps, self.until)
+
     def _is_long(self, arrays: tuple[Any, ...]) -> bool:
         """Whether steps that have been taken one by one, and those to be taken, are worth compiling several as one."""
         known = isinstance(self.function, _KNOWN) and are_arrays(arrays)

@@ -5,7 +5,7 @@ Knows arrays' shapes and types; computes nothing but by `md_hom`.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -33,21 +33,22 @@ RESULTS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Skeleton:
     """A pattern that functions have customised: call it on arrays.
 
-    `structure` gives what computations depend on for arrays of some shapes, `make` the computation for that and types.
-    What customised it: a function of elements, the types that text of one returns, an operator that combines these.
+    `origin` is the call that made it, by which it is printed and pickled. `structure` gives what computations depend on
+    for arrays of some shapes, `make` the computation for that and types. What customised it: a function of elements,
+    the types that text of one returns, an operator that combines these.
     """
 
-    name: str
+    origin: "partial[Skeleton]"
     structure: Callable[[tuple[Shape, ...]], Hashable]
     make: Callable[[Any, DTypes], Computation]
     function: Callable[..., Any] | str | None = None
     results: tuple[npt.DTypeLike, ...] = ()
     operator: CombineSpec | None = None
-    _made: dict[Hashable, Computation] = field(default_factory=dict, repr=False)
+    _made: dict[Hashable, Computation] = field(default_factory=dict)
 
     def __call__(self, *arrays: npt.ArrayLike) -> Any:
         """Compute; a Python number counts as in NumPy, by the types of the arrays beside it."""
@@ -55,7 +56,15 @@ class Skeleton:
             given = operands(arrays)
             return self.computation(*given)(*given)
         except ARGUMENTS as error:
-            raise_named(self.name, error)
+            raise_named(self.origin.func.__name__, error)
+
+    def __repr__(self) -> str:
+        named = {k: v for k, v in self.origin.keywords.items() if v is not None and v is not False}
+        given = [*map(repr, self.origin.args), *[f"{k}={v!r}" for k, v in named.items()]]
+        return f"{self.origin.func.__name__}({', '.join(given)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.origin, ()
 
     def bind(self, *arrays: npt.ArrayLike) -> MdHom:
         """Give the MdHom for these arrays, for printing, interpreting or scheduling by hand."""
