@@ -1,16 +1,22 @@
-"""An MDH that computes what others before it gave, in place of reading it."""
+"""Building an MDH out of parts of others: what is read, functions put together, and what is computed in place of reads.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+A new MDH has dimensions of its own; of an old one that becomes part of it each index is an affine function of these.
+Values are numbered as in the graph that the old ones come from.
+"""
+
+import string
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mdhnp.fusion.reads import Place, Reads, composed, unit
-from mdhnp.fusion.shapes import parts, splits, unraveled
-from mdhnp.mdh import Computation, Graph, Instruction, MdHom, Step, View
-from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import Access
+import numpy as np
 
-__all__ = ["Composer", "composed_with", "is_map", "loads", "reshaped"]
+from mdhnp.fusion.shapes import parts, splits, unraveled
+from mdhnp.mdh import Computation, Function, Graph, Instruction, MdHom, Step, View
+from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import Access, Place, composed, unit
+
+__all__ = ["Composer", "Reads", "composed_with", "is_known", "is_map", "loads", "reshaped"]
 
 #: What was recorded of a function, and which values are its results.
 Recorded = tuple[Recorder, Sequence[int]]
@@ -32,6 +38,60 @@ def loads(graph: Graph, n: int, value: int) -> Iterator[tuple[View, Access]]:
         if p == value:
             for access in view.accesses:
                 yield view, access
+
+
+class Reads:
+    """What a new MDH reads, each access once, and its functions."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self._known: dict[tuple[int, View, Access], int] = {}
+
+    def number(self, value: int, view: View, access: Access, place: Place) -> int:
+        return self._known.setdefault((value, view.array, composed(access, place, self.rank)), len(self._known))
+
+    def index(self, recorder: Recorder, place: Place) -> Callable[[int], int]:
+        """Give what records the index that an old MDH had in a dimension."""
+
+        def at(dim: int) -> int:
+            index, whole = place[dim], np.dtype(np.int64)
+            terms = [
+                recorder.add(Instruction("index", (), whole, d)) * c for d, c in enumerate(index.coefficients) if c
+            ]
+            if index.constant or not terms:
+                terms.append(recorder.constant(index.constant, whole))
+            return int(sum(terms[1:], start=terms[0]).number)
+
+        return at
+
+    def views(self) -> tuple[tuple[View, ...], tuple[int, ...]]:
+        together: dict[tuple[int, View], list[Access]] = {}
+        for value, view, access in self._known:
+            together.setdefault((value, view), []).append(access)
+        names = string.ascii_uppercase if len(together) <= 14 else [f"A{n}" for n in range(len(together))]
+        inputs = [
+            replace(view, name=name, accesses=tuple(accesses))
+            for name, ((_, view), accesses) in zip(names, together.items(), strict=False)
+        ]
+        return tuple(inputs), tuple([value for value, _ in together])
+
+    def function(
+        self, recorder: Recorder, results: Iterable[int], before: Sequence[np.dtype[Any]] = (), contract: bool = False
+    ) -> Function:
+        """Make the function of what was recorded; its parameters are some of those types, then all that is read."""
+        inputs, values = self.views()
+        order = [(n, view, access) for n, view in zip(values, inputs, strict=True) for access in view.accesses]
+        places = {
+            self._known[value, view.array, access]: len(before) + n for n, (value, view, access) in enumerate(order)
+        }
+        body = [
+            replace(s, position=places[s.position - len(before)])
+            if s.op == "param" and s.position >= len(before)
+            else s
+            for s in recorder.body
+        ]
+        parameters = (*before, *[view.dtype for _, view, _ in order])
+        return Function(tuple(parameters), tuple(body), tuple(results), None, contract)
 
 
 class Composer:
@@ -58,7 +118,7 @@ class Composer:
         if value in self._inlined:
             made = self._inlined[value]
             o = self.graph.made_by[value][1]
-            access = tuple([composed(index, place, self.reads.rank) for index in view.accesses[a]])
+            access = composed(view.accesses[a], place, self.reads.rank)
             written = made.mdhom.outputs[o]
             if view.shape != written.shape:
                 other = unraveled(access, view.shape, written.shape, self._extents)
@@ -118,7 +178,7 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
     if h.finish is not None:
         finish, types = Recorder(), h.scalar.dtypes
         final = finish, composer.finished(finish, step, place, finish.parameters(types), len(types))
-    moved = [tuple([composed(index, place, len(extents)) for index in v.accesses[0]]) for v in h.outputs]
+    moved = [composed(v.accesses[0], place, len(extents)) for v in h.outputs]
     return composer.step(
         h, (scalar, results), final, extents=extents, contract=h.scalar.contract,
         combine=tuple([c for d, c in enumerate(h.combine) for _ in apart.get(d, (0,))]),

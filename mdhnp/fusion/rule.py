@@ -1,11 +1,16 @@
-"""What a rule is: data, so that all of them can be listed, tried, explained and tested alike."""
+"""What a rule is: data, so that all of them can be listed, tried, explained and tested alike. And what rules ask."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mdhnp.mdh import Graph
+from mdhnp.fusion.compose import is_known, is_map, loads, reshaped
+from mdhnp.fusion.shapes import splits
+from mdhnp.mdh import Graph, MdHom
 
-__all__ = ["Condition", "Match", "Rule"]
+__all__ = [
+    "Condition", "Match", "Rule", "first_is_map", "first_is_only_read", "independent", "known", "last_is_map",
+    "only_read_by_last", "pairs", "pairs_of_one_result", "read_as_written", "read_in_order", "ufunc", "written_plainly",
+]  # fmt: skip
 
 #: Steps of a graph that a rule is about.
 Match = tuple[int, ...]
@@ -37,3 +42,87 @@ class Rule:
         for match in self.matches(graph):
             if max(match) >= begin and all(holds(graph, match) for holds in self.conditions):
                 yield match
+
+
+# What rules ask of the steps they are about.
+
+
+def known(graph: Graph, match: Match) -> bool:
+    """No function is OpenCL C text, and no extent is 0."""
+    return all([is_known(graph.steps[n].mdhom) and 0 not in graph.steps[n].mdhom.extents for n in match])
+
+
+def first_is_map(graph: Graph, match: Match) -> bool:
+    """The first step combines nothing."""
+    return is_map(graph.steps[match[0]].mdhom)
+
+
+def last_is_map(graph: Graph, match: Match) -> bool:
+    """The last step combines nothing."""
+    return is_map(graph.steps[match[-1]].mdhom)
+
+
+def first_is_only_read(graph: Graph, match: Match) -> bool:
+    """What the first step gives is read by others, and is none of the results."""
+    made = graph.values(match[0])
+    return not set(made) & set(graph.results) and any([graph.readers(v) for v in made])
+
+
+def only_read_by_last(graph: Graph, match: Match) -> bool:
+    """Nothing but the last step needs what the first one gives."""
+    made = graph.values(match[0])
+    return not set(made) & set(graph.results) and all([set(graph.readers(v)) <= {match[-1]} for v in made])
+
+
+def written_plainly(graph: Graph, match: Match) -> bool:
+    """Each axis of what the first step gives is a dimension of it, or has one element."""
+    accesses = [v.accesses[0] for v in graph.steps[match[0]].mdhom.outputs]
+    return all([not index.dims() or index.dim() is not None for access in accesses for index in access])
+
+
+def read_as_written(graph: Graph, match: Match) -> bool:
+    """All that read what the first step gives, and not only steps of the match, see its shape and stay inside of it."""
+    for value in graph.values(match[0]):
+        made = graph.view(value)
+        for n in graph.readers(value):
+            if not is_known(graph.steps[n].mdhom):
+                return False
+            if any([v.shape != made.shape or v.boundary is not None for v, _ in loads(graph, n, value)]):
+                return False
+    return True
+
+
+def read_in_order(graph: Graph, match: Match) -> bool:
+    """All that read what the first step gives stay inside, and see its axes, or axes that were split or joined."""
+    made = graph.values(match[0])
+    for n in {n for value in made for n in graph.readers(value)}:
+        step = graph.steps[n]
+        if not is_known(step.mdhom) or any([v.boundary is not None for p in made for v, _ in loads(graph, n, p)]):
+            return False
+        if splits(step.mdhom.last, reshaped(graph, step, made)) is None:
+            return False
+    return True
+
+
+def ufunc(h: MdHom) -> str:
+    """NumPy's function that the first of an MDH's results is combined by; nothing where that is another."""
+    return h.operator.ufuncs[0] if h.operator is not None else ""
+
+
+def pairs(graph: Graph) -> Iterator[Match]:
+    """A step, and one that reads what it gives."""
+    for last, step in enumerate(graph.steps):
+        yield from [(first, last) for first in sorted({graph.made_by[p][0] for p in step.inputs if p in graph.made_by})]
+
+
+def pairs_of_one_result(graph: Graph) -> Iterator[Match]:
+    """A step that combines one result, and one that reads it and does so, too."""
+    for match in pairs(graph):
+        if all([len(graph.steps[n].mdhom.last.scalar.results) == 1 for n in match]):
+            yield match
+
+
+def independent(graph: Graph, match: Match) -> bool:
+    """Neither step needs what the other one gives."""
+    first, second = match
+    return not graph.reaches(first, second) and not graph.reaches(second, first)

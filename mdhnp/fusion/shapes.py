@@ -9,10 +9,9 @@ move them through maps.
 
 from collections.abc import Sequence
 
-from mdhnp.fusion.reads import Place, composed
 from mdhnp.mdh import Affine, MdHom, View
 from mdhnp.mdh.mdhom import row_major
-from mdhnp.mdh.views import Access
+from mdhnp.mdh.views import Access, Place, composed
 
 __all__ = ["Splits", "parts", "splits", "unraveled"]
 
@@ -35,7 +34,7 @@ def splits(h: MdHom, views: Sequence[tuple[View, tuple[int, ...]]]) -> Splits | 
         return None
     place, extents = parts(h, found)
     fits = all([
-        unraveled(tuple([composed(i, place, len(extents)) for i in a]), v.shape, shape, extents)
+        unraveled(composed(a, place, len(extents)), v.shape, shape, extents)
         for v, shape in views for a in v.accesses
     ])  # fmt: skip
     return found if fits else None

@@ -13,7 +13,7 @@ from dataclasses import replace
 from mdhnp.mdh.fused import Fused, given_views, is_one_kernel
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.mdhom import dimension_names
-from mdhnp.mdh.views import Affine, View
+from mdhnp.mdh.views import View, in_place
 
 __all__ = ["Chain", "chain"]
 
@@ -50,8 +50,7 @@ def _is_link(graph: Graph, n: int) -> bool:
     h = step.mdhom.last
     if not is_one_kernel(step.mdhom) or h.rank != rank or len({*step.inputs}) < len(step.inputs):
         return False  # or some value is seen in two ways
-    plain = tuple([Affine.of(d, rank) for d in range(rank)])
-    if any([c.kind != "cc" for c in h.combine]) or any([v.accesses[0] != plain for v in h.outputs]):
+    if any([c.kind != "cc" for c in h.combine]) or any([v.accesses[0] != in_place(rank) for v in h.outputs]):
         return False
     return all([_is_near(graph, p, v) for p, v in zip(step.inputs, h.inputs, strict=True) if p in graph.made_by])
 

@@ -90,6 +90,62 @@ class Graph:
                 found.setdefault(value, []).append(n)
         return {value: tuple(steps) for value, steps in found.items()}
 
+    def values(self, n: int) -> range:
+        """Give the results of a step."""
+        return range(self.firsts[n], self.firsts[n] + len(self.steps[n].mdhom.outputs))
+
+    def reaches(self, first: int, *last: int) -> bool:
+        """Whether some of the last steps need what the first one gives, at once or through others."""
+        needed, pending = set(), [*last]
+        while pending:
+            n = pending.pop()
+            for p in self.steps[n].inputs:
+                if p in self.made_by and (m := self.made_by[p][0]) not in needed and m >= first:
+                    needed.add(m)
+                    pending.append(m)
+        return first in needed
+
+    def subgraph(self, steps: Sequence[int]) -> tuple["Graph", tuple[int, ...]]:
+        """Give the graph of some steps, whose results are the last one's, and the values that it is given."""
+        made = [v for n in steps for v in self.values(n)]
+        given = tuple(dict.fromkeys([p for n in steps for p in self.steps[n].inputs if p not in made]))
+        place = {p: k for k, p in enumerate([*given, *made])}
+        each = [Step(self.steps[n].mdhom, tuple([place[p] for p in self.steps[n].inputs])) for n in steps]
+        return Graph.ending(len(given), each), given
+
+    def edited(self, new: Mapping[int, Step | None], moved: Mapping[int, tuple[int, int]] | None = None) -> "Graph":
+        """Give the graph with some steps replaced by others, whose inputs are numbered as in this one, or by none.
+
+        `moved` says of values that another step makes now, or another result of the same one: which step and result.
+        """
+        steps = {n: found for n, s in enumerate(self.steps) if (found := new.get(n, s)) is not None}
+        made_by = self.made_by | dict(moved or {})
+        order: dict[int, None] = {}
+        opened: set[int] = set()
+        pending = [made_by[r][0] for r in self.results if r in made_by][::-1]
+        while pending:  # depth first, so that what nobody needs is left out; a path may be long
+            n = pending[-1]
+            needed = [made_by[p][0] for p in steps[n].inputs if p in made_by]
+            missing = [m for m in needed if m not in order]
+            if missing:
+                if n in opened:
+                    raise AssertionError("a rule made steps that need each other's results")
+                opened.add(n)
+                pending += missing[::-1]
+            else:
+                order.setdefault(pending.pop())
+        ready = [(n, steps[n]) for n in order]
+        firsts = dict(zip(order, accumulate([self.given, *[len(s.mdhom.outputs) for _, s in ready]]), strict=False))
+
+        def number(p: int) -> int:
+            if p not in made_by:
+                return p
+            n, o = made_by[p]
+            return firsts[n] + o
+
+        made = tuple([Step(s.mdhom, tuple([number(p) for p in s.inputs])) for _, s in ready])
+        return Graph(self.given, made, tuple([number(r) for r in self.results]))
+
     def interpret(self, *arrays: Any) -> tuple[Any, ...]:
         """Evaluate all by definition; slow, and what tests compare with."""
         values = [np.asarray(a) for a in arrays]

@@ -77,7 +77,7 @@ def along(graph: Graph, last: int, dim: int) -> dict[int, int]:
     """Give the steps that a step needs, and nothing else does, along whose dimensions its own goes on, with these."""
     found = {last: dim} if _is_link(graph, graph.steps[last]) else {}
     for n in reversed(range(last)):
-        own = range(graph.firsts[n], graph.firsts[n] + len(graph.steps[n].mdhom.outputs))
+        own = graph.values(n)
         readers = {m for p in own for m in graph.readers(p)}
         if readers and readers <= found.keys() and not {*own} & {*graph.results} and _is_link(graph, graph.steps[n]):
             dims = {

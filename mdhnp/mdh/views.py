@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BOUNDARIES", "Access", "Affine", "Slice", "View", "bound_index", "interleaved"]
+__all__ = [
+    "BOUNDARIES", "Access", "Affine", "Place", "Slice", "View", "bound_index", "composed", "in_place", "interleaved",
+    "unit",
+]  # fmt: skip
 
 BOUNDARIES = ("constant", "nearest", "reflect", "mirror", "wrap")
 
@@ -98,6 +101,30 @@ def _dims(coefficients: tuple[int, ...]) -> tuple[int, ...]:
 
 #: One affine index for each axis of the buffer.
 Access = tuple[Affine, ...]
+#: For each dimension of an MDH, its index in those of another one.
+Place = tuple[Affine, ...]
+
+
+def in_place(rank: int) -> Place:
+    return tuple([Affine.of(d, rank) for d in range(rank)])
+
+
+def unit(rank: int) -> Affine:
+    """Give the index of the only point of a dimension."""
+    return Affine((0,) * rank)
+
+
+def composed(access: Access, place: Place, rank: int) -> Access:
+    """Give an access of an MDH in the dimensions of another one."""
+    found = []
+    for index in access:
+        steps, constant = [0] * rank, index.constant
+        for c, old in zip(index.coefficients, place, strict=True):
+            if c:
+                constant += c * old.constant
+                steps = [s + c * k for s, k in zip(steps, old.coefficients, strict=True)]
+        found.append(Affine(tuple(steps), constant))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def places(h: Rows) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     for n, step in enumerate(h.graph.steps[:-1]):
-        first, *others = range(h.graph.firsts[n], h.graph.firsts[n] + len(step.mdhom.outputs))
+        first, *others = h.graph.values(n)
         free = [p for p in step.inputs if p in found and max(h.graph.readers(p)) == n]
         found[first] = next((found[p] for p in free if _is_changed_in_place(step, p)), first)
         found |= {p: p for p in others}

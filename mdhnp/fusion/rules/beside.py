@@ -5,12 +5,10 @@ from dataclasses import replace
 
 from mdhnp.fusion.compose import Composer
 from mdhnp.fusion.cost import bytes_of_step
-from mdhnp.fusion.edit import edited, values
-from mdhnp.fusion.reads import in_place
-from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import independent, known
+from mdhnp.fusion.rule import Match, Rule, independent, known
 from mdhnp.mdh import Combine, Graph, Operator
 from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import in_place
 
 __all__ = ["RULES"]
 
@@ -64,8 +62,8 @@ def _both(graph: Graph, match: Match) -> Graph:
         contract=f.scalar.contract and s.scalar.contract,
         outputs=tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))]),
     )  # fmt: skip
-    moved = {v: (first, len(f.outputs) + n) for n, v in enumerate(values(graph, last))}
-    return edited(graph, {first: new, last: None}, moved)
+    moved = {v: (first, len(f.outputs) + n) for n, v in enumerate(graph.values(last))}
+    return graph.edited({first: new, last: None}, moved)
 
 
 def pair(f: Operator, s: Operator) -> Operator:

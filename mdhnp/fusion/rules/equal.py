@@ -3,12 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mdhnp.fusion.edit import edited, values
-from mdhnp.fusion.reads import unit
-from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import read_as_written, written_plainly
+from mdhnp.fusion.rule import Match, Rule, read_as_written, written_plainly
 from mdhnp.mdh import Graph, MdHom, Step, View
-from mdhnp.mdh.views import Access
+from mdhnp.mdh.views import Access, unit
 
 __all__ = ["RULES"]
 
@@ -35,13 +32,13 @@ def _meaning(h: MdHom) -> object:
 
 def no_result_in_another_shape(graph: Graph, match: Match) -> bool:
     """What goes is none of the results, unless what stays has its shape."""
-    pairs = zip(values(graph, match[0]), values(graph, match[1]), strict=True)
+    pairs = zip(graph.values(match[0]), graph.values(match[1]), strict=True)
     return all([v not in graph.results or graph.view(v) == graph.view(w) for v, w in pairs])
 
 
 def _once(graph: Graph, match: Match) -> Graph:
     last, first = match
-    gone, stays = values(graph, last), values(graph, first)
+    gone, stays = graph.values(last), graph.values(first)
     readers = {n for v in gone for n in graph.readers(v)}
     views = {v: (graph.view(v), graph.view(w)) for v, w in zip(gone, stays, strict=True)}
     new: dict[int, Step | None] = {last: None}
@@ -52,7 +49,7 @@ def _once(graph: Graph, match: Match) -> Graph:
             for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
         ]
         new[n] = Step(step.mdhom.relaid(seen), step.inputs)
-    return edited(graph, new, {v: graph.made_by[w] for v, w in zip(gone, stays, strict=True)})
+    return graph.edited(new, {v: graph.made_by[w] for v, w in zip(gone, stays, strict=True)})
 
 
 def _seen_of(read: View, gone: View, stays: View, rank: int) -> View:

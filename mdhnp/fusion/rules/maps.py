@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from mdhnp.fusion.compose import composed_with
-from mdhnp.fusion.edit import edited, subgraph, values
-from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import (
+from mdhnp.fusion.rule import (
+    Match,
+    Rule,
     first_is_map,
     first_is_only_read,
     known,
@@ -28,16 +28,16 @@ def _each(graph: Graph) -> Iterator[Match]:
 
 def _into_readers(graph: Graph, match: Match) -> Graph:
     (n,) = match
-    made = values(graph, n)
+    made = graph.values(n)
     readers = {m for v in made for m in graph.readers(v)}
     inlined = dict.fromkeys(made, graph.steps[n])
-    return edited(graph, {n: None} | {m: composed_with(graph, graph.steps[m], inlined) for m in readers})
+    return graph.edited({n: None} | {m: composed_with(graph, graph.steps[m], inlined) for m in readers})
 
 
 def _pairs(graph: Graph) -> Iterator[Match]:
     """A step, and the only one that reads it."""
     for first in range(len(graph.steps)):
-        readers = {n for v in values(graph, first) for n in graph.readers(v)}
+        readers = {n for v in graph.values(first) for n in graph.readers(v)}
         if len(readers) == 1:
             yield first, *readers
 
@@ -56,12 +56,12 @@ def _together(graph: Graph, match: Match) -> Graph:
     first, last = match
     step = _chained(graph, match)
     assert step is not None
-    return edited(graph, {first: None, last: step})
+    return graph.edited({first: None, last: step})
 
 
 def _chained(graph: Graph, match: Match) -> Step | None:
     """Put two steps, and those of which they are made, into one."""
-    part, given = subgraph(graph, match)
+    part, given = graph.subgraph(match)
     made = chain(expanded(part, lambda h: unfused(h).steps))
     return None if made is None else Step(made, given)
 

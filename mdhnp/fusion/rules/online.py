@@ -8,10 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mdhnp.fusion.compose import Composer, Recorded, loads
-from mdhnp.fusion.edit import edited, values
-from mdhnp.fusion.reads import in_place, unit
-from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, pairs_of_one_result, ufunc, written_plainly
+from mdhnp.fusion.rule import Match, Rule, known, pairs_of_one_result, ufunc, written_plainly
 from mdhnp.fusion.rules.results import not_through_others
 from mdhnp.mdh import Affine, Combine, Graph, Instruction, MdHom, Operator, Step, trace
 from mdhnp.mdh.canonical import select_dims
@@ -20,6 +17,7 @@ from mdhnp.mdh.complex import where
 from mdhnp.mdh.function import literal_value
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.trace import Recorder, Symbol
+from mdhnp.mdh.views import in_place, unit
 
 __all__ = ["RULES"]
 
@@ -256,9 +254,9 @@ def _one_pass(
     points = tuple([n if d in kept else 1 for d, n in enumerate(f.extents)])
     mapped = after.step(f, (final, stored), extents=points, combine=(CC,) * f.rank, outputs=outputs)
     moved = {-1 - n: (first, n) for n in range(len(totals))}
-    moved |= {graph.firsts[first]: (last, 0)} | {v: (last, 1 + n) for n, v in enumerate(values(graph, last))}
+    moved |= {graph.firsts[first]: (last, 0)} | {v: (last, 1 + n) for n, v in enumerate(graph.values(last))}
     new = {first: reduction, last: Step(select_dims(mapped.mdhom.last, kept), mapped.inputs)}
-    return edited(graph, new, moved)
+    return graph.edited(new, moved)
 
 
 RULES = (

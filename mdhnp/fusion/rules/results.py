@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mdhnp.fusion.compose import Composer, is_map, loads
-from mdhnp.fusion.edit import edited, reaches, values
-from mdhnp.fusion.reads import Place, in_place, unit
-from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, last_is_map, pairs
+from mdhnp.fusion.rule import Match, Rule, known, last_is_map, pairs
 from mdhnp.mdh import Affine, Graph, View
 from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import Place, in_place, unit
 
 __all__ = ["RULES"]
 
@@ -23,13 +21,13 @@ def not_through_others(graph: Graph, match: Match) -> bool:
     """What else the last step reads does not depend on the first one."""
     first, last = match
     others = {graph.made_by[p][0] for p in graph.steps[last].inputs if p in graph.made_by} - {first}
-    return not reaches(graph, first, *others)
+    return not graph.reaches(first, *others)
 
 
 def combines_or_stays(graph: Graph, match: Match) -> bool:
     """The first step is no map that the last one could compute itself, as nobody else wants its results."""
     first, last = match
-    made = values(graph, first)
+    made = graph.values(first)
     stays = any([v in graph.results or graph.readers(v) != (last,) for v in made])
     return stays or not is_map(graph.mdhom(first))
 
@@ -43,7 +41,7 @@ def _place(graph: Graph, match: Match) -> Place | None:
     h, f = graph.mdhom(last), graph.mdhom(first)
     found: list[Affine] = [unit(f.rank)] * h.rank
     seen: set[int] = set()
-    for value in values(graph, first):
+    for value in graph.values(first):
         made = graph.view(value)
         for view, access in loads(graph, last, value):
             if view.shape != made.shape or view.boundary is not None:
@@ -69,7 +67,7 @@ def _finished(graph: Graph, match: Match) -> Graph:
     first, last = match
     place = _place(graph, match)
     assert place is not None
-    step, after, made = graph.steps[first], graph.steps[last], values(graph, first)
+    step, after, made = graph.steps[first], graph.steps[last], graph.values(first)
     h, own = step.mdhom.last, in_place(step.mdhom.rank)
     kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
     outputs = [*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs]]
@@ -89,8 +87,8 @@ def _finished(graph: Graph, match: Match) -> Graph:
     named = tuple([replace(v, name=f"O{n}") for n, v in enumerate(outputs)])
     new = composer.step(h, (scalar, combined), final, outputs=named, contract=contract)
     moved = {made[o]: (first, n) for n, o in enumerate(kept)}
-    moved |= {v: (first, len(kept) + n) for n, v in enumerate(values(graph, last))}
-    return edited(graph, {first: new, last: None}, moved)
+    moved |= {v: (first, len(kept) + n) for n, v in enumerate(graph.values(last))}
+    return graph.edited({first: new, last: None}, moved)
 
 
 def _written(view: View, place: Place, rank: int) -> View:

@@ -6,7 +6,6 @@ from functools import lru_cache
 from math import prod
 
 from mdhnp.fusion.cost import ENOUGH, near
-from mdhnp.fusion.edit import edited, subgraph
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import maps, results
 from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, is_product, rows
@@ -104,13 +103,13 @@ def _whole(view: View, along: Sequence[int]) -> bool:
 
 
 def _together(graph: Graph, match: Match) -> Graph:
-    return edited(graph, dict.fromkeys(match[:-1]) | {match[-1]: Step(*_required(graph, match))})
+    return graph.edited(dict.fromkeys(match[:-1]) | {match[-1]: Step(*_required(graph, match))})
 
 
 @lru_cache(maxsize=16)
 def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
     """Make rows of some steps, and give their inputs."""
-    part, given = subgraph(graph, match)
+    part, given = graph.subgraph(match)
     made = rows(_simpler(part))
     return None if made is None else (made, given)
 

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from mdhnp.fusion.compose import loads
-from mdhnp.fusion.edit import edited, values
 from mdhnp.fusion.least_work import law_holds
-from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules.conditions import known, only_read_by_last, pairs_of_one_result, ufunc, written_plainly
+from mdhnp.fusion.rule import Match, Rule, known, only_read_by_last, pairs_of_one_result, ufunc, written_plainly
 from mdhnp.mdh import Combine, Function, Graph, MdHom, Operator, Step, trace
 from mdhnp.mdh.trace import Recorder
 
@@ -75,8 +73,8 @@ def _on_pairs(graph: Graph, match: Match) -> Graph:
     final = Function((dtype, dtype, *types), tuple(finish.body), stored)
     combine_ = tuple([Combine(c.kind, operator) if c.operator is not None else c for c in s.combine])
     new = MdHom.unchecked(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names)
-    moved = {v: (first, n) for n, v in enumerate(values(graph, last))}
-    return edited(graph, {first: Step(new, step.inputs), last: None}, moved)
+    moved = {v: (first, n) for n, v in enumerate(graph.values(last))}
+    return graph.edited({first: Step(new, step.inputs), last: None}, moved)
 
 
 def finishes_alone(graph: Graph, match: Match) -> bool:
