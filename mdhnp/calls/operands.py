@@ -189,7 +189,9 @@ def check_order(order: str | None, arrays: Iterable[NDArray]) -> Literal["C", "F
     return cast(Literal["C", "F", "K"], letter)
 
 
-def check_casts(arrays: Iterable[NDArray], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any) -> None:
+def check_casts(
+    arrays: Iterable[NDArray], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any, whose: str = ""
+) -> None:
     """Check that a casting rule lets operands become the type to compute in, and that the type of `out`.
 
     Raises
@@ -201,7 +203,7 @@ def check_casts(arrays: Iterable[NDArray], common: np.dtype[Any], out: np.dtype[
     """
     for n, a in enumerate(arrays):
         if not np.can_cast(a.dtype, common, casting):
-            raise TypeError(f"Cannot cast operand {n} from {a.dtype} to {common} by the rule {casting!r}")
+            raise TypeError(f"Cannot cast {whose}operand {n} from {a.dtype} to {common} by the rule {casting!r}")
     if out is not None and not np.can_cast(common, out, casting):
         raise TypeError(f"Cannot cast output from {common} to {out} of out by the rule {casting!r}")
 

@@ -133,7 +133,7 @@ def check_types(
     if wanted is not None:
         # What a semiring says of numbers holds for them all, and all of them are or are not 0.
         rule = casting if dtype is not None else "unsafe" if wanted == _BOOL else "same_kind"
-        check_casts(arrays, wanted, None, rule)
+        check_casts(arrays, wanted, None, rule, f"{semiring} ")
     check_casts((), result, out, casting)
 
 
