@@ -214,6 +214,31 @@ def test_a_read_only_folder_can_still_be_read(tuned: TuningCache, monkeypatch: p
     assert again(tuned).get(key(2)) is None
 
 
+def test_of_a_damaged_file_what_can_be_read_is_kept(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it cannot be set aside, either."""
+    for number in range(200):
+        tuned.put(key(number + 1), entry())
+    tuned.close()
+    with sqlite3.connect(tuned.path) as db:
+        db.execute("VACUUM")  # so that pages of records lie one behind the other
+    db.close()
+    content = bytearray(tuned.path.read_bytes())
+    for part in (0.3, 0.6):
+        page = int(len(content) * part) // 4096 * 4096
+        content[page : page + 4096] = bytes(range(256)) * 16
+    tuned.path.write_bytes(content)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("read-only file system")
+
+    monkeypatch.setattr(database.os, "rename", refuse)
+    other = again(tuned)
+    with pytest.warns(RuntimeWarning, match="kept|forgotten"):
+        kept = len(other.entries())
+    assert 180 <= kept < 200
+    assert other.get(key(1)) == other.get(key(100)) == other.get(key(200)) == entry()
+
+
 def test_a_full_disk_keeps_what_was_there(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
     tuned.put(key(1), entry(), [measurement()])
     tuned.close()
@@ -241,6 +266,20 @@ def test_another_programs_lock_ends_the_wait(tuned: TuningCache, monkeypatch: py
         assert tuned.put(key(2), entry())
     assert tuned.get(key(1)) == tuned.get(key(2)) == entry()
     holder.execute("ROLLBACK")
+    holder.close()
+
+
+def test_look_ups_do_not_wait_for_who_writes(tuned: TuningCache) -> None:
+    tuned.put(key(1), entry())
+    holder = sqlite3.connect(tuned.path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(tuned.put, key(2), entry())
+        time.sleep(0.2)
+        assert tuned.get(key(1)) == entry()
+        assert not waiting.done()
+        holder.execute("ROLLBACK")
+        assert waiting.result(30)
     holder.close()
 
 
@@ -286,8 +325,10 @@ def _with(**changes: object) -> Callable[[dict], object]:
         (_with(seconds=-1.0), "seconds: -1.0 is no positive number"),
         (_with(seconds=float("nan")), "seconds: nan"),
         (_with(seconds=True), "seconds: not a number"),
+        (_with(seconds=10**400), "seconds: not a number"),
         (_with(evaluations="50"), "evaluations: not an integer"),
         (_with(tuned_at="yesterday"), "yesterday"),
+        (_with(tuned_at="0001-01-01T00:00:00+23:00"), "tuned_at"),
         (_with(source="elsewhere"), "source"),
         (_with(key=None), "key: not an object: missing"),
         (lambda fields: fields["key"].update(extents=[1, "2", 3]), "key: extents"),
@@ -382,15 +423,15 @@ def test_a_forked_child_leaves_connections_alone_that_are_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a fork has waited in vain for another thread's turn: two processes must not write by one connection."""
-    used, rests = (database.Database(tmp_path / f"{name}.sqlite") for name in ("used", "rests"))
-    monkeypatch.setattr(database, "_databases", {used, rests})
+    used, rests = database._Line(), database._Line()
+    monkeypatch.setattr(database, "_lines", {used, rests})
     monkeypatch.setattr(database, "_PATIENCE", -0.45)  # so that a fork waits for 0.1 s
     for each in (used, rests):
-        each._open = sqlite3.connect(":memory:", check_same_thread=False)
-    kept, begun, done = used._open, threading.Event(), threading.Event()
+        each.db = sqlite3.connect(":memory:", check_same_thread=False)
+    kept, begun, done = used.db, threading.Event(), threading.Event()
 
     def work() -> None:
-        with used._turn:
+        with used.turn:
             begun.set()
             done.wait(30)
 
@@ -399,7 +440,7 @@ def test_a_forked_child_leaves_connections_alone_that_are_in_use(
     assert begun.wait(30)
     database._close_all()
     database._begin_in_child()
-    assert used._open is None and rests._open is None
+    assert used.db is None and rests.db is None
     assert kept in process._inherited
     done.set()
     thread.join(30)

@@ -5,8 +5,9 @@ the caller only finds less in it. A file that is damaged, foreign or of a later 
 Where nothing can be written, a database in memory takes its place, with all that could be read. Either is said once, as
 a warning.
 
-Threads take turns with one connection. SQLite's locks belong to a process and do not survive fork(), which even in a
-child that never touches them can damage the file. So it is closed before each fork().
+Threads take turns with two connections, one to read and one to write by: who writes may wait for other processes, who
+reads waits for nobody's writing. SQLite's locks belong to a process and do not survive fork(), which even in a child
+that never touches them can damage the file. So both are closed before each fork().
 """
 
 import os
@@ -14,8 +15,8 @@ import sqlite3
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from functools import lru_cache
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,6 +44,8 @@ _SCHEMA = (
 _PATIENCE = 5.0  # seconds to wait for another process
 #: Uses that fail for reasons that may have gone since, before the file is given up.
 _ATTEMPTS = 4
+#: Records one after the other that cannot be read, after which none is expected: more than a damaged page leads to.
+_MOST_LOST = 10_000
 # After a power failure the last moments may be missing, but the file is whole.
 _SETTINGS = ("PRAGMA synchronous = NORMAL",)
 
@@ -56,6 +59,23 @@ class NotOurs(sqlite3.DatabaseError):
     """A sound database, but not one that this version can use."""
 
 
+class _Line:
+    """A connection to a file, open while that is in use, and whose turn it is."""
+
+    def __init__(self) -> None:
+        self.turn = process.lock()
+        self.db: sqlite3.Connection | None = None
+        self.identity: _Identity | None = None
+        _lines.add(self)
+
+    def close(self) -> None:
+        with self.turn:
+            if self.db is not None:
+                with suppress(sqlite3.Error):
+                    self.db.close()
+                self.db = None
+
+
 class Database:
     """A file, which need not exist, nor be possible, and the connections to it.
 
@@ -65,16 +85,14 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self.trouble: str | None = None
-        self._turn = process.lock()
-        self._open: sqlite3.Connection | None = None  # to the file, or to what takes its place in memory
-        self._opened: _Identity | None = None
-        _databases.add(self)
+        self._reading, self._writing = _Line(), _Line()
+        self._memory: sqlite3.Connection | None = None  # takes the file's place, by the turns of those who write
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """Give `work(connection)`, or None where there is no file: reading creates none."""
         if self.trouble is None and self._identity() is None:
             return None
-        return self._run(work)
+        return self._run(self._reading, work)
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Give `work(connection)`, run as one transaction. It may run more than once, and must have no other effect."""
@@ -83,7 +101,7 @@ class Database:
             with nullcontext() if db.in_transaction else transaction(db):  # a finalizer may come amid another one
                 return work(db)
 
-        return self._run(whole)
+        return self._run(self._writing, whole)
 
     def problems(self) -> list[str]:
         """Say what is wrong with the file, without changing or moving it."""
@@ -92,46 +110,42 @@ class Database:
         if self._identity() is None:
             return []
         try:
-            db = sqlite3.connect(self._uri("mode=ro"), uri=True, timeout=_PATIENCE)
-            try:
+            with closing(sqlite3.connect(self._uri("mode=ro"), uri=True, timeout=_PATIENCE)) as db:
                 check_stamp(db)
                 rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
-            finally:
-                db.close()
         except sqlite3.Error as error:
             rows = [str(error)]
         return [f"{self.path}: {row}" for row in rows if row != "ok"]
 
     def close(self) -> None:
-        """Close the connection to the file. The next use opens one again."""
-        with self._turn:
-            if self._open is not None and self.trouble is None:
-                with suppress(sqlite3.Error):
-                    self._open.close()
-                self._open = None
+        """Close the connections to the file. The next use opens one again."""
+        self._reading.close()
+        self._writing.close()
 
-    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._turn:
-            attempts = 0
-            while self.trouble is None:
-                attempts += 1
-                identity = self._identity()
-                try:
-                    return work(self._connection(identity))
-                except BaseException as error:
-                    self.close()
-                    if not isinstance(error, sqlite3.DatabaseError | OSError):
+    def _run(self, line: _Line, work: Callable[[sqlite3.Connection], T]) -> T:
+        attempts = 0
+        while self.trouble is None:
+            attempts += 1
+            identity = self._identity()
+            try:
+                with line.turn:
+                    try:
+                        return work(self._connection(line, identity))
+                    except BaseException:
+                        line.close()
                         raise
-                    if self._identity() != identity and attempts <= _ATTEMPTS:
-                        continue  # someone set the file aside or made it while this use was under way
-                    if _is_damage(error) and attempts <= _ATTEMPTS:
-                        self._replace(identity, str(error))
-                    elif _is_damage(error) or isinstance(error, sqlite3.OperationalError | OSError):
-                        self._to_memory(str(error))
-                    else:
-                        raise
-            assert self._open is not None
-            return work(self._open)
+            except (sqlite3.DatabaseError, OSError) as error:
+                if self._identity() != identity and attempts <= _ATTEMPTS:
+                    continue  # someone set the file aside or made it while this use was under way
+                if _is_damage(error) and attempts <= _ATTEMPTS:
+                    self._replace(identity, str(error))
+                elif _is_damage(error) or isinstance(error, sqlite3.OperationalError | OSError):
+                    self._to_memory(str(error))
+                else:
+                    raise
+        with self._writing.turn:
+            assert self._memory is not None
+            return work(self._memory)
 
     def _identity(self) -> _Identity | None:
         try:
@@ -143,11 +157,11 @@ class Database:
     def _uri(self, options: str) -> str:
         return f"{self.path.as_uri()}?{options}"
 
-    def _connection(self, identity: _Identity | None) -> sqlite3.Connection:
+    def _connection(self, line: _Line, identity: _Identity | None) -> sqlite3.Connection:
         """Give a connection to the file of this identity: another may have taken its place since the last use."""
-        if self._open is not None and (self._opened != identity or identity is None):
-            self.close()
-        if self._open is None:
+        if line.identity != identity or identity is None:
+            line.close()
+        if line.db is None:
             make(self.path.parent)
             # Nobody may set the file aside meanwhile. SQLite opens it first and the write-ahead log, which it finds by
             # name, later: that could be the next file's, and be truncated under the feet of those who use it.
@@ -158,8 +172,8 @@ class Database:
                     raise
                 except OSError:
                     pass  # a folder that cannot be written, or no locks there: then nobody sets files aside
-                self._open, self._opened = self._connect()
-        return self._open
+                line.db, line.identity = self._connect()
+        return line.db
 
     def _lock(self, *, shared: bool = False) -> AbstractContextManager[None]:
         return file_lock(Path(f"{self.path}.lock"), _PATIENCE, shared=shared)
@@ -207,12 +221,15 @@ class Database:
         )
 
     def _to_memory(self, reason: str) -> None:
-        memory = sqlite3.connect("file::memory:", uri=True, timeout=1, isolation_level=None, check_same_thread=False)
-        _create(memory)
-        for options in ("mode=ro", "mode=ro&immutable=1"):  # the second needs no file beside it
-            if _copy_records(self._uri(options), memory):
-                break
-        self._open, self.trouble = memory, reason
+        with self._writing.turn:
+            if self.trouble is not None:
+                return
+            self._memory = sqlite3.connect("file::memory:", uri=True, isolation_level=None, check_same_thread=False)
+            _create(self._memory)
+            for options in ("mode=ro", "mode=ro&immutable=1"):  # the second needs no file beside it
+                if _copy_records(self._uri(options), self._memory):
+                    break
+            self.trouble = reason
         warnings.warn(
             f"the tuning cache {self.path} cannot be used ({reason}): what is tuned now is forgotten when this process "
             "ends. Set MDHNP_CACHE_DIR to a folder that can be written",
@@ -233,13 +250,13 @@ def _on_network(folder: Path) -> bool:
     return bool(found) and points[max(found)[1]][1] in _NETWORK
 
 
-def check_stamp(db: sqlite3.Connection, schema: str = "main") -> bool:
+def check_stamp(db: sqlite3.Connection) -> bool:
     """Tell whether the table is there; False for an empty file, and NotOurs for another program's or a later one."""
     # One state of the file: another process may be creating the table.
     with nullcontext() if db.in_transaction else transaction(db, "BEGIN"):
-        application = db.execute(f"PRAGMA {schema}.application_id").fetchone()[0]
-        version = db.execute(f"PRAGMA {schema}.user_version").fetchone()[0]
-        tables = db.execute(f"SELECT count(*) FROM {schema}.sqlite_master").fetchone()[0]
+        application = db.execute("PRAGMA application_id").fetchone()[0]
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if (application, version) == (APPLICATION, TABLES):
         return True
     if application == APPLICATION and version > TABLES:
@@ -268,20 +285,22 @@ def _create(db: sqlite3.Connection) -> None:
 
 
 def _copy_records(uri: str, memory: sqlite3.Connection) -> bool:
-    """Copy what the file at `uri` holds; True if all could be read."""
-    try:
-        memory.execute("ATTACH ? AS disk", (uri,))
-    except sqlite3.Error:
-        return False
-    try:
-        check_stamp(memory, "disk")
-        memory.execute("INSERT OR IGNORE INTO main.records SELECT * FROM disk.records")
-    except sqlite3.Error:
-        return False
-    finally:
-        with suppress(sqlite3.Error):
-            memory.execute("DETACH disk")
-    return True
+    """Copy each record of the file at `uri` that can be read; True if all could be."""
+    after, lost, is_whole = 0, 0, True
+    with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True, timeout=1)) as disk:
+        disk.text_factory = partial(str, encoding="utf-8", errors="replace")
+        check_stamp(disk)
+        while lost < _MOST_LOST:
+            try:
+                for row in disk.execute("SELECT * FROM records WHERE id > ? ORDER BY id", (after,)):
+                    memory.execute(f"INSERT OR IGNORE INTO records VALUES ({', '.join('?' * len(row))})", row)
+                    after, lost = row[0], 0
+                return is_whole
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:  # damage: others may stand behind it
+                after, lost, is_whole = after + 1, lost + 1, False
+    return False
 
 
 def _is_damage(error: Exception) -> bool:
@@ -291,28 +310,28 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, NotOurs) or getattr(error, "sqlite_errorcode", 0) & 0xFF in damage
 
 
-_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
-_paused: list[Database] = []
+_lines: "weakref.WeakSet[_Line]" = weakref.WeakSet()
+_paused: list[_Line] = []
 
 
 def _close_all() -> None:
-    for database in list(_databases):
-        if database._turn.acquire(timeout=2 * _PATIENCE + 1):  # who has its turn waits for the lock, then for SQLite
-            _paused.append(database)
-            database.close()
+    for line in list(_lines):
+        if line.turn.acquire(timeout=2 * _PATIENCE + 1):  # who has its turn waits for the lock, then for SQLite
+            _paused.append(line)
+            line.close()
 
 
 def _go_on() -> None:
     while _paused:
-        _paused.pop()._turn.release()
+        _paused.pop().turn.release()
 
 
 def _begin_in_child() -> None:
-    for database in list(_databases):
-        if database not in _paused and database.trouble is None and database._open is not None:
+    for line in list(_lines):
+        if line not in _paused and line.db is not None:
             # Its parent's thread was at work with it all the time, and goes on: two processes would write by one.
-            process.inherit(database._open)
-            database._open = None
+            process.inherit(line.db)
+            line.db = None
     _go_on()
 
 
