@@ -238,13 +238,14 @@ def test_costs_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
     assert machine_of(device) == first
     assert len(measured) == 1
     cache().close()
-    for damaged in ("", "[]", '{"launch": 1}', '{"small": {"launch": "x", "numpy": {}}}'):
+    bad = ('"x"', "0.0", "-1", "NaN", "1" + "0" * 400)
+    for damaged in ("", "[]", '{"launch": 1}', *(f'{{"small": {{"launch": {each}, "numpy": {{}}}}}}' for each in bad)):
         with sqlite3.connect(cache().path) as db:
             db.execute("UPDATE records SET content = ? WHERE kind = 'machine'", (damaged,))
         db.close()
         machine._known.clear()
         machine_of(device)
-    assert len(measured) == 5
+    assert len(measured) == 9
     cache().clear(device="another")
     assert cache().machine(device.identity)
     cache().clear(device=device.identity)

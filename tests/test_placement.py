@@ -125,6 +125,13 @@ def test_rates_are_measured_once_and_kept(device: Device, tmp_path: Any, monkeyp
     for damaged in ([], {"sending": 1}, {"memory": "x"}, {"peak": 1.0}, {"numpy": {"memory": None}}):
         with pytest.raises((AttributeError, TypeError, ValueError)):
             first.measured(damaged)
+    for rate in (0, 0.0, -1e9, float("nan"), 10**400):
+        for damaged in ({"memory": rate}, {"sending": [1e-6, rate]}, {"numpy": {"call": rate}}):
+            with pytest.raises((OverflowError, ValueError)):
+                first.measured(damaged)
+    for start in (-1e-6, float("nan")):
+        with pytest.raises(ValueError, match="neither rate nor time"):
+            first.measured({"sending": [start, 1e9]})
 
 
 def test_what_gpus_are_asked_runs(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,7 @@ BAD: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda time: time.update(seconds=[1.0]), "seconds: not an object"),
     (lambda time: time["seconds"].update(kernels="fast"), "seconds: kernels: not a number"),
     (lambda time: time["seconds"].update(kernels=True), "seconds: kernels: not a number"),
+    (lambda time: time["seconds"].update(kernels=10**400), "seconds: kernels: not a number"),
     (lambda time: time["seconds"].update(kernels=-1.0), "seconds: kernels: -1.0 is no time"),
     (lambda time: time["seconds"].update(kernels=float("inf")), "seconds: kernels: inf is no time"),
 ]

@@ -1,5 +1,6 @@
 """The tuning cache keeps what it is given, for many threads and processes at once."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -8,14 +9,22 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from random_functions import Seeded
+from rows import random_rows
+from schedules import CAPS
 from tuning_entries import PLAIN, RICH, again, entry, fresh_cache, key, line_of, measurement, script
 
+from mdhnp.schedule import Schedule
+from mdhnp.schedule.check import is_legal
+from mdhnp.schedule.rows_default import rows_schedules
 from mdhnp.tuning.cache import Entry, Measurement, TuningCache, cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
+from mdhnp.tuning.cache.records import read_schedule
 
 
 @pytest.fixture
@@ -145,6 +154,43 @@ def test_verify_names_rows_that_cannot_be_read(tuned: TuningCache) -> None:
     assert tuned.measurements(key()) == []
     assert tuned.put(key(), entry()), "what cannot be read holds no place"
     assert tuned.get(key()) == entry()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "extents = '[Infinity]'",
+        f"content = replace(content, '1e-09', '1{'0' * 400}')",
+        "content = replace(content, '2026-02-03T04:05:06Z', '9999-12-31T23:59:59-23:00')",
+    ],
+)
+def test_numbers_out_of_range_count_as_absent(tuned: TuningCache, change: str) -> None:
+    tuned.put(key(), entry(1e-9))
+    tuned.close()
+    with sqlite3.connect(tuned.path) as db:
+        db.execute(f"UPDATE records SET {change}")
+    db.close()
+    assert tuned.get(key()) is None
+    assert tuned.nearest(key()) == tuned.entries() == []
+    assert len(tuned.verify()) == 1
+
+
+def test_a_fused_steps_schedules_are_read_as_they_were_written_before() -> None:
+    """In files that other versions wrote, each MDH's schedule was the `second` of the one before."""
+    made, _ = random_rows(Seeded(3), 7)
+    now = next(iter(rows_schedules(made, CAPS)))
+    assert len(now.steps) > 1
+
+    def chained(schedules: tuple[Schedule, ...]) -> dict[str, Any] | None:
+        if not schedules:
+            return None
+        fields = asdict(schedules[0]) | {"second": chained(schedules[1:])}
+        del fields["steps"]
+        return fields
+
+    found = read_schedule(json.dumps(chained((now, *now.steps))))
+    assert found == now
+    assert is_legal(made, found, CAPS)
 
 
 # Many users of one file

@@ -195,15 +195,25 @@ class Machine:
 
         Raises
         ------
-        AttributeError, TypeError, ValueError
+        AttributeError, OverflowError, TypeError, ValueError
             If they are none of a machine's.
         """
         links = ("sending", "receiving", "fetching")
-        found: dict[str, Any] = {
-            n: Link(*map(float, v)) if n in links else float(v) for n, v in values.items() if n != "numpy"
-        }
-        numpy = {n: float(v) for n, v in values.get("numpy", {}).items()}
+        others = ((n, v) for n, v in values.items() if n != "numpy")
+        found: dict[str, Any] = {n: _link(*v) if n in links else _positive(v) for n, v in others}
+        numpy = {n: _positive(v) for n, v in values.get("numpy", {}).items()}
         return replace(self, numpy=replace(self.numpy, **numpy), **found)
+
+
+def _positive(value: Any) -> float:
+    """Read a rate or a time."""
+    if not value > 0:
+        raise ValueError(f"{value} is neither rate nor time")
+    return float(value)
+
+
+def _link(start: Any, bandwidth: Any) -> Link:
+    return Link(_positive(start) if start else 0.0, _positive(bandwidth))
 
 
 @lru_cache(maxsize=64)

@@ -48,7 +48,7 @@ class Process(NamedTuple):
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
-        except OSError:  # alive, and another user's
+        except (OSError, OverflowError):  # another user's, or no process ever had this number
             pass
         return self.started != _started(self.pid)
 

@@ -5,7 +5,8 @@ What is read may come from anywhere: what passes has the right types and ranges 
 
 import json
 import math
-from dataclasses import asdict, dataclass
+import sys
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -14,8 +15,8 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import check_fields
 
 __all__ = [
-    "Entry", "Key", "Measurement", "Source", "Status", "Times", "expect", "read_entry", "read_key", "read_measurement",
-    "read_schedule",
+    "Entry", "Key", "Measurement", "Source", "Status", "Times", "as_number", "expect", "read_entry", "read_key",
+    "read_measurement", "read_schedule",
 ]  # fmt: skip
 
 #: Seconds of a whole call, by the name of the plan that makes it.
@@ -67,7 +68,10 @@ class Entry:
         if self.source not in get_args(Source):
             raise ValueError(f"source: {self.source!r} is none of {', '.join(get_args(Source))}")
         when = datetime.fromisoformat(self.tuned_at)
-        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+        try:
+            when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError(f"tuned_at: {self.tuned_at} is in no year of the calendar") from error
         object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def fields(self) -> dict[str, Any]:
@@ -111,14 +115,14 @@ def read_key(fields: Any) -> Key:
 def read_entry(fields: Any) -> Entry:
     """Read an entry; ValueError names the field that is wrong."""
     _expect_fields(fields, "", mdh=str, evaluations=int, tuned_at=str, source=str)
-    seconds, schedule = _seconds(fields), read_schedule(json.dumps(fields.get("schedule")))
+    seconds, schedule = as_number(fields.get("seconds"), "seconds"), read_schedule(json.dumps(fields.get("schedule")))
     return Entry(schedule, seconds, fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"])
 
 
 def read_measurement(fields: Any) -> Measurement:
     """Read a measurement; ValueError names the field that is wrong."""
     _expect_fields(fields, "", status=str, message=str)
-    seconds = None if fields.get("seconds") is None else _seconds(fields)
+    seconds = None if fields.get("seconds") is None else as_number(fields["seconds"], "seconds")
     return Measurement(read_schedule(json.dumps(fields.get("schedule"))), seconds, fields["status"], fields["message"])
 
 
@@ -146,16 +150,22 @@ def read_schedule(text: str) -> Schedule:
     """
     try:
         schedule = Schedule.from_json(text)
+        if '"steps"' not in text and len(schedule.following) > 1:
+            # Of a fused step, as files had it before: each MDH's schedule was the `second` of the one before.
+            steps = tuple(replace(each, second=None) for each in schedule.following)
+            schedule = replace(schedule, second=None, steps=steps)
         check_fields(schedule, len(schedule.num_wg), len(schedule.private_copies))
     except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"schedule: {error}") from error
     return schedule
 
 
-def _seconds(fields: dict[str, Any]) -> float:
-    seconds = float(fields["seconds"]) if type(fields.get("seconds")) is int else fields.get("seconds")
-    expect(seconds, float, "seconds")
-    return seconds  # type: ignore[return-value]
+def as_number(value: Any, name: str) -> float:
+    """Give a number as a float; ValueError where it is none, or too large."""
+    if type(value) is int and value.bit_length() < sys.float_info.max_exp:
+        value = float(value)
+    expect(value, float, name)
+    return value
 
 
 def _text(text: str) -> str:

@@ -284,8 +284,8 @@ def _claim(db: sqlite3.Connection, key: Key) -> tuple[str, Process, float] | Non
     """Give a key's owner, the owner's process, and when it last renewed its claim."""
 
     def read(content: Any) -> tuple[str, Process, float]:
-        owner, holder, renewed = content
-        return owner, Process(*holder), float(renewed)
+        owner, (host, pid, started), renewed = content
+        return owner, Process(host, int(pid), started), float(renewed)
 
     found = _select(db, "claim", _IS_KEY, _columns(key))
     return _content(found[0], read) if found else None
@@ -298,7 +298,7 @@ def _columns(key: Key) -> Row:
 def _key(row: Row) -> Key | None:
     try:
         return Key(row[0], tuple(map(int, json.loads(row[1]))), *row[2:5])
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
 
 
@@ -306,7 +306,7 @@ def _content(row: Row, read: Callable[[Any], T]) -> T | None:
     """Read JSON; what cannot be read, of a tampered file or of another version, counts as absent."""
     try:
         return read(json.loads(row[6]))
-    except (TypeError, ValueError, RecursionError):
+    except (OverflowError, TypeError, ValueError, RecursionError):
         return None
 
 

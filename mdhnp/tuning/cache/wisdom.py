@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mdhnp.tuning.cache.records import Entry, Key, Times, expect, read_entry, read_key
+from mdhnp.tuning.cache.records import Entry, Key, Times, as_number, expect, read_entry, read_key
 
 __all__ = ["read_wisdom", "shipped_entries", "write_wisdom"]
 
@@ -113,9 +113,8 @@ def _read_pair(fields: Any) -> tuple[Key, Entry]:
 def _read_times(fields: Any) -> tuple[Key, Times]:
     expect(fields, dict, "it")
     expect(fields.get("seconds"), dict, "seconds")
-    seconds = {plan: float(each) if type(each) is int else each for plan, each in fields["seconds"].items()}
+    seconds = {plan: as_number(each, f"seconds: {plan}") for plan, each in fields["seconds"].items()}
     for plan, each in seconds.items():
-        expect(each, float, f"seconds: {plan}")
         if not (isfinite(each) and each > 0):
             raise ValueError(f"seconds: {plan}: {each} is no time")
     return read_key(fields.get("key")), seconds

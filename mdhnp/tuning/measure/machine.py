@@ -60,7 +60,7 @@ def _numbers(machine: Machine, device: Device, part: str) -> dict[str, Any]:
             if not kept:
                 raise ValueError
             machine.measured(kept)
-        except (AttributeError, TypeError, ValueError):  # nothing is known, or it is damaged
+        except (AttributeError, OverflowError, TypeError, ValueError):  # nothing is known, or it is damaged
             kept = _MEASURES[part](device)
             cache().set_machine(device.identity, {**cache().machine(device.identity), part: kept})
         _known[key] = kept
