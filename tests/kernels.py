@@ -13,7 +13,7 @@ import numpy as np
 from schedules import CAPS, MATRICES
 from strategies import Array
 
-from mdhnp.codegen import Program, generate, generate_general, resized
+from mdhnp.codegen import Program, generate, resized
 from mdhnp.mdh import MdHom, Pattern, Stage, canonical, cc, md_hom, ps, pw, stages
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
@@ -75,7 +75,7 @@ class Named:
             tile, order = (3, *(1 for _ in second.extents[1:])), (*range(1, second.rank), 0)
             rows = replace(plain(second, caps), results="private", local_tile=tile, global_order=order)
             schedule = replace(schedule, second=for_all_sizes(second, rows, caps))
-        program = generate_general(replace(stage, mdhom=typical), any_sizes(schedule), caps)
+        program = generate([replace(stage, mdhom=typical)], [any_sizes(schedule)], caps)
         return resized(program, stage.mdhom, schedule)
 
 

@@ -39,7 +39,7 @@ WALK = [
     ("tuning/lookup.py", "tuned_for", "is a schedule tuned for it?"),
     ("calls/general.py", "general_program", "is the program of its form known?"),
     ("schedule/general.py", "general_schedule", "with which tiles?"),
-    ("codegen/generate.py", "generate_general", "in which text?"),
+    ("codegen/generate.py", "generate", "in which text?"),
     ("runtime/executable.py", "Executable.__init__", "is that compiled? how are results allocated?"),
     ("runtime/executable.py", "Executable.new", "is it launched on the arrays' own memory?"),
 ]

@@ -27,7 +27,7 @@ from mdhnp.calls.kernels import procedures_of
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels
 from mdhnp.calls.store import forget
-from mdhnp.codegen import Program, generate_general, resized
+from mdhnp.codegen import Program, generate, resized
 from mdhnp.codegen.opencl import source
 from mdhnp.mdh import Pattern, stages
 from mdhnp.runtime.devices import Device
@@ -81,7 +81,7 @@ def programs(draw: Any) -> tuple[Case, Program]:
     assume(s is not None)
     assert typical is not None
     assert s is not None
-    program = generate_general(replace(first, mdhom=typical), any_sizes(s), CAPS)
+    program = generate([replace(first, mdhom=typical)], [any_sizes(s)], CAPS)
     note(f"{first.mdhom}\n  extents {first.mdhom.extents}\n  {s}\n  then {s.second}\n{program.source}")
     return drawn, resized(program, first.mdhom, s)
 

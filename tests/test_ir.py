@@ -16,8 +16,8 @@ from running import expected, lowered
 from schedules import CAPS, MATRICES, for_any_sizes, schedule
 from strategies import Array, case
 
-from mdhnp.codegen import Program, generate, generate_general, resized
-from mdhnp.codegen.generate import procedures, procedures_for_any_sizes
+from mdhnp.codegen import Program, generate, resized
+from mdhnp.codegen.generate import procedures
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import MdHom, Stage, canonical, cc, md_hom, stages
 from mdhnp.schedule.caps import DeviceCaps
@@ -103,8 +103,8 @@ def test_random_kernels_for_all_sizes(seed: int) -> None:
     if typical is None or s is None:
         pytest.skip("has none")
     stage, any_size = replace(first, mdhom=typical), any_sizes(s)
-    program = resized(generate_general(stage, any_size, CAPS), first.mdhom, s)
-    _walk(program, procedures_for_any_sizes(stage, any_size, CAPS), [first])
+    program = resized(generate([stage], [any_size], CAPS), first.mdhom, s)
+    _walk(program, procedures([stage], [any_size], CAPS), [first])
 
 
 #: Some that every test run computes on devices, too, so that the runner is seen to be right; and the others.

@@ -17,7 +17,7 @@ from random_functions import Seeded
 from running import execute, lowered
 from strategies import Case, TooLarge, case
 
-from mdhnp.codegen import Program, generate, generate_general, resized
+from mdhnp.codegen import Program, generate, resized
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.default import default
@@ -59,7 +59,7 @@ def default_program(h: MdHom, caps: DeviceCaps, special: bool) -> Program:
     suited = None if general is None else fitted(m, general, caps)
     if typical is None or general is None or suited is None:
         return generate(steps, [default(s.mdhom, caps) for s in steps], caps, default)
-    return resized(generate_general(replace(steps[0], mdhom=typical), any_sizes(suited), caps), m, suited)
+    return resized(generate([replace(steps[0], mdhom=typical)], [any_sizes(suited)], caps), m, suited)
 
 
 @pytest.mark.parametrize(

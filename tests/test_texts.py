@@ -24,7 +24,7 @@ from random_functions import Picker, Seeded
 from schedules import CAPS, MATRICES, for_any_sizes, schedule
 from strategies import Case, TooLarge, case
 
-from mdhnp.codegen import Program, generate, generate_general, resized
+from mdhnp.codegen import Program, generate, resized
 from mdhnp.mdh import MdHom, Stage, bounded, canonical, cc, family, fingerprint, md_hom, ps, pw, stages
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.subscripts import subscripts
@@ -199,7 +199,7 @@ def _general() -> Iterator[Line]:
         if s is None:
             yield f"general {seed}", "none", ""
             continue
-        program = generate_general(replace(first, mdhom=typical), any_sizes(s), CAPS)
+        program = generate([replace(first, mdhom=typical)], [any_sizes(s)], CAPS)
         text = _whole(resized(program, first.mdhom, s))
         yield f"general {seed}", _short(text), f"{first.mdhom}\n{s}\n{text}"
 

@@ -5,8 +5,7 @@ Takes a stage and a device, gives the program of its form, set to its sizes.
 
 from dataclasses import replace
 
-from mdhnp.codegen import Program, generate_general, resized
-from mdhnp.codegen.generate import procedures_for_any_sizes
+from mdhnp.codegen import Program, generate, procedures, resized
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.mdh import Computation, MdHom, Stage, canonical
 from mdhnp.schedule import DeviceCaps, Schedule
@@ -55,7 +54,7 @@ def general_procedures(stage: Stage, raw: Computation, schedule: Schedule, caps:
     h = stage.mdhom if len(schedule.num_wg) == stage.mdhom.rank else canonical(raw, ones=True)
     found = _form(replace(stage, mdhom=h), caps)
     assert found is not None
-    return procedures_for_any_sizes(found[0], any_sizes(schedule), caps)
+    return procedures([found[0]], [any_sizes(schedule)], caps)
 
 
 def _form(stage: Stage, caps: DeviceCaps) -> _Form | None:
@@ -74,5 +73,5 @@ def _sized(key: _Form, h: MdHom) -> tuple[Program, Schedule] | None:
         _programs.clear()
     programs, text = _programs.setdefault(key, {}), any_sizes(suited)
     if text not in programs:
-        programs[text] = generate_general(stage, text, caps)
+        programs[text] = generate([stage], [text], caps)
     return resized(programs[text], h, suited), suited

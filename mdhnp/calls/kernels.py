@@ -15,8 +15,7 @@ from mdhnp.calls.general import general_procedures, general_program
 from mdhnp.calls.overlap import overlapping
 from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import NoDoublePrecision, Request
-from mdhnp.codegen import Program, generate
-from mdhnp.codegen.generate import procedures
+from mdhnp.codegen import Program, generate, procedures
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.fusion.rewrite import all_apart
 from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, stages

@@ -6,10 +6,10 @@ Three parts: an emitter (the modules here) builds each kernel in the loop-level 
 Read `ir/statements.py` first, then `generate.py`, `kernel.py` (the schema) and `layers.py` (its loops). `nest.py` holds
 the numbers and names behind it, `tiles.py` the copies to local memory, `reduce.py` the partial results, `store.py` what
 becomes of them, `scan.py` the schema of scans, `access.py` loads and stores, `scalar.py` scalar functions,
-`procedure.py` what stands around a body, `program.py` what comes out.
+`program.py` what comes out.
 """
 
-from mdhnp.codegen.generate import generate, generate_general, resized
+from mdhnp.codegen.generate import generate, procedures, resized
 from mdhnp.codegen.program import Argument, Kernel, Program
 
-__all__ = ["Argument", "Kernel", "Program", "generate", "generate_general", "resized"]
+__all__ = ["Argument", "Kernel", "Program", "generate", "procedures", "resized"]

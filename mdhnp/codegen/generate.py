@@ -5,7 +5,6 @@ Takes canonical MDHs, schedules and device sizes, gives a :class:`Program`. Pure
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from typing import Literal
 
 from mdhnp.codegen.access import Context
@@ -17,17 +16,16 @@ from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import emit_kernel
 from mdhnp.codegen.nest import Nest, sizes
 from mdhnp.codegen.opencl import source
-from mdhnp.codegen.procedure import procedure
 from mdhnp.codegen.program import Argument, Kernel, Program
 from mdhnp.codegen.rows import emit_rows
 from mdhnp.codegen.scan import before_chunks, emit_scan
-from mdhnp.mdh import Chain, Computation, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
+from mdhnp.mdh import Chain, Computation, Function, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.schedule import Schedule
 from mdhnp.schedule.split import chunk_totals, split, splits
 
-__all__ = ["generate", "generate_general", "procedures", "procedures_for_any_sizes", "resized"]
+__all__ = ["generate", "procedures", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
@@ -37,128 +35,29 @@ _OFFSETS: dict[str, Literal["offset of input", "offset of output"]] = {
 }  # fmt: skip
 
 
-@dataclass
-class _Build:
-    """The program as it grows."""
+def generate(
+    stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default | None = None
+) -> Program:
+    """Generate the program that runs some stages, in canonical form and without extents of 0, in order.
 
-    caps: DeviceCaps
-    default: Default
-    general: bool = False
-    procedures: list[Procedure] = field(default_factory=list)
-    kernels: list[Kernel] = field(default_factory=list)
-    temporaries: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-
-    def temporary(self, view: View) -> Argument:
-        self.temporaries.append(_nbytes(view))
-        return Argument("temporary", len(self.temporaries) - 1)
-
-    def add(
-        self,
-        h: Computation,
-        s: Schedule,
-        inputs: Sequence[Argument],
-        outputs: Sequence[Argument],
-        *,
-        scan: bool = False,
-        carry: Sequence[Argument] = (),
-        partial: bool = False,
-    ) -> None:
-        """Build one kernel."""
-        nest = Nest(h.loops, s, self.general, self.caps.subgroup)
-        offset = _group_offset(nest) if partial else ZERO
-        c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
-        for view in h.inputs:
-            c.hold(view, Buffer(view.name, view.dtype, constant=True))
-        if scan:
-            emit_scan(c, bool(carry))
-        else:
-            _emit(h, c)
-        name = f"mdh_{len(self.kernels)}"
-        pointers = [*inputs, *(a for n, a in enumerate(outputs) if n - 1 not in nest.paired)]
-        views = [*h.inputs, *(v for n, v in enumerate(h.outputs) if n - 1 not in nest.paired)]
-        moved = [(v, a) for v, a in zip(views, pointers, strict=True) if self.caps.offsets and a.role != "temporary"]
-        built = procedure(c, name, h, before_chunks(c) if carry else (), [v for v, _ in moved])
-        self.procedures.append(lowered(built, barrier_first=self.caps.kind == "cpu"))
-        sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(nest.sizes))]
-        self.sizes += nest.sizes.values()
-        offsets = [Argument(_OFFSETS[a.role], a.position) for _, a in moved]
-        arguments = (*inputs, *carry, *pointers[len(inputs) :], *sizes, *offsets)
-        self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
-
-
-@singledispatch
-def _emit(h: Computation, c: Context) -> None:
-    """Build the body of a kernel that scans nothing."""
-    emit_kernel(c)
-
-
-_emit.register(Rows, emit_rows)
-_emit.register(Chain, emit_chain)
-
-
-def generate(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default) -> Program:
-    """Generate the program that runs the stages in order.
-
-    Parameters
-    ----------
-    stages : sequence of Stage
-        Their MDHs in canonical form, without extents of 0.
-    schedules : sequence of Schedule
-        One a stage, legal for it and the device.
-    caps : DeviceCaps
-        Sizes and limits of the device.
-    default : callable
-        Gives schedules for the kernels that a split reduction or scan adds.
+    `default` gives schedules for the kernels that a split reduction or scan adds. Without it kernels are general: all
+    MDHs of the one stage's form, without scans and boundaries, can be run with them, after :func:`resized`. Then the
+    schedule is legal for all sizes (see :func:`mdhnp.schedule.general.general_schedule`); if it splits the reduction,
+    into however many parts, it has a second one, which is so, too.
     """
-    return _program(_built(stages, schedules, caps, default))
+    build = _Build(caps, default)
+    build.stages(stages, schedules)
+    text = source(build.procedures, caps)
+    return Program(text, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
 
 
 def procedures(
-    stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default
+    stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default | None = None
 ) -> tuple[Procedure, ...]:
     """Give the kernels of :func:`generate`, in order, as they are before they are written."""
-    return tuple(_built(stages, schedules, caps, default).procedures)
-
-
-def _built(stages: Sequence[Stage], schedules: Sequence[Schedule], caps: DeviceCaps, default: Default) -> _Build:
     build = _Build(caps, default)
-    base: dict[Argument, Argument] = {}
-    for stage, schedule in zip(stages, schedules, strict=True):
-        for argument, view in zip(stage.outputs, stage.mdhom.outputs, strict=True):
-            if argument.role == "temporary":
-                base[argument] = build.temporary(view)
-        inputs = [base.get(a, a) for a in stage.inputs]
-        outputs = [base.get(a, a) for a in stage.outputs]
-        _stage(stage.mdhom, build, schedule, inputs, outputs)
-    return build
-
-
-def generate_general(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> Program:
-    """Generate general kernels: all MDHs of the stage's form can be run with them, after :func:`resized`.
-
-    Parameters
-    ----------
-    stage : Stage
-        Its MDH in canonical form, without scans and boundaries.
-    schedule : Schedule
-        One that is legal for all sizes (see :func:`mdhnp.schedule.general.general_schedule`). If it splits the
-        reduction, into however many parts, it has a second one, which is so, too.
-    caps : DeviceCaps
-        Sizes and limits of the device.
-    """
-    return _program(_built_for_any_sizes(stage, schedule, caps))
-
-
-def procedures_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> tuple[Procedure, ...]:
-    """Give the kernels of :func:`generate_general`, in order, as they are before they are written."""
-    return tuple(_built_for_any_sizes(stage, schedule, caps).procedures)
-
-
-def _built_for_any_sizes(stage: Stage, schedule: Schedule, caps: DeviceCaps) -> _Build:
-    build = _Build(caps, lambda *_: schedule, general=True)  # no other kernel will ask
-    _stage(stage.mdhom, build, schedule, stage.inputs, stage.outputs)
-    return build
+    build.stages(stages, schedules)
+    return tuple(build.procedures)
 
 
 def resized(program: Program, h: MdHom, schedule: Schedule) -> Program:
@@ -190,36 +89,122 @@ def _nbytes(view: View) -> int:
     return max(view.elements(), 1) * view.dtype.itemsize
 
 
-def _program(build: _Build) -> Program:
-    text = source(build.procedures, build.caps)
-    return Program(text, tuple(build.kernels), tuple(build.temporaries), tuple(build.sizes))
+@dataclass
+class _Build:
+    """The program as it grows."""
 
+    caps: DeviceCaps
+    default: Default | None
+    procedures: list[Procedure] = field(default_factory=list)
+    kernels: list[Kernel] = field(default_factory=list)
+    temporaries: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
 
-@singledispatch
-def _stage(h: Computation, build: _Build, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
-    """Build the kernels of a stage."""
-    build.add(h, s, inputs, outputs)
+    def stages(self, stages: Sequence[Stage], schedules: Sequence[Schedule]) -> None:
+        base: dict[Argument, Argument] = {}
+        for stage, schedule in zip(stages, schedules, strict=True):
+            for argument, view in zip(stage.outputs, stage.mdhom.outputs, strict=True):
+                if argument.role == "temporary":
+                    base[argument] = self._temporary(view)
+            inputs, outputs = ([base.get(a, a) for a in side] for side in (stage.inputs, stage.outputs))
+            self._stage(stage.mdhom, schedule, inputs, outputs)
 
+    def _temporary(self, view: View) -> Argument:
+        self.temporaries.append(_nbytes(view))
+        return Argument("temporary", len(self.temporaries) - 1)
 
-@_stage.register
-def _(h: MdHom, build: _Build, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
-    scanned = h.dims("ps")
-    if scanned:
-        _scan(build, h, s, scanned[0], inputs, outputs)
-        return
-    if not splits(h, s):
-        build.add(h, s, inputs, outputs)
-        return
-    part, second = split(h, s)
-    if not build.general:
-        second = canonical(second)
-    temporaries = [build.temporary(v) for v in _parts(second)]
-    build.add(part, replace(s, second=None), inputs, temporaries, partial=True)
-    extra = [inputs[n] for n in finish_inputs(h)]
-    after = s.second or build.default(second, build.caps)
-    if not build.general:
-        check(second, after, build.caps)
-    _stage(second, build, after, [*temporaries, *extra], outputs)
+    def _following(self, h: MdHom) -> Schedule:
+        """The schedule of a kernel that follows another."""
+        assert self.default is not None, "schedules for all sizes have their second ones"
+        return self.default(h, self.caps)
+
+    def _stage(self, h: Computation, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
+        """Build the kernels of a stage."""
+        if isinstance(h, MdHom) and h.dims("ps"):
+            self._scan(h, s, inputs, outputs)
+        elif isinstance(h, MdHom) and splits(h, s):
+            self._split(h, s, inputs, outputs)
+        else:
+            self._kernel(h, s, inputs, outputs)
+
+    def _split(self, h: MdHom, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
+        """A reduction over several work-groups: one kernel for their parts, and those that combine them."""
+        part, second = split(h, s)
+        second = second if self.default is None else canonical(second)
+        temporaries = [self._temporary(v) for v in _parts(second)]
+        self._kernel(part, replace(s, second=None), inputs, temporaries, partial=True)
+        after = s.second or self._following(second)
+        if self.default is not None:
+            check(second, after, self.caps)
+        self._stage(second, after, [*temporaries, *(inputs[n] for n in finish_inputs(h))], outputs)
+
+    def _scan(self, h: MdHom, s: Schedule, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
+        """Within one work-group a scan is one kernel; over several, totals come first, then their scan, then it."""
+        d = h.dims("ps")[0]
+        carry: list[Argument] = []
+        if s.num_wg[d] > 1:
+            reduced, used = chunk_totals(h, s, self.caps.subgroup)
+            scan_totals = canonical(prefixes(h, d, s.num_wg[d]))
+            totals, carry = ([self._temporary(v) for v in vs] for vs in (scan_totals.inputs, scan_totals.outputs))
+            self._kernel(reduced, used, inputs, totals, partial=True)
+            self._scan(scan_totals, self._following(scan_totals), totals, carry)
+        self._kernel(h, s, inputs, outputs, carry=carry)
+
+    def _kernel(
+        self,
+        h: Computation,
+        s: Schedule,
+        inputs: Sequence[Argument],
+        outputs: Sequence[Argument],
+        *,
+        carry: Sequence[Argument] = (),
+        partial: bool = False,
+    ) -> None:
+        """Build one kernel."""
+        nest = Nest(h.loops, s, self.default is None, self.caps.subgroup)
+        offset = _group_offset(nest) if partial else ZERO
+        c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
+        for view in h.inputs:
+            c.hold(view, Buffer(view.name, view.dtype, constant=True))
+        if isinstance(h, Rows):
+            emit_rows(h, c)
+        elif isinstance(h, Chain):
+            emit_chain(h, c)
+        elif nest.h.dims("ps"):
+            emit_scan(c, bool(carry))
+        else:
+            emit_kernel(c)
+        name = f"mdh_{len(self.kernels)}"
+        # The imaginary parts of a complex array come with the real ones.
+        written = [(v, a) for n, (v, a) in enumerate(zip(h.outputs, outputs, strict=True)) if n - 1 not in nest.paired]
+        passed = [*zip(h.inputs, inputs, strict=True), *written]
+        moved = [(v, a) for v, a in passed if self.caps.offsets and a.role != "temporary"]
+        types = [t for one in h.mdhoms for t in (*one.scalar.dtypes, *(v.dtype for v in one.inputs))]
+        built = Procedure(
+            name,
+            title=str(h),
+            work_items=s.work_items,
+            vector_bytes=s.vector_width * max(t.itemsize for t in types),
+            contract=all(map(_may_contract, h.mdhoms)),
+            wide=h.wide and not nest.general,
+            # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
+            inline_borders=bool(nest.combined) and not nest.general,
+            buffers=(
+                *map(c.buffer, h.inputs),
+                *(before_chunks(c) if carry else ()),
+                *(c.buffer(v) for v, _ in written),
+            ),
+            sizes=tuple(nest.sizes),
+            moved=tuple([c.buffer(v) for v, _ in moved]),
+            aliases=tuple([(c.buffer(h.outputs[n + 1]), c.buffer(h.outputs[n])) for n in nest.paired]),
+            body=c.build.body(),
+        )
+        self.procedures.append(lowered(built, barrier_first=self.caps.kind == "cpu"))
+        sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(nest.sizes))]
+        self.sizes += nest.sizes.values()
+        offsets = [Argument(_OFFSETS[a.role], a.position) for _, a in moved]
+        arguments = (*inputs, *carry, *(a for _, a in written), *sizes, *offsets)
+        self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
 
 
 def _group_offset(nest: Nest) -> Index:
@@ -234,18 +219,22 @@ def _group_offset(nest: Nest) -> Index:
     return total
 
 
-def _scan(
-    build: _Build, h: MdHom, s: Schedule, d: int, inputs: Sequence[Argument], outputs: Sequence[Argument]
-) -> None:
-    """Within one work-group a scan is one kernel; over several, totals come first, then their scan, then the scan."""
-    groups = s.num_wg[d]
-    if groups == 1:
-        build.add(h, s, inputs, outputs, scan=True)
-        return
-    reduced, used = chunk_totals(h, s, build.caps.subgroup)
-    scan_totals = canonical(prefixes(h, d, groups))
-    totals = [build.temporary(v) for v in scan_totals.inputs]
-    build.add(reduced, used, inputs, totals, partial=True)
-    carry = [build.temporary(v) for v in scan_totals.outputs]
-    _scan(build, scan_totals, build.default(scan_totals, build.caps), scan_totals.dims("ps")[0], totals, carry)
-    build.add(h, s, inputs, outputs, scan=True, carry=carry)
+def _may_contract(h: MdHom) -> bool:
+    """Whether a fused multiply-add can change nothing but the rounding of a sum of products.
+
+    A scalar function that adds and multiplies itself means what NumPy computes, with every product rounded.
+    """
+    functions = [h.scalar, *([h.finish] if h.finish else [])]
+    if h.operator is not None:
+        functions.append(h.operator.function)
+    elif h.finish is not None and _multiplies(h.scalar) and _adds(h.finish):
+        return False  # nothing is combined in between, so that both may stand in one expression
+    return all(f.contract or not (_multiplies(f) and _adds(f)) for f in functions)
+
+
+def _multiplies(f: Function) -> bool:
+    return any(f.body[n].op in ("multiply", "square") for n in f.live())
+
+
+def _adds(f: Function) -> bool:
+    return any(f.body[n].op in ("add", "subtract") for n in f.live())
