@@ -209,11 +209,10 @@ class _Item(Evaluator):
                     if s.begin is not None:
                         self._env[s.var] = self.index(s.begin)
                     while self.hold([s.test]):
-                        yield from self.run(s.body.body if isinstance(s.body, st.Block) else [s.body])
+                        yield from self.run(s.body if isinstance(s.body, tuple) else [s.body])
                         self._env[s.var] = self.index(s.following)
                 case st.If():
-                    chosen = s.inside if self.hold(s.tests) else s.elsewhere
-                    yield from self.run(chosen.body if chosen else ())
+                    yield from self.run(s.inside if self.hold(s.tests) else s.elsewhere)
                 case st.Barrier() | st.LoadMatrix() | st.MatrixProduct() | st.Let(value=ir.Shuffled()):
                     yield s
                 case _:

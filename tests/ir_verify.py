@@ -28,7 +28,6 @@ from mdhnp.codegen.ir.statements import (
     Procedure,
     Stmt,
     Store,
-    StorePair,
     Transpose,
 )
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Register, Shuffled
@@ -73,24 +72,24 @@ class _Scope:
         for s in body:
             self._one(s)
 
-    def _inner(self, block: Block, *declared: Var) -> None:
-        _Scope({*self.known, *declared}, set(self.variable), set(self.buffers)).all(block.body)
+    def _inner(self, body: tuple[Stmt, ...], *declared: Var) -> None:
+        _Scope({*self.known, *declared}, set(self.variable), set(self.buffers)).all(body)
 
     def _one(self, s: Stmt) -> None:
         match s:
             case Block():
-                self._inner(s)
+                self._inner(s.body)
             case For():
                 self._loop(s)
             case If():
                 self._uses(s.tests)
-                for block in (s.inside, *([s.elsewhere] if s.elsewhere else [])):
-                    _check(not has_barrier(block.body), "a barrier stands in a branch")
-                    _check(not _exchanges(block), "values are exchanged in a branch")
-                    self._inner(block)
+                for body in (s.inside, s.elsewhere):
+                    _check(not has_barrier(body), "a barrier stands in a branch")
+                    _check(not _exchanges(body), "values are exchanged in a branch")
+                    self._inner(body)
             case Pipeline():
                 self._uses(s.rounds)
-                _check(s.stages > 1 and not has_barrier(s.fill.body), "a pipeline has a stage ahead, and no barrier")
+                _check(s.stages > 1 and not has_barrier(s.fill), "a pipeline has a stage ahead, and no barrier")
                 self._inner(s.fill, s.filled)
                 self._inner(s.work, s.round)
             case LoadMatrix():
@@ -123,7 +122,7 @@ class _Scope:
                     self._declares(register)
             case _:
                 self._uses(s)
-                if isinstance(s, Store | StorePair | Clear):
+                if isinstance(s, Store | Clear):
                     self._writes(s.buffer)
                 elif isinstance(s, Copy | Transpose):
                     self._writes(s.target)
@@ -135,7 +134,7 @@ class _Scope:
             self._uses(s.begin)
         inner = _Scope({*self.known, s.var}, set(self.variable), set(self.buffers))
         inner._uses((s.test, s.following))
-        inner.all(s.body.body if isinstance(s.body, Block) else [s.body])
+        inner.all(s.body if isinstance(s.body, tuple) else [s.body])
 
     def _declares(self, target: Var | Register) -> None:
         _check(target not in self.known, f"{target} is declared twice")

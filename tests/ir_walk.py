@@ -30,7 +30,6 @@ from mdhnp.codegen.ir.statements import (
     Procedure,
     Stmt,
     Store,
-    StorePair,
     Test,
     Transpose,
     Wait,
@@ -168,10 +167,7 @@ class Walk(Evaluator):
             case For():
                 self._for(s)
             case If():
-                if self.hold(s.tests):
-                    self._all(s.inside.body)
-                elif s.elsewhere:
-                    self._all(s.elsewhere.body)
+                self._all(s.inside if self.hold(s.tests) else s.elsewhere)
             case AllocLocal():
                 self._elements[s.buffer.name] = s.size
             case Clear():
@@ -197,7 +193,7 @@ class Walk(Evaluator):
             self._env[s.var] = self.index(s.begin)
         while self._goes_on(s):
             assert s.var.low <= self._env[s.var] <= s.var.high, f"{s.var} is {self._env[s.var]}"
-            self._all(s.body.body if isinstance(s.body, Block) else [s.body])
+            self._all(s.body if isinstance(s.body, tuple) else [s.body])
             self._strict = False  # where no other round comes, its variable may be beyond its range
             self._env[s.var] = self.index(s.following)
             self._strict = True
@@ -262,10 +258,9 @@ class Walk(Evaluator):
                 first = 0 if s.done is None else self.index(s.done)
                 last = s.value.lanes if s.valid is None else min(self.index(s.valid), s.value.lanes)
                 lanes = range(1) if s.buffer.values else range(first, last)
+                if s.imaginary is not None:
+                    stride, lanes = 1, range(2 * s.value.lanes)
                 self._touch(s.buffer, [at + n * stride for n in lanes], write=True)
-            case StorePair():
-                at = self.index(s.offset)
-                self._touch(s.buffer, range(at, at + 2 * s.real.lanes), write=True)
             case Copy():
                 at, lanes = self.index(s.at), s.source.lanes
                 assert at % lanes == 0, f"{s.target.name}[{at}] of {lanes} lanes"

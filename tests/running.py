@@ -14,8 +14,9 @@ from strategies import Array
 
 from mdhnp.codegen import Program, generate
 from mdhnp.codegen.ir import passes
+from mdhnp.codegen.ir.accesses import with_bodies
 from mdhnp.codegen.ir.index import ZERO, Compare, call, choice, constant
-from mdhnp.codegen.ir.statements import AllocLocal, Block, For, If, Let, Procedure, Stmt, Store
+from mdhnp.codegen.ir.statements import AllocLocal, Let, Procedure, Stmt, Store
 from mdhnp.codegen.ir.values import Buffer, Load, Shuffled
 from mdhnp.mdh import MdHom, Stage, canonical, interpret, stages
 from mdhnp.runtime.executable import Executable
@@ -60,7 +61,6 @@ def exchanged_in_local_memory(subgroup: int) -> Iterator[None]:
 
 
 def _stood_in(body: Iterable[Stmt], subgroup: int, found: dict[Buffer, None]) -> Iterator[Stmt]:
-    inside: Callable[[Any], Block] = lambda block: Block(tuple(_stood_in(block.body, subgroup, found)))  # noqa: E731
     own = call("local_id")
     for s in body:
         match s:
@@ -71,14 +71,8 @@ def _stood_in(body: Iterable[Stmt], subgroup: int, found: dict[Buffer, None]) ->
                 reached = (Compare(source, ">=", ZERO), Compare(source, "<", constant(subgroup)))
                 yield Store(buffer, own, v.value)
                 yield Let(s.target, Load(buffer, own + choice(reached, v.distance, ZERO), v.dtype, v.lanes))
-            case Block():
-                yield inside(s)
-            case For(body=Block() as block):
-                yield replace(s, body=inside(block))
-            case If():
-                yield replace(s, inside=inside(s.inside), elsewhere=s.elsewhere and inside(s.elsewhere))
             case _:
-                yield s
+                yield with_bodies(s, lambda inner: tuple(_stood_in(inner, subgroup, found)))
 
 
 def expected(h: MdHom, arrays: Sequence[Array]) -> list[Array]:

@@ -67,11 +67,11 @@ def get(buffer: Buffer, at: Index) -> Assign:
 
 
 def loop(*body: Stmt) -> For:
-    return For(K, Index(), Compare(k, "<", constant(10)), k + 1, Block(body))
+    return For(K, Index(), Compare(k, "<", constant(10)), k + 1, body)
 
 
 def when(*body: Stmt) -> If:
-    return If((Compare(w, "==", Index()),), Block(body))
+    return If((Compare(w, "==", Index()),), body)
 
 
 def let(register: Register, buffer: Buffer, at: Index, *, kept: bool = True) -> Let:
@@ -189,7 +189,7 @@ INVALID: dict[str, tuple[Stmt, ...]] = {
     "k is not declared": (Store(OUT, k, ZERO),),
     "x0 is not declared": (store(OUT, w),),
     "y0 is not declared": (Let(X, Apply("add", (ZERO, Y), F4)),),
-    "z0 is not declared": (If((Truth(Z),), Block(())),),
+    "z0 is not declared": (If((Truth(Z),), ()),),
     "is declared twice": (Let(X, ZERO), Let(X, ZERO)),
     "gets a new value": (Let(X, ZERO), Assign(X, ZERO)),
     "has no beginning": (replace(loop(), begin=None),),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
-from mdhnp.codegen.ir.statements import FillLanes, Store, StorePair
+from mdhnp.codegen.ir.statements import FillLanes, Store
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value, in_type
 from mdhnp.codegen.nest import Nest
 from mdhnp.mdh.views import Slice, View
@@ -14,7 +14,7 @@ from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
     "Context", "Point", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
-    "outside_value", "read", "read_back", "result_convert", "store", "store_pair", "tile_layout",
+    "outside_value", "read", "read_back", "result_convert", "store", "tile_layout",
 ]  # fmt: skip
 
 _PAIRS = constant(2)
@@ -103,21 +103,14 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
     return read(c.buffer(view), offset, stride, place.lanes, place.valid if moves else None, kept=kept)
 
 
-def store(c: Context, number: int, place: Point, value: Value) -> None:
-    """Write a result to its place in the output."""
+def store(c: Context, number: int, place: Point, value: Value, imaginary: Value | None = None) -> None:
+    """Write a result to its place in the output: complex ones as whole vectors where all lanes lie inside."""
     view = c.nest.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
-    c.build.add(Store(c.buffer(view), offset, value, stride, place.valid, place.done))
-
-
-def store_pair(c: Context, number: int, place: Point, real: Value, imaginary: Value) -> None:
-    """Write the real and imaginary parts of complex results: whole vectors of them where all lanes lie inside."""
-    view = c.nest.h.outputs[number]
-    offset, stride = _output_offset(c, view, place)
-    if stride == _PAIRS and place.valid is None and place.done is None:
-        c.build.add(StorePair(c.buffer(view), offset, real, imaginary))
-    else:
-        store(c, number, place, real)
+    whole = stride == _PAIRS and place.valid is None and place.done is None
+    pair = imaginary if whole else None
+    c.build.add(Store(c.buffer(view), offset, value, stride, place.valid, place.done, pair))
+    if imaginary is not None and not whole:
         store(c, number + 1, place, imaginary)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, open_tests, variable
-from mdhnp.codegen.ir.statements import Block, Copy, Pipeline
+from mdhnp.codegen.ir.statements import Copy, Pipeline
 from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
@@ -44,7 +44,7 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
     with c.build.part() as work:
         _begin(c, _ROUND, counts)
         yield variable(_ROUND)
-    c.build.add(Pipeline(_FILLED, _ROUND, rounds, nest.s.stages, asynchronous, Block(tuple(fill)), Block(tuple(work))))
+    c.build.add(Pipeline(_FILLED, _ROUND, rounds, nest.s.stages, asynchronous, tuple(fill), tuple(work)))
 
 
 def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:

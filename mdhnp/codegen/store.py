@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mdhnp.codegen import reduce
-from mdhnp.codegen.access import Context, Point, read_back, result_convert, store, store_pair
+from mdhnp.codegen.access import Context, Point, read_back, result_convert, store
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
 from mdhnp.codegen.ir.values import Register, Value, splat
 from mdhnp.codegen.layers import steps_inside
@@ -82,7 +82,5 @@ def store_results(c: Context, at: Point, values: Sequence[Value]) -> None:
         final = point_values(c, nest.h.finish, at, dict(enumerate(values)), len(values))
     wide = [result_convert(c, splat(v, at.lanes), n) for n, v in enumerate(final)]
     for n, value in enumerate(wide):
-        if n in nest.paired:
-            store_pair(c, n, at, value, wide[n + 1])
-        elif n - 1 not in nest.paired:
-            store(c, n, at, value)
+        if n - 1 not in nest.paired:
+            store(c, n, at, value, wide[n + 1] if n in nest.paired else None)

@@ -1,6 +1,7 @@
 """What statements read and write of local memory."""
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, get_args
 
 from mdhnp.codegen.ir.index import Index, Limit, Var
@@ -20,7 +21,9 @@ from mdhnp.codegen.ir.statements import (
 )
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Value
 
-__all__ = ["FIELDS", "Access", "Accesses", "Element", "bodies", "element"]
+__all__ = ["FIELDS", "Access", "Accesses", "Element", "bodies", "element", "with_bodies"]
+
+Body = tuple[Stmt, ...]
 
 #: Names of the fields of each kind of node.
 FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(Stmt), *get_args(Value), Truth)}
@@ -91,18 +94,32 @@ class _Summary(NamedTuple):
     changes: bool
 
 
-def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+def bodies(s: Stmt) -> tuple[Body, ...]:
     """The bodies inside of a statement."""
     match s:
         case Block():
             return (s.body,)
         case For():
-            return (s.body.body if isinstance(s.body, Block) else (s.body,),)
+            return (s.body if isinstance(s.body, tuple) else (s.body,),)
         case If():
-            return (s.inside.body,) if s.elsewhere is None else (s.inside.body, s.elsewhere.body)
+            return s.inside, s.elsewhere
         case Pipeline():
-            return (s.fill.body, s.work.body)
+            return s.fill, s.work
     return ()
+
+
+def with_bodies(s: Stmt, changed: Callable[[Body], Body]) -> Stmt:
+    """The statement with what a function makes of the bodies inside of it."""
+    match s:
+        case Block():
+            return Block(changed(s.body))
+        case For(body=tuple() as body):
+            return replace(s, body=changed(body))
+        case If():
+            return If(s.tests, changed(s.inside), changed(s.elsewhere))
+        case Pipeline():
+            return replace(s, fill=changed(s.fill), work=changed(s.work))
+    return s
 
 
 def element(index: Index) -> Element:

@@ -66,14 +66,14 @@ class _Pass:
             match s:
                 case Block():
                     s = Block(self.placed(s.body, pending))
-                case For(body=Block(body=inner)):
+                case For(body=tuple() as inner):
                     inner = self._round(inner)
-                    s = replace(s, body=Block(inner))
+                    s = replace(s, body=inner)
                     if not has_barrier(inner):
                         pending += own
                 case Pipeline():
                     # Its own barriers, which it gets when it is written out, settle what it copies.
-                    s = replace(s, work=Block(self._round(s.work.body)))
+                    s = replace(s, work=self._round(s.work))
                     pending += own
                 case _:
                     pending += own

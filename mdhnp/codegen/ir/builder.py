@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,45 +43,34 @@ class Builder:
         return self._numbers[stem] - 1
 
     @contextmanager
-    def block(self) -> Iterator[None]:
-        """A body of its own."""
+    def _inside(self, statement: Callable[[tuple[Stmt, ...]], Stmt]) -> Iterator[None]:
+        """The body of a statement."""
         with self.part() as body:
             yield
-        self.add(Block(tuple(body)))
+        self.add(statement(tuple(body)))
 
-    @contextmanager
-    def loop(self, var: Var, begin: Index | None, test: Compare, step: int = 1) -> Iterator[None]:
+    def block(self) -> AbstractContextManager[None]:
+        """A body of its own."""
+        return self._inside(Block)
+
+    def loop(self, var: Var, begin: Index | None, test: Compare, step: int = 1) -> AbstractContextManager[None]:
         """A loop that counts on; where it has no beginning, from the variable's value."""
-        with self.part() as body:
-            yield
-        self.add(For(var, begin, test, variable(var) + step, Block(tuple(body))))
+        return self._inside(partial(For, var, begin, test, variable(var) + step))
 
     def up_to(self, var: Var, end: Index | int, step: int = 1) -> AbstractContextManager[None]:
         """A loop from 0 on."""
         end = Index((), end) if isinstance(end, int) else end
         return self.loop(var, Index(), Compare(variable(var), "<", end), step)
 
-    @contextmanager
-    def doubling(self, var: Var, end: int) -> Iterator[None]:
+    def doubling(self, var: Var, end: int) -> AbstractContextManager[None]:
         """A loop over the powers of two below the end."""
-        with self.part() as body:
-            yield
         here = variable(var)
-        self.add(For(var, Index((), 1), Compare(here, "<", Index((), end)), here * 2, Block(tuple(body))))
+        return self._inside(partial(For, var, Index((), 1), Compare(here, "<", Index((), end)), here * 2))
 
-    @contextmanager
-    def halving(self, var: Var, end: int) -> Iterator[None]:
+    def halving(self, var: Var, end: int) -> AbstractContextManager[None]:
         """The same, from the largest of them on."""
-        with self.part() as body:
-            yield
         here, first = variable(var), 1 << (end - 1).bit_length() - 1
-        self.add(For(var, Index((), first), Compare(here, ">", Index()), here // 2, Block(tuple(body))))
-
-    @contextmanager
-    def _when(self, tests: tuple[Test, ...]) -> Iterator[None]:
-        with self.part() as body:
-            yield
-        self.add(If(tests, Block(tuple(body))))
+        return self._inside(partial(For, var, Index((), first), Compare(here, ">", Index()), here // 2))
 
     def when(self, tests: Sequence[Test]) -> AbstractContextManager[object]:
         """What is done where all conditions hold; without conditions there is no body of its own."""
@@ -88,7 +78,7 @@ class Builder:
         if False in known:
             return self.part()
         unknown = tuple(dict.fromkeys([t for t, holds in zip(tests, known, strict=True) if not holds]))
-        return self._when(unknown) if unknown else nullcontext()
+        return self._inside(partial(If, unknown)) if unknown else nullcontext()
 
     def either(self, tests: Iterable[Compare], inside: Callable[[], None], border: Callable[[], None]) -> None:
         """Do `inside` where all conditions hold and `border` elsewhere; only one of them where that is known."""
@@ -102,7 +92,7 @@ class Builder:
                 inside()
             with self.part() as second:
                 border()
-            self.add(If(unknown, Block(tuple(first)), Block(tuple(second))))
+            self.add(If(unknown, tuple(first), tuple(second)))
 
     def comment(self, text: str) -> None:
         self.add(Comment(text))

@@ -7,9 +7,8 @@ nobody reads any more what the round before has read, which is what is filled ne
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from mdhnp.codegen.ir.accesses import bodies
+from mdhnp.codegen.ir.accesses import bodies, with_bodies
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.statements import (
     Assign,
@@ -35,18 +34,10 @@ def lower_pipelines(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Write each pipeline out; it stands behind the pass for barriers, since its own settle what it copies."""
     found: list[Stmt] = []
     for s in body:
-        match s:
-            case Pipeline():
-                found += _asynchronous(s) if s.asynchronous else _through_registers(s)
-            case Block():
-                found.append(Block(lower_pipelines(s.body)))
-            case For(body=Block(body=inner)):
-                found.append(replace(s, body=Block(lower_pipelines(inner))))
-            case If():
-                elsewhere = s.elsewhere and Block(lower_pipelines(s.elsewhere.body))
-                found.append(If(s.tests, Block(lower_pipelines(s.inside.body)), elsewhere))
-            case _:
-                found.append(s)
+        if isinstance(s, Pipeline):
+            found += _asynchronous(s) if s.asynchronous else _through_registers(s)
+        else:
+            found.append(with_bodies(s, lower_pipelines))
     return tuple(found)
 
 
@@ -54,23 +45,23 @@ def _asynchronous(p: Pipeline) -> list[Stmt]:
     """A group of copies for each round, which may be empty: so their number tells what is still under way."""
     first = _loop(p.filled, constant(p.stages - 1), (*_first(p), Commit()))
     fill = Block((_ahead(p), _if_any(p, p.fill), Commit()))
-    return [first, _loop(p.round, p.rounds, (Wait(p.stages - 2), Barrier(), fill, p.work))]
+    return [first, _loop(p.round, p.rounds, (Wait(p.stages - 2), Barrier(), fill, Block(p.work)))]
 
 
 def _through_registers(p: Pipeline) -> list[Stmt]:
-    copies = list(dict.fromkeys(_copies(p.fill.body)))
+    copies = list(dict.fromkeys(_copies(p.fill)))
     held = [Register("next", n, c.target.dtype) for n, c in enumerate(copies)]
     declared = [Declare(r, Const("0", r.dtype)) for r in held]
     loads = {c: Assign(r, c.source) for c, r in zip(copies, held, strict=True)}
     stores = {c: Store(c.target, c.at, r) for c, r in zip(copies, held, strict=True)}
-    load = Block((_ahead(p), _if_any(p, Block(_instead(p.fill.body, loads)))))
-    store = Block((_ahead(p), _if_any(p, Block(_instead(p.fill.body, stores)))))
+    load = Block((_ahead(p), _if_any(p, _instead(p.fill, loads))))
+    store = Block((_ahead(p), _if_any(p, _instead(p.fill, stores))))
     first = _loop(p.filled, constant(p.stages - 1), _first(p))
-    return [first, _loop(p.round, p.rounds, (Barrier(), *declared, load, p.work, store))]
+    return [first, _loop(p.round, p.rounds, (Barrier(), *declared, load, Block(p.work), store))]
 
 
 def _loop(var: Var, end: Index, body: tuple[Stmt, ...]) -> For:
-    return For(var, ZERO, Compare(variable(var), "<", end), variable(var) + 1, Block(body))
+    return For(var, ZERO, Compare(variable(var), "<", end), variable(var) + 1, body)
 
 
 def _ahead(p: Pipeline) -> Let:
@@ -80,10 +71,10 @@ def _ahead(p: Pipeline) -> Let:
 def _first(p: Pipeline) -> tuple[Stmt, ...]:
     """The filling before all rounds."""
     always = p.rounds.known is not None and p.rounds.known >= p.stages - 1
-    return p.fill.body if always else (_if_any(p, p.fill),)
+    return p.fill if always else (_if_any(p, p.fill),)
 
 
-def _if_any(p: Pipeline, fill: Block) -> If:
+def _if_any(p: Pipeline, fill: tuple[Stmt, ...]) -> If:
     """Fill for a round that may be beyond the last one."""
     return If((Compare(variable(p.filled), "<", p.rounds),), fill)
 
@@ -94,13 +85,4 @@ def _copies(body: tuple[Stmt, ...]) -> list[Copy]:
 
 def _instead(body: tuple[Stmt, ...], of: Mapping[Copy, Stmt]) -> tuple[Stmt, ...]:
     """The body with other statements in place of its copies, which stand in no loop."""
-    found: list[Stmt] = []
-    for s in body:
-        match s:
-            case Copy():
-                found.append(of[s])
-            case If():
-                found.append(replace(s, inside=Block(_instead(s.inside.body, of))))
-            case _:
-                found.append(s)
-    return tuple(found)
+    return tuple([of[s] if isinstance(s, Copy) else with_bodies(s, lambda inner: _instead(inner, of)) for s in body])

@@ -7,7 +7,7 @@ needed: once for each point of a private tile, say. This pass leaves the first o
 from dataclasses import replace
 from typing import Any
 
-from mdhnp.codegen.ir.accesses import FIELDS, Accesses
+from mdhnp.codegen.ir.accesses import FIELDS, Accesses, with_bodies
 from mdhnp.codegen.ir.statements import Block, Clear, Copy, For, If, Let, Pipeline, Stmt, Store, Transpose
 from mdhnp.codegen.ir.values import Load, LoadRow, Register
 
@@ -31,28 +31,13 @@ def share_loads(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             else:
                 instead[s.target] = before
             continue
-        found.append(_inner(_renamed(s, instead) if instead else s))
+        found.append(with_bodies(_renamed(s, instead) if instead else s, share_loads))
         if isinstance(s, Block | Clear | Copy | For | If | Pipeline | Store | Transpose) and not all(
             load.buffer.constant for load in named
         ):
             written = {a.buffer for a in Accesses().of(s) if a.how != "read"}
             named = {load: name for load, name in named.items() if load.buffer not in written}
     return tuple(found)
-
-
-def _inner(s: Stmt) -> Stmt:
-    """Share in the bodies of a statement."""
-    match s:
-        case Block():
-            return Block(share_loads(s.body))
-        case For() if isinstance(s.body, Block):
-            return replace(s, body=Block(share_loads(s.body.body)))
-        case If():
-            elsewhere = s.elsewhere and Block(share_loads(s.elsewhere.body))
-            return If(s.tests, Block(share_loads(s.inside.body)), elsewhere)
-        case Pipeline():
-            return replace(s, fill=Block(share_loads(s.fill.body)), work=Block(share_loads(s.work.body)))
-    return s
 
 
 def _renamed(node: Any, instead: dict[Register, Register]) -> Any:

@@ -14,7 +14,7 @@ from mdhnp.codegen.ir.values import Buffer, Load, Outside, Register, Value
 __all__ = [
     "AllocLocal", "Assign", "Barrier", "Block", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
     "FillLanes", "For", "If", "Let", "LoadMatrix", "MatrixProduct", "Not", "Pipeline", "Procedure", "Stmt", "Store",
-    "StorePair", "Test", "Transpose", "Truth", "Wait",
+    "Test", "Transpose", "Truth", "Wait",
 ]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ class For:
     begin: Index | None
     test: Compare
     following: Index
-    body: "Block | Copy"
+    body: "tuple[Stmt, ...] | Copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class If:
     """What to do where all conditions hold, and where not."""
 
     tests: tuple[Test, ...]
-    inside: Block
-    elsewhere: Block | None = None
+    inside: tuple["Stmt", ...]
+    elsewhere: tuple["Stmt", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +100,8 @@ class Store:
     valid: Index | None = None
     #: How many lanes at the beginning are not written, if any.
     done: Index | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StorePair:
-    """Write two vectors' lanes by turns: the real and the imaginary parts of complex numbers."""
-
-    buffer: Buffer
-    offset: Index
-    real: Value
-    imaginary: Value
+    #: What is written by turns with the lanes of `value`, if anything: the imaginary parts of complex numbers.
+    imaginary: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +150,8 @@ class Pipeline:
     #: Whether the copies of `fill` are.
     asynchronous: bool
     #: What they do. Nobody waits for others in either.
-    fill: Block
-    work: Block
+    fill: tuple["Stmt", ...]
+    work: tuple["Stmt", ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +251,8 @@ class Comment:
 
 
 Stmt = (
-    Block | For | If | Let | Declare | Assign | Store | StorePair | Copy | Transpose | Clear | FillLanes | CallInto
-    | AllocLocal | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct
+    Block | For | If | Let | Declare | Assign | Store | Copy | Transpose | Clear | FillLanes | CallInto | AllocLocal
+    | Barrier | Comment | Commit | Wait | Pipeline | LoadMatrix | MatrixProduct
 )  # fmt: skip
 
 

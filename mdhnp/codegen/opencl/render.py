@@ -44,14 +44,13 @@ class _Kernel:
         self._lines: list[str] = []
         self._indent = ""
         self._writers: dict[type, Callable[[Any], None]] = {
-            ir.Block: lambda s: self._braces("{", s),
+            ir.Block: lambda s: self._braces("{", s.body),
             ir.For: self._for,
             ir.If: self._if,
             ir.Let: lambda s: self._line(f"const {self._declared(s)}"),
             ir.Declare: lambda s: self._line(self._declared(s)),
             ir.Assign: lambda s: self._line(f"{self._indices.name(s.target)} = {self._right(s.value)};"),
             ir.Store: self._store,
-            ir.StorePair: self._store_pair,
             ir.LoadMatrix: self._load_matrix,
             ir.MatrixProduct: self._matrix_product,
             ir.Copy: lambda s: self._line(self._copied(s)),
@@ -101,15 +100,16 @@ class _Kernel:
         for statement in body:
             self._writers[type(statement)](statement)
 
-    def _inner(self, block: ir.Block) -> None:
+    def _inner(self, head: str, body: Sequence[ir.Stmt]) -> None:
+        """A line that opens a brace, and what stands in it."""
+        self._line(head)
         outer = self._indent
         self._indent = outer + "  "
-        self._statements(block.body)
+        self._statements(body)
         self._indent = outer
 
-    def _braces(self, head: str, block: ir.Block) -> None:
-        self._line(head)
-        self._inner(block)
+    def _braces(self, head: str, body: Sequence[ir.Stmt]) -> None:
+        self._inner(head, body)
         self._line("}")
 
     def _right(self, value: Value | Index) -> str:
@@ -138,12 +138,10 @@ class _Kernel:
             self._braces(f"{head} {{", s.body)
 
     def _if(self, s: ir.If) -> None:
-        head = f"if ({' && '.join([self._test(t) for t in s.tests])}) {{"
-        self._line(head)
-        self._inner(s.inside)
-        if s.elsewhere is not None:
-            self._line("} else {")
-            self._inner(s.elsewhere)
+        tests = " && ".join([self._test(t) for t in s.tests])
+        self._inner(f"if ({tests}) {{", s.inside)
+        if s.elsewhere:
+            self._inner("} else {", s.elsewhere)
         self._line("}")
 
     def _test(self, test: ir.Test) -> str:
@@ -156,7 +154,10 @@ class _Kernel:
     def _store(self, s: ir.Store) -> None:
         buffer, value, space = s.buffer, self._values.value(s.value), SPACES[s.buffer.space]
         name, offset, stride = memory_type(value.dtype), self._indices.index(s.offset), self._indices.index(s.stride)
-        if buffer.values:
+        if s.imaginary is not None:
+            function, other = self._helpers.scatter_pairs(name, value.lanes, space), self._values.value(s.imaginary)
+            self._line(f"{function}({buffer.name} + {offset}, {value.text}, {other.text});")
+        elif buffer.values:
             self._line(f"{buffer.name}[{offset}] = {value.text};")
         elif value.lanes == 1 and value.dtype == HALF and (buffer.space == "global" or buffer.packed):
             place = f"(__local half *){buffer.name}" if buffer.packed else buffer.name
@@ -177,11 +178,6 @@ class _Kernel:
             function = self._helpers.scatter(name, value.lanes, space)
             valid = str(value.lanes) if s.valid is None else self._indices.index(s.valid)
             self._line(f"{function}({buffer.name} + {offset}, {stride}, {valid}, {_stored(value)});")
-
-    def _store_pair(self, s: ir.StorePair) -> None:
-        real, imaginary = self._values.value(s.real), self._values.value(s.imaginary)
-        function = self._helpers.scatter_pairs(memory_type(s.buffer.dtype), real.lanes, SPACES[s.buffer.space])
-        self._line(f"{function}({s.buffer.name} + {self._indices.index(s.offset)}, {real.text}, {imaginary.text});")
 
     def _copied(self, s: ir.Copy) -> str:
         at = self._indices.index(s.at)
