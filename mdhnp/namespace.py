@@ -7,17 +7,14 @@ takes long to import.
 __all__ = ["LATER", "MODULES", "NUMPYS"]
 
 _NAMES = {
-    "binary": """
-        add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign
-        divide equal floor_divide fmax fmin fmod greater greater_equal hypot left_shift less less_equal
-        logaddexp logical_and logical_or logical_xor maximum minimum mod multiply nextafter not_equal pow power
-        remainder right_shift subtract true_divide
-    """,
     "elementwise": """
-        abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh
-        bitwise_invert bitwise_not cbrt ceil clip conj conjugate cos cosh exp exp2 expm1 floor imag invert
-        isfinite isinf isnan log log10 log1p log2 logical_not negative positive real reciprocal rint round sign
-        signbit sin sinh sqrt square tan tanh trunc where
+        abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
+        atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
+        bitwise_xor cbrt ceil clip conj conjugate copysign cos cosh divide equal exp exp2 expm1 floor
+        floor_divide fmax fmin fmod greater greater_equal hypot imag invert isfinite isinf isnan left_shift less
+        less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum
+        mod multiply negative nextafter not_equal positive pow power real reciprocal remainder right_shift rint
+        round sign signbit sin sinh sqrt square subtract tan tanh true_divide trunc where
     """,
     "generators": """
         arange empty_like eye full full_like linspace meshgrid ones ones_like tril triu zeros zeros_like

@@ -15,11 +15,11 @@ import numpy as np
 from mdhnp import linalg
 from mdhnp.calls.operands import routing
 from mdhnp.frontend import (
-    array_functions,  # noqa: F401 (which looks at NumPy's functions before others are in their place)
-    einsum,
+    array_functions,  # noqa: F401 (which looks at NumPy's functions before ours replace them)
     gufuncs,
     products,
 )
+from mdhnp.frontend.einsum import einsum
 from mdhnp.process import process
 
 __all__ = ["patch"]

@@ -7,7 +7,7 @@ import pytest
 from cases import assert_same, magnitude, operands
 
 from mdhnp.calls.operands import fallback_counts
-from mdhnp.frontend import gemm, gemv
+from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.settings import config
 
 SCALARS = [(1, 0), (2, 0), (1, 1), (0.5, -2.0), (0, 3), (np.float32(1.5), np.float32(2))]

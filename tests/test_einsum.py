@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from cases import DTYPES, EINSUM, LAYOUTS, MIXED, assert_same, magnitude, operands
 
-import mdhnp.frontend.einsum  # noqa: F401
 from mdhnp.calls.operands import fallback_counts
-from mdhnp.frontend import einsum
 from mdhnp.frontend.contraction import contraction, parse
+from mdhnp.frontend.einsum import einsum
 from mdhnp.settings import config
 
 #: A reduction, a copy and a contraction: what types and layouts are tried on, one by one.

@@ -5,33 +5,6 @@ turns labelled axes into an MDH, `pairwise.py` into several, `semirings.py` with
 calls made of them are in `einsum.py`, `gufuncs.py` (matmul and its like), `products.py` (dot and its
 like), `linalg.py` and `blas.py`; others in `stencil.py`, `prl.py` and `computation.py` (users' own MDHs), of which
 `blas1.py`, `blas2.py` and `convolutions.py` make functions with names. `fuse.py` makes one call of several. The array
-API's functions are in `creation.py` and `generators.py`, `types.py`, `elementwise.py` and `binary.py`,
-`reductions.py`, `scans.py`, `manipulation.py` and `joining.py`; `map_reduce.py` turns functions of elements into MDHs,
-and reduces these. Importing this package loads what contractions and users' MDHs need.
+API's functions are in `creation.py` and `generators.py`, `types.py`, `elementwise.py`, `reductions.py`, `scans.py`,
+`manipulation.py` and `joining.py`; `map_reduce.py` turns functions of elements into MDHs, and reduces these.
 """
-
-from mdhnp.frontend.blas import gemm, gemv
-from mdhnp.frontend.computation import md_hom
-from mdhnp.frontend.einsum import einsum
-from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
-from mdhnp.frontend.linalg import multi_dot
-from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
-
-__all__ = [
-    "dot",
-    "einsum",
-    "gemm",
-    "gemv",
-    "inner",
-    "kron",
-    "matmul",
-    "matvec",
-    "md_hom",
-    "multi_dot",
-    "outer",
-    "tensordot",
-    "trace",
-    "vdot",
-    "vecdot",
-    "vecmat",
-]

@@ -26,8 +26,7 @@ _INDICES = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
 def _public(name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(package(), name)
-    return function
+    return getattr(package(), name)
 
 
 def _is_operand(x: Any) -> bool:
@@ -112,8 +111,7 @@ class _Methods:
 
     def astype(self: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Array:
         """Convert the elements, as ``ndarray.astype`` does."""
-        found: Array = _public("astype")(self, dtype, copy=copy)
-        return found
+        return _public("astype")(self, dtype, copy=copy)
 
     @property
     def imag(self: Any) -> Any:
@@ -166,8 +164,7 @@ class _Methods:
         keys = _of_view(key)
         if keys is not None:
             return make(self._view[keys], self.device)
-        found: Array = brought(_by_numpy("getitem", key, lambda: self.numpy()[each(key, on_host)]), self.device)
-        return found
+        return brought(_by_numpy("getitem", key, lambda: self.numpy()[each(key, on_host)]), self.device)
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         """Put elements into a part of the array, converted by NumPy's rules.

@@ -198,8 +198,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
 def _made(routine: Routine, shape: tuple[int, ...], dtype: np.dtype[Any], device: Any, numbers: Sequence[Any]) -> Array:
     """Compute an array from numbers and each element's place."""
     given = [make(transfer.constant(np.asarray(n), device), device) for n in numbers]
-    result: Array = call((routine, shape, dtype), tuple(given))
-    return result
+    return call((routine, shape, dtype), tuple(given))
 
 
 def _describe_placed(
@@ -245,8 +244,7 @@ def _triangular(name: str, where: str, example: str) -> Callable[..., Array]:
             raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
         if not x.device.own_memory:
             return make(getattr(np, name)(x._view, whole(k)), x.device)
-        result: Array = call((routine,), (x, np.array(whole(k), np.int64)))
-        return result
+        return call((routine,), (x, np.array(whole(k), np.int64)))
 
     return function
 

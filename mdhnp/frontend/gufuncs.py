@@ -4,7 +4,7 @@ The last axes of an operand are its core, a vector or a matrix, unless `axes` sa
 stack, and broadcast. Takes array-likes, gives new arrays. It must not know devices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -29,24 +29,26 @@ Array = npt.NDArray[Any]
 _CORES: dict[str, Terms] = {
     "matmul": ("ik", "kj"), "vecdot": ("k", "k"), "matvec": ("ik", "k"), "vecmat": ("k", "kj"),
 }  # fmt: skip
-#: What the four have in common.
-_PARAMETERS = {
-    "dtype": "dtype, optional: Type to compute in; by default the operands' common type.",
-    "axes": "list of tuple of int, optional: Where the core axes are in the operands and in the result, if they are "
-    "not the last ones.",
-    "others": "``subok`` changes nothing, there being no subclasses; calls with ``signature`` are left to NumPy.",
-}
 _STACKS = "The leading axes are broadcast."
 _CONJUGATED = "Complex elements of `x1` are conjugated."
-_RAISES = {
-    "ValueError": "If an operand has too few axes, shapes do not match, among them that of `out`, or there is no such "
-    "precision.",
-    "TypeError": f"If the casting rule forbids a conversion; {UNSUPPORTED[0].lower()}{UNSUPPORTED[1:]}",
-}
-_SOURCE = f"Source: {PAPER} IV-A."
+
+#: What the four have in common.
+_product = partial(
+    public,
+    dtype="dtype, optional: Type to compute in; by default the operands' common type.",
+    axes="list of tuple of int, optional: Where the core axes are in the operands and in the result, if they are not "
+    "the last ones.",
+    others="``subok`` changes nothing, there being no subclasses; calls with ``signature`` are left to NumPy.",
+    raises={
+        "ValueError": "If an operand has too few axes, shapes do not match, among them that of `out`, or there is no "
+        "such precision.",
+        "TypeError": f"If the casting rule forbids a conversion; {UNSUPPORTED[0].lower()}{UNSUPPORTED[1:]}",
+    },
+    notes=f"Source: {PAPER} IV-A.",
+)
 
 
-@public(
+@_product(
     "Multiply matrices, or stacks of matrices, as ``numpy.matmul`` does.",
     x1="array_like: Of shape (..., n, k); a vector (k,) is taken for a row, whose axis is left out of the result. "
     f"{_STACKS}",
@@ -56,8 +58,6 @@ _SOURCE = f"Source: {PAPER} IV-A."
     semiring="Semiring, optional: Both together.",
     returns='ndarray or scalar: Of shape (..., n, m); `out` if given. A tuple where `add` is "argmin" or '
     '"argmax", as in :func:`mdhnp.einsum`.',
-    raises=_RAISES,
-    notes=_SOURCE,
     example="""
 >>> mdhnp.matmul(np.arange(6.0).reshape(2, 3), np.ones(3))
 array([ 3., 12.])
@@ -65,24 +65,12 @@ array([ 3., 12.])
 array([[0, 1],
        [2, 0]])""",
     guard=False,
-    **_PARAMETERS,
 )
 def matmul(
-    x1: npt.ArrayLike,
-    x2: npt.ArrayLike,
-    /,
-    out: Any = None,
-    *,
-    casting: str = "same_kind",
-    order: str = "K",
-    dtype: npt.DTypeLike | None = None,
-    axes: Any = None,
-    precision: str | None = None,
-    multiply: Any = None,
-    add: Any = None,
-    semiring: Semiring | None = None,
-    **others: Any,
-) -> Any:
+    x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
+    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, multiply: Any = None,
+    add: Any = None, semiring: Semiring | None = None, **others: Any,
+) -> Any:  # fmt: skip
     try:
         if multiply is not None or add is not None or semiring is not None:
             ring = asked(multiply, add, semiring)
@@ -95,78 +83,53 @@ def matmul(
         raise_named("matmul", error)
 
 
-@public(
+@_product(
     "Give the dot products of stacks of vectors, as ``numpy.vecdot`` does.",
     x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",
     x2="array_like: Of shape (..., k).",
     axis="int, optional: Where the vectors' axis is in both operands, if it is not the last one.",
     keepdims="bool: Whether the result has an axis of one element where the operands have that axis.",
     returns="ndarray or scalar: Of shape (...).",
-    raises=_RAISES,
-    notes=_SOURCE,
     example=">>> mdhnp.vecdot([[0, 5, 0], [0, 6, 8]], [0, 3, 4])\narray([15, 50])",
-    guard=False,
-    **_PARAMETERS,
 )
 def vecdot(
-    x1: npt.ArrayLike,
-    x2: npt.ArrayLike,
-    /,
-    out: Any = None,
-    *,
-    casting: str = "same_kind",
-    order: str = "K",
-    dtype: npt.DTypeLike | None = None,
-    axes: Any = None,
-    axis: Any = None,
-    keepdims: bool = False,
-    precision: str | None = None,
-    **others: Any,
-) -> Any:
-    try:
-        if axis is not None:
-            if axes is not None:
-                raise TypeError("axis and axes cannot both be given")
-            axes = [axis, axis, axis if keepdims else ()]
-        return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
-    except ARGUMENTS as error:
-        raise_named("vecdot", error)
+    x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
+    dtype: npt.DTypeLike | None = None, axes: Any = None, axis: Any = None, keepdims: bool = False,
+    precision: str | None = None, **others: Any,
+) -> Any:  # fmt: skip
+    if axis is not None:
+        if axes is not None:
+            raise TypeError("axis and axes cannot both be given")
+        axes = [axis, axis, axis if keepdims else ()]
+    return _call(_VECDOT, (x1, x2), out, casting, order, dtype, axes, precision, others, keepdims)
 
 
-def _of_a_matrix(routine: Routine, summary: str, x1: str, x2: str, returns: str, example: str) -> Callable[..., Any]:
-    """Make the public function of stacks of matrices and vectors."""
+@_product(
+    "Multiply stacks of matrices and vectors, as ``numpy.matvec`` does.",
+    x1=f"array_like: Of shape (..., n, k). {_STACKS}",
+    x2="array_like: Of shape (..., k).",
+    returns="ndarray: Of shape (..., n).",
+    example=">>> mdhnp.matvec([[0, 1], [1, 1]], [[1, 2], [3, 4]])\narray([[2, 3],\n       [4, 7]])",
+)
+def matvec(
+    x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
+    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, **others: Any,
+) -> Any:  # fmt: skip
+    return _call(_MATVEC, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
-    @public(
-        summary,
-        x1=f"array_like: Of shape {x1}",
-        x2=f"array_like: Of shape {x2}",
-        returns=f"ndarray: Of shape {returns}.",
-        raises=_RAISES,
-        notes=_SOURCE,
-        example=example,
-        name=routine.name,
-        guard=False,
-        **_PARAMETERS,
-    )
-    def function(
-        x1: npt.ArrayLike,
-        x2: npt.ArrayLike,
-        /,
-        out: Any = None,
-        *,
-        casting: str = "same_kind",
-        order: str = "K",
-        dtype: npt.DTypeLike | None = None,
-        axes: Any = None,
-        precision: str | None = None,
-        **others: Any,
-    ) -> Any:
-        try:
-            return _call(routine, (x1, x2), out, casting, order, dtype, axes, precision, others)
-        except ARGUMENTS as error:
-            raise_named(routine.name, error)
 
-    return function
+@_product(
+    "Multiply stacks of vectors and matrices, as ``numpy.vecmat`` does.",
+    x1=f"array_like: Of shape (..., k). {_STACKS} {_CONJUGATED}",
+    x2="array_like: Of shape (..., k, m).",
+    returns="ndarray: Of shape (..., m).",
+    example=">>> mdhnp.vecmat([1, 2], [[0, 1], [1, 1]])\narray([2, 3])",
+)
+def vecmat(
+    x1: npt.ArrayLike, x2: npt.ArrayLike, /, out: Any = None, *, casting: str = "same_kind", order: str = "K",
+    dtype: npt.DTypeLike | None = None, axes: Any = None, precision: str | None = None, **others: Any,
+) -> Any:  # fmt: skip
+    return _call(_VECMAT, (x1, x2), out, casting, order, dtype, axes, precision, others)
 
 
 def _call(
@@ -343,15 +306,3 @@ _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
 )
 #: Of a semiring that NumPy does not know.
 _OVER_SEMIRING = Routine("matmul", _describe_over, None, _MATMUL.convert)
-
-
-matvec = _of_a_matrix(
-    _MATVEC, "Multiply stacks of matrices and vectors, as ``numpy.matvec`` does.",
-    f"(..., n, k). {_STACKS}", "(..., k).", "(..., n)",
-    ">>> mdhnp.matvec([[0, 1], [1, 1]], [[1, 2], [3, 4]])\narray([[2, 3],\n       [4, 7]])",
-)  # fmt: skip
-vecmat = _of_a_matrix(
-    _VECMAT, "Multiply stacks of vectors and matrices, as ``numpy.vecmat`` does.",
-    f"(..., k). {_STACKS} {_CONJUGATED}", "(..., k, m).", "(..., m)",
-    ">>> mdhnp.vecmat([1, 2], [[0, 1], [1, 1]])\narray([2, 3])",
-)  # fmt: skip

@@ -5,7 +5,7 @@ not know devices.
 """
 
 import string
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from operator import index as whole
 from typing import Any
@@ -67,8 +67,7 @@ def _names(count: int) -> Sequence[str]:
 @lru_cache(maxsize=256)
 def convert(given: np.dtype[Any], wanted: np.dtype[Any]) -> Function:
     """Give the function that converts a value."""
-    conversion: Callable[[Any], Any] = lambda x: x.astype(wanted)  # noqa: E731
-    return trace(conversion, [given])
+    return trace(lambda x: x.astype(wanted), [given])
 
 
 def operand(x: Any) -> Any:
@@ -94,8 +93,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if type(axis) is int and 0 <= axis < ndim:
         return (axis,)  # as it mostly is
-    found: tuple[int, ...] = normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
-    return found
+    return normalize_axis_tuple(axis if isinstance(axis, tuple) else whole(axis), ndim, "axis")
 
 
 @lru_cache(maxsize=256)

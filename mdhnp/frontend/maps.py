@@ -4,7 +4,7 @@ Takes functions of NumPy's, or of traced values, and the operands of a call. Num
 shapes broadcast. It must not know devices.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from mdhnp.mdh.function import Function
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["Elementwise", "binary", "common", "functions", "operand_of", "unary"]
+__all__ = ["Elementwise", "binary", "common", "operand_of", "unary"]
 
 #: Python's own numbers, which take the type of what they are combined with, and one of each.
 _WEAK: dict[type, Any] = {int: 0, float: 0.0, complex: 0j}
@@ -64,8 +64,7 @@ class Elementwise:
 
     def __call__(self, *operands: Any) -> Array:
         """Apply the function to operands of which some may be no Arrays."""
-        result: Array = call(self.what, self._lifted(operands))
-        return result
+        return call(self.what, self._lifted(operands))
 
     def _describe(self, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
         types = tuple([a.dtype for a in arrays])
@@ -169,14 +168,6 @@ def _mapped(function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | D
     return Described(pointwise(function, arrays, shape, order), None, lambda found: array(found).transpose(seen))
 
 
-def functions(
-    make: Callable[..., Callable[..., Array]], rows: Mapping[str, tuple[str, ...]], also: Mapping[str, str]
-) -> dict[str, Callable[..., Array]]:
-    """Make the public functions of a table, by `unary` or `binary`; `also` has other names of some."""
-    found = {name: make(name, *row) for name, row in rows.items()}
-    return found | {other: found[name] for other, name in also.items()}
-
-
 def unary(
     name: str, takes: str, summary: str, example: str, result: str, compute: Callable[..., Any] | None = None
 ) -> Callable[[Array], Array]:
@@ -195,8 +186,7 @@ def unary(
     )
     def function(x: Array, /) -> Array:
         try:
-            result: Array = call(what, (x,)) if type(x) is Array else entry(x)
-            return result
+            return call(what, (x,)) if type(x) is Array else entry(x)
         except ARGUMENTS as error:
             raise_named(name, error)
 
@@ -231,9 +221,7 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
     )
     def function(x1: Any, x2: Any, /) -> Array:
         try:
-            both = type(x1) is Array and type(x2) is Array
-            result: Array = call(what, (x1, x2)) if both else entry(x1, x2)
-            return result
+            return call(what, (x1, x2)) if type(x1) is Array and type(x2) is Array else entry(x1, x2)
         except ARGUMENTS as error:
             raise_named(name, error)
 

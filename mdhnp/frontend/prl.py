@@ -125,8 +125,7 @@ def prl(
     arrays, what = _asked(
         new, existing, m, u, default_u, weights, similarity, fields, missing, blocking, thresholds, dtype
     )
-    links: Links = Links(*arrays) if what is None else call((_PRL, *what), arrays)
-    return links
+    return Links(*arrays) if what is None else call((_PRL, *what), arrays)
 
 
 def described(*args: Any, **options: Any) -> tuple[tuple[npt.NDArray[Any], ...], MdHom | None]:

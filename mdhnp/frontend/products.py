@@ -62,15 +62,11 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
     raises=_UNFIT,
     notes=_SOURCE,
     example=">>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))\n15.0",
-    guard=False,
 )
 def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
     # A strided Array of a device's own memory is copied there to be read as a vector, which no view does.
-    try:
-        operands = tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)])
-        return call((_VDOT,), operands, precision=precision)
-    except ARGUMENTS as error:
-        raise_named("vdot", error)
+    operands = tuple([x.reshape(-1) if type(x) is DeviceArray else x for x in (a, b)])
+    return call((_VDOT,), operands, precision=precision)
 
 
 @public(
@@ -84,13 +80,9 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
 >>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
 array([[1, 2, 3],
        [3, 4, 7]])""",
-    guard=False,
 )
 def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
-    try:
-        return call((_INNER,), (a, b), precision=precision)
-    except ARGUMENTS as error:
-        raise_named("inner", error)
+    return call((_INNER,), (a, b), precision=precision)
 
 
 @public(
@@ -101,16 +93,12 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None
     raises={"ValueError": "If `out` does not fit.", "TypeError": f"If `out` has a lesser type. {UNSUPPORTED}"},
     notes=_SOURCE,
     example=">>> mdhnp.outer([1, 2], [3, 4])\narray([[3, 4],\n       [6, 8]])",
-    guard=False,
 )
 def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
-    try:
-        target = output("outer", out)
-        if target is None:
-            return call((_OUTER,), (a, b))
-        return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
-    except ARGUMENTS as error:
-        raise_named("outer", error)
+    target = output("outer", out)
+    if target is None:
+        return call((_OUTER,), (a, b))
+    return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
 
 
 @public(
@@ -121,13 +109,9 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     raises={"TypeError": UNSUPPORTED},
     notes=_SOURCE,
     example=">>> mdhnp.kron([1, 10], [5, 6, 7])\narray([ 5,  6,  7, 50, 60, 70])",
-    guard=False,
 )
 def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
-    try:
-        return call((_KRON,), (a, b))
-    except ARGUMENTS as error:
-        raise_named("kron", error)
+    return call((_KRON,), (a, b))
 
 
 @public(
@@ -182,13 +166,9 @@ def trace(
     example="""
 >>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
 (2, 5)""",
-    guard=False,
 )
 def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2, *, precision: str | None = None) -> Any:
-    try:
-        return call((_TENSORDOT, _whole(axes)), (a, b), precision=precision)
-    except ARGUMENTS as error:
-        raise_named("tensordot", error)
+    return call((_TENSORDOT, _whole(axes)), (a, b), precision=precision)
 
 
 def exactly(result: Array, out: Array | None) -> Array | None:

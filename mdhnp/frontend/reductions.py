@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.manipulation import Axis, reshape
 from mdhnp.frontend.map_reduce import RAISES, axes_of, convert, named, operand, pointwise, reduction, total_type
 from mdhnp.frontend.pairwise import stand_in
@@ -108,14 +107,10 @@ def _total(name: str, operator: str, summary: str, of_nothing: str, example: str
         notes=_SOURCE,
         example=example,
         name=name,
-        guard=False,
     )
     def function(x: Any, /, axis: Axis = None, *, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Any:
-        try:
-            x, wanted = operand(x), exact_type(dtype)
-            return call((routine, axes_of(axis, x.ndim), bool(keepdims), wanted), (x,), dtypes=(wanted,))
-        except ARGUMENTS as error:
-            raise_named(name, error)
+        x, wanted = operand(x), exact_type(dtype)
+        return call((routine, axes_of(axis, x.ndim), bool(keepdims), wanted), (x,), dtypes=(wanted,))
 
     return function
 
@@ -138,14 +133,10 @@ def _reduced(
         notes=_SOURCE,
         example=example,
         name=name,
-        guard=False,
     )
     def function(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
-        try:
-            x = operand(x)
-            return call((routine, axes_of(axis, x.ndim), bool(keepdims)), (x,))
-        except ARGUMENTS as error:
-            raise_named(name, error)
+        x = operand(x)
+        return call((routine, axes_of(axis, x.ndim), bool(keepdims)), (x,))
 
     return function
 
@@ -163,18 +154,14 @@ def _placed(which: Which, summary: str, example: str) -> Callable[..., Any]:
         notes=_SOURCE,
         example=example,
         name=name,
-        guard=False,
     )
     def function(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
-        try:
-            x = operand(x)
-            ndim = x.ndim
-            if axis is not None:
-                return call((routine, axes_of(whole(axis), ndim), bool(keepdims)), (x,))
-            found = call((routine, (0,), False), (reshape(x, (-1,)),))
-            return reshape(found, (1,) * ndim) if keepdims and ndim else found
-        except ARGUMENTS as error:
-            raise_named(name, error)
+        x = operand(x)
+        ndim = x.ndim
+        if axis is not None:
+            return call((routine, axes_of(whole(axis), ndim), bool(keepdims)), (x,))
+        found = call((routine, (0,), False), (reshape(x, (-1,)),))
+        return reshape(found, (1,) * ndim) if keepdims and ndim else found
 
     return function
 
@@ -228,15 +215,11 @@ _MEASURED = "array_like: Of booleans or numbers."
     returns="Array, ndarray or scalar: Of the type of `x`, or float64 for integers and booleans. NaN for no elements.",
     raises=RAISES,
     example=">>> float(mdhnp.mean([1, 2, 4, 5]))\n3.0",
-    guard=False,
 )
 def mean(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    try:
-        x = operand(x)
-        axes = axes_of(axis, x.ndim)
-        return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
-    except ARGUMENTS as error:
-        raise_named("mean", error)
+    x = operand(x)
+    axes = axes_of(axis, x.ndim)
+    return call((_MEAN, axes, bool(keepdims)), (x, _number(_count(x, axes), x.dtype)))
 
 
 def _spread(name: str, summary: str, example: str) -> Callable[..., Any]:
@@ -252,17 +235,13 @@ def _spread(name: str, summary: str, example: str) -> Callable[..., Any]:
         raises=RAISES,
         example=example,
         name=name,
-        guard=False,
     )
     def function(x: Any, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
-        try:
-            x = operand(x)
-            axes = axes_of(axis, x.ndim)
-            count = _count(x, axes)
-            divisor = count - correction if count > correction else 0
-            return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
-        except ARGUMENTS as error:
-            raise_named(name, error)
+        x = operand(x)
+        axes = axes_of(axis, x.ndim)
+        count = _count(x, axes)
+        divisor = count - correction if count > correction else 0
+        return call((routine, axes, bool(keepdims)), (x, _number(count, x.dtype), _number(divisor, x.dtype)))
 
     return function
 

@@ -14,7 +14,6 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
-from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
 from mdhnp.frontend.map_reduce import convert, named, operand, pointwise, total_type
@@ -49,7 +48,6 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
         "Section 2.",
         example=example,
         name=name,
-        guard=False,
     )
     def function(
         x: Any,
@@ -59,15 +57,12 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
         dtype: npt.DTypeLike | None = None,
         include_initial: bool = False,
     ) -> Any:
-        try:
-            x, wanted = operand(x), exact_type(dtype)
-            if axis is None and x.ndim > 1:
-                raise ValueError(f"an array of {x.ndim} axes; name one by axis")
-            x = x if x.ndim else reshape(x, (1,))
-            axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
-            return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
-        except ARGUMENTS as error:
-            raise_named(name, error)
+        x, wanted = operand(x), exact_type(dtype)
+        if axis is None and x.ndim > 1:
+            raise ValueError(f"an array of {x.ndim} axes; name one by axis")
+        x = x if x.ndim else reshape(x, (1,))
+        axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
+        return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
 
     return function
 
