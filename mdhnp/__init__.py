@@ -18,7 +18,6 @@ from mdhnp.arrays import Array
 from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
 from mdhnp.frontend import array_methods  # noqa: F401 (which completes Array)
-from mdhnp.frontend.blas import gemm, gemv
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.creation import array, asarray, empty
 from mdhnp.frontend.einsum import einsum
@@ -40,10 +39,10 @@ if TYPE_CHECKING:
     from mdhnp.calls.tune import Tuned, tune
     from mdhnp.distributed.distribute import distribute
     from mdhnp.explanation import Explanation, explain
-    from mdhnp.frontend.blas1 import asum, axpy, iamax, nrm2, scal
-    from mdhnp.frontend.blas2 import ger, symv, syrk, trmv
+    from mdhnp.frontend.blas import asum, axpy, ger, iamax, nrm2, scal, symv, syrk, trmv
     from mdhnp.frontend.convolutions import conv1d, conv2d, conv3d
     from mdhnp.frontend.fuse import Fused, fuse
+    from mdhnp.frontend.gemm import gemm, gemv
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.stencil import stencil
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices

@@ -7,7 +7,7 @@ import pytest
 from cases import assert_same, magnitude, operands
 
 from mdhnp.calls.operands import fallback_counts
-from mdhnp.frontend.blas import gemm, gemv
+from mdhnp.frontend.gemm import gemm, gemv
 from mdhnp.settings import config
 
 SCALARS = [(1, 0), (2, 0), (1, 1), (0.5, -2.0), (0, 3), (np.float32(1.5), np.float32(2))]
@@ -78,7 +78,7 @@ def test_every_alpha_and_beta_shares_one_plan(monkeypatch):
     def call(what, arrays, **_):
         plans.add((what, tuple((a.shape, a.dtype) for a in arrays)))
 
-    monkeypatch.setattr(sys.modules["mdhnp.frontend.blas"], "call", call)
+    monkeypatch.setattr(sys.modules["mdhnp.frontend.gemm"], "call", call)
     for alpha, beta in ((2, 3), (0.5, 7.0), (1, 1)):
         gemv(np.ones((2, 3)), np.ones(3), np.ones(2), alpha, beta)
     assert len(plans) == 1

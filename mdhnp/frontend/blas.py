@@ -1,197 +1,303 @@
-"""BLAS's `gemv` and `gemm`: products that are scaled and added to an array, each one MDH.
+"""BLAS's functions of vectors, and of matrices of which only a triangle counts, each a computation of one MDH.
 
-Takes array-likes, gives new C-contiguous arrays. It must not know devices.
+A symmetric or triangular matrix is a square one; which element counts is told by the indices. Takes array-likes, gives
+new arrays and NumPy's numbers. It must not know devices.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import addressable
-from mdhnp.calls.request import array
-from mdhnp.errors import ARGUMENTS, raise_named
-from mdhnp.frontend.contraction import Terms, contraction
-from mdhnp.frontend.public import PAPER, UNSUPPORTED, public
-from mdhnp.mdh import Affine, MdHom, trace
-from mdhnp.mdh.pattern import array_view
+from mdhnp.arrays import Array
+from mdhnp.calls.operands import scalar
+from mdhnp.frontend.computation import Computation, md_hom
+from mdhnp.frontend.map_reduce import operand, total_type, wide
+from mdhnp.frontend.public import public
+from mdhnp.frontend.types import astype
+from mdhnp.mdh import cc, index, pw
+from mdhnp.mdh.extremes import first
 
-__all__ = ["gemm", "gemv"]
+__all__ = ["asum", "axpy", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv"]
 
-Array = npt.NDArray[Any]
-
-_NUMBERS = (bool, int, float, complex)
-
-
-_ADDED = "Its elements are not read if `beta` is 0."
+_VECTOR = "array_like: Of shape (n,)."
+_OF_VECTORS = {
+    "ValueError": "If `x` is no vector, shapes do not match, or `alpha` is no scalar.",
+    "TypeError": "If kernels do not compute with a type.",
+}
+_OF_MATRICES = _OF_VECTORS | {"ValueError": "If shapes do not match, or a factor is no scalar."}
+_LOWER = "bool: Whether the triangle is that on and below the diagonal; else it is that on and above it."
+_COMMON = "and the common type of all arguments"
 
 
 @public(
-    "Multiply a matrix and a vector as BLAS's GEMV does: ``alpha * op(a) @ x + beta * y``.",
+    "Scale a vector as BLAS's SCAL does, ``alpha * x``.",
+    x=_VECTOR,
+    returns="ndarray: Of shape (n,) and the type that NumPy gives ``alpha * x``.",
+    raises=_OF_VECTORS,
+    example=">>> mdhnp.scal(2, [1.0, 2.0])\narray([2., 4.])",
+)
+def scal(alpha: Any, x: npt.ArrayLike) -> Any:
+    return _computed(_SCAL, (x,), (alpha,))
+
+
+@public(
+    "Add a scaled vector to another one as BLAS's AXPY does, ``alpha * x + y``.",
+    x=_VECTOR,
+    y=_VECTOR,
+    returns="ndarray: Of shape (n,) and the common type of all arguments; `y` stays what it is.",
+    raises=_OF_VECTORS,
+    example=">>> mdhnp.axpy([1.0, 2.0], [10.0, 20.0], alpha=3)\narray([13., 26.])",
+)
+def axpy(x: npt.ArrayLike, y: npt.ArrayLike, alpha: Any = 1) -> Any:
+    return _computed(_AXPY, (x, y), (alpha,))
+
+
+@public(
+    "Add the sizes of a vector's elements as BLAS's ASUM does; a complex number's is ``|re| + |im|``.",
+    x=_VECTOR,
+    returns="number: Of the type of the sizes; of integers what :func:`mdhnp.sum` gives.",
+    raises=_OF_VECTORS,
+    example=">>> float(mdhnp.asum([3.0, -4.0]))\n7.0",
+)
+def asum(x: npt.ArrayLike) -> Any:
+    return _computed(_ASUM, (x,))
+
+
+@public(
+    "Give a vector's Euclidean length as BLAS's NRM2 does: no square overflows or gets lost on the way.",
+    x=_VECTOR,
+    returns="number: Of the type of `x`, real; float64 for integers.",
+    raises=_OF_VECTORS,
+    notes="Large, common and small squares are three sums, of which the large and the small ones are scaled. Source: "
+    'Blue, "A Portable Fortran Program to Find the Euclidean Norm of a Vector", 1978.',
+    example=""">>> f"{mdhnp.nrm2([3e200, -4e200]):.6g}"\n'5e+200'""",
+)
+def nrm2(x: npt.ArrayLike) -> Any:
+    return _computed(_NRM2, (x,))
+
+
+@public(
+    "Say where the largest element of a vector is as BLAS's IAMAX does, counted from 0.",
+    x=f"{_VECTOR} Complex numbers are compared by ``|re| + |im|``; NaN is larger than all numbers, as in NumPy.",
+    returns="int64: The first place of several.",
+    raises=_OF_VECTORS | {"ValueError": "If there is no element, or `x` is no vector."},
+    example=">>> int(mdhnp.iamax([1.0, -5.0, 5.0]))\n1",
+)
+def iamax(x: npt.ArrayLike) -> Any:
+    v = operand(x)
+    if v.size == 0:
+        raise ValueError("x has no elements")
+    return scalar(_IAMAX(v)[1])
+
+
+@public(
+    "Add the scaled outer product of two vectors to a matrix as BLAS's GER does: ``alpha * outer(x, y) + a``.",
+    x="array_like: Of shape (n,). Complex ones are not conjugated (GERU).",
+    y="array_like: Of shape (m,).",
+    a="array_like, optional: Of shape (n, m); by default nothing is added.",
+    returns=f"ndarray: Of shape (n, m) {_COMMON}; `a` stays what it is.",
+    raises=_OF_MATRICES,
+    example=">>> mdhnp.ger([1.0, 2.0], [3.0, 4.0], alpha=10)\narray([[30., 40.],\n       [60., 80.]])",
+)
+def ger(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike | None = None, alpha: Any = 1) -> Any:
+    return _computed(_ger(a is not None), (x, y, a), (alpha,))
+
+
+@public(
+    "Multiply a symmetric matrix and a vector as BLAS's SYMV does: ``alpha * a @ x + beta * y``.",
+    a="array_like: Of shape (n, n); the elements on one side of the diagonal are not used. Complex ones are symmetric, "
+    "not Hermitian.",
+    x="array_like: Of shape (n,).",
+    y="array_like, optional: Of shape (n,); by default nothing is added.",
+    lower=_LOWER,
+    returns=f"ndarray: Of shape (n,) {_COMMON}.",
+    raises=_OF_MATRICES,
+    example=">>> mdhnp.symv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])\narray([21., 32.])",
+)
+def symv(
+    a: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike | None = None, alpha: Any = 1, beta: Any = 1, *,
+    lower: bool = False,
+) -> Any:  # fmt: skip
+    adds = y is not None
+    return _computed(_symv(bool(lower), adds), (_square(a), x, y), (alpha, beta)[: 1 + adds])
+
+
+@public(
+    "Multiply a triangular matrix and a vector as BLAS's TRMV does: ``op(a) @ x``.",
+    a="array_like: Of shape (n, n); the elements outside of its triangle are not used.",
+    x="array_like: Of shape (n,).",
+    lower=_LOWER,
+    trans="bool: Whether ``op`` transposes `a`, of which `lower` says what it is before.",
+    unit="bool: Whether the diagonal is 1, whatever is stored there.",
+    returns=f"ndarray: Of shape (n,) {_COMMON}.",
+    raises=_OF_MATRICES,
+    example=">>> mdhnp.trmv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])\narray([21., 30.])",
+)
+def trmv(a: npt.ArrayLike, x: npt.ArrayLike, *, lower: bool = False, trans: bool = False, unit: bool = False) -> Any:
+    return _computed(_trmv(bool(lower), bool(trans), bool(unit)), (_square(a), x))
+
+
+@public(
+    "Multiply a matrix and its transpose as BLAS's SYRK does: a triangle of ``alpha * op(a) @ op(a).T + beta * c``.",
     a="array_like: Of shape (n, k), or (k, n) if `trans`.",
-    x="array_like: Of shape (k,).",
-    y=f"array_like, optional: Of shape (n,). {_ADDED}",
+    c="array_like, optional: Of shape (n, n); by default nothing is added.",
     trans="bool: Whether ``op`` transposes `a`.",
-    returns="ndarray: Of shape (n,). Its type, the errors and the source are those of :func:`gemm`.",
-    example=">>> mdhnp.gemv(np.ones((2, 3)), np.arange(3.0), y=np.ones(2), alpha=2, beta=10)\narray([16., 16.])",
-    guard=False,
+    lower=_LOWER,
+    returns=f"ndarray: Of shape (n, n) {_COMMON}; outside of the triangle it is `c`, or 0.",
+    raises=_OF_MATRICES,
+    notes="Both triangles are computed, and one is kept: where all of the product is wanted, :func:`mdhnp.gemm` gives "
+    "it.",
+    example=">>> mdhnp.syrk([[1.0, 2.0], [3.0, 4.0]])\narray([[ 5., 11.],\n       [ 0., 25.]])",
 )
-def gemv(
-    a: npt.ArrayLike,
-    x: npt.ArrayLike,
-    y: npt.ArrayLike | None = None,
-    alpha: Any = 1,
-    beta: Any = 0,
-    trans: bool = False,
-    *,
-    precision: str | None = None,
-) -> Array:
-    return _blas(_GEMV, ("ki" if trans else "ik", "k"), (a, x, y), alpha, beta, precision)
+def syrk(
+    a: npt.ArrayLike, c: npt.ArrayLike | None = None, alpha: Any = 1, beta: Any = 1, *, trans: bool = False,
+    lower: bool = False,
+) -> Any:  # fmt: skip
+    a, adds = operand(a), c is not None
+    return _computed(_syrk(bool(trans), bool(lower), adds), (a, a, c), (alpha, beta)[: 1 + adds])
 
 
-@public(
-    "Multiply two matrices as BLAS's GEMM does: ``alpha * op(a) @ op(b) + beta * c``.",
-    a="array_like: Of shape (n, k), or (k, n) if `trans_a`.",
-    b="array_like: Of shape (k, m), or (m, k) if `trans_b`.",
-    c=f"array_like, optional: Of shape (n, m). {_ADDED}",
-    trans_a="bool: Whether ``op`` transposes `a`.",
-    trans_b="bool: Whether ``op`` transposes `b`.",
-    returns="ndarray: Of shape (n, m) and the common type of all arguments, where Python's numbers give way to arrays "
-    "as in NumPy.",
-    raises={
-        "ValueError": "If shapes do not match, `alpha` or `beta` is no scalar, `beta` is not 0 and there is no `c`, or "
-        "there is no such precision.",
-        "TypeError": UNSUPPORTED,
-    },
-    notes=f"Source: {PAPER} IV-A.",
-    example="""
->>> mdhnp.gemm(np.ones((2, 3)), np.ones((2, 3)), alpha=0.5, trans_b=True)
-array([[1.5, 1.5],
-       [1.5, 1.5]])""",
-    guard=False,
-)
-def gemm(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    c: npt.ArrayLike | None = None,
-    alpha: Any = 1,
-    beta: Any = 0,
-    trans_a: bool = False,
-    trans_b: bool = False,
-    *,
-    precision: str | None = None,
-) -> Array:
-    return _blas(_GEMM, ("ki" if trans_a else "ik", "jk" if trans_b else "kj"), (a, b, c), alpha, beta, precision)
+def _computed(computation: Computation, arrays: Sequence[Any], factors: Sequence[Any] = ()) -> Any:
+    """Compute of those arrays that are given, and factors in their common type."""
+    given = [operand(a) for a in arrays if a is not None]
+    return scalar(computation(*given, *[_factor(value, given) for value in factors]))
 
 
-def _blas(
-    routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha: Any, beta: Any, precision: str | None
-) -> Any:
-    a, b, c = operands
-    try:
-        if c is None and type(alpha) is type(beta) is int and alpha == 1 and beta == 0:
-            return call((routine, terms), (a, b), precision=precision)
-        return _scaled_call(routine, terms, operands, alpha, beta, precision)
-    except ARGUMENTS as error:
-        raise_named(routine.name, error)
+def _factor(value: Any, arrays: Sequence[Any]) -> Any:
+    """Give a factor in the type that it and the arrays have in common; Python's numbers give way to arrays."""
+    if np.ndim(value):
+        raise ValueError(f"a factor of {np.ndim(value)} axes; a scalar is needed")
+    common = np.result_type(getattr(value, "dtype", value), *[a.dtype for a in arrays])
+    return astype(value, common) if type(value) is Array else np.asarray(value, common)
 
 
-def _scaled_call(
-    routine: Routine, terms: Terms, operands: tuple[Any, Any, Any], alpha: Any, beta: Any, precision: str | None
-) -> Any:
-    for factor in (alpha, beta):
-        if not isinstance(factor, _NUMBERS) and np.ndim(factor):
-            raise ValueError("alpha and beta must be scalars")
-    arrays = addressable(operands[:2] if operands[2] is None else operands)
-    adds = bool(beta != 0)
-    if adds and len(arrays) < 3:
-        raise ValueError("beta is not 0, but there is nothing to add")
-    common = _common(*[x.dtype for x in arrays], _kind(alpha), _kind(beta))
-    scaled = adds or alpha != 1
-    factors = (np.array(alpha, common), np.array(beta, common))[: 2 if adds else int(scaled)]
-    numpys = partial(_numpys, routine.name, terms, arrays, alpha, beta)
-    what = (routine, terms, adds, scaled, common)
-    return call(what, (*arrays, *factors), dtypes=(common,), numpy=numpys, precision=precision)
+def _square(a: Any) -> Any:
+    """Give a square matrix."""
+    a = operand(a)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError(f"a of shape {a.shape}; a square matrix is needed")
+    return a
 
 
-def _describe(
-    function: str,
-    arrays: Sequence[Array],
-    terms: Terms,
-    adds: bool = False,
-    scaled: bool = False,
-    common: np.dtype[Any] | None = None,
-) -> Described:
-    """Describe a call on two arrays, a third one where one was given, and the factors that are used."""
-    count = len(arrays) - scaled - adds
-    matrices, factors = arrays[:count], arrays[count:]
-    output = "i" if function == "gemv" else "ij"
-    _check(terms, output, matrices)
-    h = contraction(terms, output, arrays[:2], common or _common(*[a.dtype for a in arrays], int))
-    if scaled:
-        h = _scaled(h, matrices[2:] if adds else (), factors)
-    # A third array that is multiplied by 0 is not read.
-    return Described(h, None if adds or count == 2 else lambda arrays: (*arrays[:2], *arrays[3:]), array)
+def _size(x: Any) -> Any:
+    """Give an element's size, in a type that holds it."""
+    if x.dtype.kind == "c":
+        return np.abs(x.real) + np.abs(x.imag)
+    return np.abs(x.astype(total_type(x.dtype)))
 
 
-_GEMV = Routine("gemv", partial(_describe, "gemv"), lambda a, x, terms: _numpys("gemv", terms, (a, x)))
-_GEMM = Routine("gemm", partial(_describe, "gemm"), lambda a, b, terms: _numpys("gemm", terms, (a, b)))
-
-
-def _check(terms: Terms, output: str, arrays: Sequence[Array]) -> None:
-    sizes: dict[str, int] = {}
-    for n, (term, a) in enumerate(zip((*terms, output), arrays, strict=False)):
-        if a.ndim != len(term):
-            raise ValueError(f"operand {n} has {a.ndim} axes, {len(term)} are needed")
-        for axis, (label, size) in enumerate(zip(term, a.shape, strict=True)):
-            if sizes.setdefault(label, size) != size:
-                need = f"axis {axis} has {size} elements, {sizes[label]} are needed"
-                raise ValueError(f"operand {n} of shape {a.shape} does not match: {need}")
-
-
-def _kind(factor: Any) -> Any:
-    """Give a factor's type in a form that has a hash."""
-    return type(factor) if isinstance(factor, _NUMBERS) else np.asarray(factor).dtype
-
-
-@lru_cache(maxsize=256, typed=True)
-def _common(*kinds: Any) -> np.dtype[Any]:
-    """Give the common type of dtypes and number types; Python's own are weak."""
-    return np.result_type(*(k(0) if isinstance(k, type) else k for k in kinds))
-
-
-def _scaled(h: MdHom, added: Sequence[Array], factors: Sequence[Array]) -> MdHom:
-    """Scale a complete product by the first factor; add the second factor times the added array, if there is one."""
-    common, computed = h.outputs[0].dtype, h.scalar.dtypes[0]
-    times, plus = (np.logical_and, np.logical_or) if common == np.bool_ else (np.multiply, np.add)
-    here = tuple(Affine.of(d, h.rank) for d in range(len(h.outputs[0].shape)))
-    third = [array_view("C" if len(here) == 2 else "y", a, (here,)) for a in added]
-    views = (*h.inputs, *third, *(array_view(n, f, ((),)) for n, f in zip(("alpha", "beta"), factors, strict=False)))
-    dtypes = tuple(v.dtype for v in views)
-
-    def finish(total: Any, _a: Any, _b: Any, *rest: Any) -> Any:
-        if len(rest) == 1:
-            return times(rest[0].astype(computed), total).astype(common)
-        c, alpha, beta = (v.astype(common).astype(computed) for v in rest)
-        return plus(times(alpha, total), times(beta, c)).astype(common)
-
-    return replace(
-        h,
-        scalar=replace(h.scalar, parameters=dtypes),
-        inputs=views,
-        outputs=tuple(replace(v, name="O") for v in h.outputs),
-        finish=replace(trace(finish, [computed, *dtypes], what="finish"), contract=True),
+def _squares(x: Any) -> tuple[Any, Any, Any]:
+    """Give an element's square as one that is scaled down, as it is, or scaled up; 0 for the others."""
+    if x.dtype.kind == "c":
+        return tuple(p + q for p, q in zip(_squares(x.real), _squares(x.imag), strict=True))
+    x = x.astype(_length_type(x.dtype))
+    large, small, down, up = _bounds(x.dtype)
+    size, none = np.abs(x), x.dtype.type(0)
+    is_large, is_small = size > large, size < small
+    return (
+        np.where(is_large, (x * down) * (x * down), none),
+        np.where(np.logical_or(is_large, is_small), none, x * x),
+        np.where(is_small, (x * up) * (x * up), none),
     )
 
 
-def _numpys(function: str, terms: Terms, arrays: Sequence[Any], alpha: Any = 1, beta: Any = 0) -> Array:
-    plain = [np.asanyarray(a) for a in arrays]
-    output = "i" if function == "gemv" else "ij"
-    _check(terms, output, plain)
-    common = _common(*[a.dtype for a in plain], _kind(alpha), _kind(beta))
-    total = alpha * np.einsum(f"{','.join(terms)}->{output}", *(a.astype(common) for a in plain[:2]))
-    return (total + beta * plain[2] if beta != 0 else total).astype(common, copy=False)
+def _length(large: Any, common: Any, small: Any, x: Any) -> Any:
+    """Give the length from sums of squares."""
+    _, _, down, up = _bounds(large.dtype)
+    overflowing = np.sqrt(large + (common * down) * down) / down
+    length = np.where(large > 0, overflowing, np.hypot(np.sqrt(common), np.sqrt(small) / up))
+    return length.astype(np.float16) if x.dtype == np.float16 else length
+
+
+def _length_type(given: np.dtype[Any]) -> np.dtype[Any]:
+    if given.kind != "f":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if given == np.float16 else given
+
+
+def _bounds(dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Sizes above and below which squares leave a type, and the factors that bring those back."""
+    powers = (52, -63, -76, 75) if dtype == np.float32 else (486, -511, -538, 537)
+    return tuple([dtype.type(2.0**power) for power in powers])
+
+
+_SCAL = md_hom(lambda x, alpha: alpha * x, {"i": cc}, "x[i], alpha[] -> O[i]")
+_AXPY = md_hom(lambda x, y, alpha: alpha * x + y, {"i": cc}, "x[i], y[i], alpha[] -> O[i]")
+_ASUM = md_hom(_size, {"i": pw("add")}, "x[i] -> O[]")
+_NRM2 = md_hom(_squares, {"i": pw("add")}, "x[i] -> O[]", finish=_length)
+_IAMAX = md_hom(
+    lambda x: (_size(x), index(0)),
+    {"i": pw(partial(first, "max"), identity=(0, np.iinfo(np.int64).max), commutative=True, name="first max")},
+    "x[i] -> O[], at[]",
+)
+
+
+def _added(total: Any, alpha: Any, *rest: Any) -> Any:
+    """Scale a complete sum, and add what is to be added to it; the factors have the result's type."""
+    common = alpha.dtype
+    alpha, *pair = [wide(v, common) for v in (alpha, *rest)]
+    product = alpha * total
+    return (product + pair[0] * pair[1] if pair else product).astype(common)
+
+
+def _in_triangle(lower: bool) -> Any:
+    """Whether a point lies on the diagonal or on the side that counts."""
+    return index(0) >= index(1) if lower else index(0) <= index(1)
+
+
+@cache
+def _ger(adds: bool) -> Computation:
+    def product(x: Any, y: Any, *rest: Any) -> Any:
+        return rest[-1] * x * y + rest[0] if adds else rest[-1] * x * y
+
+    return md_hom(product, {"i": cc, "j": cc}, f"x[i], y[j], {'a[i,j], ' if adds else ''}alpha[] -> O[i,j]")
+
+
+@cache
+def _symv(lower: bool, adds: bool) -> Computation:
+    def product(*values: Any) -> Any:
+        here, across, x = [wide(v, values[-1].dtype) for v in values[:3]]
+        return np.where(_in_triangle(lower), here, across) * x
+
+    def finish(total: Any, _here: Any, _across: Any, _x: Any, *rest: Any) -> Any:
+        return _added(total, rest[1], rest[2], rest[0]) if adds else _added(total, rest[0])
+
+    more = ", y[i], alpha[], beta[]" if adds else ", alpha[]"
+    views = f"a[i,k], a[k,i], x[k]{more} -> O[i]"
+    return md_hom(product, {"i": cc, "k": pw("add")}, views, finish=finish)
+
+
+@cache
+def _trmv(lower: bool, trans: bool, unit: bool) -> Computation:
+    def product(a: Any, x: Any) -> Any:
+        common = np.result_type(a.dtype, x.dtype)
+        a, x = wide(a, common), wide(x, common)
+        if unit:
+            a = np.where(index(0) == index(1), a.dtype.type(1), a)
+        return np.where(_in_triangle(lower != trans), a * x, a.dtype.type(0))
+
+    def finish(total: Any, a: Any, x: Any) -> Any:
+        return total.astype(np.result_type(a.dtype, x.dtype))
+
+    views = f"a[{'k,i' if trans else 'i,k'}], x[k] -> O[i]"
+    return md_hom(product, {"i": cc, "k": pw("add")}, views, finish=finish)
+
+
+@cache
+def _syrk(trans: bool, lower: bool, adds: bool) -> Computation:
+    def product(*values: Any) -> Any:
+        a, b = [wide(v, values[-1].dtype) for v in values[:2]]
+        return a * b
+
+    def finish(total: Any, _a: Any, _b: Any, *rest: Any) -> Any:
+        if adds:
+            c, alpha, beta = rest
+            return np.where(_in_triangle(lower), _added(total, alpha, beta, c), c.astype(alpha.dtype))
+        return np.where(_in_triangle(lower), _added(total, rest[0]), rest[0].dtype.type(0))
+
+    more = ", c[i,j], alpha[], beta[]" if adds else ", alpha[]"
+    views = f"{'a[k,i], b[k,j]' if trans else 'a[i,k], b[j,k]'}{more} -> O[i,j]"
+    return md_hom(product, {"i": cc, "j": cc, "k": pw("add")}, views, finish=finish)
