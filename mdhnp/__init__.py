@@ -41,10 +41,18 @@ if TYPE_CHECKING:
     from mdhnp.explanation import Explanation, explain
     from mdhnp.frontend.blas import asum, axpy, ger, iamax, nrm2, scal, symv, syrk, trmv
     from mdhnp.frontend.convolutions import conv1d, conv2d, conv3d
+    from mdhnp.frontend.elementwise import *
     from mdhnp.frontend.fuse import Fused, fuse
     from mdhnp.frontend.gemm import gemm, gemv
+    from mdhnp.frontend.generators import *
+    from mdhnp.frontend.joining import *
+    from mdhnp.frontend.manipulation import *
+    from mdhnp.frontend.padding import *
     from mdhnp.frontend.prl import Links, prl
+    from mdhnp.frontend.reductions import *
+    from mdhnp.frontend.scans import *
     from mdhnp.frontend.stencil import stencil
+    from mdhnp.frontend.types import *
     from mdhnp.runtime.devices import Device, NoDeviceError, device, devices
     from mdhnp.runtime.executable import LaunchError
     from mdhnp.runtime.programs import BuildError

@@ -1,5 +1,6 @@
 """What `mdhnp.Array` computes by operators and methods is what ndarray does."""
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -133,3 +134,12 @@ def test_astype_copies_where_it_is_told_to() -> None:
     assert not np.shares_memory(a.astype(np.float64).numpy(), a.numpy())
     with pytest.raises(TypeError, match="float128"):
         a.astype(np.longdouble)
+
+
+@pytest.mark.parametrize("name", ["__neg__", "__pos__", "__abs__", "__invert__"])
+def test_operators_of_one_operand_take_no_arguments(name: str) -> None:
+    a = mdhnp.asarray([1, -2], device="cpu")
+    assert not inspect.signature(getattr(a, name)).parameters
+    np.testing.assert_array_equal(getattr(a, name)().numpy(), getattr(a.numpy(), name)())
+    with pytest.raises(TypeError, match="argument"):
+        getattr(a, name)(a)

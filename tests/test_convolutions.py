@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -130,3 +130,9 @@ def test_errors_name_what_is_wrong(message: str, arguments: dict[str, Any]) -> N
         mdhnp.conv2d(**{"x": X, "w": W} | arguments)
     with pytest.raises(TypeError):
         mdhnp.conv2d(X, W, stride=1.5)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_type_checkers_know_the_layouts(rank: int) -> None:
+    hints = get_type_hints(getattr(mdhnp, f"conv{rank}d"))
+    assert get_args(hints["layout"]) == tuple(LAYOUTS[rank])

@@ -27,22 +27,6 @@ def on_host(x: Any) -> Any:
     return x.numpy() if type(x) is Array else x
 
 
-def _ravel(a: Any) -> Any:
-    return a.ravel()
-
-
-def _copied(a: Any) -> Any:
-    return a.copy()
-
-
-def _cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
-    return a.cumsum(axis, dtype)
-
-
-def _cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
-    return a.cumprod(axis, dtype)
-
-
 def _vstack(tup: Any) -> Any:
     return package().concat([np.atleast_2d(a) for a in tup], axis=0)
 
@@ -176,8 +160,10 @@ def _by_numpy(function: Callable[..., Any], reason: str, *args: Any, **kwargs: A
 
 #: Functions by NumPy's.
 ADAPTED: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.ravel: _ravel, np.copy: _copied, np.cumsum: _cumsum,
-    np.cumprod: _cumprod, np.linalg.norm: _norm, np.ptp: _ptp, np.average: _average,
-    np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
+    np.ravel: lambda a: a.ravel(), np.copy: lambda a: a.copy(),
+    np.cumsum: lambda a, axis=None, dtype=None: a.cumsum(axis, dtype),
+    np.cumprod: lambda a, axis=None, dtype=None: a.cumprod(axis, dtype),
+    np.vstack: _vstack, np.hstack: _hstack, np.copyto: _copyto, np.linalg.norm: _norm, np.ptp: _ptp,
+    np.average: _average, np.nan_to_num: _nan_to_num, np.gradient: _gradient, np.cov: _cov,
     np.lib.stride_tricks.sliding_window_view: _windows,
 }  # fmt: skip

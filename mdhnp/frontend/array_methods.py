@@ -55,10 +55,21 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     return operator, exchanged, in_place
 
 
+def _unary(name: str) -> Callable[[Any], Any]:
+    def operator(self: Array) -> Any:
+        return _public(name)(self)
+
+    return _told(name, operator)
+
+
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Array, *others: Any, **options: Any) -> Any:
         return _public(name)(self, *others, **options)
 
+    return _told(name, method)
+
+
+def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     method.__name__, method.__doc__ = name, f"Call :func:`mdhnp.{name}` with the array."
     return method
 
@@ -85,8 +96,7 @@ class _Methods:
     __lt__, __gt__ = _binary("less")[0], _binary("greater")[0]
     __le__, __ge__ = _binary("less_equal")[0], _binary("greater_equal")[0]
     __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]
-    __neg__, __pos__ = _method("negative"), _method("positive")
-    __abs__, __invert__ = _method("abs"), _method("bitwise_invert")
+    __neg__, __pos__, __abs__, __invert__ = map(_unary, ("negative", "positive", "abs", "bitwise_invert"))
 
     sum, prod, mean = _method("sum"), _method("prod"), _method("mean")
     min, max, argmin, argmax = _method("min"), _method("max"), _method("argmin"), _method("argmax")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mdhnp.frontend.computation import Computation, md_hom
 from mdhnp.frontend.map_reduce import operand, wide
 from mdhnp.frontend.public import PAPER, public
+from mdhnp.frontend.public import Function as Public
 from mdhnp.mdh import cc, pw
 
 __all__ = ["conv1d", "conv2d", "conv3d"]
@@ -26,29 +27,12 @@ Padding = Numbers | Sequence[tuple[int, int]] | Literal["same", "valid"]
 #: Names of the dimensions of places in the result, and of those in a filter.
 _PLACES, _TAPS = "pqt", "rsu"
 
-#: Layouts of channels before places, and of channels after them.
-_LAYOUTS = {"conv1d": ("NCW", "NWC"), "conv2d": ("NCHW", "NHWC"), "conv3d": ("NCDHW", "NDHWC")}
-_EXAMPLES = {
-    "conv1d": """
->>> mdhnp.conv1d(np.array([[[1.0, 4.0, 9.0]]]), np.array([[[-1.0, 1.0]]]))
-array([[[3., 5.]]])""",
-    "conv2d": """
->>> image = np.arange(16.0).reshape(1, 1, 4, 4)
->>> mdhnp.conv2d(image, np.ones((1, 1, 2, 2)), stride=2)
-array([[[[10., 18.],
-         [42., 50.]]]])""",
-    "conv3d": """
->>> mdhnp.conv3d(np.ones((1, 1, 2, 2, 2)), np.ones((1, 1, 2, 2, 2))).shape
-(1, 1, 1, 1, 1)""",
-}
 
-
-def _convolution(name: str, what: str) -> Callable[..., Any]:
-    """Make the public function of a rank."""
-    first, last = _LAYOUTS[name]
+def _convolution(what: str, layouts: str, example: str) -> Callable[[Public], Public]:
+    """Document a function of that rank; of its layouts one has channels before places, the other after them."""
+    first, last = layouts.split()
     axes, rank = ", ".join(first[2:].lower()), len(first) - 2
-
-    @public(
+    return public(
         f"Convolve {what} of several channels with filters, as networks do: a correlation, no filter is turned.",
         x=f'array_like: n {what} of c channels: (n, c, {axes}), or (n, {axes}, c) with ``layout="{last}"``. A strided '
         "array is not copied.",
@@ -73,24 +57,40 @@ def _convolution(name: str, what: str) -> Callable[..., Any]:
         notes=f"``md_hom(*, (++, ++{', ++' * rank}, +{', +' * rank})) ∘ (X[n,c,stride*p+dilation*r-padding,…], "
         f"W[k,c,{','.join(_TAPS[:rank])}]) -> O[n,k,{','.join(_PLACES[:rank])}]``; groups are one more dimension. "
         f"Source: {PAPER} IV-B.",
-        example=_EXAMPLES[name],
-        name=name,
+        example=example,
     )
-    def function(
-        x: npt.ArrayLike,
-        w: npt.ArrayLike,
-        *,
-        stride: Numbers = 1,
-        padding: Padding = "valid",
-        dilation: Numbers = 1,
-        groups: int = 1,
-        layout: str = first,
-    ) -> Any:
-        if layout not in (first, last):
-            raise ValueError(f"layout: {layout!r} is neither {first!r} nor {last!r}")
-        return _convolved(rank, x, w, stride, padding, dilation, groups, layout == first)
 
-    return function
+
+@_convolution("signals", "NCW NWC", """
+>>> mdhnp.conv1d(np.array([[[1.0, 4.0, 9.0]]]), np.array([[[-1.0, 1.0]]]))
+array([[[3., 5.]]])""")  # fmt: skip
+def conv1d(
+    x: npt.ArrayLike, w: npt.ArrayLike, *, stride: Numbers = 1, padding: Padding = "valid", dilation: Numbers = 1,
+    groups: int = 1, layout: Literal["NCW", "NWC"] = "NCW",
+) -> Any:  # fmt: skip
+    return _convolved("NCW NWC", x, w, stride, padding, dilation, groups, layout)
+
+
+@_convolution("images", "NCHW NHWC", """
+>>> image = np.arange(16.0).reshape(1, 1, 4, 4)
+>>> mdhnp.conv2d(image, np.ones((1, 1, 2, 2)), stride=2)
+array([[[[10., 18.],
+         [42., 50.]]]])""")  # fmt: skip
+def conv2d(
+    x: npt.ArrayLike, w: npt.ArrayLike, *, stride: Numbers = 1, padding: Padding = "valid", dilation: Numbers = 1,
+    groups: int = 1, layout: Literal["NCHW", "NHWC"] = "NCHW",
+) -> Any:  # fmt: skip
+    return _convolved("NCHW NHWC", x, w, stride, padding, dilation, groups, layout)
+
+
+@_convolution("volumes", "NCDHW NDHWC", """
+>>> mdhnp.conv3d(np.ones((1, 1, 2, 2, 2)), np.ones((1, 1, 2, 2, 2))).shape
+(1, 1, 1, 1, 1)""")  # fmt: skip
+def conv3d(
+    x: npt.ArrayLike, w: npt.ArrayLike, *, stride: Numbers = 1, padding: Padding = "valid", dilation: Numbers = 1,
+    groups: int = 1, layout: Literal["NCDHW", "NDHWC"] = "NCDHW",
+) -> Any:  # fmt: skip
+    return _convolved("NCDHW NDHWC", x, w, stride, padding, dilation, groups, layout)
 
 
 class _Form(NamedTuple):
@@ -109,8 +109,13 @@ class _Form(NamedTuple):
     first: bool
 
 
-def _convolved(rank: int, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, first: bool) -> Any:
-    x, w, groups = operand(x), operand(w), whole(groups)
+def _convolved(
+    layouts: str, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, layout: str
+) -> Any:  # fmt: skip
+    before, after = layouts.split()
+    if layout not in (before, after):
+        raise ValueError(f"layout: {layout!r} is neither {before!r} nor {after!r}")
+    x, w, groups, rank, first = operand(x), operand(w), whole(groups), len(layout) - 2, layout == before
     for name, a in (("x", x), ("w", w)):
         if a.ndim != rank + 2:
             raise ValueError(f"{name} has {a.ndim} axes, {rank + 2} are needed")
@@ -126,8 +131,8 @@ def _convolved(rank: int, x: Any, w: Any, stride: Any, padding: Any, dilation: A
     sizes = [(n + sum(z) - r) // s + 1 for n, z, r, s in zip(places, zeros, reach, strides, strict=True)]
     if min(sizes) < 1 or 0 in taps:
         raise ValueError(f"filters reach over {reach}, more than images of {places} with {zeros} zeros around")
-    before, padded = tuple([low for low, _ in zeros]), any([any(z) for z in zeros])
-    form = _Form(strides, dilations, before, padded, own, filters // groups, groups > 1, first)
+    lows, padded = tuple([low for low, _ in zeros]), any([any(z) for z in zeros])
+    form = _Form(strides, dilations, lows, padded, own, filters // groups, groups > 1, first)
     extents = dict(zip(_PLACES, sizes, strict=False))
     if groups > 1:
         extents |= {"g": groups, "k": filters // groups}
@@ -188,8 +193,3 @@ def _product(x: Any, w: Any) -> Any:
 
 def _rounded(total: Any, x: Any, w: Any) -> Any:
     return total.astype(np.result_type(x.dtype, w.dtype))
-
-
-conv1d = _convolution("conv1d", "signals")
-conv2d = _convolution("conv2d", "images")
-conv3d = _convolution("conv3d", "volumes")

@@ -142,9 +142,7 @@ _POSITIVE = Elementwise("positive", "iufc")
     x="Array: Of numbers. Whole numbers stay what they are, unless `decimals` is negative.",
     decimals="int: How many; -1 is for tens. Floats are multiplied by its power of 10, rounded, and divided.",
     returns="Array: New, of the same shape and of the type that ``numpy.round`` gives.",
-    raises={
-        "TypeError": "If `x` is no Array, `decimals` no whole number, or not 0 for booleans or complex numbers.",
-    },
+    raises={"TypeError": "If `x` is no Array, `decimals` no whole number, or not 0 for booleans or complex numbers."},
     example="""
 >>> mdhnp.round(mdhnp.asarray([0.5, 1.7])).numpy()
 array([0., 2.])

@@ -92,11 +92,7 @@ def _scaled(routine: Routine, terms: Terms, operands: tuple[Any, ...], alpha: An
 
 
 def _describe(
-    arrays: Sequence[Array],
-    terms: Terms,
-    adds: bool = False,
-    scaled: bool = False,
-    common: np.dtype[Any] | None = None,
+    arrays: Sequence[Array], terms: Terms, adds: bool = False, scaled: bool = False, common: np.dtype[Any] | None = None
 ) -> Described:
     """Describe a call on two arrays, a third one where one was given, and the factors that are used."""
     count = len(arrays) - scaled - adds

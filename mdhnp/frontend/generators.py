@@ -59,9 +59,7 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
 
 
 @public(
-    "Give a new array of ones.",
-    raises=SHAPED,
-    example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])',
+    "Give a new array of ones.", raises=SHAPED, example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])'
 )
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)

@@ -31,7 +31,7 @@ _JOINED = "Array or ndarray: Of their common type."
     returns=_JOINED,
     raises={
         "ValueError": "If shapes differ in another axis, an array has no axes, there is none, or they are on several "
-        "devices.",
+        "devices."
     },
     example="""
 >>> x = mdhnp.asarray([1, 2], device="cpu")
@@ -63,9 +63,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     arrays="sequence of array_like: Of one shape.",
     axis="int: Where the new axis is in the result.",
     returns=_JOINED,
-    raises={
-        "ValueError": "If shapes differ, there is no array, or they are on several devices.",
-    },
+    raises={"ValueError": "If shapes differ, there is no array, or they are on several devices."},
     example="""
 >>> x = mdhnp.asarray([1, 2], device="cpu")
 >>> mdhnp.stack([x, x], axis=1).tolist()

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from mdhnp.frontend.contraction import Functions
 from mdhnp.frontend.public import UNSUPPORTED
 from mdhnp.mdh import Affine, Function, MdHom, View, pw, trace
 from mdhnp.mdh.combine import CC, Combine
@@ -103,14 +104,15 @@ def named(name: str, dtype: DType) -> Combine:
 
 
 def reduction(
-    mapped: MdHom, axes: Collection[int], operator: Combine, finish: Function | None = None, keepdims: bool = False
+    functions: Functions, arrays: Sequence[npt.NDArray[Any]], axes: Collection[int], keepdims: bool = False
 ) -> MdHom:
-    """Reduce a map along some of its dimensions."""
+    """Reduce a map of arrays along some axes."""
+    scalar, operator, finish = functions
+    mapped = pointwise(scalar, arrays)
+    extents = mapped.extents
     combine = tuple([operator if d in axes else CC for d in range(mapped.rank)])
-    outputs = tuple([
-        _output(f"O{n}", t, mapped.extents, axes, keepdims) for n, t in enumerate((finish or mapped.scalar).dtypes)
-    ])  # fmt: skip
-    return MdHom.unchecked(mapped.extents, combine, mapped.scalar, mapped.inputs, outputs, finish, mapped.names)
+    outputs = tuple([_output(f"O{n}", t, extents, axes, keepdims) for n, t in enumerate((finish or scalar).dtypes)])
+    return MdHom.unchecked(extents, combine, scalar, mapped.inputs, outputs, finish, mapped.names)
 
 
 def _output(name: str, dtype: DType, extents: tuple[int, ...], axes: Collection[int], keepdims: bool) -> View:

@@ -17,7 +17,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability
 from mdhnp.frontend.public import PAPER, public
-from mdhnp.mdh import Affine, Function, MdHom, cc, index, pw, trace
+from mdhnp.mdh import Affine, Function, MdHom, View, cc, index, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import inlined
@@ -133,9 +133,7 @@ def described(*args: Any, **options: Any) -> tuple[tuple[npt.NDArray[Any], ...],
 
     Parameters are those of :func:`prl`.
     """
-    given = signature(prl).bind(*args, **options)
-    given.apply_defaults()
-    arrays, what = _asked(**given.arguments)
+    arrays, what = _asked(**_arguments(args, options))
     return arrays, None if what is None else _pairs(arrays, *what, _place(arrays[1].shape[1]))
 
 
@@ -146,9 +144,7 @@ def outlined(
 
     Records that are given show the types; parameters are those of :func:`prl`.
     """
-    given = signature(prl).bind(*args, **options)
-    given.apply_defaults()
-    asked = given.arguments
+    asked = _arguments(args, options)
     names = _field_names(asked["fields"], asked["m"], asked["weights"] or {}, asked["new"])
     arrays, what = _asked(**asked)
     assert what is not None
@@ -156,6 +152,12 @@ def outlined(
     extents = (counts[0], counts[1], counts[0], counts[0], 2, *counts)
     outlines = tuple([stand_in((*a.shape[:-1], n), a.dtype) for a, n in zip(arrays, extents, strict=False)])
     return names, outlines, _pairs(outlines, *what, _place(counts[1]))
+
+
+def _arguments(args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    given = signature(prl).bind(*args, **options)
+    given.apply_defaults()
+    return given.arguments
 
 
 def _asked(
@@ -232,20 +234,14 @@ def _pairs(
         status = np.where(total > high, np.int8(2), np.where(total < low, np.int8(0), np.int8(1)))
         return best, total, status
 
-    def row(f: int, dim: int) -> tuple[Affine, Affine]:
-        return Affine((0, 0), f), Affine.of(dim, 2)
+    def column(name: str, array: npt.NDArray[Any], dim: int) -> View:
+        """Read all fields of a dimension's record."""
+        return array_view(name, array, tuple([(Affine((0, 0), f), Affine.of(dim, 2)) for f in range(len(array))]))
 
     inputs = (
-        *(
-            array_view(name, array, tuple(row(f, dim) for f in range(count)))
-            for name, array, dim in (("N", new, 0), ("E", existing, 1), ("A", agree, 0), ("D", differ, 0))
-        ),
-        array_view("T", limits, ((Affine((0, 0), 0),), (Affine((0, 0), 1),))),
-        *(
-            array_view(name, array, tuple(row(f, dim) for f in range(len(array))))
-            for name, array, dim in zip("VW", values_of, (0, 1), strict=False)
-        ),
-    )
+        column("N", new, 0), column("E", existing, 1), column("A", agree, 0), column("D", differ, 0),
+        array_view("T", limits, ((Affine((0, 0), 0),), (Affine((0, 0), 1),))), *map(column, "VW", values_of, (0, 1)),
+    )  # fmt: skip
     parameters = [view.dtype for view in inputs for _ in view.accesses]
     scalar = trace(weight, parameters, what="prl")
     heaviest = pw(_heavier, identity=(-math.inf, np.iinfo(place).max), name="max_w")

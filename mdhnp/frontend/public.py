@@ -5,13 +5,12 @@ Parameters that several functions have are described once, in `SHARED`.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, TypeVar
 
 from mdhnp.errors import guarded
 
-__all__ = ["PAPER", "SHARED", "UNSUPPORTED", "Documentation", "public"]
+__all__ = ["PAPER", "SHARED", "UNSUPPORTED", "public"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,56 +43,6 @@ NO_AXIS = "If there is no such axis."
 UNSUPPORTED = "If kernels do not compute with a type and NumPy is not allowed to."
 
 
-@dataclass(frozen=True)
-class Documentation:
-    """What is said of a function."""
-
-    #: Its first line, and paragraphs after that.
-    summary: str
-    #: Type and meaning of each, as ``"array_like: Of shape (n,)."``; those of several in one are separated by commas.
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    #: Likewise.
-    returns: str = ""
-    #: When it raises what.
-    raises: Mapping[str, str] = field(default_factory=dict)
-    #: As they are printed, the example without its import of the package.
-    notes: str = ""
-    example: str = ""
-
-    def __str__(self) -> str:
-        lines = self.summary.splitlines()
-        lines += _section("Parameters", [line for n, text in self.parameters.items() for line in _entry(n, text)])
-        lines += _section("Returns", list(_entry("", self.returns)) if self.returns else [])
-        lines += _section("Raises", [line for error, text in self.raises.items() for line in (error, *_wrapped(text))])
-        paragraphs = self.notes.split("\n\n") if self.notes else []
-        lines += _section("Notes", [line for p in paragraphs for line in ("", *_wrapped(p, ""))][1:])
-        imports = [">>> import numpy as np"] if re.search(r"\bnp\.", self.example) else []
-        lines += _section("Examples", [*imports, ">>> import mdhnp", *self.example.strip().splitlines()])
-        return "\n    ".join(lines).replace("    \n", "\n") + "\n    "
-
-
-def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return ["", title, "-" * len(title), *lines] if lines and lines[-1] != ">>> import mdhnp" else []
-
-
-def _entry(name: str, text: str) -> Iterator[str]:
-    """Write a parameter or result: its type, and below what it means."""
-    kind, _, meaning = text.partition(": ")
-    yield f"{name} : {kind}" if name and meaning else name or kind
-    yield from _wrapped(meaning or kind if name else meaning)
-
-
-def _wrapped(text: str, indent: str = "    ") -> Iterator[str]:
-    line = indent
-    for word in text.split():
-        if len(line) + len(word) > _WIDTH:
-            yield line.rstrip()
-            line = indent
-        line += f"{word} "
-    if line.strip():
-        yield line.rstrip()
-
-
 def public(
     summary: str,
     *,
@@ -105,19 +54,34 @@ def public(
     guard: bool = True,
     **parameters: str,
 ) -> Callable[[Function], Function]:
-    """Document a function, as :class:`Documentation` has it, and have its errors begin with its name.
+    """Document a function, and have its errors begin with its name.
+
+    `summary` is the first line, and paragraphs after that. `parameters` and `returns` are types and meanings, as
+    ``"array_like: Of shape (n,)."``, where they are not those of `SHARED`; neighbours of which the same is said are
+    together. `raises` says when it raises what. The example is without its import of the package.
 
     `name` is that of a function which a table makes. `guard` is false where a function names its errors itself, to be
-    faster. `parameters` are types and meanings where they are not those of `SHARED`.
+    faster.
     """
 
     def made(function: Function) -> Function:
         if name:
             function.__name__ = function.__qualname__ = name
             function.__module__ = "mdhnp"
-        texts = _texts(_parameters(function), parameters)
-        known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*_parameters(function)} else {}
-        function.__doc__ = str(Documentation(summary, texts, returns, known | dict(raises or {}), notes, example))
+        names = _parameters(function)
+        known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}
+        imports = [">>> import numpy as np"] if re.search(r"\bnp\.", example) else []
+        sections: dict[str, list[str]] = {
+            "Parameters": [line for n, text in _texts(names, parameters).items() for line in _entry(n, text)],
+            "Returns": list(_entry("", returns)) if returns else [],
+            "Raises": [line for e, text in (known | dict(raises or {})).items() for line in (e, *_wrapped(text))],
+            "Notes": [line for p in notes.split("\n\n") if p for line in ("", *_wrapped(p, ""))][1:],
+            "Examples": [*imports, ">>> import mdhnp", *example.strip().splitlines()] if example else [],
+        }
+        lines = summary.splitlines()
+        for title, text in sections.items():
+            lines += ["", title, "-" * len(title), *text] if text else []
+        function.__doc__ = "\n    ".join([*lines, ""]).replace("    \n", "\n")
         return guarded(function) if guard else function
 
     return made
@@ -145,3 +109,21 @@ def _texts(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
             name = f"{last}, {name}"
         texts[name] = text
     return texts
+
+
+def _entry(name: str, text: str) -> Iterator[str]:
+    """Write a parameter or result: its type, and below what it means."""
+    kind, _, meaning = text.partition(": ")
+    yield f"{name} : {kind}" if name and meaning else name or kind
+    yield from _wrapped(meaning or kind if name else meaning)
+
+
+def _wrapped(text: str, indent: str = "    ") -> Iterator[str]:
+    line = indent
+    for word in text.split():
+        if len(line) + len(word) > _WIDTH:
+            yield line.rstrip()
+            line = indent
+        line += f"{word} "
+    if line.strip():
+        yield line.rstrip()

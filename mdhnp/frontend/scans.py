@@ -40,22 +40,14 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
         include_initial=f"bool: Whether the {what} of no elements, {neutral}, comes first; the result is longer by one "
         "then.",
         returns="Array or ndarray: Of the shape of `x`.",
-        raises={
-            "ValueError": "If there are several axes and none is named.",
-            "TypeError": UNSUPPORTED,
-        },
+        raises={"ValueError": "If there are several axes and none is named.", "TypeError": UNSUPPORTED},
         notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", '
         "Section 2.",
         example=example,
         name=name,
     )
     def function(
-        x: Any,
-        /,
-        axis: int | None = None,
-        *,
-        dtype: npt.DTypeLike | None = None,
-        include_initial: bool = False,
+        x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False
     ) -> Any:
         x, wanted = operand(x), exact_type(dtype)
         if axis is None and x.ndim > 1:
@@ -75,10 +67,7 @@ def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Ca
     prepend="array_like, optional: What stands before `x` along the axis; a number stands there once.",
     append="array_like, optional: What stands behind it, likewise.",
     returns="Array or ndarray: Shorter by `n` along the axis.",
-    raises={
-        "ValueError": "If there is no axis at all, or `n` is negative.",
-        "TypeError": UNSUPPORTED,
-    },
+    raises={"ValueError": "If there is no axis at all, or `n` is negative.", "TypeError": UNSUPPORTED},
     example=">>> mdhnp.diff([1, 4, 9, 16], n=2)\narray([2, 2])",
 )
 def diff(x: Any, /, axis: int = -1, *, n: int = 1, prepend: Any = None, append: Any = None) -> Any:

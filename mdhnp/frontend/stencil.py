@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -21,12 +21,14 @@ from mdhnp.calls.request import array as one
 from mdhnp.calls.request import results
 from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
 from mdhnp.frontend.public import PAPER, public
-from mdhnp.mdh import Affine, Function, MdHom, cc, pw, trace
+from mdhnp.mdh import Affine, Function, MdHom, View, cc, pw, trace
 from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import trace_text
 
 __all__ = ["of_text", "stencil"]
+
+NDArray = npt.NDArray[Any]
 
 #: More nonzero weights than this are reduced over: written out they would take seconds to compile.
 MOST_TAPS = 64
@@ -72,11 +74,14 @@ array([3., 5., 7., 0.])""",
 def stencil(
     a: npt.ArrayLike, weights: npt.ArrayLike | Callable[..., Any], mode: str = "valid", cval: float = 0.0
 ) -> Any:
+    known = _mode(mode)
+    return _of_function(_array(a), weights, known, cval) if callable(weights) else _of_weights(a, weights, known, cval)
+
+
+def _mode(mode: str) -> str:
     if mode not in _MODES:
         raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
-    if callable(weights):
-        return _of_function(_array(a), weights, _MODES[mode], cval)
-    return _of_weights(a, weights, _MODES[mode], cval)
+    return _MODES[mode]
 
 
 def _array(a: npt.ArrayLike) -> Any:
@@ -113,8 +118,13 @@ def _stored(total: Any, result: np.dtype[Any]) -> Any:
     return (total.astype(np.int32) if result.kind == "b" else total).astype(result)
 
 
-def _fill(array: npt.NDArray[Any], mode: str, cval: float) -> str:
-    return repr(array.dtype.type(cval).item()) if mode == "constant" else "0"
+def _fill(array: NDArray, mode: str, cval: float) -> str:
+    """Give what lies outside, as a literal."""
+    if mode != "constant":
+        return "0"
+    if not _holds(array.dtype, cval):
+        raise ValueError(f"cval: {cval} is no {array.dtype}; convert the array first")
+    return repr(array.dtype.type(cval).item())
 
 
 def _extents(shape: tuple[int, ...], below: Offset, above: Offset, mode: str) -> tuple[int, ...]:
@@ -155,94 +165,89 @@ def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
     return call((_WEIGHTS, used.tobytes(), result, mode, fill), (array, weights))
 
 
-class _Correlation(NamedTuple):
-    """What a correlation is but for its operands: points, where the weights' centre is, and what lies outside."""
-
-    extents: tuple[int, ...]
-    centre: Offset
-    result: np.dtype[Any]
-    boundary: str | None
-    fill: str
-
-    @classmethod
-    def of(cls, arrays: Sequence[npt.NDArray[Any]], result: np.dtype[Any], mode: str, fill: str) -> "_Correlation":
-        """Count the points along each axis, and place the weights."""
-        array, weights = arrays
-        if weights.ndim != array.ndim or 0 in weights.shape:
-            raise ValueError(
-                f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
-            )
-        extents = _extents(array.shape, (0,) * array.ndim, tuple(n - 1 for n in weights.shape), mode)
-        valid = mode == "valid"
-        return cls(extents, tuple(0 if valid else n // 2 for n in weights.shape), result, None if valid else mode, fill)
-
-
-def _describe_few(
-    arrays: Sequence[npt.NDArray[Any]], used: bytes, result: np.dtype[Any], mode: str, fill: str
-) -> Described:
+def _correlated(arrays: Sequence[NDArray], mode: str) -> tuple[tuple[int, ...], Offset]:
+    """Count the points along each axis, and say where the weights' centre is."""
     array, weights = arrays
-    places = np.frombuffer(used, np.bool_).reshape(weights.shape)
-    correlation = _Correlation.of(arrays, result, mode, fill)
-    if places.any():
-        return Described(_taps(array, weights, correlation, places), None, one)
-    none = (slice(0, 0),) * weights.ndim  # sums of no weights
-    h = _reduction(array, weights[none], correlation, True)
-    return Described(h, lambda arrays: (arrays[0], arrays[1][none]), one)
+    if weights.ndim != array.ndim or 0 in weights.shape:
+        raise ValueError(
+            f"weights: shape {weights.shape} for an array of {array.ndim} axes; one or more along each axis"
+        )
+    extents = _extents(array.shape, (0,) * array.ndim, tuple([n - 1 for n in weights.shape]), mode)
+    return extents, tuple([0 if mode == "valid" else n // 2 for n in weights.shape])
 
 
-def _describe_many(
-    arrays: Sequence[npt.NDArray[Any]], dense: bool, result: np.dtype[Any], mode: str, fill: str
-) -> Described:
-    array, weights = arrays
-    return Described(_reduction(array, weights, _Correlation.of(arrays, result, mode, fill), dense), None, one)
-
-
-def _taps(
-    array: npt.NDArray[Any], weights: npt.NDArray[Any], correlation: _Correlation, used: npt.NDArray[np.bool_]
-) -> MdHom:
+def _describe_few(arrays: Sequence[NDArray], used: bytes, result: np.dtype[Any], mode: str, fill: str) -> Described:
     """Write out the sum over the nonzero weights."""
-    extents, centre, result, boundary, fill = correlation
-    rank = array.ndim
-    places = [tuple(map(int, place)) for place in np.argwhere(used)]
-    count = len(places)
-    neighbours = tuple(tuple(Affine.of(d, rank, k - centre[d]) for d, k in enumerate(place)) for place in places)
-    constants = tuple(tuple(Affine((0,) * rank, k) for k in place) for place in places)
+    array, weights = arrays
+    extents, centre = _correlated(arrays, mode)
+    places = np.argwhere(np.frombuffer(used, np.bool_).reshape(weights.shape)).tolist()
+    count, rank = len(places), array.ndim
+    if not count:
+        none = (slice(0, 0),) * rank  # sums of no weights
+        h = _reduction(array, weights[none], extents, centre, result, mode, fill, dense=True)
+        return Described(h, lambda arrays: (arrays[0], arrays[1][none]), one)
 
     def weigh(*values: Any) -> Any:
         products = [x.astype(weights.dtype) * w for x, w in zip(values[:count], values[count:], strict=True)]
         return _stored(reduce(operator.add, products), result)
 
     scalar = trace(weigh, [array.dtype] * count + [weights.dtype] * count, what="stencil")
-    return MdHom(
-        extents,
-        (cc.resolve((result,)),) * rank,
-        replace(scalar, contract=True),
-        (array_view("I", array, neighbours, boundary, fill), array_view("F", weights, constants)),
-        (contiguous("O", result, extents, tuple(range(rank))),),
-        names=_dim_names(rank, "pqo"),
+    offsets = [tuple([k - c for k, c in zip(place, centre, strict=True)]) for place in places]
+    constants = tuple([tuple([Affine((0,) * rank, k) for k in place]) for place in places])
+    factors = array_view("F", weights, constants)
+    return Described(
+        _written_out(array, extents, offsets, replace(scalar, contract=True), mode, fill, factors), None, one
     )
 
 
-def _reduction(array: npt.NDArray[Any], weights: npt.NDArray[Any], correlation: _Correlation, dense: bool) -> MdHom:
-    """Sum over all weights by reduction: one more dimension an axis."""
-    extents, centre, result, boundary, fill = correlation
+def _describe_many(arrays: Sequence[NDArray], dense: bool, result: np.dtype[Any], mode: str, fill: str) -> Described:
+    (array, weights), (extents, centre) = arrays, _correlated(arrays, mode)
+    return Described(_reduction(array, weights, extents, centre, result, mode, fill, dense), None, one)
+
+
+def _written_out(
+    array: NDArray, extents: tuple[int, ...], offsets: Sequence[Offset], scalar: Function, mode: str, fill: str,
+    *others: View,
+) -> MdHom:  # fmt: skip
+    """Apply a function to the elements at some offsets from each point, and to those of other views."""
     rank = array.ndim
-    neighbour = tuple(Affine(tuple(int(e in (d, rank + d)) for e in range(2 * rank)), -centre[d]) for d in range(rank))
-    weight = tuple(Affine.of(rank + d, 2 * rank) for d in range(rank))
+    accesses = tuple([tuple([Affine.of(d, rank, k) for d, k in enumerate(offset)]) for offset in offsets])
+    names = ("O",) if len(scalar.dtypes) == 1 else tuple([f"O{n}" for n in range(len(scalar.dtypes))])
+    dims = tuple(range(rank))
+    outputs = tuple([contiguous(n, t, extents, dims) for n, t in zip(names, scalar.dtypes, strict=True)])
+    inputs = (_read(array, accesses, mode, fill), *others)
+    combine = (cc.resolve(scalar.dtypes),) * rank
+    return MdHom(extents, combine, scalar, inputs, outputs, names=_dim_names(rank, "pqo"))
+
+
+def _read(array: NDArray, accesses: tuple[tuple[Affine, ...], ...], mode: str, fill: str) -> View:
+    return array_view("I", array, accesses, None if mode == "valid" else mode, fill)
+
+
+def _reduction(
+    array: NDArray, weights: NDArray, extents: tuple[int, ...], centre: Offset, result: np.dtype[Any],
+    mode: str, fill: str, dense: bool,
+) -> MdHom:  # fmt: skip
+    """Sum over all weights by reduction: one more dimension an axis."""
+    rank = array.ndim
+    neighbour = tuple(
+        [Affine(tuple([int(e in (d, rank + d)) for e in range(2 * rank)]), -centre[d]) for d in range(rank)]
+    )
+    weight = tuple([Affine.of(rank + d, 2 * rank) for d in range(rank)])
 
     def weigh(x: Any, w: Any) -> Any:
         product = x.astype(weights.dtype) * w
         return product if dense else np.where(w != 0, product, weights.dtype.type(0))
 
-    add = pw("add").resolve((weights.dtype,))
-    sizes = extents + weights.shape
+    types = (weights.dtype,)
     parameters = [array.dtype, weights.dtype]
-    cast = trace(lambda total, x, w: _stored(total, result), [weights.dtype, *parameters], what="stencil")
+    sizes = extents + weights.shape
+    cast = trace(lambda total, x, w: _stored(total, result), [*types, *parameters], what="stencil")
     return MdHom(
         sizes,
-        (cc.resolve((weights.dtype,)),) * rank + (add,) * rank,
+        (cc.resolve(types),) * rank + (pw("add").resolve(types),) * rank,
         replace(trace(weigh, parameters, what="stencil"), contract=True),
-        (array_view("I", array, (neighbour,), boundary, fill), array_view("F", weights, (weight,))),
+        (_read(array, (neighbour,), mode, fill), array_view("F", weights, (weight,))),
         (contiguous("O", result, sizes, tuple(range(rank))),),
         None if result == weights.dtype else cast,
         names=_dim_names(rank, "pqo") + _dim_names(rank, "rst"),
@@ -260,66 +265,43 @@ class _Known:
     function: "ref[Callable[..., Any]]" = field(compare=False)
 
 
-def _of_function(array: npt.NDArray[Any], function: Callable[..., Any], mode: str, cval: float) -> Any:
-    _check_fill(array.dtype, mode, cval)
+def _of_function(array: NDArray, function: Callable[..., Any], mode: str, cval: float) -> Any:
+    fill = _fill(array, mode, cval)
     known = identity(function)
     # What else a function refers to may change: what it computes now is traced at each call.
     traced = trace_neighbours(function, array.dtype, array.ndim) if known is None else None
     computed = traced or _Known(known, ref(function))
-    return call((_FUNCTION, computed, mode, _fill(array, mode, cval)), (array,))
+    return call((_FUNCTION, computed, mode, fill), (array,))
 
 
 def of_text(
-    a: npt.ArrayLike,
-    source: str,
-    offsets: tuple[Offset, ...],
-    results: Sequence[np.dtype[Any]],
-    mode: str,
-    cval: float,
+    a: npt.ArrayLike, source: str, offsets: tuple[Offset, ...], results: Sequence[np.dtype[Any]], mode: str, cval: float
 ) -> Any:
     """Compute a stencil of OpenCL C text that takes the neighbours at some offsets, in order; all else as `stencil`."""
-    if mode not in _MODES:
-        raise ValueError(f"mode: {mode!r} is none of {', '.join(_MODES)}")
-    array = _array(a)
+    known, array = _mode(mode), _array(a)
     if any([len(offset) != array.ndim for offset in offsets]):
         raise IndexError(f"offsets {offsets} for an array of {array.ndim} axes; one number an axis")
-    _check_fill(array.dtype, _MODES[mode], cval)
+    fill = _fill(array, known, cval)
     scalar = trace_text(source, [array.dtype] * len(offsets), results, "stencil", "offsets")
-    return call((_FUNCTION, (offsets, scalar), _MODES[mode], _fill(array, _MODES[mode], cval)), (array,))
-
-
-def _check_fill(dtype: np.dtype[Any], mode: str, cval: float) -> None:
-    if mode == "constant" and not _holds(dtype, cval):
-        raise ValueError(f"cval: {cval} is no {dtype}; convert the array first")
+    return call((_FUNCTION, (offsets, scalar), known, fill), (array,))
 
 
 def _describe_function(
-    arrays: Sequence[npt.NDArray[Any]], computed: _Known | tuple[tuple[Offset, ...], Function], mode: str, fill: str
+    arrays: Sequence[NDArray], computed: _Known | tuple[tuple[Offset, ...], Function], mode: str, fill: str
 ) -> Described:
     (array,) = arrays
     if isinstance(computed, _Known):
         function = computed.function()
         assert function is not None  # it is being called
         computed = trace_neighbours(function, array.dtype, array.ndim)
-    return Described(_points(array, *computed, mode, fill), None, results)
+    offsets, scalar = computed
+    below, above = [tuple([bound(0, *[o[d] for o in offsets]) for d in range(array.ndim)]) for bound in (min, max)]
+    extents = _extents(array.shape, below, above, mode)
+    if mode == "valid":  # where the first point is the first one with all neighbours
+        offsets = tuple([tuple([k - low for k, low in zip(o, below, strict=True)]) for o in offsets])
+    return Described(_written_out(array, extents, offsets, scalar, mode, fill), None, results)
 
 
 _WEIGHTS = Routine("stencil", _describe_few)
 _MANY_WEIGHTS = Routine("stencil", _describe_many)
 _FUNCTION = Routine("stencil", _describe_function)
-
-
-def _points(array: npt.NDArray[Any], offsets: tuple[Offset, ...], scalar: Function, mode: str, fill: str) -> MdHom:
-    """Apply the function to every point's neighbours."""
-    rank = array.ndim
-    below = tuple(min(0, *(o[d] for o in offsets)) for d in range(rank))
-    above = tuple(max(0, *(o[d] for o in offsets)) for d in range(rank))
-    extents = _extents(array.shape, below, above, mode)
-    first = below if mode == "valid" else (0,) * rank
-    accesses = tuple(tuple(Affine.of(d, rank, k - first[d]) for d, k in enumerate(o)) for o in offsets)
-    dims = tuple(range(rank))
-    names = ("O",) if len(scalar.dtypes) == 1 else tuple(f"O{n}" for n in range(len(scalar.dtypes)))
-    outputs = tuple(contiguous(n, t, extents, dims) for n, t in zip(names, scalar.dtypes, strict=True))
-    inputs = (array_view("I", array, accesses, None if mode == "valid" else mode, fill),)
-    combine = (cc.resolve(scalar.dtypes),) * rank
-    return MdHom(extents, combine, scalar, inputs, outputs, names=_dim_names(rank, "pqo"))
