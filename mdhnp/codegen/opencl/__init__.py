@@ -1,7 +1,7 @@
 """The renderer: OpenCL C's syntax stands here and nowhere else.
 
-`render.py` writes procedures and statements, `values.py` values and loads, `indices.py` index arithmetic,
-`operations.py` NumPy's operations, `ctypes.py` types and conversions, `prelude.py` helper functions.
+`render.py` writes procedures and statements, `values.py` values, loads and index arithmetic, `operations.py` NumPy's
+operations, `ctypes.py` types and conversions, `prelude.py` helper functions.
 """
 
 from mdhnp.codegen.opencl.render import source

@@ -22,7 +22,8 @@ from mdhnp.codegen.opencl.ctypes import (
     value_type,
     vector_name,
 )
-from mdhnp.codegen.opencl.prelude import Helpers
+from mdhnp.codegen.opencl.prelude import ALWAYS_INLINE, Helpers, is_wide
+from mdhnp.codegen.opencl.ptx import EXTREMA
 
 __all__ = ["operation"]
 
@@ -58,21 +59,60 @@ _HELPED = frozenset({"floor_divide", "remainder"})
 _HELPED_INTEGERS = frozenset({"power", "fmod", "left_shift", "right_shift", "reciprocal", "divide"})
 _EXTREMA = frozenset({"maximum", "minimum"})
 
+_POWER = "U r = 1, x = a; while (b > 0) { if (b & 1) r *= x; x *= x; b >>= 1; } return (T)r;"
+#: NumPy refuses negative powers of integers; these are rounded toward 0.
+_INVERSE_POWER = "if (b < 0) return a == 1 || (a == -1 && !(b & 1)) ? 1 : a == -1 ? -1 : 0; "
+_FLOAT_MOD = "const T r = fmod(a, b); return r == 0 ? copysign((T)0, b) : (r < 0) != (b < 0) ? r + b : r;"
+_FLOAT_DIV = (
+    "if (b == 0) return a / b; const T r = fmod(a, b); const T q = (a - r) / b - (r != 0 && (r < 0) != (b < 0)); "
+    "const T f = floor(q); return q == 0 ? copysign((T)0, a / b) : q - f > (T)0.5 ? f + 1 : f;"
+)
+#: Operations by their NumPy name and the kind of their type: name, operands, body with T for the type and U for the
+#: unsigned one that integers wrap around in.
+_ELEMENTWISE = {
+    **{(op, "f"): (op, 2, body) for op, body in EXTREMA.items()},
+    ("power", "i"): ("int_power", 2, _INVERSE_POWER + _POWER),
+    ("power", "u"): ("int_power", 2, _POWER),
+    # The smallest integer divided by -1 traps where it is not avoided.
+    ("floor_divide", "i"): (
+        "floor_div", 2,
+        "if (b == 0) return 0; if (b == -1) return (T)(0 - (U)a); return a / b - (a % b != 0 && (a ^ b) < 0);",
+    ),
+    ("floor_divide", "u"): ("floor_div", 2, "return b == 0 ? 0 : a / b;"),
+    ("floor_divide", "f"): ("floor_div", 2, _FLOAT_DIV),
+    ("remainder", "i"): (
+        "floor_mod", 2, "if (b == 0 || b == -1) return 0; const T r = a % b; return r != 0 && (r ^ b) < 0 ? r + b : r;",
+    ),
+    ("remainder", "u"): ("floor_mod", 2, "return b == 0 ? 0 : a % b;"),
+    ("remainder", "f"): ("floor_mod", 2, _FLOAT_MOD),
+    ("fmod", "i"): ("int_fmod", 2, "return b == 0 || b == -1 ? 0 : a % b;"),
+    ("fmod", "u"): ("int_fmod", 2, "return b == 0 ? 0 : a % b;"),
+    ("fmod", "f"): ("lane_fmod", 2, "return fmod(a, b);"),
+    ("divide", "i"): ("int_div", 2, "return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : a / b;"),
+    ("divide", "u"): ("int_div", 2, "return b == 0 ? 0 : a / b;"),
+    # Infinity, converted as NumPy does on x86-64.
+    ("reciprocal", "i"): (
+        "int_reciprocal", 1, "return a == 0 ? (T)(sizeof(T) < 4 ? 0 : (U)1 << (8 * sizeof(T) - 1)) : 1 / a;",
+    ),
+    ("reciprocal", "u"): ("int_reciprocal", 1, "return a == 0 ? 0 : 1 / a;"),
+    # C leaves shifts by the whole width and more undefined.
+    ("left_shift", "i"): ("shift_left", 2, "return b < 0 || b >= 8 * (T)sizeof(T) ? 0 : (T)((U)a << b);"),
+    ("left_shift", "u"): ("shift_left", 2, "return b >= 8 * sizeof(T) ? 0 : (T)((U)a << b);"),
+    ("right_shift", "i"): ("shift_right", 2, "return a >> (b < 0 || b >= 8 * (T)sizeof(T) ? 8 * sizeof(T) - 1 : b);"),
+    ("right_shift", "u"): ("shift_right", 2, "return b >= 8 * sizeof(T) ? 0 : a >> b;"),
+}  # fmt: skip
+#: Functions of vectors that PoCL 3.0 gets wrong in other lanes where one lane's first operand is such; these are
+#: computed alone. Of floats beyond 10^5 it is the sines of small ones, of 0 and infinity any power of 8 doubles.
+_ALONE = {
+    ("sin", "float"): "!(a * a < 1e10f)",
+    ("cos", "float"): "!(a * a < 1e10f)",
+    ("tan", "float"): "!(a * a < 1e10f)",
+    ("pow", "double"): "a == 0 || a - a != 0",
+}
+
 
 def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: Helpers) -> Text:
-    """Write an operation.
-
-    Parameters
-    ----------
-    op : str
-        Its NumPy name.
-    args : sequence of Text
-        The operands.
-    dtype, lanes
-        Of the result.
-    helpers : Helpers
-        Where functions that the text calls are asked for.
-    """
+    """Write an operation by its NumPy name, with a result of that type and those lanes."""
     if op == "cast" and dtype == HALF:
         return Text(f"{helpers.rounded(value_type(args[0].dtype), lanes)}({args[0].text})", dtype, lanes)
     if op == "cast":
@@ -92,16 +132,56 @@ def operation(op: str, args: Sequence[Text], dtype: DType, lanes: int, helpers: 
     wide = _widened(args, lanes)
     # PoCL's fmod of vectors of doubles is wrong where lanes are of very different sizes.
     helped = op in _HELPED or (op in _HELPED_INTEGERS and dtype.kind in "iu") or (op == "fmod" and lanes > 1)
-    if helped or (helpers.nan_extrema and op in _EXTREMA and dtype.kind == "f" and dtype.itemsize <= 4):
-        function = helpers.elementwise(op, value_type(dtype), lanes, dtype.kind)
+    if helped or (helpers.caps.nan_extrema and op in _EXTREMA and dtype.kind == "f" and dtype.itemsize <= 4):
+        function = _elementwise(helpers, op, value_type(dtype), lanes, dtype.kind)
         return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
     special = _SPECIAL.get(op)
     if special is not None:
         return special(dtype, wide, lanes)
     if dtype.kind != "f":
         return _extremum(op[1:], ">")(dtype, wide, lanes)  # fmax and fmin
-    function = helpers.function(_CALLS[op], value_type(dtype), lanes, len(wide))
+    function = _called(helpers, _CALLS[op], value_type(dtype), lanes, len(wide))
     return Text(f"{function}({', '.join(a.text for a in wide)})", dtype, lanes)
+
+
+def _elementwise(helpers: Helpers, op: str, name: str, lanes: int, kind: str) -> str:
+    """Ask for an operation that C has not, or not as NumPy defines it; on vectors lane by lane."""
+    short, count, body = _ELEMENTWISE[op, kind]
+    function, letters = f"{short}_{name}", "ab"[:count]
+    unsigned = "ulong" if name.endswith("long") else "uint"
+    text = body.replace("T", name).replace("U", unsigned)
+    # Amid other code NVIDIA's compiler (580) takes powers of max(x, 0), of 16 bits, for powers of 0.
+    static = "static __attribute__((noinline))" if op == "power" else "static inline"
+    parameters = ", ".join(f"{name} {x}" for x in letters)
+    helpers.define(name, function, parameters, text, static=static, key=f"elementwise {function}")
+    if lanes == 1:
+        return function
+    wide = vector_name(name, lanes)
+    calls = ", ".join(f"{function}({', '.join(f'{x}.s{n:x}' for x in letters)})" for n in range(lanes))
+    parameters, body = ", ".join(f"{wide} {x}" for x in letters), f"return ({wide})({calls});"
+    return helpers.define(wide, f"{short}_{wide}", parameters, body, key=f"elementwise {function} {wide}")
+
+
+def _called(helpers: Helpers, called: str, name: str, lanes: int, count: int) -> str:
+    """Name one of OpenCL's functions of so many operands, or one that computes some lanes alone."""
+    alone = _ALONE.get((called, name))
+    if alone is None or lanes == 1 or not helpers.caps.mixed_lanes:
+        return called
+    one, letters = "long" if name == "double" else "int", "ab"[:count]
+    wide, masks = vector_name(name, lanes), vector_name(one, lanes)
+    each = ", ".join(f"(({name} *)&{x})[n]" for x in letters)
+    return helpers.define(
+        wide,
+        f"{called}_{wide}",
+        ", ".join(f"{wide} {x}" for x in letters),
+        f"const {masks} m = {alone}; const {wide} one = ({wide})(1);\n"
+        f"  {wide} r = {called}({', '.join(['m ? one : a', *letters[1:]])});\n"
+        f"  if (any(m)) {{ {masks} t = m; {wide} s = r;\n"
+        f"    for (int n = 0; n < {lanes}; ++n) if ((({one} *)&t)[n]) "
+        f"(({name} *)&s)[n] = {called}({each});\n    r = s; }}\n  return r;",
+        static=ALWAYS_INLINE if is_wide(name, lanes) else "static inline",
+        key=f"function {called}_{wide}",
+    )
 
 
 def _widened(args: Sequence[Text], lanes: int) -> list[Text]:

@@ -1,11 +1,12 @@
 """What OpenCL C has no words for on NVIDIA's GPUs: inline assembly, in functions that kernels call."""
 
-from collections.abc import MutableMapping
 from itertools import count
 
+from mdhnp.codegen.opencl.ctypes import vector_name
+from mdhnp.codegen.opencl.prelude import WIDE, Helpers
 from mdhnp.schedule.atoms import Atom
 
-__all__ = ["COMMIT", "EXTREMA", "async_copy", "load_matrix", "matrix_product", "wait"]
+__all__ = ["COMMIT", "EXTREMA", "async_copy", "load_matrix", "matrix_product", "shuffle", "wait"]
 
 #: Of registers: their types in OpenCL C, and the letters of assembly's operands.
 _TYPES = {"float16": "uint", "float32": "float", "float64": "double"}
@@ -25,21 +26,11 @@ def wait(pending: int) -> str:
     return f'asm volatile("cp.async.wait_group {pending};" ::: "memory");'
 
 
-def async_copy(texts: MutableMapping[str, str], name: str, size: int, lanes: int, *, guarded: bool) -> str:
+def async_copy(helpers: Helpers, name: str, size: int, lanes: int, *, guarded: bool) -> str:
     """Ask for a function that starts to copy neighbours to local memory, or zeros where a condition does not hold.
 
-    Parameters
-    ----------
-    texts : dict of str to str
-        Where its text is added.
-    name : str
-        Type of the elements.
-    size : int
-        Bytes of one.
-    lanes : int
-        How many; all together at most 16 bytes. They are copied at once where they begin at a multiple of their bytes.
-    guarded : bool
-        Whether there is a condition, the last parameter.
+    The elements, of `size` bytes each, are at most 16 bytes, and copied at once where they begin at a multiple of
+    these. If it is `guarded`, the condition is the last parameter.
     """
     function = f"copy_async_{name}{lanes if lanes > 1 else ''}{'_if' if guarded else ''}"
     whole = _copied(size * lanes, "p", "q", guarded)
@@ -47,13 +38,10 @@ def async_copy(texts: MutableMapping[str, str], name: str, size: int, lanes: int
         single = _one_by_one(size, lanes, guarded)
         whole = f"if (((size_t)q & {size * lanes - 1}) == 0) {{ {whole} }}\n  else {{ {single} }}"
     condition = ", int given" if guarded else ""
-    texts[function] = (
-        f"static inline void {function}(__local {name} *p, __global const {name} *q{condition})\n{{ {whole} }}\n"
-    )
-    return function
+    return helpers.define("void", function, f"__local {name} *p, __global const {name} *q{condition}", whole)
 
 
-def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
+def matrix_product(helpers: Helpers, atom: Atom) -> str:
     """Ask for a function that adds to pairs of elements of C; it takes them, then the elements of A and of B."""
     name, pairs = _TYPES[atom.result], len(atom.c.numbers) // 2
     function = f"mma_{name}_{'x'.join(map(str, atom.shape))}"
@@ -69,27 +57,15 @@ def matrix_product(texts: MutableMapping[str, str], atom: Atom) -> str:
     given = ", ".join(word.format(x) for x in (*a, *b))
     taken = " ".join(f"{name} s{2 * n} = c{n}->x, s{2 * n + 1} = c{n}->y;" for n in range(pairs))
     back = " ".join(f"*c{n} = ({name}2)(s{2 * n}, s{2 * n + 1});" for n in range(pairs))
-    texts[function] = (
-        f"static inline void {function}({', '.join(parameters)})\n{{ {taken}\n"
-        # Volatile: a compiler must not move it to where only some of the work-items come.
-        f'  asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});\n  {back} }}\n'
-    )
-    return function
+    # Volatile: a compiler must not move it to where only some of the work-items come.
+    product = f'asm volatile("{atom.instruction} {into}, {left}, {right}, {into};" : {out} : {given});'
+    return helpers.define("void", function, ", ".join(parameters), f"{taken}\n  {product}\n  {back}")
 
 
-def load_matrix(texts: MutableMapping[str, str], name: str, blocks: int, *, turned: bool) -> str:
-    """Ask for a function that loads blocks of 8 rows of 16 bytes; it takes where registers are, then the row.
+def load_matrix(helpers: Helpers, name: str, blocks: int, *, turned: bool) -> str:
+    """Ask for a function that loads 2 or 4 blocks of 8 rows of 16 bytes; it takes where registers are, then the row.
 
-    Parameters
-    ----------
-    texts : dict of str to str
-        Where its text is added.
-    name : str
-        Type of the registers, of 4 bytes.
-    blocks : int
-        How many, 2 or 4.
-    turned : bool
-        Whether they are transposed, as matrices of 2-byte elements.
+    Where they are `turned`, they are transposed, as matrices of 2-byte elements.
     """
     function = f"load_matrix_{name}{blocks}{'_turned' if turned else ''}"
     registers = [f"x{n}" for n in range(blocks)]
@@ -97,12 +73,37 @@ def load_matrix(texts: MutableMapping[str, str], name: str, blocks: int, *, turn
     parameters = ", ".join(f"{name} *r{n}" for n in range(blocks))
     given = "{}" if name == "uint" else f"as_{name}({{}})"
     back = " ".join(f"*r{n} = {given.format(x)};" for n, x in enumerate(registers))
-    texts[function] = (
-        f"static inline void {function}({parameters}, uint row)\n{{ uint {', '.join(registers)};\n"
-        f'  asm volatile("ldmatrix.sync.aligned.m8n8.x{blocks}{".trans" if turned else ""}.shared.b16 '
-        f'{{{into}}}, [%{blocks}];" : {out} : "r"(row) : "memory");\n  {back} }}\n'
-    )
-    return function
+    instruction = f"ldmatrix.sync.aligned.m8n8.x{blocks}{'.trans' if turned else ''}.shared.b16"
+    load = f'asm volatile("{instruction} {{{into}}}, [%{blocks}];" : {out} : "r"(row) : "memory");'
+    body = f"uint {', '.join(registers)};\n  {load}\n  {back}"
+    return helpers.define("void", function, f"{parameters}, uint row", body)
+
+
+def shuffle(helpers: Helpers, name: str, lanes: int, *, backwards: bool) -> str:
+    """Ask for a function that gives a value that the work-item `d` further on in the subgroup, or before, has.
+
+    It is volatile, for a compiler could move what only some work-items need to where only these are.
+    """
+    short, mode = ("shuffle_up", "up.b32 %0, %1, %2, 0") if backwards else ("shuffle", "down.b32 %0, %1, %2, 0x1f")
+    exchange = f'asm volatile("shfl.sync.{mode}, 0xffffffff;" : "=r"(r) : "r"(v), "r"(d));'
+    helpers.define("int", f"{short}_int", "int v, int d", f"int r; {exchange} return r;", key=f"_{short}")
+    kind = vector_name(name, lanes)
+    if name != "int":
+        helpers.define(name, f"{short}_{name}", f"{name} v, int d", _by_ints(name, short), key=f"{short} {name}")
+    if lanes > 1:
+        items = ", ".join(f"{short}_{name}(v.s{n:x}, d)" for n in range(lanes))
+        body = f"return ({kind})({items});"
+        helpers.define(kind, f"{short}_{kind}", f"{kind} v, int d", body, key=f"{short} {kind}")
+    return f"{short}_{kind}"
+
+
+def _by_ints(name: str, short: str) -> str:
+    """Body of a function that shuffles by way of ints: in halves, as it is, or widened."""
+    if name in WIDE:
+        return f"const int2 h = as_int2(v); return as_{name}((int2)({short}_int(h.x, d), {short}_int(h.y, d)));"
+    if name in {"float", "uint"}:
+        return f"return as_{name}({short}_int(as_int(v), d));"
+    return f"return ({name}){short}_int(v, d);"
 
 
 def _one_by_one(size: int, lanes: int, guarded: bool) -> str:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mdhnp.codegen.ir import statements as ir
-from mdhnp.codegen.ir.index import ONE, Compare, Index, Var, variable
+from mdhnp.codegen.ir.index import ONE, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.values import Buffer, Load, Value
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import HALF, Text, local_type, memory_type, value_type, vector_name
-from mdhnp.codegen.opencl.indices import Indices
 from mdhnp.codegen.opencl.prelude import Helpers, helper_text
 from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
 from mdhnp.schedule.atoms import ATOMS
@@ -22,25 +21,20 @@ _PACKED = "ushort"
 
 def source(procedures: Sequence[ir.Procedure], caps: DeviceCaps) -> str:
     """Write a program for a device: helper functions, then the kernels."""
-    helpers: dict[str, str] = {}
-    kernels = [_Kernel(p, helpers, caps).text() for p in procedures]
-    types = helper_text(helpers)
+    texts: dict[str, str] = {}
+    kernels = [_Kernel(p, texts, caps).text() for p in procedures]
+    helpers = helper_text(texts)
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if caps.fp64 else ""
-    return extension + ("\n" + types if types else "") + "\n" + "\n".join(kernels)
+    return extension + ("\n" + helpers if helpers else "") + "\n" + "\n".join(kernels)
 
 
 class _Kernel:
     """The text of one kernel as it grows."""
 
-    def __init__(self, procedure: ir.Procedure, helpers: dict[str, str], caps: DeviceCaps) -> None:
+    def __init__(self, procedure: ir.Procedure, texts: dict[str, str], caps: DeviceCaps) -> None:
         self._procedure = procedure
-        kind = "long" if procedure.wide else "int"
-        self._helpers = Helpers(
-            helpers, kind, inline=procedure.inline_borders, mixed_lanes=caps.mixed_lanes,
-            nan_extrema=caps.nan_extrema, split_vectors=caps.split_vectors,
-        )  # fmt: skip
-        self._indices = Indices(self._helpers, procedure.wide)
-        self._values = Values(self._indices, self._helpers)
+        self._helpers = Helpers(texts, procedure, caps)
+        self._values = Values(self._helpers)
         self._lines: list[str] = []
         self._indent = ""
         self._writers: dict[type, Callable[[Any], None]] = {
@@ -49,7 +43,7 @@ class _Kernel:
             ir.If: self._if,
             ir.Let: lambda s: self._line(f"const {self._declared(s)}"),
             ir.Declare: lambda s: self._line(self._declared(s)),
-            ir.Assign: lambda s: self._line(f"{self._indices.name(s.target)} = {self._right(s.value)};"),
+            ir.Assign: lambda s: self._line(f"{self._values.name(s.target)} = {self._right(s.value)};"),
             ir.Store: self._store,
             ir.LoadMatrix: self._load_matrix,
             ir.MatrixProduct: self._matrix_product,
@@ -75,7 +69,7 @@ class _Kernel:
         attributes += [f"min_vector_width({8 * min(p.vector_bytes, 64)})"] if p.vector_bytes > 32 else []
         arguments = [
             *(f"{_pointer(b)}restrict {b.name}" for b in p.buffers),
-            *(f"const {self._indices.kind} {size}" for size in p.sizes),
+            *(f"const {self._helpers.index} {size}" for size in p.sizes),
             *(f"const long {b.name}_at" for b in p.moved),
         ]
         self._line(f"// {p.title}")
@@ -113,17 +107,17 @@ class _Kernel:
         self._line("}")
 
     def _right(self, value: Value | Index) -> str:
-        return self._indices.index(value) if isinstance(value, Index) else self._values.value(value).text
+        return self._values.index(value) if isinstance(value, Index) else self._values.value(value).text
 
     def _declared(self, s: ir.Let | ir.Declare) -> str:
         """A declaration, without what comes before the type."""
         value = self._right(s.value)
-        kind = self._indices.kind if isinstance(s.target, Var) else value_type(s.target.dtype, s.target.lanes)
-        return f"{kind} {self._indices.declare(s.target)} = {value};"
+        kind = self._helpers.index if isinstance(s.target, Var) else value_type(s.target.dtype, s.target.lanes)
+        return f"{kind} {self._values.declare(s.target)} = {value};"
 
     def _for(self, s: ir.For) -> None:
-        name, write = s.var.stem, self._indices.index
-        begin = "" if s.begin is None else f"{self._indices.kind} {name} = {write(s.begin)}"
+        name, write = s.var.stem, self._values.index
+        begin = "" if s.begin is None else f"{self._helpers.index} {name} = {write(s.begin)}"
         step = s.following - variable(s.var)
         if step == ONE:
             following = f"++{name}"
@@ -131,7 +125,7 @@ class _Kernel:
             following = f"{name} = {write(s.following)}"
         else:
             following = f"{name} += {write(step)}"
-        head = f"for ({begin}; {self._indices.test(s.test)}; {following})"
+        head = f"for ({begin}; {self._values.test(s.test)}; {following})"
         if isinstance(s.body, ir.Copy):
             self._line(f"{head} {self._copied(s.body)}")
         else:
@@ -146,14 +140,14 @@ class _Kernel:
 
     def _test(self, test: ir.Test) -> str:
         if isinstance(test, Compare):
-            return self._indices.test(test)
+            return self._values.test(test)
         if isinstance(test, ir.Not):
-            return f"!({self._indices.tests(test.tests)})"
+            return f"!({self._values.tests(test.tests)})"
         return self._values.value(test.value).text
 
     def _store(self, s: ir.Store) -> None:
         buffer, value, space = s.buffer, self._values.value(s.value), SPACES[s.buffer.space]
-        name, offset, stride = memory_type(value.dtype), self._indices.index(s.offset), self._indices.index(s.stride)
+        name, offset, stride = memory_type(value.dtype), self._values.index(s.offset), self._values.index(s.stride)
         if s.imaginary is not None:
             function, other = self._helpers.scatter_pairs(name, value.lanes, space), self._values.value(s.imaginary)
             self._line(f"{function}({buffer.name} + {offset}, {value.text}, {other.text});")
@@ -165,22 +159,18 @@ class _Kernel:
         elif value.lanes == 1:
             text = f"({name}){value.atom}" if value.dtype.kind == "b" else value.text
             self._line(f"{buffer.name}[{offset}] = {text};")
-        elif s.done is not None:
-            function = self._helpers.scatter_rest(name, value.lanes, space)
-            done = self._indices.index(s.done)
-            self._line(f"{function}({buffer.name} + {offset}, {stride}, {done}, {_stored(value)});")
-        elif s.stride.known == NEIGHBOURS and s.valid is None and value.dtype == HALF:
+        elif s.stride.known != NEIGHBOURS or s.valid is not None or s.done is not None:
+            function = self._helpers.scatter(name, value.lanes, space, rest=s.done is not None)
+            count = self._values.index(s.done or s.valid or constant(value.lanes))
+            self._line(f"{function}({buffer.name} + {offset}, {stride}, {count}, {_stored(value)});")
+        elif value.dtype == HALF:
             self._line(f"vstore_half{value.lanes}_rte({_stored(value)}, 0, {buffer.name} + {offset});")
-        elif s.stride.known == NEIGHBOURS and s.valid is None:
+        else:
             at, nbytes = f"{buffer.name} + {offset}", value.lanes * value.dtype.itemsize
             self._line(f"{self._helpers.stored(at, _stored(value), name, value.lanes, nbytes, space)};")
-        else:
-            function = self._helpers.scatter(name, value.lanes, space)
-            valid = str(value.lanes) if s.valid is None else self._indices.index(s.valid)
-            self._line(f"{function}({buffer.name} + {offset}, {stride}, {valid}, {_stored(value)});")
 
     def _copied(self, s: ir.Copy) -> str:
-        at = self._indices.index(s.at)
+        at = self._values.index(s.at)
         if s.asynchronous and isinstance(s.source, Load):
             return self._started(f"{s.target.name} + {at}", s.source, packed=s.target.packed)
         if s.target.packed and isinstance(s.source, Load):
@@ -191,45 +181,45 @@ class _Kernel:
     def _started(self, target: str, source: Load, *, packed: bool) -> str:
         """A copy that is not waited for; what lies outside of an array is 0."""
         name, size = _PACKED if packed else memory_type(source.dtype), source.dtype.itemsize
-        guard = [f"({self._indices.tests(source.guard)})"] if source.guard else []
-        function = self._helpers.async_copy(name, size, source.lanes, guarded=bool(guard))
+        guard = [f"({self._values.tests(source.guard)})"] if source.guard else []
+        function = ptx.async_copy(self._helpers, name, size, source.lanes, guarded=bool(guard))
         cast = f"(__global const {_PACKED} *)" if packed else ""
-        at = f"{cast}{source.buffer.name} + {self._indices.index(source.offset)}"
+        at = f"{cast}{source.buffer.name} + {self._values.index(source.offset)}"
         return f"{function}({', '.join([target, at, *guard])});"
 
     def _load_matrix(self, s: ir.LoadMatrix) -> None:
-        name, names = value_type(s.into[0].dtype), [self._indices.declare(r) for r in s.into]
-        function = self._helpers.load_matrix(name, len(names), turned=s.turned)
-        row = f"(uint)(size_t)({s.buffer.name} + {self._indices.index(s.at)})"
+        name, names = value_type(s.into[0].dtype), [self._values.declare(r) for r in s.into]
+        function = ptx.load_matrix(self._helpers, name, len(names), turned=s.turned)
+        row = f"(uint)(size_t)({s.buffer.name} + {self._values.index(s.at)})"
         self._line(f"{name} {', '.join(names)};")
         self._line(f"{function}({', '.join(f'&{name}' for name in names)}, {row});")
 
     def _matrix_product(self, s: ir.MatrixProduct) -> None:
-        into = [f"&{self._indices.name(r)}" for r in s.into]
+        into = [f"&{self._values.name(r)}" for r in s.into]
         factors = [self._values.value(v).text for v in (*s.a, *s.b)]
-        self._line(f"{self._helpers.matrix_product(ATOMS[s.atom])}({', '.join([*into, *factors])});")
+        self._line(f"{ptx.matrix_product(self._helpers, ATOMS[s.atom])}({', '.join([*into, *factors])});")
 
     def _transpose(self, s: ir.Transpose) -> None:
-        function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._indices.index
+        function, write = self._helpers.transpose(local_type(s.target.dtype), s.lanes), self._values.index
         self._line(
             f"{function}({s.source.name} + {write(s.source_at)}, {write(s.source_stride)}, "
             f"{s.target.name} + {write(s.at)}, {write(s.stride)});"
         )
 
     def _clear(self, s: ir.Clear) -> None:
-        self._line(f"for ({self._indices.kind} e = 0; e < {s.size}; ++e) {s.buffer.name}[e] = 0;")
+        self._line(f"for ({self._helpers.index} e = 0; e < {s.size}; ++e) {s.buffer.name}[e] = 0;")
 
     def _fill_lanes(self, s: ir.FillLanes) -> None:
         name, lanes = local_type(s.target.dtype), s.target.lanes
-        element, target, lane = self._values.element(s.element), self._indices.declare(s.target), s.lane.stem
+        element, target, lane = self._values.element(s.element), self._values.declare(s.target), s.lane.stem
         self._line(f"{vector_name(name, lanes)} {target};")
-        head = f"for ({self._indices.kind} {lane} = 0; {lane} < {lanes}; ++{lane})"
+        head = f"for ({self._helpers.index} {lane} = 0; {lane} < {lanes}; ++{lane})"
         self._line(f"{head} (({name} *)&{target})[{lane}] = {element};")
 
     def _call_into(self, s: ir.CallInto) -> None:
         function = self._helpers.user(s.name, s.source)
         given = [self._values.value(a).text for a in s.args]
-        names = [self._indices.declare(r) for r in s.results]
+        names = [self._values.declare(r) for r in s.results]
         for register, name in zip(s.results, names, strict=True):
             self._line(f"{value_type(register.dtype)} {name};")
         self._line(f"{function}({', '.join([*given, *(f'&{name}' for name in names)])});")

@@ -1,11 +1,14 @@
-"""Values in OpenCL C: constants, operations, and loads from memory."""
+"""Values in OpenCL C (constants, operations, loads from memory), index arithmetic, and the names of variables."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from mdhnp.codegen.ir import values as ir
+from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Var
+from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import (
     HALF,
     Text,
@@ -17,7 +20,6 @@ from mdhnp.codegen.opencl.ctypes import (
     value_type,
     vector_name,
 )
-from mdhnp.codegen.opencl.indices import Indices
 from mdhnp.codegen.opencl.operations import operation
 from mdhnp.codegen.opencl.prelude import Helpers
 
@@ -25,16 +27,19 @@ __all__ = ["NEIGHBOURS", "SPACES", "Values"]
 
 SPACES = {"global": "__global", "local": "__local"}
 NEIGHBOURS, _PAIRS = 1, 2
+_IDS = {"group_id": "get_group_id(0)", "local_id": "get_local_id(0)"}
+_DIVISIONS = {"quotient": "/", "remainder": "%"}
 
 
 class Values:
-    """Writes the values of one kernel."""
+    """Writes values and indices of one kernel, and gives its variables numbers in the order of their declarations."""
 
-    def __init__(self, indices: Indices, helpers: Helpers) -> None:
-        self._indices = indices
+    def __init__(self, helpers: Helpers) -> None:
         self._helpers = helpers
+        self._names: dict[tuple[str, int | None], str] = {}
+        self._counts: Counter[str] = Counter()
         self._writers: dict[type, Callable[[Any], Text]] = {
-            ir.Register: lambda v: Text(indices.name(v), v.dtype, v.lanes),
+            ir.Register: lambda v: Text(self.name(v), v.dtype, v.lanes),
             ir.Const: lambda v: Text(constant(v.literal, v.dtype), v.dtype),
             ir.Apply: self._apply,
             ir.Address: self._address,
@@ -46,6 +51,58 @@ class Values:
             ir.LoadRow: self._load_row,
         }
 
+    def declare(self, target: Var | ir.Register) -> str:
+        """Name a variable that is declared here."""
+        stem, number = target.stem, target.number
+        if number is None:
+            return stem
+        name = f"{stem}{self._counts[stem]}"
+        self._counts[stem] += 1
+        self._names[stem, number] = name
+        return name
+
+    def name(self, target: Var | ir.Register) -> str:
+        return target.stem if target.number is None else self._names[target.stem, target.number]
+
+    def index(self, index: Index) -> str:
+        return index.written(self._atom)
+
+    def tests(self, tests: Iterable[Compare]) -> str:
+        return " && ".join([self.test(t) for t in tests])
+
+    def test(self, test: Compare) -> str:
+        return f"{self.index(test.left)} {test.sign} {self.index(test.right)}"
+
+    def _atom(self, atom: Atom, first: bool) -> str:
+        """Write a factor of a product; divisions need no parentheses where they come first."""
+        if isinstance(atom, Var):
+            return self.name(atom)
+        if isinstance(atom, Choice):
+            tests, inside, elsewhere = self.tests(atom.tests), self.index(atom.inside), self.index(atom.elsewhere)
+            return f"({tests} ? {inside} : {elsewhere})"
+        if atom.function in _IDS:
+            return _IDS[atom.function]
+        if atom.function in _DIVISIONS:
+            text = self._division(atom)
+            return text if first else f"({text})"
+        if atom.function in {"min", "max", "clamp"}:
+            return f"{atom.function}({', '.join([self._argument(a) for a in atom.arguments])})"
+        function = self._helpers.boundary(atom.function)
+        return f"{function}({', '.join(map(self.index, atom.arguments))})"
+
+    def _argument(self, index: Index) -> str:
+        """Write an argument of a function whose arguments must be of one type."""
+        return f"{self.index(index)}l" if self._helpers.index == "long" and not index.terms else self.index(index)
+
+    def _division(self, division: Call) -> str:
+        left, right = division.arguments
+        one_term = len(left.terms) == 1 and not left.constant and left.terms[0][1] > 0
+        above = self.index(left) if one_term else f"({self.index(left)})"
+        below = self.index(right)
+        if right.terms and not right.is_variable:
+            below = f"({below})"
+        return f"{above} {_DIVISIONS[division.function]} {below}"
+
     def value(self, value: ir.Value) -> Text:
         return self._writers[type(value)](value)
 
@@ -53,12 +110,12 @@ class Values:
         """Write an element as memory has it."""
         if isinstance(source, ir.Outside):
             return f"({local_type(source.dtype)}){constant(source.literal, source.dtype)}"
-        buffer, offset = source.buffer, self._indices.index(source.offset)
+        buffer, offset = source.buffer, self.index(source.offset)
         half = buffer.dtype == HALF and buffer.space == "global"
         text = f"vload_half({offset}, {buffer.name})" if half else f"{buffer.name}[{offset}]"
         if source.outside is None:
             return text
-        return f"({self._indices.tests(source.guard)} ? {text} : {self.element(source.outside)})"
+        return f"({self.tests(source.guard)} ? {text} : {self.element(source.outside)})"
 
     def _apply(self, v: ir.Apply) -> Text:
         args = [self.value(a) for a in v.args]
@@ -67,20 +124,20 @@ class Values:
         return operation(v.op, args, v.dtype, v.lanes, self._helpers)
 
     def _address(self, v: ir.Address) -> Text:
-        sizes = [self._indices.index(size) for axis in v.axes for size in axis]
-        return Text(", ".join([f"{v.buffer.name} + {self._indices.index(v.offset)}", *sizes]), v.dtype)
+        sizes = [self.index(size) for axis in v.axes for size in axis]
+        return Text(", ".join([f"{v.buffer.name} + {self.index(v.offset)}", *sizes]), v.dtype)
 
     def _c_text(self, v: ir.CText) -> Text:
         name = self._helpers.user(v.name, v.source)
         return Text(f"{name}({', '.join([self.value(a).text for a in v.args])})", v.dtype)
 
     def _shuffled(self, v: ir.Shuffled) -> Text:
-        function = self._helpers.shuffle(value_type(v.dtype), v.lanes, backwards=v.backwards)
-        distance = self._indices.index(v.distance * -1 if v.backwards else v.distance)
+        function = ptx.shuffle(self._helpers, value_type(v.dtype), v.lanes, backwards=v.backwards)
+        distance = self.index(v.distance * -1 if v.backwards else v.distance)
         return Text(f"{function}({self.value(v.value).text}, {distance})", v.dtype, v.lanes)
 
     def _index_value(self, v: ir.IndexValue) -> Text:
-        text = f"(long)({self._indices.index(v.index)})"
+        text = f"(long)({self.index(v.index)})"
         if v.lanes > 1:
             lanes = ", ".join(str(n) for n in range(v.lanes))
             text = f"(long{v.lanes})({text}) + (long{v.lanes})({lanes})"
@@ -95,17 +152,17 @@ class Values:
         text = self._vector(v)
         if v.outside is not None:
             other = f"({vector_name(local_type(v.dtype), v.lanes)})({self.element(v.outside)})"
-            text = f"({self._indices.tests(v.guard)} ? {text} : {other})"
+            text = f"({self.tests(v.guard)} ? {text} : {other})"
         return _as_value(v.dtype, text, v.lanes)
 
     def _vector(self, v: ir.Load) -> str:
         buffer, lanes, space = v.buffer, v.lanes, SPACES[v.buffer.space]
         name = memory_type(v.dtype) if buffer.space == "global" else local_type(v.dtype)
-        at = f"{buffer.name} + {self._indices.index(v.offset)}"
-        stride = self._indices.index(v.stride)
+        at = f"{buffer.name} + {self.index(v.offset)}"
+        stride = self.index(v.stride)
         if v.valid is not None:
             function = self._helpers.gather_part(name, lanes, space)
-            return f"{function}({at}, {stride}, {self._indices.index(v.valid)})"
+            return f"{function}({at}, {stride}, {self.index(v.valid)})"
         if v.stride.known == NEIGHBOURS and name == "half":
             return f"vload_half{lanes}(0, {at})"
         if v.stride.known == NEIGHBOURS:
@@ -115,8 +172,8 @@ class Values:
         return f"{self._helpers.gather(name, lanes, space)}({at}, {stride})"
 
     def _load_row(self, v: ir.LoadRow) -> Text:
-        length = f"{self._indices.tests(v.guard)} ? {v.length} : 0" if v.guard else str(v.length)
-        start, stride, first = (self._indices.index(i) for i in (v.start, v.stride, v.first))
+        length = f"{self.tests(v.guard)} ? {v.length} : 0" if v.guard else str(v.length)
+        start, stride, first = (self.index(i) for i in (v.start, v.stride, v.first))
         at, rest = f"{v.buffer.name} + {start}", f"{first}, {length}, {self.element(v.outside)}"
         if v.buffer.space == "local":
             text = f"{self._helpers.near_row(local_type(v.dtype), v.lanes, v.mode)}({at}, {rest})"
