@@ -81,17 +81,16 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
     """The value an access of an input gives at a place, or where its slice begins."""
     view = c.nest.h.inputs[number]
     copy = c.nest.copies[number]
-    kept = bool(c.nest.s.private_copies[number])
     vector = c.nest.s.vector_dim
     if copy is not None:
         layout = tile_layout(c, number)
         offset, stride = layout.offset(access, place, vector)
         if number in c.nest.staged:
             offset = offset + variable(c.nest.slot) * layout.size
-        return read(c.tile(view), offset, stride, place.lanes, kept=kept)
+        return read(c.tile(view), offset, stride, place.lanes)
     moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
     if view.boundary is not None and place.bounded:
-        return _load_bounded(c, view, access, place, moves, kept)
+        return _load_bounded(c, view, access, place, moves)
     steps, offset = c.address(view, access)
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
@@ -100,7 +99,7 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
     if axes := tuple([(constant(i.length), step) for i, step in along if isinstance(i, Slice)]):
         return Address(c.buffer(view), offset, axes, view.dtype)
     stride = steps[vector] if moves else ZERO
-    return read(c.buffer(view), offset, stride, place.lanes, place.valid if moves else None, kept=kept)
+    return read(c.buffer(view), offset, stride, place.lanes, place.valid if moves else None)
 
 
 def store(c: Context, number: int, place: Point, value: Value, imaginary: Value | None = None) -> None:
@@ -131,13 +130,11 @@ def _output_offset(c: Context, view: View, place: Point) -> tuple[Index, Index]:
     return offset, steps[c.nest.s.vector_dim] if place.lanes > 1 else ZERO
 
 
-def read(
-    buffer: Buffer, offset: Index, stride: Index, lanes: int, valid: Index | None = None, *, kept: bool = False
-) -> Load:
+def read(buffer: Buffer, offset: Index, stride: Index, lanes: int, valid: Index | None = None) -> Load:
     """Read a scalar or a vector; lanes that do not lie apart are one scalar."""
     if lanes == 1 or stride == ZERO:
-        return Load(buffer, offset, buffer.dtype, kept=kept)
-    return Load(buffer, offset, buffer.dtype, lanes, stride, valid, kept=kept)
+        return Load(buffer, offset, buffer.dtype)
+    return Load(buffer, offset, buffer.dtype, lanes, stride, valid)
 
 
 def element(c: Context, view: View, indices: Sequence[Index]) -> Load:
@@ -183,7 +180,7 @@ def flat(c: Context, view: View, indices: Sequence[Index]) -> Index:
     return offset
 
 
-def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool, kept: bool) -> Value:
+def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool) -> Value:
     """An element, or a vector of them, of which some may lie outside of the array."""
     vector = c.nest.s.vector_dim
     indices = []
@@ -193,11 +190,10 @@ def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool
             total = total + place.point[d] * coefficient
         indices.append(total)
     if not moves:
-        found = bounded_element(c, view, indices)
-        return replace(found, kept=kept) if isinstance(found, Load) else found
+        return bounded_element(c, view, indices)
     steps = [index.coefficients[vector] for index in view.accesses[access]]
     if sum(map(bool, steps)) == 1 and max(steps) == 1:
-        return _bounded_row(c, view, indices, steps.index(1), place.lanes, kept)
+        return _bounded_row(c, view, indices, steps.index(1), place.lanes)
     lane = Var("lane", None, 0, place.lanes - 1)
     moved = [index + variable(lane) * step for index, step in zip(indices, steps, strict=True)]
     register = c.build.register("b", view.dtype, place.lanes)
@@ -205,7 +201,7 @@ def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool
     return Apply("from_bytes", (register,), view.dtype, place.lanes) if view.dtype.kind == "b" else register
 
 
-def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lanes: int, kept: bool) -> Load | LoadRow:
+def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lanes: int) -> Load | LoadRow:
     """A vector of neighbours along one axis; where the other indices lie outside of the array, of constants."""
     assert view.boundary is not None
     inside, tests = folded(view, indices, row)
@@ -213,13 +209,12 @@ def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lan
     low, high = indices[row].range()
     if guard is not None and low >= 0 and high <= view.shape[row] - lanes:
         outside = outside_value(view) if guard else None
-        found = read(c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], lanes, kept=kept)
+        found = read(c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], lanes)
         return replace(found, guard=guard, outside=outside)
     inside[row] = ZERO
     return LoadRow(
         c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], indices[row],
         0 if guard is None else view.shape[row], guard or (), view.boundary, outside_value(view), view.dtype, lanes,
-        kept,
     )  # fmt: skip
 
 

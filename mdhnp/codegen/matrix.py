@@ -145,7 +145,9 @@ class _Products:
         else:
             local[self._columns] = self._column + place[0]
         local[self._terms] = self._term + place[1]
-        return self._c.build.name(stem, load(self._c, number, access, Point(local, local)))
+        build = self._c.build
+        name = build.shared if self._c.nest.s.private_copies[number] else build.name
+        return name(stem, load(self._c, number, access, Point(local, local)))
 
     def _rows_of_blocks(
         self, stem: str, which: int, places: list[tuple[int, int]], others: dict[int, int], turned: bool

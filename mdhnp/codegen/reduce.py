@@ -175,7 +175,7 @@ def point_values(
             number, access = c.nest.h.accesses[p - first]
             value = load(c, number, access, place)
             if c.nest.s.private_copies[number] and not isinstance(value, Address | Outside):
-                value = c.build.name(f"{c.nest.h.inputs[number].name}_", value)
+                value = c.build.shared(f"{c.nest.h.inputs[number].name}_", value)
             parameters[p] = value
     indices = {d: _index_value(c, d, place) for d in function.used_indices()}
     return emit(function, parameters, indices, c.build)

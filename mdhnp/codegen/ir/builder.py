@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mdhnp.codegen.ir.accesses import Accesses
 from mdhnp.codegen.ir.index import Compare, Index, Limit, Var, open_tests, variable
 from mdhnp.codegen.ir.statements import Assign, Block, Comment, Declare, For, If, Let, Stmt, Store, Test
-from mdhnp.codegen.ir.values import Load, Register, Value
+from mdhnp.codegen.ir.values import Load, LoadRow, Register, Value
 
 __all__ = ["Builder"]
 
@@ -20,10 +21,16 @@ class Builder:
 
     def __init__(self) -> None:
         self._bodies: list[list[Stmt]] = [[]]
+        #: Of each body the loads that have a name for all who need them.
+        self._shared: list[dict[Load | LoadRow, Register]] = [{}]
         self._numbers: Counter[str] = Counter()
 
     def add(self, statement: Stmt) -> None:
         self._bodies[-1].append(statement)
+        shared = self._shared[-1]
+        if not isinstance(statement, Let) and not all(load.buffer.constant for load in shared):
+            written = {a.buffer for a in Accesses().of(statement) if a.how != "read"}
+            self._shared[-1] = {load: name for load, name in shared.items() if load.buffer not in written}
 
     def body(self) -> tuple[Stmt, ...]:
         """All statements."""
@@ -35,8 +42,10 @@ class Builder:
         """Statements that the caller puts where they belong."""
         found: list[Stmt] = []
         self._bodies.append(found)
+        self._shared.append({})
         yield found
         self._bodies.pop()
+        self._shared.pop()
 
     def _number(self, stem: str) -> int:
         self._numbers[stem] += 1
@@ -110,10 +119,21 @@ class Builder:
         return variable(var)
 
     def name(self, stem: str, value: Value) -> Register:
-        """Name a value."""
         register = self.register(stem, value.dtype, value.lanes)
         self.add(Let(register, value))
         return register
+
+    def shared(self, stem: str, value: Value) -> Register:
+        """Name a value; a load has the name that the same body has given it before, if it has.
+
+        A body inside of another one, which may not run, shares nothing with that.
+        """
+        if not isinstance(value, Load | LoadRow):
+            return self.name(stem, value)
+        found = self._shared[-1].get(value)
+        if found is None:
+            found = self._shared[-1][value] = self.name(stem, value)
+        return found
 
     def named(self, stem: str, value: Index) -> Index:
         """Name an index by a stem and a number, if it is more than a variable or number; it has the value's range."""

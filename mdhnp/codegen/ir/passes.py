@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from mdhnp.codegen.ir.barriers import place_barriers
 from mdhnp.codegen.ir.pipelines import lower_pipelines
-from mdhnp.codegen.ir.sharing import share_loads
 from mdhnp.codegen.ir.statements import Procedure
 
 __all__ = ["lowered"]
@@ -25,9 +24,6 @@ def lowered(p: Procedure, *, barrier_first: bool, after: Callable[[str, Procedur
     """
     seen = after or (lambda name, p: None)
     seen("built", p)
-    # Before anything is placed between statements: what one body loads several times it loads once.
-    p = replace(p, body=share_loads(p.body))
-    seen("loads shared", p)
     # When nothing moves any more but what pipelines move themselves. A single work-item waits for nobody.
     if p.work_items > 1:
         p = replace(p, body=place_barriers(p.body, first=barrier_first))

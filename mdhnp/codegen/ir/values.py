@@ -172,8 +172,6 @@ class Load:
     guard: tuple[Compare, ...] = ()
     #: See there.
     outside: Outside | None = None
-    #: Whether it should be loaded once for all who need it.
-    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +195,6 @@ class LoadRow:
     outside: Outside
     dtype: DType
     lanes: int
-    #: As of :class:`Load`.
-    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
