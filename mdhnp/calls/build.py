@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mdhnp.calls import kernels
 from mdhnp.calls.candidates import Candidate, choose, kernel_times
@@ -31,13 +30,11 @@ from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry as Tuned
 from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.lookup import Scheduled, key_of
-from mdhnp.tuning.measure.bench import close, tolerance
+from mdhnp.tuning.measure.check import filled, is_close, timed
 from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.tuning.times import KERNELS, remember
 
-__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "filled", "install", "job_for", "keep", "pack"]
-
-Array = npt.NDArray[Any]
+__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "install", "job_for", "keep", "pack"]
 
 #: Kernels that take so many times as long as NumPy here are not tried in calls. Others use the machine meanwhile.
 _HOPELESS = 3.0
@@ -192,29 +189,24 @@ def compare(
         for result in results:  # what is not written must not look right
             result.reshape(-1).view(np.uint8).fill(0xA5)
         plan.compute(arrays, results)
-        if not _close(results[0], right):
+        if not is_close(results[0], right):
             return "the kernels' result differs from NumPy's"
         if usual is not None:
             ours = min(_least(partial(plan.run, arrays)) for _ in range(3))
             if request.device.kind == "gpu" or ours < _CLEAR * usual:
                 return ours, usual
         rest = spinning() if function.work.multiplied else 0.0
-        rounds = [(_least(partial(plan.run, arrays)), _least(partial(function.compute, *arrays), rest)) for _ in "123"]
+        rounds = []
+        for _ in range(3):
+            rounds.append((_least(partial(plan.run, arrays)), _least(partial(function.compute, *arrays))))
+            time.sleep(rest)
     except MemoryError:
         return None
     return min(ours for ours, _ in rounds), min(numpys for _, numpys in rounds)
 
 
-def _least(work: Callable[[], Any], rest: float = 0.0) -> float:
-    """Give the least time of several runs, since whatever else the machine does adds to it; then let threads rest."""
-    times: list[float] = []
-    end = time.perf_counter() + _FILL
-    while len(times) < _FEWEST or (len(times) < _MOST and time.perf_counter() < end):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    time.sleep(rest)
-    return min(times)
+def _least(work: Callable[[], Any]) -> float:
+    return min(timed(work, _FILL, _FEWEST, _MOST))  # whatever else the machine does adds to it
 
 
 def affordable(nbytes: int) -> bool:
@@ -227,21 +219,6 @@ def _memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
         return float(1 << 32)
-
-
-def filled(layout: Layout, dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
-    """Give random elements in an array of a layout; large ones repeat some, because drawing takes long."""
-    count = layout.nbytes // dtype.itemsize
-    drawn = rng.integers(0, 7, min(count, 1_000_003)) - 3 * (dtype.kind in "fci")
-    flat = np.resize((drawn / 4 if dtype.kind in "fc" else drawn).astype(dtype), count)
-    return np.ndarray(layout.shape, dtype, flat.data, -layout.low, layout.strides)
-
-
-def _close(a: Array, right: Array) -> bool:
-    """Whether two results, complex ones part by part, differ by no more than another order of summation may bring."""
-    real = np.dtype(right.dtype.char.lower()) if right.dtype.kind == "c" else right.dtype
-    parts = right.reshape(-1).view(real)
-    return close(a.reshape(-1).view(real), parts, tolerance(parts))
 
 
 def keep(request: Request, won: Plan, seconds: Times) -> None:

@@ -3,7 +3,6 @@
 What costs say of a graph decides as long as nothing was measured. It must not know what rules are.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ from mdhnp.mdh.mdhom import is_row_major
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.pending import synchronize
 from mdhnp.settings import config
+from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.times import measured, remember
 
 if TYPE_CHECKING:
@@ -135,19 +135,15 @@ def _timed(
 
     A call that takes longer than `enough` is timed once only.
     """
-    taken: list[float] = []
+
+    def done() -> None:
+        call()
+        synchronize(device)
+
     with config(tuning="off", host="never", specialise="always"), trying({graph: name}):
         forget()
         with observe(whole=True) as seen:
-            call()
-        end = time.perf_counter() + _FILL
-        while len(taken) < _FEWEST or (len(taken) < _MOST and time.perf_counter() < end):
-            synchronize(device)
-            begin = time.perf_counter()
-            call()
-            synchronize(device)
-            taken.append(time.perf_counter() - begin)
-            if taken[0] > enough:
-                break
+            done()
+        taken = timed(done, _FILL, _FEWEST, _MOST, enough)
     forget()
     return min(taken), seen

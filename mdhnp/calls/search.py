@@ -11,7 +11,7 @@ import numpy as np
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make
 from mdhnp.calls import kernels
-from mdhnp.calls.build import Built, filled, pack
+from mdhnp.calls.build import Built, pack
 from mdhnp.calls.call import call
 from mdhnp.calls.request import Described, Request, Routine, results
 from mdhnp.calls.rewritings import settle_rewritings
@@ -26,6 +26,7 @@ from mdhnp.settings import Level, config
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry, Key, Times
 from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for
+from mdhnp.tuning.measure.check import filled
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import measured
 

@@ -5,7 +5,6 @@ What it takes to hand parts to the devices' threads is measured once in a proces
 """
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,6 +25,7 @@ from mdhnp.distributed.placement import Placement, Shard, flat, lent, view_on
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
+from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.measure.machine import machine_of
 
 __all__ = ["machines", "pays", "weights"]
@@ -122,12 +122,8 @@ def _handing(group: Group) -> float:
     it, which others count again, so that one device is preferred by some microseconds more.
     """
     if group not in _handed:
-        elements, times = np.zeros(len(group.members), np.uint8), []
-        for _ in range(_RUNS):
-            begin = time.perf_counter()
-            _hand(group, elements)
-            times.append(time.perf_counter() - begin)
-        _handed[group] = median(times)
+        elements = np.zeros(len(group.members), np.uint8)
+        _handed[group] = median(timed(partial(_hand, group, elements), 0.0, _RUNS, _RUNS))
     return _handed[group]
 
 

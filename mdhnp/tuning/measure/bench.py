@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.codegen import generate
-from mdhnp.mdh import Argument, Computation, Stage, View, interleaved
+from mdhnp.mdh import Argument, Computation, Stage, interleaved
 from mdhnp.runtime.devices import Device, equal_devices
 from mdhnp.runtime.executable import Executable, LaunchError
 from mdhnp.runtime.layout import Layout
@@ -27,8 +27,9 @@ from mdhnp.runtime.programs import BuildError, build, load
 from mdhnp.schedule import IllegalSchedule, Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
+from mdhnp.tuning.measure.check import drawn, is_close
 
-__all__ = ["Bench", "Compiler", "Task", "close", "runs_after", "serve", "serve_compiler", "tolerance"]
+__all__ = ["Bench", "Compiler", "Task", "runs_after", "serve", "serve_compiler"]
 
 Array = npt.NDArray[Any]
 
@@ -43,10 +44,6 @@ _FILL, _FEWEST, _MOST, _MOST_ALONE = 0.03, 3, 25, 1000
 _SHORT, _AWAKE = 1e-3, 20
 #: A run that takes longer, in seconds, is precise enough alone.
 _LONG = 0.2
-#: Elements compared at once, so that temporary arrays stay in the caches.
-_PART = 1 << 16
-#: Random numbers drawn; a prime, so that rows near each other differ.
-_DRAWN = 1_000_003
 #: Built candidates kept, so that finalists are not built again.
 _KEPT = 64
 #: A process whose parent was killed ends itself this many seconds after the parent would have ended it.
@@ -113,13 +110,13 @@ class Bench:
         self.device = _device_of(task)
         self.h = task.mdhom
         rng = np.random.default_rng(task.seed)
-        self.inputs = [_filled(v, rng) for v in self.h.inputs]
+        # All addresses of a view, from the array's lowest to the highest one.
+        self.inputs = [drawn(v.offset + v.elements(), v.dtype, rng) for v in self.h.inputs]
         self.stage, self.outputs = _stage(self.h)
         self._built: dict[Schedule, Executable] = {}
         plan = self._plan(task.reference)
         plan(self.inputs, self.outputs)
         self.right = [o.copy() for o in self.outputs]
-        self._tolerances = [tolerance(o) for o in self.right]
         #: Schedules that are built and ran well, which need not be compared again.
         self._checked = {task.reference}
         #: What candidates take turns with, and its time.
@@ -193,8 +190,7 @@ class Bench:
         for output in self.outputs:
             output.view(np.uint8).fill(0xA5)
         plan(self.inputs, self.outputs)
-        compared = zip(self.outputs, self.right, self._tolerances, strict=True)
-        return all(close(a, b, tolerance) for a, b, tolerance in compared)
+        return all(map(is_close, self.outputs, self.right))
 
     def _once(self, plan: Executable) -> float:
         """Seconds of one run: the whole launch where kernels work on the host's memory, else the kernels alone."""
@@ -244,38 +240,3 @@ def _stage(h: Computation) -> tuple[Stage, list[Array]]:
             arrays.append(array)
         targets.append(Argument("output", len(arrays) - 1))
     return Stage(h, tuple(Argument("input", n) for n in range(len(h.inputs))), tuple(targets)), arrays
-
-
-def _filled(view: View, rng: np.random.Generator) -> Array:
-    """Random elements for all addresses of a view; large arrays repeat some, because drawing takes long."""
-    reach = view.offset + view.elements()  # from the array's lowest address to the highest one
-    count = min(reach, _DRAWN)
-    if view.dtype.kind == "f":
-        drawn = rng.random(count, np.float32).astype(view.dtype) - view.dtype.type(0.5)
-    elif view.dtype.kind == "b":
-        drawn = rng.random(count) < 0.5
-    else:
-        drawn = rng.integers(0, 100, count).astype(view.dtype)
-    return np.resize(drawn, reach)
-
-
-def tolerance(right: Array) -> float:
-    """How far another order of summation may lead."""
-    if right.dtype.kind != "f":
-        return 0.0
-    size = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
-    return size * {2: 1e-2, 4: 1e-3, 8: 1e-10}[right.dtype.itemsize]
-
-
-def close(a: Array, b: Array, tolerance: float) -> bool:
-    """Whether two flat arrays differ by no more than that; of integers and booleans, not at all."""
-    if a.dtype.kind != "f":
-        return bool(np.array_equal(a, b))
-    for n in range(0, len(a), _PART):
-        x, y = a[n : n + _PART], b[n : n + _PART]
-        with np.errstate(invalid="ignore"):
-            is_near = bool(np.all(np.abs(x - y) <= tolerance))
-        # The slow comparison knows infinities and NaN.
-        if not is_near and not np.allclose(x, y, rtol=0.0, atol=tolerance, equal_nan=True):
-            return False
-    return True

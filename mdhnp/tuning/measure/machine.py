@@ -21,6 +21,7 @@ from mdhnp.runtime.executable import Executable
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.memory import DeviceBuffers
 from mdhnp.tuning.cache import cache
+from mdhnp.tuning.measure.check import timed
 
 __all__ = ["machine_of"]
 
@@ -74,12 +75,7 @@ def _rate(count: float, seconds: float) -> float:
 def _least(work: Callable[[], Any], runs: int = 20) -> float:
     """Return the seconds that three quarters of all runs take at least."""
     work()
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return sorted(times)[runs // 4]
+    return sorted(timed(work, 0.0, runs, runs))[runs // 4]
 
 
 def _measure_small(device: Device) -> dict[str, Any]:
