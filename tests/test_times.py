@@ -176,7 +176,7 @@ def test_prepare_where_numpy_has_no_function(device: Device) -> None:
 
 
 def test_prepare_says_where_kernels_are_wrong(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "_close", lambda *_: False)
+    monkeypatch.setattr(build, "is_close", lambda *_: False)
     with pytest.raises(RuntimeError, match=r"prepare: .*the kernels' result differs from NumPy's"):
         mdhnp.prepare(mdhnp.matmul, A, A.T)
     assert cache().times() == {}
