@@ -134,8 +134,9 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         raise TypeError(f"explain: takes a function, not {function!r}")
     with suppress(NoDeviceError):
         load()
-    with observe() as seen:
+    with observe() as every:
         function(*args, **kwargs)
+    seen = [(plan, arrays) for plan, arrays in every if isinstance(plan, Leaf)]
     with watched() as copies, exchange.watched() as exchanges:
         begin = time.perf_counter()
         function(*args, **kwargs)
@@ -165,7 +166,7 @@ def _candidates(plan: Leaf) -> Iterator[str]:
     """Say of NumPy and each device what a call takes: by estimate, at least, and as it was measured."""
     if 0 in plan.mdhom.extents or not plan.devices:
         return
-    for one in choose(plan.mdhom, plan.devices).candidates:
+    for one in choose(plan.mdhom, plan.devices):
         times = measured(plan.mdhom, one.device or plan.devices[0])
         known = times.get(NUMPY if one.device is None else KERNELS)
         said = "" if known is None else f", measured {known * 1e6:.1f} µs"

@@ -172,8 +172,8 @@ def test_large_calls_and_quick_devices_are_not_numpys(monkeypatch: pytest.Monkey
     assert [isinstance(h[n].launches[0], ByNumpy) for n in (4, 400)] == [True, False]
     monkeypatch.setattr(candidates, "machine_of", lambda device, **_: QUICK)
     found = candidates.choose(h[4].launches[0].mdhom, h[4].launches[0].devices)
-    assert found.candidates[0].function is None
-    assert [c.seconds for c in found.candidates] == sorted(c.seconds for c in found.candidates)
+    assert found[0].function is None
+    assert [c.seconds for c in found] == sorted(c.seconds for c in found)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def test_calls_are_cut_where_arrays_are_too_large(small: Device, case: str) -> N
     for _ in range(2):
         with observe() as seen:
             got = ours()
+        seen = [each for each in seen if isinstance(each[0], Kernels)]
         np.testing.assert_array_equal(got, want)
         assert len(seen) == parts
         assert len({id(plan) for plan, _ in seen}) <= 2 + (case in ("reflected", "smoothed"))  # what has a border

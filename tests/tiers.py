@@ -67,12 +67,12 @@ class Differing(Promising):
     """One whose kernels compute something else."""
 
     def run(self) -> Built | Hopeless:
-        original = build._close
-        build._close = lambda *_: False
+        original = build.is_close
+        build.is_close = lambda *_: False
         try:
             return super().run()
         finally:
-            build._close = original
+            build.is_close = original
 
 
 class Failing(Build):

@@ -39,14 +39,6 @@ def is_resident(p: Progress, _: Any) -> bool:
     return p.request.mode.resident
 
 
-def is_never_numpys(p: Progress, _: Any) -> bool:
-    return p.request.mode.decides == "never"
-
-
-def is_unknown_to_numpy(p: Progress, _: Any) -> bool:
-    return p.request.numpy is None
-
-
 def is_estimated(p: Progress, _: Any) -> bool:
     return p.request.mode.decides == "estimates"
 
@@ -67,10 +59,6 @@ def is_untuned(p: Progress, _: Any) -> bool:
     return bool(loading.kernels.untuned(p.request))
 
 
-def hopeless_missing(p: Progress, answer: Any) -> Any:
-    return hopeless(p, answer) if p.missing else None
-
-
 def one_of_missing(p: Progress, answer: Any) -> Any:
     return answer if p.missing and p.others else None
 
@@ -87,19 +75,27 @@ def no_candidates(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> bool
     return not candidates
 
 
-def lacks_opencl(p: Progress, _: Any) -> bool:
-    return not p.request.devices and (p.request.mode.decides != "measurements" or p.request.numpy is None)
-
-
-def is_heavy_unloaded(p: Progress, _: Any) -> bool:
-    """Whether NumPy surely takes longer than loading and compiling, and there is a device."""
-    if p.request.devices or p.request.numpy_seconds <= HEAVY * (loading.LOADING + COMPILING):
+def takes_opencl(p: Progress, _: Any) -> bool:
+    """Whether OpenCL had to be loaded: NumPy cannot compute, or surely takes longer than loading and compiling."""
+    needed = p.request.mode.decides != "measurements" or p.request.numpy is None
+    if p.request.devices or not (needed or p.request.numpy_seconds > HEAVY * (loading.LOADING + COMPILING)):
         return False
     try:
         loading.load()
-    except RuntimeError:
+    except RuntimeError:  # there is no device
+        if needed:
+            raise
         return False
     return True
+
+
+def only_kernels(p: Progress, _: Any) -> str | None:
+    """Say why NumPy is not to compute, where that is so."""
+    if p.request.mode.resident:
+        return "its operands are on the device"
+    if p.request.mode.decides == "never":
+        return "config.host is 'never'"
+    return "NumPy has no function for it" if p.request.numpy is None else None
 
 
 def is_lost(p: Progress, _: Any) -> bool:
@@ -109,7 +105,7 @@ def is_lost(p: Progress, _: Any) -> bool:
 def estimated_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
     if p.request.mode.decides != "estimates":
         return None
-    device = loading.candidates.choose(p.request.mdhom, p.request.devices).candidates[0].device
+    device = loading.candidates.choose(p.request.mdhom, p.request.devices)[0].device
     return None if device is None else (device, "estimated to be the fastest")
 
 
@@ -129,8 +125,8 @@ def heavy_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
     request, price = p.request, price_of_kernels(p.request)
     if request.numpy_seconds <= HEAVY * price:
         return None
-    choice = loading.candidates.choose(request.mdhom, request.devices)
-    host, best = next(c for c in choice.candidates if c.device is None), choice.kernels
+    each = loading.candidates.choose(request.mdhom, request.devices)
+    host, best = next(c for c in each if c.device is None), next((c for c in each if c.device is not None), None)
     if best is None or best.device is None or host.seconds <= price + best.seconds:
         return None
     return best.device, f"NumPy would take about {host.seconds:.2g} s, longer than compiling kernels"
@@ -165,10 +161,6 @@ def fastest_enqueued(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> P
 # Actions of first calls.
 
 
-def load(p: Progress, _: Any) -> None:
-    loading.load()
-
-
 def measured(p: Progress) -> str:
     assert p.times is not None
     return f"measured: NumPy {p.times[2] * 1e6:.1f} µs, kernels {p.times[1] * 1e6:.1f} µs"
@@ -190,26 +182,18 @@ def put_numpy(why: str) -> "Callable[[Progress, Any], None]":
     return action
 
 
-def put_measured_numpy(p: Progress, _: Any) -> None:
+def put_measured(p: Progress, plan: Any) -> None:
+    """Use kernels, or NumPy where there is no plan yet."""
     assert p.times is not None
     p.request = p.request.on(p.times[0])
-    p.put(ByNumpy.of(p.request, ""), measured(p))
+    p.put(ByNumpy.of(p.request, "") if plan is True else plan, measured(p))
 
 
-def put_measured_kernels(p: Progress, plan: Plan) -> None:
-    assert p.times is not None
-    p.request = p.request.on(p.times[0])
-    p.put(plan, measured(p))
-
-
-def choose_kernels(why: str) -> "Callable[[Progress, Any], None]":
-    def action(p: Progress, _: Any) -> None:
-        p.why = why
-        if len(p.request.devices) > 1:
-            best = loading.candidates.choose(p.request.mdhom, p.request.devices).kernels
-            p.request = p.request.on((best and best.device) or p.request.device)
-
-    return action
+def choose_kernels(p: Progress, why: str) -> None:
+    p.why = why
+    if len(p.request.devices) > 1:
+        best = loading.candidates.fastest_kernels(p.request.mdhom, p.request.devices)
+        p.request = p.request.on((best and best.device) or p.request.device)
 
 
 def choose_device(p: Progress, known: "tuple[Device, str]") -> None:
@@ -342,7 +326,11 @@ def settle(p: Progress, known: tuple[Plan, Sequence[tuple[Plan, float]]]) -> Non
 
 
 def keep(p: Progress, answer: Any) -> None:
-    p.put(p.plan, answer.why)
+    """Keep the plan, since kernels are not worth it."""
+    if p.missing:  # no other plan computes what a fused function asks for
+        fail(p, answer)
+    else:
+        p.put(p.plan, answer.why)
 
 
 def fail(p: Progress, reason: Any) -> None:

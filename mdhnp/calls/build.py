@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.calls import kernels
-from mdhnp.calls.candidates import Candidate, choose, kernel_times
+from mdhnp.calls.candidates import fastest_kernels, on_device
 from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.calls.plans import Kernels, Plan, SlicedKernels
 from mdhnp.calls.request import Request
@@ -31,7 +31,6 @@ from mdhnp.tuning.cache.records import Entry as Tuned
 from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.check import filled, is_close, timed
-from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.tuning.times import KERNELS, remember
 
 __all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "install", "job_for", "keep", "pack"]
@@ -109,20 +108,15 @@ class Build:
         candidates = [d for identity in self.devices for d in equal_devices(identity)]
         if not candidates:
             raise RuntimeError(f"no device {self.devices[0]} in a process started by this one")
-        best = self._only(candidates[0]) if len(candidates) == 1 else choose(self.mdhom, candidates).kernels
+        if len(candidates) == 1:  # then what its memory and arithmetic give is not measured
+            best = on_device(self.mdhom, candidates[0], large=False)
+        else:
+            best = fastest_kernels(self.mdhom, candidates)
         if best is None or best.device is None:
             return Hopeless("no device can compute it")
         if self.usual is not None and best.floor >= self.usual:
             return Hopeless(f"NumPy takes {self.usual * 1e6:.1f} µs, no kernel less than {best.floor * 1e6:.1f} µs")
         return best.device
-
-    def _only(self, device: Device) -> Candidate | None:
-        """Give the only candidate; where there is no choice, what its memory and arithmetic give is not measured."""
-        h = self.mdhom
-        if not device.caps.fp64 and any(t.char in "dD" for t in h.dtypes):
-            return None
-        times = kernel_times(h, device.caps, machine_of(device))
-        return Candidate(device.name, *times, device=device)
 
 
 def job_for(request: Request, usual: float | None) -> Build:

@@ -16,7 +16,7 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.default import default
 from mdhnp.tuning.measure.machine import machine_of
 
-__all__ = ["Candidate", "Choice", "choose", "computing_times", "kernel_times"]
+__all__ = ["Candidate", "choose", "computing_times", "fastest_kernels", "kernel_times", "on_device"]
 
 #: Seconds that a call of kernels takes beside the launch, for its plan and its result: on a Xeon of 2.6 GHz.
 _OWN = 3e-6
@@ -40,40 +40,32 @@ class Candidate:
     function: NumpyFunction | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The candidates, the fastest by estimate first; none if no device has the types, and NumPy has no function."""
+def choose(h: Computation, devices: Sequence[Device]) -> list[Candidate]:
+    """Compare NumPy with kernels on devices, at least one, for what has no extents of 0: the fastest by estimate first.
 
-    candidates: tuple[Candidate, ...]
-
-    @property
-    def kernels(self) -> Candidate | None:
-        """The device that is the fastest; None if none can compute it."""
-        return next((c for c in self.candidates if c.device is not None), None)
-
-
-def choose(h: Computation, devices: Sequence[Device]) -> Choice:
-    """Compare NumPy with kernels on devices; takes some milliseconds, and the first time of all what measuring takes.
-
-    Parameters
-    ----------
-    h : Computation
-        What is computed, without extents of 0.
-    devices : sequence of Device
-        Where kernels could run, at least one.
+    None is left if no device has the types, and NumPy has no function. This takes some milliseconds, and the first time
+    of all what measuring takes.
     """
     function = numpy_function(h)
     large = function is None or roughly(function) > _SMALL
-    found = []
+    found = [c for c in [on_device(h, device, large=large) for device in devices] if c is not None]
     if function is not None:
         rates = machine_of(devices[0], large=large).numpy
         found.append(Candidate(function.name, *numpy_seconds(function.work, rates), function=function))
-    double = any(t.char in "dD" for t in h.dtypes)
-    for device in devices:
-        if device.caps.fp64 or not double:
-            times = kernel_times(h, device.caps, machine_of(device, large=large))
-            found.append(Candidate(f"{device.name} ({device.runtime})", *times, device=device))
-    return Choice(tuple(sorted(found, key=lambda c: (c.seconds, c.device is None))))
+    return sorted(found, key=lambda c: (c.seconds, c.device is None))
+
+
+def fastest_kernels(h: Computation, devices: Sequence[Device]) -> Candidate | None:
+    """Give the best device; None if none can compute it."""
+    return next((c for c in choose(h, devices) if c.device is not None), None)
+
+
+def on_device(h: Computation, device: Device, *, large: bool) -> Candidate | None:
+    """Say what kernels on a device take, by rates of `large` calls where that is wanted; None if it lacks the types."""
+    if not device.caps.fp64 and any(t.char in "dD" for t in h.dtypes):
+        return None
+    times = kernel_times(h, device.caps, machine_of(device, large=large))
+    return Candidate(f"{device.name} ({device.runtime})", *times, device=device)
 
 
 def kernel_times(h: Computation, caps: DeviceCaps, machine: Machine) -> tuple[float, float]:

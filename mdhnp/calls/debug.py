@@ -30,7 +30,7 @@ def lines(request: Request, plan: Plan, seconds: float, level: int) -> Iterator[
     made = f"{asked}on {where}, made in {seconds * 1e3:.1f} ms"
     yield f"{request.function}: {_kind(plan)} ({first.why}): {h}, {extents or 'one point'}, {made}"
     if level > 1 and 0 not in h.extents and request.devices:
-        for candidate in choose(h, request.devices).candidates:
+        for candidate in choose(h, request.devices):
             yield f"  candidate {candidate.name}: about {candidate.seconds * 1e6:.1f} µs"
     for leaf in leaves:
         if isinstance(leaf, Kernels):

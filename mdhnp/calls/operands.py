@@ -18,8 +18,6 @@ from mdhnp.settings import config
 
 __all__ = [
     "SUPPORTED",
-    "Count",
-    "Counts",
     "addressable",
     "check_cast",
     "check_casts",
@@ -46,36 +44,13 @@ routing: ContextVar[bool] = ContextVar("mdhnp_routing", default=False)
 left_to_numpy: ContextVar[bool] = ContextVar("mdhnp_left_to_numpy", default=False)
 
 
-class Count:
-    """Calls of one function. Counted without a lock, for which a signal handler's call, or a child's, would wait."""
-
-    __slots__ = ("calls",)
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-
-class Counts:
-    """Calls of all functions."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, Count] = {}
-
-    def of(self, function: str) -> Count:
-        """Give the count of one function, the same at every call."""
-        return self._counts.setdefault(function, Count())
-
-    def all(self) -> dict[str, int]:
-        """Give the numbers as they are now."""
-        return {function: count.calls for function, count in list(self._counts.items())}
-
-
-_counts = Counts()
+#: Counted without a lock, for which a signal handler's call, or a child's, would wait.
+_counts: dict[str, int] = {}
 
 
 def fallback_counts() -> dict[str, int]:
     """Give the number of calls that NumPy computed in this process, by function."""
-    return _counts.all()
+    return dict(_counts)
 
 
 def fallback(function: str, reason: str, compute: Callable[..., Any], operands: Sequence[Any]) -> Any:
@@ -100,7 +75,7 @@ def fallback(function: str, reason: str, compute: Callable[..., Any], operands: 
         copied = "copy Arrays by .numpy(), or set config.fallback to 'numpy'"
         allow = copied if arrays else "allow NumPy to, or convert it"
         raise TypeError(f"{function}: {reason}, which OpenCL kernels do not compute; {allow}")
-    _counts.of(function).calls += 1
+    _counts[function] = _counts.get(function, 0) + 1
     routed, left = routing.set(False), left_to_numpy.set(True)
     try:
         return compute()

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import observe
-from mdhnp.calls.operands import Count, Counts
 from mdhnp.calls.request import Request
 from mdhnp.mdh import Computation, Part, interpret
 
@@ -72,7 +71,8 @@ class Nothing(Leaf):
         return results if memory is None else tuple([memory.upload(device, a) for a in results])
 
 
-_counts = Counts()
+#: Counted without a lock, for which a signal handler's call, or a child's, would wait.
+_counts: dict[str, int] = {}
 
 
 def host_counts() -> dict[str, int]:
@@ -89,7 +89,7 @@ def host_counts() -> dict[str, int]:
     >>> mdhnp.host_counts()["matmul"] > 0
     True
     """
-    return _counts.all()
+    return dict(_counts)
 
 
 @dataclass(frozen=True)
@@ -98,20 +98,21 @@ class ByNumpy(Leaf):
 
     #: Takes the MDH's inputs.
     function: "NumpyFunction"
-    #: Of the calls that it has computed.
-    count: Count = field(repr=False, compare=False)
+    #: The public function under whose name calls are counted.
+    name: str = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, request: Request, why: str) -> "ByNumpy":
-        """Make the plan of a request; calls are counted under the name of the public function."""
+        """Make the plan of a request."""
         assert request.numpy is not None
-        return cls(request.mdhom, request.devices, why, request.numpy, _counts.of(request.function))
+        _counts.setdefault(request.function, 0)
+        return cls(request.mdhom, request.devices, why, request.numpy, request.function)
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Let NumPy compute."""
         if observe.blocks:
             observe.note(self, arrays)
-        self.count.calls += 1
+        _counts[self.name] += 1
         return (self.function.compute(*arrays),)  # a scalar, where there are no axes
 
 
@@ -193,10 +194,8 @@ class SlicedKernels:
 
     def compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
         """Launch the kernels of each part on slices of arrays for the results."""
-        with observe.slices_of(self, arrays):
-            self._compute(arrays, results)
-
-    def _compute(self, arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        if observe.blocks:
+            observe.note(self, arrays)
         each = [
             (
                 plan,

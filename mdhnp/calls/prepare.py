@@ -1,15 +1,13 @@
 """Makes calls ready ahead of time: their kernels compiled, and measured beside NumPy's functions."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy.typing as npt
-
 from mdhnp.calls import kernels
 from mdhnp.calls.build import compare
-from mdhnp.calls.observe import observe
-from mdhnp.calls.plans import Kernels, Leaf, SlicedKernels
+from mdhnp.calls.observe import Observed, observe
+from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
 from mdhnp.mdh import Computation
@@ -77,7 +75,7 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
     """
     if not callable(function):
         raise TypeError(f"prepare: takes a function, not {function!r}")
-    with config(tuning="off", host="never", specialise="always"), observe(whole=True) as seen:
+    with config(tuning="off", host="never", specialise="always"), observe() as seen:
         function(*args, **kwargs)
     try:
         requests = dict.fromkeys(requested(seen))
@@ -86,10 +84,11 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
         forget()
 
 
-def requested(seen: Sequence[tuple[Leaf | SlicedKernels, Sequence[npt.NDArray[Any]]]]) -> Iterator[Request]:
+def requested(seen: Observed) -> Iterator[Request]:
     """Give what kernels were asked for that ran on arrays, but for copies into memory that was there."""
+    parts = {id(part) for plan, _ in seen if isinstance(plan, SlicedKernels) for part, _ in plan.parts}
     for plan, arrays in seen:
-        if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into):
+        if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into and id(plan) not in parts):
             with config(tuning="off", specialise="always"):
                 yield Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, config.mode)
 

@@ -257,6 +257,6 @@ def _enqueued(seconds: float, requests: Sequence[Request]) -> float:
     """Give the seconds that calls take until their kernels take so many: calls that only enqueue them are shorter."""
     if not requests[0].mode.resident:
         return seconds
-    best = [loading.candidates.choose(r.mdhom, r.devices).kernels for r in requests]
+    best = [loading.candidates.fastest_kernels(r.mdhom, r.devices) for r in requests]
     kernels = sum([b.seconds for b in best if b is not None])
     return seconds * min(_ENQUEUE * len(requests) / kernels, 1.0) if kernels else seconds

@@ -142,7 +142,7 @@ def _timed(
 
     with config(tuning="off", host="never", specialise="always"), trying({graph: name}):
         forget()
-        with observe(whole=True) as seen:
+        with observe() as seen:
             done()
         taken = timed(done, _FILL, _FEWEST, _MOST, enough)
     forget()

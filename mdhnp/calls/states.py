@@ -30,18 +30,15 @@ called, paid, answered, installed, compared, failed = Event
 _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]] = [
     # A first call: who computes it?
     (new, called, do.is_empty, do.put_nothing, final),
-    (new, called, do.lacks_opencl, do.load, new),
-    (new, called, do.is_heavy_unloaded, do.nothing, new),
+    (new, called, do.takes_opencl, do.nothing, new),
     (new, called, do.is_unloaded, do.put_numpy("OpenCL is not loaded yet"), unloaded),
-    (new, called, do.is_resident, do.choose_kernels("its operands are on the device"), chosen),
-    (new, called, do.is_never_numpys, do.choose_kernels("config.host is 'never'"), chosen),
+    (new, called, do.only_kernels, do.choose_kernels, chosen),
     (new, called, do.is_lost, do.put_numpy("the devices were lost when this process was forked"), final),
-    (new, called, do.is_unknown_to_numpy, do.choose_kernels("NumPy has no function for it"), chosen),
     (new, called, do.estimated_device, do.choose_device, chosen),
     (new, called, do.is_estimated, do.put_numpy("estimated to be the fastest"), final),
-    (new, called, do.measured_kernels, do.put_measured_kernels, kernels),
-    (new, called, do.measured_faster, do.put_measured_numpy, first),
-    (new, called, do.is_measured, do.put_measured_numpy, kernels),
+    (new, called, do.measured_kernels, do.put_measured, kernels),
+    (new, called, do.measured_faster, do.put_measured, first),
+    (new, called, do.is_measured, do.put_measured, kernels),
     (new, called, do.heavy_device, do.choose_device, chosen),
     (new, called, do.always, do.put_numpy("no kernel was built for it yet"), first),
     # Kernels are to be made now: which?
@@ -56,7 +53,6 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (kernels, paid, do.is_untuned, do.order_search, searching),
     (kernels, paid, do.always, do.nothing, final),
     # The helper has answered.
-    (building, answered, do.hopeless_missing, do.fail, final),
     (building, answered, do.hopeless, do.keep, final),
     (building, answered, do.one_of_missing, do.keep_and_order_next, building),
     (building, answered, do.last_missing, do.keep_and_plan, final),

@@ -127,7 +127,7 @@ def tune(
 
     with use(team[0]) if team else nullcontext():
         forget()  # what was rewritten before is to be seen again
-        with config(tuning="off", host="never"), observe(whole=True) as seen, trying({}) as graphs:
+        with config(tuning="off", host="never"), observe() as seen, trying({}) as graphs:
             call()
         try:
             stopped = stages.tune(seen)

@@ -69,7 +69,7 @@ def pays(graph: Graph, group: Group) -> bool:
     for step in graph.steps:
         if 0 in step.mdhom.extents:
             continue
-        best = candidates.choose(step.mdhom, group.members).candidates
+        best = candidates.choose(step.mdhom, group.members)
         if not best:
             return False
         one += best[0].seconds
@@ -90,7 +90,7 @@ def _seconds(h: Computation, group: Group) -> float:
     computing, copying = [], 0.0
     for n, part in zip(found.devices, found.cut.parts, strict=True):
         device = group.members[n]
-        best = candidates.choose(part.mdhom, (device,)).kernels
+        best = candidates.fastest_kernels(part.mdhom, (device,))
         if best is None:
             return inf
         m = machine_of(device, large=True)
