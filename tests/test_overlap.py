@@ -12,7 +12,7 @@ from separate import separate
 import mdhnp
 from mdhnp.calls import overlap
 from mdhnp.calls.observe import observe
-from mdhnp.calls.plans import Kernels
+from mdhnp.calls.plans import Leaf
 from mdhnp.calls.store import forget
 from mdhnp.cost import Link, Machine
 from mdhnp.mdh import cc, interpret, md_hom, pw, stretches
@@ -79,7 +79,7 @@ def test_calls_in_parts_give_what_whole_ones_do(where: Device, case: str) -> Non
     for _ in range(2):
         with observe() as seen:
             got = ours()
-        seen = [each for each in seen if isinstance(each[0], Kernels)]
+        seen = [each for each in seen if isinstance(each[0], Leaf)]
         np.testing.assert_allclose(got, numpys(), rtol=1e-6)
         assert len(seen) == parts
         assert len({id(plan) for plan, _ in seen}) <= 2 + ("ends" in case)
@@ -101,7 +101,7 @@ def test_calls_in_parts_are_prepared_as_a_whole(where: Device) -> None:
         forget()
         with mdhnp.config(host="auto", specialise="auto"), observe() as seen:
             np.testing.assert_array_equal(mdhnp.matmul(X, Y), X @ Y)
-        seen = [each for each in seen if isinstance(each[0], Kernels)]
+        seen = [each for each in seen if isinstance(each[0], Leaf)]
         assert len(seen) == parts
 
 

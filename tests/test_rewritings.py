@@ -14,7 +14,7 @@ from separate import separate
 
 import mdhnp
 from mdhnp import config
-from mdhnp.calls import build, rewritings, tune
+from mdhnp.calls import build, tune
 from mdhnp.calls import search as searching
 from mdhnp.calls.observe import observe
 from mdhnp.calls.search import SearchRewritings
@@ -62,16 +62,16 @@ class Jobs:
 def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
     forget()
-    made, timed, equal = Jobs(), rewritings._timed, searching.equal_devices
+    made, timed, equal = Jobs(), tune._timed, searching.equal_devices
 
     def told(call: Any, graph: Any, name: str, device: Device, enough: float = 0.0) -> Any:
         if name == made.fails:
             raise MemoryError
         return 1e-6 if name == made.fastest else 1e-3, timed(call, graph, name, device)[1]
 
-    monkeypatch.setattr(rewritings, "_timed", told)
-    monkeypatch.setattr(rewritings, "_FEWEST", 1)
-    monkeypatch.setattr(rewritings, "_FILL", 0.0)
+    monkeypatch.setattr(tune, "_timed", told)
+    monkeypatch.setattr(tune, "_FEWEST", 1)
+    monkeypatch.setattr(tune, "_FILL", 0.0)
     monkeypatch.setattr(tune, "tune_stage", lambda *_: (None, False))
     apart = "|separate"  # which no other process could find
     monkeypatch.setattr(

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import mdhnp
-from mdhnp.calls import rewritings
-from mdhnp.calls.observe import Observed
+from mdhnp.calls import tune
+from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
 from mdhnp.mdh import Graph, MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
@@ -307,13 +307,13 @@ def test_the_fastest_rewriting_is_remembered(device: Device, monkeypatch: pytest
 
     def timed(
         call: Callable[[], object], graph: Graph, name: str, where: Device, enough: float = 1.0
-    ) -> tuple[float, Observed]:
+    ) -> tuple[float, list[Request]]:
         tried.append(name)
         _, seen = really(call, graph, name, where, enough)
         return (1e-3 if name == fastest else 1.0), seen
 
-    really = rewritings._timed
-    monkeypatch.setattr(rewritings, "_timed", timed)
+    really = tune._timed
+    monkeypatch.setattr(tune, "_timed", timed)
     mdhnp.tune(fused, x, budget=0.1, evaluations=1, progress=False)
     assert {"all rules", "as written", "without F ∘ map(g) = F(g)"} <= {*tried}
     monkeypatch.setattr(times, "_devices", {})  # as in another process

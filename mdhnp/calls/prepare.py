@@ -1,12 +1,13 @@
 """Makes calls ready ahead of time: their kernels compiled, and measured beside NumPy's functions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mdhnp.calls import kernels
 from mdhnp.calls.build import compare
-from mdhnp.calls.observe import Observed, observe
+from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.calls.store import forget
@@ -17,7 +18,10 @@ from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.times import KERNELS, NUMPY, remember
 
-__all__ = ["Prepared", "prepare", "requested", "settle"]
+__all__ = ["BY_KERNELS", "Prepared", "prepare", "requests_of", "settle"]
+
+#: Settings by which kernels with the best schedules known compute all calls.
+BY_KERNELS: dict[str, Any] = {"tuning": "off", "host": "never", "specialise": "always"}
 
 
 @dataclass(frozen=True)
@@ -75,22 +79,24 @@ def prepare(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Pr
     """
     if not callable(function):
         raise TypeError(f"prepare: takes a function, not {function!r}")
-    with config(tuning="off", host="never", specialise="always"), observe() as seen:
-        function(*args, **kwargs)
     try:
-        requests = dict.fromkeys(requested(seen))
-        return tuple(map(settle, requests))
+        return tuple(map(settle, requests_of(partial(function, *args, **kwargs))))
     finally:
         forget()
 
 
-def requested(seen: Observed) -> Iterator[Request]:
-    """Give what kernels were asked for that ran on arrays, but for copies into memory that was there."""
+def requests_of(call: Callable[[], Any]) -> list[Request]:
+    """Make a call by kernels, and give what is asked for in it, but for copies into memory that was there."""
+    with config(**BY_KERNELS), observe() as seen:
+        call()
+        mode = config.mode
     parts = {id(part) for plan, _ in seen if isinstance(plan, SlicedKernels) for part, _ in plan.parts}
-    for plan, arrays in seen:
-        if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into and id(plan) not in parts):
-            with config(tuning="off", specialise="always"):
-                yield Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, config.mode)
+    requests = [
+        Request("", plan.mdhom, tuple(map(Layout.of, arrays)), plan.devices, mode)
+        for plan, arrays in seen
+        if isinstance(plan, SlicedKernels) or (isinstance(plan, Kernels) and not plan.into and id(plan) not in parts)
+    ]
+    return list(dict.fromkeys(requests))
 
 
 def settle(request: Request) -> Prepared:

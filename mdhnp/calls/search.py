@@ -14,8 +14,7 @@ from mdhnp.calls import kernels
 from mdhnp.calls.build import Built, pack
 from mdhnp.calls.call import call
 from mdhnp.calls.request import Described, Request, Routine, results
-from mdhnp.calls.rewritings import settle_rewritings
-from mdhnp.calls.tune import Stages
+from mdhnp.calls.tune import Tuning
 from mdhnp.fusion.rewrite import rewriting
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.devices import Device, equal_devices
@@ -148,10 +147,10 @@ class SearchRewritings:
         arrays: list[Any] = [filled(layout, dtype, rng) for layout, dtype in self.given]
         if self.resident:
             arrays = [make(transfer.put(a, device), device) for a in arrays]
-        stages = Stages(self.budget, self.evaluations, progress=False)
+        tuning = Tuning(self.budget, self.evaluations, progress=False)
         with use(device), config(precision=self.precision):
-            settle_rewritings(partial(call, (_FUSED, self.written), tuple(arrays)), self.written, device, stages.tune)
-        return SearchResult(entries_of(stages.keys), times=dict(measured(self.written, device)))
+            tuning.tune_rewritings(partial(call, (_FUSED, self.written), tuple(arrays)), self.written, device)
+        return SearchResult(entries_of(tuning.keys), times=dict(measured(self.written, device)))
 
 
 def _describe(arrays: Any, written: Graph) -> Described:

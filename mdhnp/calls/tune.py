@@ -1,34 +1,38 @@
-"""Tunes a call: finds its stages, has each tuned, and lets later calls look up what was found."""
+"""Tunes a call: has each of its stages tuned, and lets later calls look up what was found."""
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+from math import inf
 from typing import Any
 
 from mdhnp.calls.kernels import staged
-from mdhnp.calls.observe import Observed, observe
-from mdhnp.calls.prepare import requested, settle
-from mdhnp.calls.rewritings import settle_rewritings, trying
+from mdhnp.calls.prepare import BY_KERNELS, requests_of, settle
+from mdhnp.calls.request import Request
+from mdhnp.calls.rewritings import trying
 from mdhnp.calls.store import forget
+from mdhnp.fusion.rewrite import rewritings
+from mdhnp.mdh import Graph
 from mdhnp.runtime.devices import Device, find_device
 from mdhnp.runtime.devices import device as use
+from mdhnp.runtime.pending import synchronize
 from mdhnp.settings import config
 from mdhnp.tuning.cache.records import Key
 from mdhnp.tuning.lookup import key_of
+from mdhnp.tuning.measure.check import timed
 from mdhnp.tuning.search.session import Tuned, tune_stage
+from mdhnp.tuning.times import remember
 
-__all__ = ["Stages", "Tuned", "tune"]
+__all__ = ["Tuned", "Tuning", "tune"]
+
+#: Rewritings that are tuned: so many of the fastest, if they take no more than so many times as long as the fastest.
+_TUNED, _NEAR = 2, 2.0
+#: Seconds for which a rewriting is timed, and fewest and most calls.
+_FILL, _FEWEST, _MOST = 0.3, 3, 50
 
 
-class Stages:
-    """Stages that are tuned; takes what :func:`mdhnp.tuning.search.session.tune_stage` takes.
-
-    Attributes
-    ----------
-    found : list of Tuned
-        What that brought.
-    keys : dict
-        The keys of the stages that were seen, in order.
-    """
+class Tuning:
+    """Tunes what calls ask for until the user wants no more; takes what `tuning.search.session.tune_stage` takes."""
 
     def __init__(
         self,
@@ -39,23 +43,61 @@ class Stages:
         beside: Sequence[Device] = (),
     ) -> None:
         self.found: list[Tuned] = []
-        self.keys: dict[Key, None] = {}
+        self.keys: dict[Key, None] = {}  # of the stages that were seen, in order
+        self._stopped = False
         self._how = budget, evaluations, seed, progress, beside
 
-    def tune(self, calls: Observed) -> bool:
-        """Tune what was not seen before, and measure it beside NumPy; gives whether the user wants no more."""
-        requests = dict.fromkeys(requested(calls))
+    def tune(self, requests: Iterable[Request]) -> None:
+        """Tune stages that were not seen before, and measure the requests beside NumPy."""
         for h, device in [(s.mdhom, r.device) for r in requests for s in staged(r.mdhom)]:
-            if (key := key_of(h, device)) in self.keys:
+            if self._stopped or (key := key_of(h, device)) in self.keys:
                 continue
             self.keys[key] = None
-            tuned, stopped = tune_stage(h, device, *self._how)
+            tuned, self._stopped = tune_stage(h, device, *self._how)
             self.found += [tuned] if tuned is not None else []
-            if stopped:
-                return True
         for request in requests:
-            settle(request)
-        return False
+            if not self._stopped:
+                settle(request)
+
+    def tune_rewritings(self, call: Callable[[], Any], graph: Graph, device: Device) -> None:
+        """Time a call for each way of rewriting a graph in it, tune those that may be the fastest, keep the times."""
+        names = [*rewritings(graph)]
+        if self._stopped or len(names) < 2:
+            return
+        times, asked, tuned = dict[str, float](), dict[str, list[Request]](), set[str]()
+        for name in names:
+            # The call itself can be computed; a way that cannot is none.
+            with suppress(MemoryError, RuntimeError) if times else nullcontext():
+                times[name], asked[name] = _timed(call, graph, name, device, _NEAR * min(times.values(), default=inf))
+        for name in sorted(times, key=lambda n: times[n])[:_TUNED]:
+            if not self._stopped and times[name] <= _NEAR * min(times.values()):
+                self.tune(asked[name])
+                times[name], _ = _timed(call, graph, name, device)
+                tuned.add(name)
+        best = min(times, key=lambda n: times[n])
+        if best not in tuned:  # the others were slower when they were timed again
+            self.tune(asked[best])
+        remember(graph, device, times)
+
+
+def _timed(
+    call: Callable[[], Any], graph: Graph, name: str, device: Device, enough: float = inf
+) -> tuple[float, list[Request]]:
+    """Give the least time of a call with its graph rewritten in the way of a name, and what it asks for then.
+
+    A call that takes longer than `enough` is timed once only.
+    """
+
+    def done() -> None:
+        call()
+        synchronize(device)
+
+    with config(**BY_KERNELS), trying({graph: name}):
+        forget()
+        requests = requests_of(done)
+        seconds = min(timed(done, _FILL, _FEWEST, _MOST, enough))
+    forget()
+    return seconds, requests
 
 
 def tune(
@@ -120,22 +162,18 @@ def tune(
     if not callable(function):
         raise TypeError(f"tune: takes a function, not {function!r}")
     team = _equal(devices) if devices is not None else ()
-    stages = Stages(budget, evaluations, seed, progress, team[1:])
-
-    def call() -> Any:
-        return function(*args, **kwargs)
-
+    tuning, call = Tuning(budget, evaluations, seed, progress, team[1:]), partial(function, *args, **kwargs)
     with use(team[0]) if team else nullcontext():
         forget()  # what was rewritten before is to be seen again
-        with config(tuning="off", host="never"), observe() as seen, trying({}) as graphs:
-            call()
+        with trying({}) as graphs:
+            requests = requests_of(call)
         try:
-            stopped = stages.tune(seen)
+            tuning.tune(requests)
             for graph, device in graphs.items():
-                stopped = stopped or settle_rewritings(call, graph, device, stages.tune)
+                tuning.tune_rewritings(call, graph, device)
         finally:
             forget()
-    return tuple(stages.found)
+    return tuple(tuning.found)
 
 
 def _equal(specs: Sequence[str | int | Device]) -> tuple[Device, ...]:
