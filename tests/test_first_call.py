@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -35,35 +35,32 @@ WALK = [
     ("calls/actions.py", "ready", "are its kernels on disk?"),
     ("calls/actions.py", "general", "may a kernel for all sizes serve it?"),
     ("tuning/lookup.py", "tuned_for", "is a schedule tuned for it?"),
-    ("calls/general.py", "general_program", "is the program of its form known?"),
+    ("calls/general.py", "general_program", "is its form one of kernels for all sizes?"),
+    ("calls/general.py", "_sized", "was one generated before?"),
     ("schedule/general.py", "general_schedule", "with which tiles?"),
     ("codegen/generate.py", "generate", "in which text?"),
-    ("runtime/executable.py", "Executable.__init__", "is that compiled? how are results allocated?"),
+    ("runtime/results.py", "_maker", "how are results allocated?"),
+    ("runtime/programs.py", "build", "is the text compiled?"),
     ("runtime/executable.py", "Executable.new", "is it launched on the arrays' own memory?"),
 ]
 
-#: Functions of `calls/` with an `if` that do not decide who computes, each with what it does.
+#: Folders of pure functions: how they answer a question is no other one, and the question put to them is in the list.
+#: `mdh` is what all questions are about.
+PURE = ("mdh", "cost", "fusion", "schedule", "codegen")
+
+#: Functions elsewhere with an `if` that goes this way in one call and that way in another, and are no decisions.
 OTHERS = {
     "Progress.handle": "looks the table of states up",
+    "start": "asks it again where kernels are to be made",
     "Progress.follow": "counts calls from now on",
     "Progress.price": "says what they are to cost",
-    "Progress.put": "uses a plan",
-    "Progress.saw": "counts the call",
-    "_price_of_building": "is a price",
-    "_enqueued": "is one",
-    "start": "gives the plan",
-    "CallRequest._graph": "gives the graph that was described",
-    "choose_kernels": "names the device, of several",
-    "ready": "reads the disk, for the condition of that name",
-    "read": "does that",
-    "general": "asks the questions below",
-    "_sized": "sets a program to sizes",
-    "show": "writes what config.debug asks for",
-    "Store.keep": "keeps the entry",
+    "extents": "is where shapes that do not fit are errors",
+    "_converted": "copies what kernels cannot address",
+    "opened": "makes a folder where there is none",
+    "_launch": "sets sizes and arrays as arguments",
+    "Executable.__call__": "waits so that Ctrl-C ends it",
     "Entry.run": "runs its plan",
-    "Kernels.run": "launches",
     "scalar": "makes a scalar of a result without axes",
-    "Described.inputs": "gives views of operands",
 }
 
 #: What devices, layouts and files say of themselves.
@@ -71,6 +68,7 @@ RECORDS = {"candidates", "is_array", "Layout.of", "load", "largest_array"}
 
 TRACED = """
 import json, sys
+from collections import defaultdict
 from pathlib import Path
 import numpy as np
 import mdhnp
@@ -89,22 +87,52 @@ mdhnp.matmul(warm, warm.swapaxes(1, 2))  # all is imported
 sys.setprofile(note)
 mdhnp.matmul(a, a.T)
 sys.setprofile(None)
-print(json.dumps(calls))
+
+def note_lines(frame, event, _):
+    name = frame.f_code.co_filename
+    if not name.startswith(package):
+        return None
+    lines = each[-1][Path(name).relative_to(package).as_posix() + " " + frame.f_code.co_qualname]
+    def note_line(_, event, __):
+        if event == "line":
+            lines.add(frame.f_lineno)
+        return note_line
+    return note_line
+each, wide = [], np.ones((1400, 1400), np.float32)
+for pair in (
+    (a, a.T), (a[:31], a.T), (a[0], a.T), (a, a[0]), (a[0], a[0]), (a[:, :1], a[:1]), (a[:0], a.T),
+    (a[::2, ::3], a[:12, ::-1]),
+    (warm, warm[0].T), (warm.astype("i8"), warm[0].T), (warm.astype("c8"), warm[0].T), (warm.astype("f2"), warm[0].T),
+    (a.astype(">f4"), a.T.tolist()), (warm.astype("g"), warm[0].T), (wide, wide),
+):
+    each.append(defaultdict(set))
+    sys.settrace(note_lines)
+    mdhnp.matmul(*pair)
+    sys.settrace(None)
+print(json.dumps([calls, [{name: sorted(lines) for name, lines in one.items()} for one in each]]))
 """
 
 
-@cache
-def traced(cache_folder: str) -> list[tuple[int, str, str]]:
-    environment = {**os.environ, "MDHNP_CACHE_DIR": cache_folder, "MDHNP_TUNING": "off", "MDHNP_PRECISION": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", TRACED], env=environment, capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
-    )  # fmt: skip
-    return [tuple(each) for each in json.loads(done.stdout)]
+#: Of each first call, which lines of a function ran, by its file and name.
+Lines = list[dict[str, list[int]]]
 
 
 @pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, str, str]]:
-    return traced(str(tmp_path_factory.mktemp("cache")))
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[int, str, str]], Lines]:
+    environment = {
+        **os.environ, "MDHNP_CACHE_DIR": str(tmp_path_factory.mktemp("cache")), "MDHNP_TUNING": "off",
+        "MDHNP_PRECISION": "",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED], env=environment, capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
+    )  # fmt: skip
+    calls, lines = json.loads(done.stdout)
+    return [tuple(each) for each in calls], lines
+
+
+@pytest.fixture
+def calls(traced: tuple[list[tuple[int, str, str]], Lines]) -> list[tuple[int, str, str]]:
+    return traced[0]
 
 
 def test_each_question_is_asked_once_in_this_order(calls: list[tuple[int, str, str]]) -> None:
@@ -137,20 +165,57 @@ def test_no_folder_is_entered_twice(calls: list[tuple[int, str, str]]) -> None:
     assert folders == ["frontend", "calls", "fusion", "tuning", "schedule", "codegen", "runtime"]
 
 
-def test_nothing_else_decides(calls: list[tuple[int, str, str]]) -> None:
+def test_nothing_else_decides(traced: tuple[list[tuple[int, str, str]], Lines]) -> None:
+    """In no folder that such calls enter: a function decides if some `if` in it depends on the call.
+
+    That is, among calls that differ in shapes, strides and types, that are empty, large, or not for kernels, it goes
+    both ways. Those that do not ask for what all calls of a process have: settings, files, devices. Not counted are
+    what conditional expressions choose, which are values, and what is said at `PURE` and `OTHERS`.
+    """
     listed = {(file, name) for file, name, _ in WALK}
-    ran = {(file, name) for _, file, name in calls if file.startswith("calls/") and not name.endswith(">")}
-    ran -= listed
-    assert {name for file, name in ran if has_if(file, name)} <= OTHERS.keys()
+    each = traced[1]
+    for folder in ("frontend", "calls", "arrays", "tuning", "runtime"):
+        assert any(f.startswith(folder) for lines in each for f in lines), f"{folder} is not entered"
+    found = {
+        (file, name)
+        for file, name in (key.split(" ") for lines in each for key in lines)
+        if file.split("/")[0] not in PURE and depends(file, name, [lines.get(f"{file} {name}", []) for lines in each])
+    }
+    assert {name for _, name in found - listed} <= OTHERS.keys()
 
 
-def has_if(file: str, name: str) -> bool:
-    node: ast.AST = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
-    for part in name.split("."):
-        if part.startswith("<"):
+def depends(file: str, name: str, each: list[list[int]]) -> bool:
+    """Whether an `if` of a function goes this way in one call and that way in another, by the lines that ran."""
+    function = definition(file, name)
+    for branch in inside(function) if function is not None else ():
+        if isinstance(branch, ast.If):
+            tests, bodies = range(branch.test.lineno, (branch.test.end_lineno or 0) + 1), [branch.body]
+        elif isinstance(branch, ast.Match):
+            tests, bodies = range(branch.lineno, branch.lineno + 1), [case.body for case in branch.cases]
+        else:
             continue
+        asked = [set(lines) for lines in each if not set(lines).isdisjoint(tests)]
+        if len({tuple(body[0].lineno in lines for body in bodies) for lines in asked}) > 1:
+            return True
+    return False
+
+
+def definition(file: str, name: str) -> ast.AST | None:
+    """Give a function's definition; None of a module's body, or a lambda."""
+    node: ast.AST = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+    for part in name.replace("<locals>.", "").split("."):
+        if part.startswith("<"):
+            return None
         node = next(
             each for each in ast.walk(node)
             if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == part
         )  # fmt: skip
-    return any(isinstance(each, ast.If | ast.Match) for each in ast.walk(node))
+    return node
+
+
+def inside(node: ast.AST) -> Iterator[ast.AST]:
+    """Give a function's statements, but not those of functions in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.Lambda):
+            yield child
+            yield from inside(child)
