@@ -193,6 +193,11 @@ class MdHom(Computation):
         return tuple([d for d, c in enumerate(self.combine) if c.kind == kind])
 
     @property
+    def combined(self) -> tuple[int, ...]:
+        """Reduced and scanned dimensions."""
+        return tuple([d for d, c in enumerate(self.combine) if c.kind != "cc"])
+
+    @property
     def accesses(self) -> tuple[tuple[int, int], ...]:
         """(input, access) of every parameter of the scalar function."""
         return tuple([(n, a) for n, view in enumerate(self.inputs) for a in range(len(view.accesses))])

@@ -36,8 +36,7 @@ class AccessPattern:
 
     @cached_property
     def combined(self) -> tuple[int, ...]:
-        """Reduced or scanned dimensions."""
-        return tuple(d for d in range(self.h.rank) if self.h.combine[d].kind != "cc")
+        return self.h.combined
 
     @cached_property
     def strides(self) -> tuple[tuple[int, ...], ...]:

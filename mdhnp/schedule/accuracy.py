@@ -9,7 +9,7 @@ from math import prod
 
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.atoms import ATOMS
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import Schedule, tile_counts
 
 __all__ = ["LONGEST", "MOST_TILES", "chain_is_short", "float_sums", "longest_chain"]
 
@@ -39,16 +39,12 @@ def chain_is_short(h: MdHom, s: Schedule) -> bool:
     """Whether no accumulator adds too many terms in a row."""
     if not float_sums(h):
         return True
-    combined = h.dims("pw")
+    combined, tiles = h.dims("pw"), tile_counts(h.extents, s.local_tile)
     lanes = {d: s.num_wi[d] * (s.vector_width if d == s.vector_dim else 1) for d in combined}
     if s.atom and ATOMS[s.atom].rounds and s.combine_on == "global":  # once for all terms of an instruction
         lanes[s.atom_dims[2]] *= ATOMS[s.atom].shape[2]
-    in_tile = prod(_ceil(s.local_tile[d], lanes[d]) for d in combined)
-    tiles = prod(_ceil(_ceil(h.extents[d], s.local_tile[d]), s.num_wg[d]) for d in combined)
+    in_tile = prod(-(-s.local_tile[d] // lanes[d]) for d in combined)
+    walked = prod(-(-tiles[d] // s.num_wg[d]) for d in combined)
     if s.results == "private":
-        return in_tile * (s.combine_every if s.combine_on == "local" else tiles) <= longest_chain(h)
-    return in_tile <= longest_chain(h) and tiles <= MOST_TILES
-
-
-def _ceil(n: int, d: int) -> int:
-    return -(-n // d)
+        return in_tile * (s.combine_every if s.combine_on == "local" else walked) <= longest_chain(h)
+    return in_tile <= longest_chain(h) and walked <= MOST_TILES

@@ -105,7 +105,7 @@ def fallback(h: MdHom) -> Schedule:
         tile[d] = min(h.extents[d], longest_chain(h))
     for d in h.dims("ps"):
         tile[d] = h.extents[d]
-    order = (*h.dims("cc"), *(d for d in range(h.rank) if h.combine[d].kind != "cc"))
+    order = (*h.dims("cc"), *h.combined)
     return replace(
         Schedule.plain(h.extents, len(h.inputs)), local_tile=tuple(tile), results="private",
         combine_on="local" if h.dims("pw") else "global", global_order=order, local_order=order, private_order=order,

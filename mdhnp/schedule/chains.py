@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mdhnp.mdh import Chain, Computation, Footprint, MdHom, Ring, Tiles, footprints, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require, shared_groups, tile_counts
 
 __all__ = [
     "chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "pays", "places", "footprints_of",
@@ -217,14 +217,12 @@ def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps, streamed: int = -1)
 
     Where tiles follow each other, the fewest do that are enough, since each has to begin.
     """
-    tiles = [-(-n // t) for n, t in zip(h.extents, tile, strict=True)]
+    tiles = tile_counts(h.extents, tile)
     left = 16 * caps.compute_units if caps.kind == "cpu" or streamed >= 0 else prod(tiles)
-    found = dict.fromkeys(range(h.rank), 1)
-    for d in sorted(found, key=lambda d: d == streamed):
-        each = max(-(-tiles[d] // min(tiles[d], max(left, 1))), 2 if d == streamed else 1)
-        found[d] = -(-tiles[d] // each)
-        left //= found[d]
-    return tuple(found.values())
+    groups = shared_groups(tiles, sorted(range(h.rank), key=lambda d: d == streamed), left)
+    if streamed >= 0:
+        groups[streamed] = min(groups[streamed], -(-tiles[streamed] // 2))  # two tiles each at least
+    return tuple(groups)
 
 
 def _work(h: MdHom, sizes: Sequence[int]) -> int:
@@ -249,7 +247,7 @@ class _Cost:
             work += _work(one, sizes) * across
         groups = prod(_groups(h, tile, self._caps))
         waiting = -(-groups // self._caps.compute_units) * self._caps.compute_units / groups
-        tiles = prod([-(-n // t) for n, t in zip(h.extents, tile, strict=True)])
+        tiles = prod(tile_counts(h.extents, tile))
         return tiles * waiting * (moved + _INSTRUCTION * work)
 
     def _stretch(self, tile: Sequence[int]) -> tuple[int, ...]:

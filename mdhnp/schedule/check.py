@@ -15,7 +15,7 @@ from mdhnp.schedule.chains import chain_memory, check_chain
 from mdhnp.schedule.layout import copied_ahead, shared_slots, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, require, tile_counts
 
 __all__ = ["UNROLL_LIMIT", "check", "check_ahead", "check_fields", "has_shape_of", "is_legal", "local_memory"]
 
@@ -172,14 +172,12 @@ def _are_integers(values: object) -> bool:
 
 
 def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
-    unrolled = 1
+    tiles, unrolled = tile_counts(h.extents, s.local_tile), 1
     for d in range(h.rank):
         extent, tile, step = h.extents[d], s.local_tile[d], s.step(d)
-        tiles = -(-extent // tile)
-        per_group = -(-tiles // s.num_wg[d])
         require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}")
         require(
-            -(-tiles // per_group) == s.num_wg[d],
+            even_groups(tiles[d], s.num_wg[d]) == s.num_wg[d],
             f"num_wg: {s.num_wg[d]} work-groups in dimension {d}, some without a tile",
         )
         require(
@@ -270,16 +268,17 @@ def check_ahead(h: MdHom, s: Schedule) -> None:
 
 
 def _check_results(h: MdHom, s: Schedule) -> None:
-    kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
+    kept, combined = h.dims("cc"), h.combined
     if not combined:
         return
-    several = any(-(-h.extents[d] // s.local_tile[d]) > s.num_wg[d] for d in combined)
+    tiles = tile_counts(h.extents, s.local_tile)
+    several = any(tiles[d] > s.num_wg[d] for d in combined)
     operator = h.operator
     assert operator is not None
     if s.results != "global" or h.dims("ps"):
         last = s.global_order[len(kept) :]
         require(
-            sorted(last) == combined,
+            sorted(last) == [*combined],
             "global_order: combined dimensions must be innermost unless results wait in the output",
         )
     if s.results == "private" or h.dims("ps"):
@@ -356,7 +355,7 @@ def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
             size *= tile_strides(view, copy, footprint, s.private_tile).size
             total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
     total += _FLAG if s.atom else 0
-    kept, combined = h.dims("cc"), [d for d in range(h.rank) if h.combine[d].kind != "cc"]
+    kept, combined = h.dims("cc"), h.combined
     scan = bool(h.dims("ps"))
     slots = shared_slots(h, s, caps.subgroup)
     value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)

@@ -16,7 +16,7 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.layout import tile_itemsize
 from mdhnp.schedule.model import seconds
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import Schedule, even_groups, tile_counts
 
 __all__ = ["cpu_default", "fitting", "vectorisations"]
 
@@ -258,14 +258,10 @@ def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
         lanes = next(n * width for n in (8, 4, 2, 1) if n * width <= most)
         private = tuple(lanes if k == vector else 4 if k == d and h.extents[d] >= 4 else 1 for k in range(h.rank))
         tile = tuple(h.extents[d] if k == d else min(private[k], h.extents[k]) for k in range(h.rank))
-        tiles = [-(-n // t) for n, t in zip(h.extents, tile, strict=True)]
+        tiles = tile_counts(h.extents, tile)
         s = replace(plain, private_tile=private, local_tile=tile, vector_dim=vector, vector_width=width)
         if prod(tiles) < caps.compute_units and h.extents[d] >= 1 << 14:
             size = -(-h.extents[d] // (2 * caps.compute_units))
-            cut = tuple(size if k == d else t for k, t in enumerate(tile))
-            chunks = -(-h.extents[d] // size)
-            yield replace(s, local_tile=cut, num_wg=tuple(chunks if k == d else 1 for k in range(h.rank)))
+            yield s.at(d, local_tile=size, num_wg=-(-h.extents[d] // size))
         widest = max(range(h.rank), key=lambda k: tiles[k])
-        groups = min(tiles[widest], 4 * caps.compute_units) if h.points > 4096 else 1
-        per_group = -(-tiles[widest] // groups)
-        yield replace(s, num_wg=tuple(-(-tiles[widest] // per_group) if k == widest else 1 for k in range(h.rank)))
+        yield s.at(widest, num_wg=even_groups(tiles[widest], 4 * caps.compute_units if h.points > 4096 else 1))

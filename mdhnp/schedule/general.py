@@ -15,7 +15,7 @@ from mdhnp.schedule.accuracy import chain_is_short, float_sums
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import has_shape_of, is_legal
 from mdhnp.schedule.default import default
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.schedule import Schedule, even_groups, shared_groups, tile_counts
 from mdhnp.schedule.split import split, splits
 
 __all__ = ["adapt", "any_sizes", "fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
@@ -87,7 +87,7 @@ def fitted(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
     On a GPU every local tile of kept dimensions gets one. On a CPU they are few. Where they leave compute units idle,
     a long reduction is split.
     """
-    tiles = [-(-n // t) for n, t in zip(h.extents, s.local_tile, strict=True)]
+    tiles = tile_counts(h.extents, s.local_tile)
     kept, most = h.dims("cc"), 4 * caps.compute_units
     wanted = prod(tiles[d] for d in kept) if caps.kind == "gpu" else min(most, h.points // _WORTH)
     groups = _groups(tiles, kept, wanted)
@@ -112,12 +112,7 @@ def _followed(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
 
 def _groups(tiles: Sequence[int], dims: Sequence[int], wanted: int) -> list[int]:
     """Cut some dimensions into `wanted` work-groups or less, those with most tiles first."""
-    groups = [1] * len(tiles)
-    for d in sorted(dims, key=lambda d: -tiles[d]):
-        if wanted > 1:
-            groups[d] = -(-tiles[d] // -(-tiles[d] // min(wanted, tiles[d])))
-            wanted //= groups[d]
-    return groups
+    return shared_groups(tiles, sorted(dims, key=lambda d: -tiles[d]), wanted)
 
 
 def any_sizes(s: Schedule) -> Schedule:
@@ -162,10 +157,8 @@ def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:
         step, tile = s.step(d), min(s.local_tile[d], extent)
         if h.last.combine[d].kind == "cc" and tile < extent:
             tile = min(-(-tile // step) * step, extent)
-        tiles = -(-extent // tile)
-        per_group = -(-tiles // min(s.num_wg[d], tiles))
         local.append(tile)
-        groups.append(-(-tiles // per_group))
+        groups.append(even_groups(-(-extent // tile), s.num_wg[d]))
     fitted = replace(s, local_tile=tuple(local), num_wg=tuple(groups))
     kept = h.last.dims("cc")
     if fitted.results == "private" and h.rank > len(kept) and any(fitted.step(d) < fitted.local_tile[d] for d in kept):

@@ -14,7 +14,7 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.gpu_products import product_tiles
 from mdhnp.schedule.model import seconds
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
 __all__ = ["covering", "gpu_candidates", "gpu_default", "gpu_schedule", "of_tiles"]
 
@@ -134,16 +134,13 @@ def _product(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
 def _short_chains(access: AccessPattern, s: Schedule, inner: int, caps: DeviceCaps) -> Schedule:
     """Split a long float sum over work-groups, or, where their parts would not fit, cut it into compensated ones."""
     h = access.h
-    tiles = {d: -(-h.extents[d] // s.local_tile[d]) for d in access.combined}
-    left = -(-prod(tiles.values()) * s.local_tile[inner] // longest_chain(h))
-    num_wg = list(s.num_wg)
+    tiles, split = tile_counts(h.extents, s.local_tile), s
+    left = -(-prod(tiles[d] for d in access.combined) * s.local_tile[inner] // longest_chain(h))
     for d in sorted(access.combined, key=lambda d: d == inner):  # the others first, which are walked over all the same
-        groups = max(min(tiles[d], left), num_wg[d])
-        num_wg[d] = -(-tiles[d] // -(-tiles[d] // groups))
-        left = -(-left // num_wg[d])
-    split = replace(s, num_wg=tuple(num_wg))
+        split = split.at(d, num_wg=even_groups(tiles[d], max(left, s.num_wg[d])))
+        left = -(-left // split.num_wg[d])
     size = sum(t.itemsize for t in h.scalar.dtypes) * prod(h.extents[d] for d in access.kept)
-    if prod(num_wg[d] for d in access.combined) * size <= caps.max_allocation // 8 and chain_is_short(h, split):
+    if prod(split.num_wg[d] for d in access.combined) * size <= caps.max_allocation // 8 and chain_is_short(h, split):
         return split
     return replace(s, combine_on="local")
 
@@ -204,9 +201,7 @@ def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]
             parts = min(-(-4 * wanted // s.work_groups), max(h.extents[split] // (4 * s.step(split)), 1))
             # Whole steps: work-items whose reads begin anywhere are slower by a tenth.
             tile = -(-h.extents[split] // (parts * s.step(split))) * s.step(split)
-            local = tuple(tile if d == split else t for d, t in enumerate(s.local_tile))
-            number = -(-h.extents[split] // tile)
-            s = replace(s, local_tile=local, num_wg=tuple(number if d == split else g for d, g in enumerate(s.num_wg)))
+            s = s.at(split, local_tile=tile, num_wg=-(-h.extents[split] // tile))
         found.append(s if chain_is_short(h, s) else _compensated(access, s, inner))
     return found
 
@@ -214,12 +209,10 @@ def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]
 def _compensated(access: AccessPattern, s: Schedule, inner: int) -> Schedule:
     """Cut a long float sum that work-items share into tiles, whose sums are added with compensation."""
     h = access.h
-    local, num_wg = list(s.local_tile), list(s.num_wg)
     for d in access.combined:
-        local[d] = min(local[d], longest_chain(h) * s.num_wi[d]) if d == inner else 1
-        tiles = -(-h.extents[d] // local[d])
-        num_wg[d] = -(-tiles // -(-tiles // min(num_wg[d], tiles)))
-    return replace(s, local_tile=tuple(local), num_wg=tuple(num_wg), combine_on="local")
+        tile = min(s.local_tile[d], longest_chain(h) * s.num_wi[d]) if d == inner else 1
+        s = s.at(d, local_tile=tile, num_wg=even_groups(-(-h.extents[d] // tile), s.num_wg[d]))
+    return replace(s, combine_on="local")
 
 
 def _elementwise(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
@@ -308,9 +301,8 @@ def _scan(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
         tile = count * size
         s = of_tiles(access, {d: count}, {d: size}, {d: tile})
         tiles = -(-h.extents[d] // tile)
-        groups = min(tiles, max(2 * caps.compute_units // max(lines, 1), 1)) if tile >= 64 and tiles > 4 else 1
-        per_group = -(-tiles // groups)
-        found.append(replace(s, num_wg=tuple(-(-tiles // per_group) if k == d else g for k, g in enumerate(s.num_wg))))
+        groups = 2 * caps.compute_units // max(lines, 1) if tile >= 64 and tiles > 4 else 1
+        found.append(s.at(d, num_wg=even_groups(tiles, groups)))
     return found
 
 
@@ -340,5 +332,4 @@ def _cut(s: Schedule, caps: DeviceCaps, d: int, extent: int) -> Schedule:
     """The schedule with several work-groups along a long dimension, of whole tiles, if there are not enough others."""
     tiles = -(-extent // s.local_tile[d])
     wanted = _SCANNING * caps.compute_units // s.work_groups if tiles > _SHORT else 1
-    per_group = -(-tiles // max(min(tiles, wanted), 1))
-    return replace(s, num_wg=tuple(-(-tiles // per_group) if k == d else n for k, n in enumerate(s.num_wg)))
+    return s.at(d, num_wg=even_groups(tiles, wanted))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import product
 from math import prod
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import LONGEST, chain_is_short
@@ -29,11 +29,9 @@ from mdhnp.schedule.model_matrices import (
     sharing_groups,
     tile_read,
 )  # fmt: skip
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
 __all__ = ["Candidate", "matrix_neighbours", "matrix_schedules"]
-
-T = TypeVar("T")
 
 #: Times that the lanes of an instruction lie along its rows, and along its columns, and a work-item's points of each.
 _WARPS, _POINTS = (1, 2, 3, 4), (2, 4, 6, 8)
@@ -94,13 +92,13 @@ def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> I
     tile = {d: s.local_tile[d] for d in access.combined}
     for d, step in ((row, DOWN), (column, ACROSS)):
         for items in {s.num_wi[d] - step, s.num_wi[d] + step, 2 * s.num_wi[d]} - {0}:
-            yield _laid_out(access, caps, replace(s, num_wi=_with(s.num_wi, d, items)), tile, parts)
+            yield _laid_out(access, caps, s.at(d, num_wi=items), tile, parts)
     for d in access.kept:
         # Atoms have points in pairs.
         pairs = {row, column} & {d}
         for points in {s.private_tile[d] // 2, 2 * s.private_tile[d], s.private_tile[d] + 2} if pairs else _BESIDE:
             if points not in (0, s.private_tile[d]) and points <= max(2, access.h.extents[d]):
-                yield _laid_out(access, caps, replace(s, private_tile=_with(s.private_tile, d, points)), tile, parts)
+                yield _laid_out(access, caps, s.at(d, private_tile=points), tile, parts)
     for d, points in tile.items():
         others = _DEPTHS if d == terms else {1, *_RUNS, min(access.h.extents[d], _WINDOW)}
         yield from (_laid_out(access, caps, s, tile | {d: other}, parts) for other in others if other != points)
@@ -108,7 +106,7 @@ def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> I
     yield from (replace(s, stages=stages) for stages in _IN_FLIGHT if stages != s.stages)
     for n, copy in enumerate(s.local_copies):
         if copy is not None and copy.pad:
-            yield replace(s, local_copies=_with(s.local_copies, n, replace(copy, pad=0)))
+            yield _copied(s, n, replace(copy, pad=0))
     for d in {row, column} - {s.group_order[0]}:
         yield replace(s, group_order=(d, *(other for other in s.group_order if other != d)))
     other: Literal["local", "global"] = "local" if s.combine_on == "global" else "global"
@@ -256,7 +254,7 @@ def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mappin
     """Give a schedule the tiles, work-groups and copies that its work-items and points need."""
     h, terms = access.h, s.atom_dims[2]
     local = tuple(sums.get(d, min(s.step(d), n)) for d, n in enumerate(h.extents))
-    tiles = [-(-n // t) for n, t in zip(h.extents, local, strict=True)]
+    tiles = tile_counts(h.extents, local)
     parted = _parted(access, sums, terms, parts)
     groups = [parted[d] if d in parted else tiles[d] for d in range(h.rank)]
     # Sums that are exact enough are combined as rarely as a chain may be long.
@@ -271,14 +269,14 @@ def _parted(access: AccessPattern, sums: Mapping[int, int], terms: int, parts: i
     found = {}
     for d in sorted(access.combined, key=lambda d: d == terms):
         tiles = -(-access.h.extents[d] // sums.get(d, access.h.extents[d]))
-        found[d] = -(-tiles // -(-tiles // min(parts, tiles)))
+        found[d] = even_groups(tiles, parts)
         parts = -(-parts // found[d])
     return found
 
 
-def _with(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
-    """Put a value in another's place."""
-    return (*values[:at], value, *values[at + 1 :])
+def _copied(s: Schedule, n: int, copy: LocalCopy) -> Schedule:
+    """The schedule with another copy of an input."""
+    return replace(s, local_copies=(*s.local_copies[:n], copy, *s.local_copies[n + 1 :]))
 
 
 def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> LocalCopy | None:
@@ -291,7 +289,7 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
     found: list[tuple[int, LocalCopy]] = []
     for pad in range(0, caps.machine.unit.banks, _WIDE // tile_itemsize(view, packed=packed(s))):
         copy = LocalCopy(order, (), pad)
-        found.append((bank_turns(access, caps, n, replace(s, local_copies=_with(s.local_copies, n, copy))), copy))
+        found.append((bank_turns(access, caps, n, _copied(s, n, copy)), copy))
         if found[-1][0] == 1:
             break
     return min(found, key=lambda each: each[0])[1]

@@ -15,6 +15,7 @@ from mdhnp.schedule.batch import PRIVATE, Batch
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.model_matrices import FactorTile
+from mdhnp.schedule.schedule import even_groups
 
 __all__ = ["SECTOR", "product_tiles"]
 
@@ -53,7 +54,7 @@ def product_tiles(access: AccessPattern, caps: DeviceCaps, sides: tuple[Side, Si
         tiles = [-(-n // (laid.get(d, 1) * tile.get(d, 1))) if d in access.kept else 1 for d, n in enumerate(h.extents)]
         parts = min(max(-(-2 * caps.compute_units // prod(tiles)), 1), most)
         rounds = -(-h.extents[inner] // depths[-1])
-        tiles[inner] = -(-rounds // -(-rounds // parts))
+        tiles[inner] = even_groups(rounds, parts)
         groups.append(tiles)
     num_wi, private, num_wg = (np.array(each, np.int64).reshape(-1, h.rank) for each in (items, points, groups))
     local = np.where([d in access.kept for d in range(h.rank)], np.minimum(num_wi * private, h.extents), 1)

@@ -9,7 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from mdhnp.mdh import MdHom, View
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 
 __all__ = ["TileStrides", "copied_ahead", "exchanging", "shared_slots", "tile_itemsize", "tile_strides"]
 
@@ -77,8 +77,8 @@ def tile_itemsize(view: View, *, packed: bool = False) -> int:
 
 def _walked(h: MdHom, s: Schedule) -> tuple[int, ...]:
     """Combined dimensions along which a work-group walks over several local tiles, in loop order."""
-    several = [-(-n // t) > g for n, t, g in zip(h.extents, s.local_tile, s.num_wg, strict=True)]
-    return tuple(d for d in s.global_order if several[d] and h.combine[d].kind != "cc")
+    tiles, combined = tile_counts(h.extents, s.local_tile), h.combined
+    return tuple(d for d in s.global_order if d in combined and tiles[d] > s.num_wg[d])
 
 
 def copied_ahead(h: MdHom, s: Schedule) -> tuple[int, ...]:
@@ -119,4 +119,4 @@ def shared_slots(h: MdHom, s: Schedule, subgroup: int) -> int:
 
 def _sharing(h: MdHom, s: Schedule) -> list[int]:
     """Reduced or scanned dimensions along which there are several work-items."""
-    return [d for d in range(h.rank) if h.combine[d].kind != "cc" and s.num_wi[d] > 1]
+    return [d for d in h.combined if s.num_wi[d] > 1]

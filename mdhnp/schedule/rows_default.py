@@ -18,7 +18,7 @@ from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.cpu import cpu_default
 from mdhnp.schedule.gpu import covering, of_tiles
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule, shared_groups, tile_counts
 
 __all__ = ["rows_default", "rows_schedules"]
 
@@ -86,13 +86,11 @@ def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
 
 def _groups(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> list[int]:
     """Work-groups along each shared dimension: no more than keep all cores busy to the end."""
-    found, left = list[int](), _GROUPS * caps.compute_units
-    for d, count in zip(h.divisible, points, strict=True):
-        tiles = -(-h.extents[d] // count)
-        each = -(-tiles // min(tiles, max(left, 1)))
-        found.append(-(-tiles // each))
-        left //= found[-1]
-    return found
+    return shared_groups(_tiles(h, points), range(len(points)), _GROUPS * caps.compute_units)
+
+
+def _tiles(h: Rows, points: Sequence[int]) -> list[int]:
+    return tile_counts([h.extents[d] for d in h.divisible], points)
 
 
 def _of_registers(caps: DeviceCaps, h: MdHom, along: Sequence[int], kept: Sequence[bool]) -> Iterator[Schedule]:
@@ -125,8 +123,7 @@ def _shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
             beside = min(wanted, covering(count))
             if 0 < items * wanted <= min(_MOST, caps.max_work_group) and beside <= count:
                 points = [*(1 for _ in h.divisible[1:]), beside]
-                groups = [-(-h.extents[d] // n) for d, n in zip(h.divisible, points, strict=True)]
-                yield _schedule(h, points, groups, items * beside, _of_items(items, beside))
+                yield _schedule(h, points, _tiles(h, points), items * beside, _of_items(items, beside))
 
 
 def _of_items(items: int, beside: int) -> _Own:

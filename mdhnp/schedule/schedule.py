@@ -6,11 +6,12 @@ High-Performance Code via Multi-Dimensional Homomorphisms", Table I; numbers in 
 """
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any, Literal, Self
 
-__all__ = ["IllegalSchedule", "LocalCopy", "Schedule", "require"]
+__all__ = ["IllegalSchedule", "LocalCopy", "Schedule", "even_groups", "require", "shared_groups", "tile_counts"]
 
 
 class IllegalSchedule(ValueError):
@@ -21,6 +22,26 @@ def require(holds: bool, rule: str) -> None:
     """Raise IllegalSchedule with the rule where it does not hold."""
     if not holds:
         raise IllegalSchedule(rule)
+
+
+def tile_counts(extents: Sequence[int], tile: Sequence[int]) -> list[int]:
+    """Return the number of local tiles in each dimension, with the last one, which may be partial."""
+    return [-(-n // t) for n, t in zip(extents, tile, strict=True)]
+
+
+def even_groups(tiles: int, wanted: int) -> int:
+    """Return a number of work-groups, `wanted` at most, that get equally many tiles each, but for the last one."""
+    per_group = -(-tiles // max(min(tiles, wanted), 1))
+    return -(-tiles // per_group)
+
+
+def shared_groups(tiles: Sequence[int], dims: Iterable[int], wanted: int) -> list[int]:
+    """Return work-groups in each dimension, `wanted` at most in all: the first of `dims` get as many as they can."""
+    groups = [1] * len(tiles)
+    for d in dims:
+        groups[d] = even_groups(tiles[d], wanted)
+        wanted //= groups[d]
+    return groups
 
 
 @dataclass(frozen=True)
@@ -111,6 +132,14 @@ class Schedule:
             ones, ones, tuple(max(n, 1) for n in extents), ones, -1, 1, (None,) * inputs, (False,) * inputs,
             "private" if rank == 0 else "global", order, order, order, order[::-1], order[::-1],
         )  # fmt: skip
+
+    def at(self, dim: int, **numbers: int) -> "Schedule":
+        """The same schedule with other numbers in one dimension: ``s.at(0, num_wg=4, local_tile=8)``."""
+        changed: dict[str, Any] = {}
+        for name, number in numbers.items():
+            old = getattr(self, name)
+            changed[name] = (*old[:dim], number, *old[dim + 1 :])
+        return replace(self, **changed)
 
     def step(self, dim: int) -> int:
         """Points that a work-group's work-items advance together."""

@@ -69,8 +69,8 @@ def _in_large_tiles(totals: MdHom, s: Schedule, d: int) -> Schedule:
     direct = replace(s, results="private", local_copies=(None,) * len(totals.inputs))
 
     def joined(count: int) -> Schedule:
-        local_tile = tuple(t * count if k == d else t for k, t in enumerate(s.local_tile))
-        return replace(direct, local_tile=local_tile, combine_on="global" if count == per_group else "local")
+        larger = direct.at(d, local_tile=s.local_tile[d] * count)
+        return replace(larger, combine_on="global" if count == per_group else "local")
 
     counts = [n for n in range(per_group, 0, -1) if per_group % n == 0]
     return next(found for found in map(joined, counts) if chain_is_short(totals, found))
