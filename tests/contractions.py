@@ -123,7 +123,7 @@ def matrix_schedule(p: Picker, h: MdHom, caps: DeviceCaps) -> Schedule:
     for atom in shuffled(p, caps.atoms):
         if not found:
             made = matrix_schedules(AccessPattern(h), replace(caps, atoms=(atom,)), plain)
-            found = [c.schedule for c in islice(made, _CANDIDATES)]
+            found = [s for _, s in islice(made, _CANDIDATES)]
     s = min([p.choice(found) for _ in range(p.choice(_DRAWN))], key=lambda s: s.work_groups * s.work_items)
     for change in _changes(p, h, s):
         changed = replace(s, **change)

@@ -13,8 +13,7 @@ from mdhnp.codegen import Program, generate
 from mdhnp.mdh import Affine, Combine, Graph, MdHom, Rows, Step, View, pw, rows, stages, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.mdhom import contiguous, row_major
-from mdhnp.schedule.default import default
-from mdhnp.schedule.rows_default import rows_schedules
+from mdhnp.schedule.default import candidates, default
 
 __all__ = ["program", "random_rows"]
 
@@ -134,5 +133,5 @@ def program() -> Program:
     rest = MdHom((40, 20), (CC, CC), less, (read, mean), (contiguous("y", dtype, (40, 20), (0, 1)),))
     made = rows(Graph.ending(1, [Step(added, (0,)), Step(rest, (0, 1))]))
     assert made is not None
-    (few,) = [s for s in rows_schedules(made, CAPS) if s.local_tile == (4, 20)]
+    (few,) = [s for s in candidates(made, CAPS) if s.local_tile == (4, 20)]
     return generate(stages(made), [few], CAPS, default)

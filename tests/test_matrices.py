@@ -189,8 +189,8 @@ def test_what_is_added_to_products_at_the_end_is_no_factor() -> None:
         finish=lambda total, a, b, d: total + d,
     ).bind(a, b, d)  # fmt: skip
     access = AccessPattern(lowered(h)[0].mdhom)
-    found = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
-    got, _ = _run(h, [a, b, d], found.schedule, MATRICES)
+    _, found = next(matrix_schedules(access, MATRICES, default(access.h, CAPS)))
+    got, _ = _run(h, [a, b, d], found, MATRICES)
     np.testing.assert_array_equal(got, a @ b + d)
 
 

@@ -17,7 +17,7 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import form
-from mdhnp.schedule.gpu import gpu_candidates, gpu_default
+from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.matrices import allowed, at_precision
 from mdhnp.schedule.split import split
 from mdhnp.settings import config
@@ -141,7 +141,7 @@ def test_instructions_that_are_exact_enough(types, expected):
 def test_it_survives_all_that_makes_other_mdhs_of_one():
     h = at_precision(product(), "default")
     halves = at_precision(PRODUCT.bind(np.empty((8, 8), np.float16), np.empty((8, 8), np.float32)), "default")
-    part, _ = split(h, replace(gpu_default(h, GPU), num_wg=(1, 1, 2)))
+    part, _ = split(h, replace(default(h, GPU), num_wg=(1, 1, 2)))
     piece = bounded(at_precision(product(4096, 16, 16), "default"), 1 << 17)[0].mdhom
     others = [canonical(h), canonical(h, ones=True), form(h), part, piece, stages(halves)[0].mdhom]
     assert {other.precision for other in others} == {"default"}
@@ -165,7 +165,7 @@ def test_schedules_are_shared_on_devices_without_such_instructions():
 
 @pytest.mark.parametrize("sizes", [(512, 512, 512), (1000, 1000, 1000), (64, 2048, 2048), (107, 173, 3393)])
 def test_default_schedules_use_one_product_where_it_is_exact_enough(sizes):
-    used = {precision: gpu_default(at_precision(product(*sizes), precision), GPU) for precision in LEVELS}
+    used = {precision: default(at_precision(product(*sizes), precision), GPU) for precision in LEVELS}
     assert [used[p].atom for p in LEVELS] == ["3xtf32", "tf32"]
     with pytest.raises(IllegalSchedule, match="atom: tf32 is for float16, and rounds float32"):
         check(product(*sizes), used["default"], GPU)
@@ -177,9 +177,9 @@ def test_kernels_round_what_the_unit_would_cut_off(types, rounded):
     a, b = (np.empty((512, 512), dtype) for dtype in types)
     (stage,) = stages(at_precision(contraction(("ik", "kj"), "ij", (a, b)), "default"))
     stage = Stage(canonical(stage.mdhom), stage.inputs, stage.outputs)
-    s = gpu_candidates(stage.mdhom, GPU, 1)[0]
+    s = product_candidates(stage.mdhom, GPU, 1)[0]
     assert s.atom == ("tf32" if "f4" in types else "f16")
-    text = generate([stage], [s], GPU, gpu_default).source
+    text = generate([stage], [s], GPU, default).source
     assert {letter for letter in "ab" if f"{letter}_rounded" in text} == {*rounded}
 
 

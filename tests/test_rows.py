@@ -25,9 +25,8 @@ from mdhnp.mdh import Graph, MdHom, Rows, cut, interpret, rows
 from mdhnp.mdh.canonical import fingerprint
 from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.check import check, local_memory
-from mdhnp.schedule.default import default
+from mdhnp.schedule.default import candidates, default
 from mdhnp.schedule.rows import links, places, rows_memory, rows_plain
-from mdhnp.schedule.rows_default import rows_schedules
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def test_kernels_of_gpus(seed: int) -> None:
     """Also of rows shorter than a subgroup, and of so many that no number of them divides: with values, too."""
     made, arrays = random_rows(Seeded(seed), 12)
     steps, want = lowered(made), expected(made, arrays)
-    for s in rows_schedules(made, MATRICES):
+    for s in candidates(made, MATRICES):
         assert_stays_inside(made, s, MATRICES)
         outputs = [unwritten(v.shape, v.dtype) for v in made.outputs]
         built = procedures(steps, [s], MATRICES, default)
@@ -106,7 +105,7 @@ def test_what_is_no_dimension_of_all_rows_and_single_rows_are_not_cut() -> None:
 def test_random_rows(device: Device, seed: int) -> None:
     p = Seeded(1000 + seed)
     made, arrays = random_rows(p, 40 if seed % 4 == 0 else 20)
-    s = schedule(p, made) if seed % 4 else next(iter(rows_schedules(made, device.caps)), schedule(p, made))
+    s = schedule(p, made) if seed % 4 else next(candidates(made, device.caps), schedule(p, made))
     assert_is_exact(device, made, arrays, s)
 
 
@@ -170,7 +169,7 @@ def test_rows_are_told_from_their_last_mdh_and_from_others() -> None:
 @pytest.mark.parametrize("shape", [(300, 500), (3, 2), (1000, 7), (70, 3000)])
 def test_schedules(shape: tuple[int, int], caps: DeviceCaps) -> None:
     made = _rows(_softmax, shape)
-    found = rows_schedules(made, caps)
+    found = [*candidates(made, caps)]
     assert len({*found}) == len(found) > 0 and found[0] == default(made, caps)
     for s in found:
         check(made, s, caps)
@@ -202,7 +201,7 @@ def test_where_rows_are_computed_step_by_step(device: Device) -> None:
 
 def test_what_a_schedule_of_rows_must_not() -> None:
     made = _rows(_softmax, (40, 32))
-    s = rows_schedules(made, CAPS)[0]
+    s = next(candidates(made, CAPS))
     first, *rest = s.steps
     count = s.local_tile[0]
     for wrong, words in (

@@ -19,7 +19,7 @@ from mdhnp.schedule.batch import Batch
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt
-from mdhnp.schedule.gpu import gpu_candidates
+from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.gpu_matrices import matrix_neighbours, matrix_schedules
 from mdhnp.schedule.model import seconds
 from mdhnp.tuning.cache import cache
@@ -215,7 +215,7 @@ def test_search_goes_on_among_schedules_with_matrix_instructions(name, aimed):
         if not seed:
             assert search.best is not None
             assert search.best[1] <= 1.2e-3
-            assert search.best[1] < min(map(seconds, gpu_candidates(h, MATRICES, 16)))
+            assert search.best[1] < min(map(seconds, product_candidates(h, MATRICES, 16)))
             assert search.finalists(5)[0].atom
     assert runs[0] == runs[1]
     assert runs[0][:30] != runs[2]
@@ -232,7 +232,7 @@ def test_search_resumes_among_schedules_with_matrix_instructions():
         first.tell(s, seconds(s))
         log.append((s, seconds(s)))
     best = first.best[0]
-    assert best not in gpu_candidates(h, MATRICES, 16)
+    assert best not in product_candidates(h, MATRICES, 16)
     second = Search(h, MATRICES, start)
     second.resume(log)
     asked = []

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from mdhnp.mdh import Chain, Computation, Footprint, MdHom, Ring, Tiles, footprints, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule, require, shared_groups, tile_counts
+from mdhnp.schedule.schedule import Schedule, require, shared_groups, tile_counts
 
 __all__ = [
-    "chain_default", "chain_memory", "chain_schedules", "check_chain", "link", "pays", "places", "footprints_of",
+    "chain_candidates", "chain_memory", "check_chain", "link", "pays", "places", "footprints_of",
     "rings_of",
 ]  # fmt: skip
 
@@ -34,6 +34,8 @@ _ACROSS = 1.5
 #: By what factor tiles that follow each other must cost less than others to be the default: costs are rough, and in two
 #: dimensions both take about as long.
 _SURE = 1.2
+#: Candidates of each register tile, at most.
+_OF_EACH = 12
 #: Part of a CPU's second cache that local memory may take.
 _CACHED = 0.75
 
@@ -110,16 +112,24 @@ def _beyond(h: Chain) -> int:
     return max([*before, *behind], default=0)
 
 
-def chain_default(h: Chain, caps: DeviceCaps) -> Schedule:
-    """The schedule that is expected to be the best; an IllegalSchedule, where no tile fits in local memory."""
+def chain_candidates(h: Chain, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield the schedule that is expected to be the best, then the cheapest of each register tile by turns."""
+    best = _best(h, caps)
+    if best is not None:
+        yield best
+    tiles = (*_register_tiles(h, caps), *_streamed_tiles(h, caps))
+    each = [islice(_ranked(h, caps, tile), _OF_EACH) for tile in tiles]
+    yield from (s for s in dict.fromkeys(chain.from_iterable(zip_longest(*each))) if s not in (None, best))
+
+
+def _best(h: Chain, caps: DeviceCaps) -> Schedule | None:
+    """The cheapest schedule, None where no tile fits in local memory; streamed only where that is clearly cheaper."""
     whole = next(chain.from_iterable(_ranked(h, caps, tile) for tile in _register_tiles(h, caps)), None)
     tiles = _streamed_tiles(h, caps) if caps.kind == "cpu" else ()  # on GPUs it was not measured
     streams = [s for tile in tiles if (s := next(_ranked(h, caps, tile), None)) is not None]
     streamed = min(streams, key=lambda s: _cost_of(h, s, caps), default=None)
     if streamed is not None and (whole is None or _cost_of(h, whole, caps) > _SURE * _cost_of(h, streamed, caps)):
         return streamed
-    if whole is None:
-        raise IllegalSchedule(f"local memory: what a tile of a chain needs does not fit in {caps.local_memory} bytes")
     return whole
 
 
@@ -137,13 +147,6 @@ def _(h: Chain, s: Schedule, caps: DeviceCaps) -> bool:
         moved += sum([one.points * v.dtype.itemsize for v in one.outputs])
         apart += moved + _INSTRUCTION * _work(one, one.extents)
     return _cost_of(h, s, caps) < apart
-
-
-def chain_schedules(h: Chain, caps: DeviceCaps, count: int) -> list[Schedule]:
-    """Schedules by what tiles read, write and compute twice, at most so many of each register tile, best first."""
-    tiles = (*_register_tiles(h, caps), *_streamed_tiles(h, caps))
-    each = [islice(_ranked(h, caps, tile), count) for tile in tiles]
-    return [s for s in dict.fromkeys(chain.from_iterable(zip_longest(*each))) if s is not None]
 
 
 def _ranked(h: Chain, caps: DeviceCaps, register: "_RegisterTile") -> Iterator[Schedule]:

@@ -18,7 +18,7 @@ from mdhnp.schedule.layout import tile_itemsize
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import Schedule, even_groups, tile_counts
 
-__all__ = ["cpu_default", "fitting", "vectorisations"]
+__all__ = ["cpu_candidates", "fitting", "vectorisations"]
 
 #: Register tiles looked at in dimensions without vectors, at most, and in two of them, and vectors a row.
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
@@ -30,11 +30,12 @@ _LONG = 256
 _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 
 
-def cpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
-    """The candidate that the cost model ranks first."""
+def cpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield legal schedules as the cost model ranks them; the last one is the fallback."""
     access = AccessPattern(h)
-    candidates = _scans(access, caps) if h.dims("ps") else _ranked(access, caps)
-    return next((s for s in candidates if is_legal(h, s, caps)), fallback(h))
+    found = _scans(access, caps) if h.dims("ps") else _ranked(access, caps)
+    yield from (s for s in found if is_legal(h, s, caps))
+    yield fallback(h)
 
 
 def _ranked(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:

@@ -1,48 +1,40 @@
-"""The schedule to use before anything was tuned: the best that a cost model finds for this MDH and device."""
+"""Candidate schedules, the best first, and the one to use before anything was tuned: the first of them."""
 
+from collections.abc import Iterator
 from functools import singledispatch
 
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.chains import chain_default, chain_schedules
-from mdhnp.schedule.cpu import cpu_default
-from mdhnp.schedule.gpu import gpu_default
-from mdhnp.schedule.rows_default import rows_default, rows_schedules
-from mdhnp.schedule.schedule import Schedule
+from mdhnp.schedule.chains import chain_candidates
+from mdhnp.schedule.cpu import cpu_candidates
+from mdhnp.schedule.gpu import gpu_candidates
+from mdhnp.schedule.rows_default import rows_candidates
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 
-__all__ = ["default", "fused_schedules"]
+__all__ = ["candidates", "default"]
 
 
 @singledispatch
-def default(h: Computation, caps: DeviceCaps) -> Schedule:
-    """Choose a legal schedule for one stage in canonical form without extents of 0.
+def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield legal schedules of a stage in canonical form without extents of 0, the best by the cost model first.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import canonical, cc, md_hom, pw
-    >>> gemm = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
-    >>> caps = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
-    >>> default(canonical(gemm.bind(np.ones((64, 64)), np.ones((64, 64)))), caps).vector_dim
-    1
+    Of an MDH the last is legal on every device; of what is fused there may be none.
     """
     raise NotImplementedError
 
 
-default.register(Rows, rows_default)
-default.register(Chain, chain_default)
+candidates.register(Rows, rows_candidates)
+candidates.register(Chain, chain_candidates)
 
 
-@default.register
-def _(h: MdHom, caps: DeviceCaps) -> Schedule:
-    return gpu_default(h, caps) if caps.kind == "gpu" else cpu_default(h, caps)
+@candidates.register
+def _(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
+    return gpu_candidates(h, caps) if caps.kind == "gpu" else cpu_candidates(h, caps)
 
 
-@singledispatch
-def fused_schedules(h: Computation, caps: DeviceCaps, count: int) -> list[Schedule] | None:
-    """List schedules of what is fused that are worth trying, best first; None of an MDH, which has too many to list."""
-    return None
-
-
-fused_schedules.register(Rows, rows_schedules)
-fused_schedules.register(Chain, chain_schedules)
+def default(h: Computation, caps: DeviceCaps) -> Schedule:
+    """Return the first candidate; an IllegalSchedule where what is fused has none."""
+    found = next(candidates(h, caps), None)
+    if found is None:
+        raise IllegalSchedule(f"local memory: no tile of what is fused fits in {caps.local_memory} bytes, or products")
+    return found

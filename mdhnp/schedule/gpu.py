@@ -1,6 +1,6 @@
 """Default schedules for GPUs: many work-items, tiles shared in local memory, neighbours on neighbouring addresses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -16,7 +16,7 @@ from mdhnp.schedule.gpu_products import product_tiles
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
-__all__ = ["covering", "gpu_candidates", "gpu_default", "gpu_schedule", "of_tiles"]
+__all__ = ["covering", "gpu_candidates", "gpu_schedule", "of_tiles", "product_candidates"]
 
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
@@ -36,20 +36,23 @@ _FEWEST = 128
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
 
 
-def gpu_default(h: MdHom, caps: DeviceCaps) -> Schedule:
-    """The first legal of: a register-tiled product, a reduction shared by work-items, one work-item an element."""
+def gpu_candidates(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield legal schedules: of scans, products, reductions that work-items share, one work-item an element.
+
+    The last one is the fallback.
+    """
     access = AccessPattern(h)
-    rules = (_scan, _product, _shared_reduction, _elementwise)
-    candidates = (s for rule in rules for s in rule(access, caps))
-    return next((s for s in candidates if is_legal(h, s, caps)), fallback(h))
+    for rule in (_scan, _product, _shared_reduction, _elementwise):
+        yield from (s for s in rule(access, caps) if is_legal(h, s, caps))
+    yield fallback(h)
 
 
-def gpu_candidates(h: MdHom, caps: DeviceCaps, most: int) -> list[Schedule]:
-    """Give the most promising schedules with matrix instructions, and the best without; none of other MDHs."""
+def product_candidates(h: MdHom, caps: DeviceCaps, most: int) -> list[Schedule]:
+    """Return the most promising schedules with matrix instructions, and the best without; none of other MDHs."""
     access = AccessPattern(h)
     plain = [s for s in _product(access, replace(caps, atoms=())) if is_legal(h, s, caps)][:1]
     found = matrix_schedules(access, caps, plain[0]) if plain else iter(())
-    return [*(c.schedule for c in islice(found, most)), *plain]
+    return [*(s for _, s in islice(found, most)), *plain]
 
 
 def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
@@ -125,9 +128,9 @@ def _product(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
         s = s if chain_is_short(h, s) else _short_chains(access, s, inner, caps)
         order = (*(d for d in s.global_order if d != inner), inner)
         plain.append(replace(s, global_order=order, local_order=order))
-    best = next(matrix_schedules(access, caps, plain[0]), None) if plain else None
-    if best is not None and best.seconds < seconds(access, batch.take([0]), caps)[0]:
-        return [best.schedule, *plain]
+    for estimate, best in islice(matrix_schedules(access, caps, plain[0]) if plain else (), 1):
+        if estimate < seconds(access, batch.take([0]), caps)[0]:
+            return [best, *plain]
     return plain
 
 

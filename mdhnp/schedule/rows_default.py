@@ -7,7 +7,6 @@ instructions.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from math import gcd, prod
 
 from mdhnp.mdh import MdHom, Rows, is_product, sized
@@ -15,12 +14,12 @@ from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import fallback
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.cpu import cpu_default
+from mdhnp.schedule.cpu import cpu_candidates
 from mdhnp.schedule.gpu import covering, of_tiles
 from mdhnp.schedule.rows import links, rows_memory, rows_plain
-from mdhnp.schedule.schedule import IllegalSchedule, Schedule, shared_groups, tile_counts
+from mdhnp.schedule.schedule import Schedule, shared_groups, tile_counts
 
-__all__ = ["rows_default", "rows_schedules"]
+__all__ = ["rows_candidates"]
 
 #: Rows at a time: multiples of register tiles' rows.
 _ROWS = (1, 2, 4, 6, 8, 16, 32, 64, 128)
@@ -38,20 +37,8 @@ _LONG, _SHORT, _ITEMS, _MOST, _AHEAD = 16, 4, 128, 1024, 4
 _Own = Callable[[MdHom, Sequence[int], Sequence[bool]], Schedule | None]
 
 
-def rows_default(h: Rows, caps: DeviceCaps) -> Schedule:
-    """The schedule that is expected to be the best; an IllegalSchedule, where no row fits in local memory."""
-    found = next(_ranked(h, caps), None)
-    if found is None:
-        raise IllegalSchedule(f"local memory: what a row needs does not fit in {caps.local_memory} bytes, or products")
-    return found
-
-
-def rows_schedules(h: Rows, caps: DeviceCaps, count: int = 48) -> list[Schedule]:
-    """Schedules of several rows at a time, the most likely first, and no more than so many."""
-    return list(islice(_ranked(h, caps), count))
-
-
-def _ranked(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
+def rows_candidates(h: Rows, caps: DeviceCaps) -> Iterator[Schedule]:
+    """Yield legal schedules of several rows at a time, the most likely first."""
     for s in _shared(h, caps) if caps.kind == "gpu" else _by_registers(h, caps):
         if s is not None and is_legal(h, s, caps):
             yield s
@@ -99,7 +86,7 @@ def _of_registers(caps: DeviceCaps, h: MdHom, along: Sequence[int], kept: Sequen
     A default for a single row is what there is where vectors would be along rows.
     """
     one_row = sized(h, along, [1] * len(along))
-    for s in (cpu_default(h, caps), cpu_default(one_row, caps), fallback(h)):
+    for s in (next(cpu_candidates(h, caps)), next(cpu_candidates(one_row, caps)), fallback(h)):
         tile = [n if d in along else s.local_tile[d] for d, n in enumerate(h.extents)]
         some = [gcd(n, tile[d]) if d in along else n for d, n in enumerate(s.private_tile)]
         every = [tile[d] if d in along else n for d, n in enumerate(s.private_tile)]

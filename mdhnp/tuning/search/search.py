@@ -12,13 +12,13 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh import Computation
+from mdhnp.mdh import Computation, MdHom
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import PRIVATE, Batch
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.default import fused_schedules
-from mdhnp.schedule.gpu import gpu_candidates
+from mdhnp.schedule.default import candidates
+from mdhnp.schedule.gpu import product_candidates
 from mdhnp.schedule.model import seconds
 from mdhnp.tuning.search.matrices import Matrices, corrected
 from mdhnp.tuning.search.space import neighbours, sample, schedule
@@ -56,13 +56,13 @@ class Search:
 
     def __init__(self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0) -> None:
         self._h, self._caps, self._access = h, caps, AccessPattern(h.last)
-        self._listed = fused_schedules(h, caps, _SHORTLIST // 4)
+        self._listed = None if isinstance(h, MdHom) else list(candidates(h, caps))
         self._rng = np.random.default_rng(seed)
         self._times: dict[Schedule, float | None] = {}
         self._asked: set[Schedule] = set()
         self._old: set[Schedule] = set()
         several = caps.kind == "gpu" and self._listed is None
-        known = [s for s in gpu_candidates(h.last, caps, _POOL) if s != start] if several else []
+        known = [s for s in product_candidates(h.last, caps, _POOL) if s != start] if several else []
         pool, plain = [s for s in known if s.atom], [s for s in known if not s.atom]
         self._matrices = Matrices(self._access, caps, pool)
         shortlist = [s for s in self._shortlist() if s != start]
