@@ -30,10 +30,10 @@ from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.subscripts import subscripts
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import chain_is_short
-from mdhnp.schedule.batch import Batch, cpu_schedule, fallback
+from mdhnp.schedule.batch import Batch, fallback
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check, local_memory
-from mdhnp.schedule.cpu import fitting
+from mdhnp.schedule.cpu import cpu_schedule, fitting
 from mdhnp.schedule.default import default
 from mdhnp.schedule.general import adapt, any_sizes, fitted, form, general_schedule, stretched
 from mdhnp.schedule.gpu import gpu_schedule

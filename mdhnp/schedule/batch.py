@@ -1,12 +1,13 @@
 """Batches of schedules as columns of numbers, so that thousands are judged in milliseconds.
 
 A :class:`Batch` holds tile sizes, work-groups, work-items, vectors, copies and where results wait as NumPy arrays, one
-row a schedule. `cpu_schedule` turns a row into a :class:`Schedule`: loop orders and the layout of packed tiles are
-derived, not searched.
+row a schedule; the rest of a :class:`Schedule` is derived, not searched. A :class:`Tiling` adds what models need of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from math import gcd
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,15 +16,18 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import longest_chain
-from mdhnp.schedule.schedule import LocalCopy, Schedule
+from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.schedule import Schedule
 
-__all__ = ["GLOBAL", "PRIVATE", "RESULTS", "Batch", "cpu_schedule", "fallback", "global_order", "packed_layout"]
+__all__ = ["GLOBAL", "PRIVATE", "RESULTS", "Batch", "Floats", "Tiling", "fallback", "global_order", "product"]
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 #: Where partial results wait, by number.
 RESULTS: tuple[Literal["private", "local", "global"], ...] = ("private", "local", "global")
 PRIVATE, GLOBAL = 0, 2
+_SIZES = ("num_wg", "num_wi", "local_tile", "private_tile")
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,11 @@ class Batch:
     def take(self, rows: Any) -> Self:
         return type(self)(*(getattr(self, f.name)[rows] for f in fields(self)))
 
+    def numbers(self, row: int) -> dict[str, Any]:
+        """The fields of a schedule that a row gives."""
+        sizes = {name: tuple(getattr(self, name)[row].tolist()) for name in _SIZES}
+        return sizes | {"vector_dim": int(self.vector_dim[row]), "vector_width": int(self.vector_width[row])}
+
     @classmethod
     def of(cls, schedules: Sequence[Schedule]) -> Self:
         sizes = np.array([(s.num_wg, s.num_wi, s.local_tile, s.private_tile) for s in schedules], np.int64)
@@ -73,31 +82,6 @@ def global_order(access: AccessPattern, packed: Sequence[bool], results: int) ->
     return (*first, *combined, *rest) if results == GLOBAL else (*first, *rest, *combined)
 
 
-def packed_layout(access: AccessPattern, n: int, private_tile: Sequence[int], vector_dim: int) -> LocalCopy | None:
-    """How to pack an input: axes of register tiles blocked and innermost, the reduction just outside, others around.
-
-    Where the axis of vectors cannot be blocked, because neighbours along it are read as well, it is innermost. None for
-    inputs that cannot be copied as one box.
-    """
-    view = access.h.inputs[n]
-    if not view.one_box:
-        return None
-    blocked = []
-    for x, index in enumerate(view.accesses[0]):
-        dims = index.dims()
-        plain = len(dims) == 1 and len({a[x] for a in view.accesses}) == 1 and index.coefficients[dims[0]] == 1
-        if plain and dims[0] in access.kept and private_tile[dims[0]] > 1:
-            blocked.append(x)
-    blocked.sort(key=lambda x: view.accesses[0][x].dims()[0] == vector_dim)
-
-    def outermost(x: int) -> tuple[bool, bool, int]:
-        dims = view.accesses[0][x].dims()
-        inner = x not in blocked and vector_dim in dims
-        return (inner, any(d in access.combined for d in dims), -abs(view.strides[x]))
-
-    return LocalCopy(tuple(sorted(range(len(view.shape)), key=outermost)), tuple(blocked))
-
-
 def fallback(h: MdHom) -> Schedule:
     """One work-item that computes one result after the other: legal for every stage on every device."""
     tile = [1] * h.rank
@@ -112,27 +96,61 @@ def fallback(h: MdHom) -> Schedule:
     )  # fmt: skip
 
 
-def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
-    """The schedule of one row of a batch, for one work-item a work-group."""
-    private = tuple(int(n) for n in batch.private_tile[row])
-    vector = int(batch.vector_dim[row])
-    packed = [bool(p) for p in batch.packed[row]]
-    results = int(batch.results[row])
-    order = global_order(access, packed, results)
-    return Schedule(
-        num_wg=tuple(int(n) for n in batch.num_wg[row]),
-        num_wi=tuple(int(n) for n in batch.num_wi[row]),
-        local_tile=tuple(int(n) for n in batch.local_tile[row]),
-        private_tile=private,
-        vector_dim=vector,
-        vector_width=int(batch.vector_width[row]),
-        local_copies=tuple(packed_layout(access, n, private, vector) if p else None for n, p in enumerate(packed)),
-        private_copies=(True,) * len(packed),
-        results=RESULTS[results],
-        global_order=order,
-        local_order=access.loop_order,
-        private_order=access.loop_order if access.h.dims("ps") else (*access.combined, *access.kept),
-        group_order=order[::-1],
-        item_order=access.loop_order[::-1],
-        combine_on="local" if results == PRIVATE and access.h.dims("pw") else "global",
-    )
+class Tiling:
+    """What the terms of a model need of a batch: one line a schedule, one column a dimension."""
+
+    def __init__(self, access: AccessPattern, batch: Batch, caps: DeviceCaps) -> None:
+        self.access, self.caps, self.core = access, caps, caps.machine.core
+        self.batch, self.packed, self.results = batch, batch.packed, batch.results
+        #: Private tiles, local tiles and work-groups; local tiles in all, and for each work-group.
+        self.pt = batch.private_tile.astype(float)
+        self.lt = batch.local_tile.astype(float)
+        self.wg = batch.num_wg.astype(float)
+        self.extents = np.array(access.h.extents, float).reshape(1, -1)
+        self.tiles = np.ceil(self.extents / self.lt)
+        self.per_group = np.ceil(self.tiles / self.wg)
+        #: Lanes of a vector, and the registers that it takes.
+        self.width = batch.vector_width.astype(float)
+        self.registers = np.maximum(self.width * access.itemsize / caps.vector_bytes, 1)
+        #: Whether vectors lie along a dimension.
+        self.moves = {d: (batch.vector_dim == d) & (self.width > 1) for d in range(access.h.rank)}
+
+    @cached_property
+    def order(self) -> Ints:
+        """Dimensions of the loops over local tiles, outermost first."""
+        batch, bits = self.batch, 1 << np.arange(self.packed.shape[1])
+        kinds, kind = np.unique(batch.results * (1 << len(bits)) + batch.packed @ bits, return_inverse=True)
+        listed = [global_order(self.access, ((k & bits) > 0).tolist(), int(k >> len(bits))) for k in kinds]
+        return np.array(listed, np.int64).reshape(len(kinds), self.access.h.rank)[kind]
+
+    def vectors_along(self, dims: Iterable[int]) -> npt.NDArray[np.bool_]:
+        """Whether vectors lie along one of the dimensions."""
+        along = np.zeros(len(self.pt), bool)
+        for d in dims:
+            along |= self.moves[d]
+        return along
+
+    def in_order(self, columns: Floats) -> Floats:
+        """Each schedule's columns as its loops over local tiles stand, outermost first; one line a loop."""
+        return np.asarray(np.take_along_axis(columns, self.order, axis=1).T)
+
+    def moved(self, n: int) -> npt.NDArray[np.bool_]:
+        """Whether the loops over local tiles move an input; one line a loop."""
+        moved = np.array([d in self.access.depends[n] for d in range(self.access.h.rank)], bool)
+        return np.asarray(moved[self.order].T)
+
+    def clashing(self, way: int, itemsize: int) -> npt.NDArray[np.bool_]:
+        """Whether a vector's lanes are stored so far apart that few of a cache's sets have to hold them all."""
+        clashing = np.zeros(len(self.pt), bool)
+        for d in self.access.kept:
+            apart = abs(self.access.output_strides[d]) * itemsize
+            clashing |= self.moves[d] & (apart > self.core.line and gcd(apart, way) * self.core.few_sets > way)
+        return clashing
+
+
+def product(columns: Floats, dims: Iterable[int]) -> Floats:
+    """Product along the given columns, one number a row."""
+    result: Floats = np.ones(len(columns))
+    for d in dims:
+        result = result * columns[:, d]
+    return result

@@ -1,6 +1,6 @@
 """Candidate schedules for CPUs: one work-item a work-group, explicit vectors, register tiles, packed local tiles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from math import prod
@@ -11,14 +11,14 @@ import numpy.typing as npt
 from mdhnp.mdh import MdHom
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
-from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, cpu_schedule, fallback, packed_layout
+from mdhnp.schedule.batch import GLOBAL, PRIVATE, RESULTS, Batch, fallback, global_order
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.layout import tile_itemsize
 from mdhnp.schedule.model import seconds
-from mdhnp.schedule.schedule import Schedule, even_groups, tile_counts
+from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
-__all__ = ["cpu_candidates", "fitting", "vectorisations"]
+__all__ = ["cpu_candidates", "cpu_schedule", "fitting", "packed_layout", "vectorisations"]
 
 #: Register tiles looked at in dimensions without vectors, at most, and in two of them, and vectors a row.
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
@@ -266,3 +266,47 @@ def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
             yield s.at(d, local_tile=size, num_wg=-(-h.extents[d] // size))
         widest = max(range(h.rank), key=lambda k: tiles[k])
         yield s.at(widest, num_wg=even_groups(tiles[widest], 4 * caps.compute_units if h.points > 4096 else 1))
+
+
+def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
+    """The schedule of one row of a batch, for one work-item a work-group."""
+    numbers, packed, results = batch.numbers(row), batch.packed[row].tolist(), int(batch.results[row])
+    layout = numbers["private_tile"], numbers["vector_dim"]
+    order = global_order(access, packed, results)
+    return Schedule(
+        **numbers,
+        local_copies=tuple(packed_layout(access, n, *layout) if p else None for n, p in enumerate(packed)),
+        private_copies=(True,) * len(packed),
+        results=RESULTS[results],
+        global_order=order,
+        local_order=access.loop_order,
+        private_order=access.loop_order if access.h.dims("ps") else (*access.combined, *access.kept),
+        group_order=order[::-1],
+        item_order=access.loop_order[::-1],
+        combine_on="local" if results == PRIVATE and access.h.dims("pw") else "global",
+    )
+
+
+def packed_layout(access: AccessPattern, n: int, private_tile: Sequence[int], vector_dim: int) -> LocalCopy | None:
+    """How to pack an input: axes of register tiles blocked and innermost, the reduction just outside, others around.
+
+    Where the axis of vectors cannot be blocked, because neighbours along it are read as well, it is innermost. None for
+    inputs that cannot be copied as one box.
+    """
+    view = access.h.inputs[n]
+    if not view.one_box:
+        return None
+    blocked = []
+    for x, index in enumerate(view.accesses[0]):
+        dims = index.dims()
+        plain = len(dims) == 1 and len({a[x] for a in view.accesses}) == 1 and index.coefficients[dims[0]] == 1
+        if plain and dims[0] in access.kept and private_tile[dims[0]] > 1:
+            blocked.append(x)
+    blocked.sort(key=lambda x: view.accesses[0][x].dims()[0] == vector_dim)
+
+    def outermost(x: int) -> tuple[bool, bool, int]:
+        dims = view.accesses[0][x].dims()
+        inner = x not in blocked and vector_dim in dims
+        return (inner, any(d in access.combined for d in dims), -abs(view.strides[x]))
+
+    return LocalCopy(tuple(sorted(range(len(view.shape)), key=outermost)), tuple(blocked))

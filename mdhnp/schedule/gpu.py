@@ -60,16 +60,7 @@ def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
     h, units = access.h, access.contiguous_first
     x = access.sides[0].written if access.sides else units[0] if units else -1
     copies = tuple(_shared_tile(access, n, x) if p else None for n, p in enumerate(batch.packed[row]))
-    s = replace(
-        of_tiles(access, {}, {}, {}),
-        num_wg=tuple(batch.num_wg[row].tolist()),
-        num_wi=tuple(batch.num_wi[row].tolist()),
-        local_tile=tuple(batch.local_tile[row].tolist()),
-        private_tile=tuple(batch.private_tile[row].tolist()),
-        vector_dim=int(batch.vector_dim[row]),
-        vector_width=int(batch.vector_width[row]),
-        local_copies=copies,
-    )
+    s = replace(of_tiles(access, {}, {}, {}), **batch.numbers(row), local_copies=copies)
     if any(s.num_wi[d] > 1 for d in access.combined):
         side = [d for d in _walked(access) if d in access.kept]
         s = replace(s, item_order=(*side, *(d for d in s.item_order if d not in side)))

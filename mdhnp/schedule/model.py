@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.batch import Batch
+from mdhnp.schedule.batch import Batch, Floats, Tiling, product
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model_cpu import cpu_seconds
 from mdhnp.schedule.model_gpu import gpu_seconds
 from mdhnp.schedule.model_matrices import matrix_seconds
 from mdhnp.schedule.schedule import Schedule
-from mdhnp.schedule.tiling import Floats
 
 __all__ = ["seconds"]
 
@@ -31,24 +30,19 @@ def seconds(access: AccessPattern, schedules: Batch | Sequence[Schedule], caps: 
     return found
 
 
-def _scan_seconds(access: AccessPattern, c: Batch, caps: DeviceCaps) -> Floats:
+def _scan_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
     """Of scans on a CPU, one work-item a work-group."""
-    core, h, (scanned,) = caps.machine.core, access.h, access.combined
-    private, groups = c.private_tile.astype(float), np.prod(c.num_wg, axis=1)
-    bodies = np.prod(np.ceil(np.array(h.extents) / private), axis=1)
-    lines = np.prod(private[:, list(access.kept)], axis=1) / c.vector_width
-    points = lines * private[:, scanned]
+    c, (scanned,) = Tiling(access, batch, caps), access.combined
+    core, groups = c.core, np.prod(c.wg, axis=1)
+    points = product(c.pt, access.kept) / c.width * c.pt[:, scanned]
     moves = np.zeros(len(groups))
     for strides in (*access.strides, access.output_strides):
-        apart = np.zeros(len(groups), bool)
-        for d in access.kept:
-            apart |= (c.vector_dim == d) & (abs(strides[d]) > 1)
-        moves += points * np.where(apart, 1.5 * c.vector_width, 1.0)
-    cycles = bodies * (
-        np.maximum(np.maximum(points * access.operations, moves) / 2, private[:, scanned] * core.latency) + 3
-    )
+        apart = c.vectors_along(d for d in access.kept if abs(strides[d]) > 1)
+        moves += points * np.where(apart, 1.5 * c.width, 1.0)
+    busiest = np.maximum(np.maximum(points * access.operations, moves) / 2, c.pt[:, scanned] * core.latency)
+    cycles = np.prod(np.ceil(c.extents / c.pt), axis=1) * (busiest + 3)
     # Over several work-groups the totals come first: everything is read and added twice.
-    passes = np.where(c.num_wg[:, scanned] > 1, 2.0, 1.0)
+    passes = np.where(c.wg[:, scanned] > 1, 2.0, 1.0)
     moved = access.bytes_read + access.bytes_written
     busy = np.minimum(groups, caps.compute_units)
     overhead = core.group * (groups / caps.compute_units + passes**2)

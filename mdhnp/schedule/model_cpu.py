@@ -12,10 +12,9 @@ import numpy as np
 
 from mdhnp.mdh import View
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch
+from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, Floats, Tiling, product
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model_memory import seconds_moving
-from mdhnp.schedule.tiling import Floats, Tiling, product
 
 __all__ = ["cpu_seconds"]
 

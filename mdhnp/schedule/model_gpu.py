@@ -7,9 +7,8 @@ device a schedule keeps busy. That sorts out what cannot be fast; which of the r
 import numpy as np
 
 from mdhnp.schedule.access import AccessPattern, Side
-from mdhnp.schedule.batch import Batch
+from mdhnp.schedule.batch import Batch, Floats, Tiling, product
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.tiling import Floats
 
 __all__ = ["gpu_seconds"]
 
@@ -55,55 +54,54 @@ def _product_seconds(access: AccessPattern, sides: tuple[Side, Side], c: Batch, 
     return np.asarray(best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 / rounds))
 
 
-class _Gpu:
+class _Gpu(Tiling):
     """The terms of the estimate, one number a schedule each."""
 
-    def __init__(self, access: AccessPattern, c: Batch, caps: DeviceCaps) -> None:
-        self.access, self.c, self.caps, self.unit = access, c, caps, caps.machine.unit
-        self.private, self.items = c.private_tile.astype(float), c.num_wi.astype(float)
-        step = self.private * self.items
-        steps = np.ceil(c.local_tile / step)
+    def __init__(self, access: AccessPattern, batch: Batch, caps: DeviceCaps) -> None:
+        super().__init__(access, batch, caps)
+        self.unit, self.items = caps.machine.unit, batch.num_wi.astype(float)
+        step = self.pt * self.items
+        steps = np.ceil(self.lt / step)
         # As far as tiles reach: a partial one costs as much as a full one.
         self.local = steps * step
-        self.per_group = np.ceil(np.ceil(np.array(access.h.extents) / c.local_tile) / c.num_wg)
-        self.groups = np.prod(c.num_wg, axis=1).astype(float)
+        self.groups = np.prod(self.wg, axis=1)
         self.warps = np.ceil(np.prod(self.items, axis=1) / 32) * 32
         self.steps = np.prod(self.per_group * steps, axis=1)
-        self.results = np.prod(self.private[:, list(access.kept)], axis=1)
+        self.points = product(self.pt, access.kept)
 
     def seconds(self) -> Floats:
         """Compute or memory, whichever is slower, some of the other, and what combining parts costs."""
-        unit, units, combined = self.unit, self.caps.compute_units, list(self.access.combined)
+        unit, units, combined = self.unit, self.caps.compute_units, self.access.combined
         registers, copied = self._registers(), self._copied()
         fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * registers))
         fitting = np.minimum(np.minimum(fitting, unit.groups), unit.local_memory / (copied + 1))
         fitting = np.maximum(np.floor(fitting), 0.5)
         resident = np.minimum(fitting, np.ceil(self.groups / units))
-        busy = np.minimum(1.0, resident * self.warps * np.minimum(self.results, 8) / unit.hiding)
-        applied = np.prod(self.private, axis=1) * self.access.operations
+        busy = np.minimum(1.0, resident * self.warps * np.minimum(self.points, 8) / unit.hiding)
+        applied = np.prod(self.pt, axis=1) * self.access.operations
         step = applied + self._loads() * unit.lanes / unit.load_lanes
         cycles = self.steps * np.maximum(step * self.warps * resident / unit.lanes / busy, unit.latency)
         waves = np.ceil(self.groups / (units * resident))
         compute = waves * cycles / unit.clock * np.where(registers > self.caps.registers, 4.0, 1.0)
         memory = self._memory() / np.minimum(units, self.groups)
         memory = memory / np.minimum(1.0, resident * self.warps / unit.filling)
-        tree = np.where(np.prod(self.items[:, combined], axis=1) > 1, unit.tree, 0.0)
-        second = np.where(np.prod(self.c.num_wg[:, combined], axis=1) > 1, unit.launch, 0.0)
+        tree = np.where(product(self.items, combined) > 1, unit.tree, 0.0)
+        second = np.where(product(self.wg, combined) > 1, unit.launch, 0.0)
         return np.asarray(np.maximum(compute, memory) + 0.2 * np.minimum(compute, memory) + tree + second + unit.launch)
 
     def _moved(self, sizes: Floats, n: int) -> Floats:
         """Points of a tile that move input `n`."""
-        return np.asarray(np.prod(sizes[:, sorted(self.access.depends[n])], axis=1))
+        return product(sizes, self.access.depends[n])
 
     def _registers(self) -> Floats:
-        loaded = [np.minimum(self._moved(self.private, n), 16) for n in range(len(self.access.h.inputs))]
-        return np.asarray(np.sum([self.results, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24)
+        loaded = [np.minimum(self._moved(self.pt, n), 16) for n in range(len(self.access.h.inputs))]
+        return np.asarray(np.sum([self.points, *loaded], axis=0) * max(self.access.itemsize // 4, 1) + 24)
 
     def _copied(self) -> Floats:
         """Bytes of local memory."""
         total = np.zeros(len(self.groups))
         for n, view in enumerate(self.access.h.inputs):
-            total += np.where(self.c.packed[:, n], self._moved(self.local, n) * view.dtype.itemsize, 0.0)
+            total += np.where(self.packed[:, n], self._moved(self.local, n) * view.dtype.itemsize, 0.0)
         return total
 
     def _loads(self) -> Floats:
@@ -111,8 +109,8 @@ class _Gpu:
         total = np.zeros(len(self.groups))
         for n, view in enumerate(self.access.h.inputs):
             sectors = np.clip(self._spread(n) * view.dtype.itemsize / 4, 2.0, 32.0)
-            loads = self._moved(self.private, n) * len(view.accesses)
-            total += loads * np.where(self.c.packed[:, n], 1.0, sectors)
+            loads = self._moved(self.pt, n) * len(view.accesses)
+            total += loads * np.where(self.packed[:, n], 1.0, sectors)
         return total
 
     def _memory(self) -> Floats:
@@ -121,14 +119,14 @@ class _Gpu:
         total = np.full(len(self.groups), (self.access.bytes_read + self.access.bytes_written) / self.unit.memory)
         for n, view in enumerate(h.inputs):
             size = view.dtype.itemsize
-            waste = np.where(self.c.packed[:, n], 1.0, np.clip(self._spread(n), 1.0, self.unit.sector / size))
+            waste = np.where(self.packed[:, n], 1.0, np.clip(self._spread(n), 1.0, self.unit.sector / size))
             tiles = np.prod(self.per_group, axis=1) * self.groups
             total += tiles * self._moved(self.local, n) * size * waste / self.unit.cache
         return total
 
     def _spread(self, n: int) -> Floats:
         """Elements between the addresses of neighbouring work-items in an input."""
-        c, order = self.c, np.array(self.access.loop_order[::-1], np.int64)
+        c, order = self.batch, np.array(self.access.loop_order[::-1], np.int64)
         if not len(order):  # one point
             return np.ones(len(c))
         several = c.num_wi[:, order] > 1

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh import View
-from mdhnp.schedule.batch import GLOBAL
-from mdhnp.schedule.tiling import Floats, Tiling, product
+from mdhnp.schedule.batch import GLOBAL, Floats, Tiling, product
 
 __all__ = ["seconds_moving"]
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from mdhnp.schedule import DeviceCaps, Schedule
 from mdhnp.schedule.access import AccessPattern
-from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, cpu_schedule, packed_layout
-from mdhnp.schedule.cpu import fitting, vectorisations
+from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch
+from mdhnp.schedule.cpu import cpu_schedule, fitting, packed_layout, vectorisations
 from mdhnp.schedule.gpu import gpu_schedule
 
 __all__ = ["neighbours", "sample", "schedule"]
