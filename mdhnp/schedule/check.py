@@ -17,7 +17,7 @@ from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, require, tile_counts
 
-__all__ = ["UNROLL_LIMIT", "check", "check_ahead", "check_fields", "has_shape_of", "is_legal", "local_memory"]
+__all__ = ["UNROLL_LIMIT", "check", "check_ahead", "check_fields", "is_legal", "local_memory"]
 
 #: Most scalar or vector points of a private tile, all of which are written out.
 UNROLL_LIMIT = 512
@@ -57,11 +57,8 @@ def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     check_ahead(h, s)
     check_atom(h, s, caps)
     require(s.streamed < 0, "streamed: only maps of a chain keep results of the tile before")
-    require(
-        chain_is_short(h, s),
-        f"local_tile: more than {longest_chain(h)} additions of floats in a row, "
-        f"or {MOST_TILES} of tiles' sums in memory",
-    )
+    most = f"{longest_chain(h)} additions of floats in a row, or {MOST_TILES} of tiles' sums in memory"
+    require(chain_is_short(h, s), f"local_tile: more than {most}")
 
 
 @_check_kind.register
@@ -103,15 +100,6 @@ def is_legal(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
     """Tell whether :func:`check` lets the schedule pass."""
     try:
         check(h, s, caps)
-    except IllegalSchedule:
-        return False
-    return True
-
-
-def has_shape_of(h: Computation, s: Schedule) -> bool:
-    """Tell whether the schedule has as many dimensions and inputs as `h`, and nothing but sizes and orders in them."""
-    try:
-        check_fields(s, h.rank, len(h.inputs))
     except IllegalSchedule:
         return False
     return True
@@ -174,27 +162,19 @@ def _are_integers(values: object) -> bool:
 def _check_sizes(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     tiles, unrolled = tile_counts(h.extents, s.local_tile), 1
     for d in range(h.rank):
-        extent, tile, step = h.extents[d], s.local_tile[d], s.step(d)
+        extent, tile, groups = h.extents[d], s.local_tile[d], s.num_wg[d]
         require(tile <= extent, f"local_tile: {tile} in dimension {d} of extent {extent}")
-        require(
-            even_groups(tiles[d], s.num_wg[d]) == s.num_wg[d],
-            f"num_wg: {s.num_wg[d]} work-groups in dimension {d}, some without a tile",
-        )
-        require(
-            s.private_tile[d] <= tile or s.num_wi[d] == 1, f"private_tile: larger than the local tile in dimension {d}"
-        )
-        if h.combine[d].kind == "cc":
-            require(
-                tile == extent or tile % step == 0,
-                f"local_tile: not a multiple of work-items times private tile in dimension {d}",
-            )
+        busy = even_groups(tiles[d], groups) == groups
+        require(busy, f"num_wg: {groups} work-groups in dimension {d}, some without a tile")
+        fits = s.private_tile[d] <= tile or s.num_wi[d] == 1
+        require(fits, f"private_tile: larger than the local tile in dimension {d}")
+        whole = h.combine[d].kind != "cc" or tile == extent or tile % s.step(d) == 0
+        require(whole, f"local_tile: not a multiple of work-items times private tile in dimension {d}")
         width = s.vector_width if d == s.vector_dim else 1
         if d not in s.atom_dims[2:]:  # all terms of an instruction are one point
             unrolled *= max(s.private_tile[d] // width, 1)
-    require(
-        s.work_items <= caps.max_work_group,
-        f"num_wi: {s.work_items} work-items, the device allows {caps.max_work_group}",
-    )
+    items, most = s.work_items, caps.max_work_group
+    require(items <= most, f"num_wi: {items} work-items, the device allows {most}")
     require(unrolled <= UNROLL_LIMIT, f"private_tile: {unrolled} points to unroll, at most {UNROLL_LIMIT}")
 
 
@@ -204,19 +184,14 @@ def _check_vectors(h: MdHom, s: Schedule) -> None:
         return
     require(s.vector_dim >= 0, f"vector_dim: {s.vector_dim} is no dimension")
     d = s.vector_dim
-    require(
-        s.private_tile[d] % s.vector_width == 0, "private_tile: no multiple of the vector width in the vector dimension"
-    )
+    whole = s.private_tile[d] % s.vector_width == 0
+    require(whole, "private_tile: no multiple of the vector width in the vector dimension")
     require(not h.calls_text, "vector_width: OpenCL C text takes scalars")
-    combine = h.combine[d]
-    require(combine.kind != "ps", "vector_dim: a scanned dimension is combined in order")
-    if combine.operator is not None:
-        require(
-            combine.operator.commutative, "vector_dim: an operator that does not commute needs its operands in order"
-        )
-        require(
-            combine.operator.identity is not None, "vector_dim: an operator without identity cannot start every lane"
-        )
+    require(h.combine[d].kind != "ps", "vector_dim: a scanned dimension is combined in order")
+    operator = h.combine[d].operator
+    if operator is not None:
+        require(operator.commutative, "vector_dim: an operator that does not commute needs its operands in order")
+        require(operator.identity is not None, "vector_dim: an operator without identity cannot start every lane")
 
 
 def _check_copies(h: MdHom, s: Schedule) -> None:
@@ -229,16 +204,12 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         require(not view.slices, f"local_copies: of input {n} a function is given addresses")
         require(view.one_box, f"local_copies: the accesses of input {n} move differently")
         for axis in copy.blocked:
-            indices = {a[axis] for a in view.accesses}
-            index = next(iter(indices))
+            index, *others = {a[axis] for a in view.accesses}
             dims = index.dims()
-            plain = len(indices) == 1 and len(dims) == 1 and index.coefficients[dims[0]] == 1
+            plain = not others and len(dims) == 1 and index.coefficients[dims[0]] == 1
             require(plain, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
-            kept = h.combine[dims[0]].kind == "cc"
-            require(
-                kept and s.num_wi[dims[0]] == 1,
-                f"local_copies: axis {axis} of input {n} can be blocked for one work-item only",
-            )
+            alone = h.combine[dims[0]].kind == "cc" and s.num_wi[dims[0]] == 1
+            require(alone, f"local_copies: axis {axis} of input {n} can be blocked for one work-item only")
     if h.finish is not None:
         first = len(h.scalar.dtypes)
         read = {h.accesses[p - first][0] for p in h.finish.used_parameters() if p >= first}
@@ -275,32 +246,22 @@ def _check_results(h: MdHom, s: Schedule) -> None:
     several = any(tiles[d] > s.num_wg[d] for d in combined)
     operator = h.operator
     assert operator is not None
-    if s.results != "global" or h.dims("ps"):
-        last = s.global_order[len(kept) :]
-        require(
-            sorted(last) == [*combined],
-            "global_order: combined dimensions must be innermost unless results wait in the output",
-        )
+    inside = (s.results == "global" and not h.dims("ps")) or {*s.global_order[len(kept) :]} == {*combined}
+    require(inside, "global_order: combined dimensions must be innermost unless results wait in the output")
     if s.results == "private" or h.dims("ps"):
         for d in kept:
-            require(
-                s.step(d) >= s.local_tile[d],
-                f"results: kept in registers, so dimension {d} needs one private tile a local tile",
-            )
+            one = s.step(d) >= s.local_tile[d]
+            require(one, f"results: kept in registers, so dimension {d} needs one private tile a local tile")
         return
-    if any(s.num_wi[d] > 1 for d in combined):
-        require(
-            s.combine_on == "local",
-            "combine_on: work-items share results that wait in memory, so they combine on each local tile",
-        )
+    often = s.combine_on == "local" or all(s.num_wi[d] == 1 for d in combined)
+    require(often, "combine_on: work-items share results that wait in memory, so they combine on each local tile")
+    if not several:
+        return
     if s.results == "global":
-        require(not several or h.finish is None, "results: cannot wait in the output where they are finished first")
-        require(
-            not several or h.scalar.dtypes == tuple(v.dtype for v in h.outputs),
-            "results: cannot wait in outputs of other types",
-        )
-    if several:
-        require(operator.identity is not None, "results: an operator without identity keeps them in registers")
+        require(h.finish is None, "results: cannot wait in the output where they are finished first")
+        same = h.scalar.dtypes == tuple(v.dtype for v in h.outputs)
+        require(same, "results: cannot wait in outputs of other types")
+    require(operator.identity is not None, "results: an operator without identity keeps them in registers")
 
 
 def _check_order(h: MdHom, s: Schedule) -> None:
@@ -310,15 +271,12 @@ def _check_order(h: MdHom, s: Schedule) -> None:
         if operator is None or (operator.commutative and h.combine[d].kind == "pw"):
             continue
         if s.num_wi[d] > 1:
-            require(
-                s.step(d) == s.local_tile[d], f"local_tile: dimension {d} is combined in order, so it must be one step"
-            )
-            if h.combine[d].kind == "ps":
-                require(operator.identity is not None, "num_wi: scanning with several work-items needs an identity")
-            else:
-                require(
-                    s.combine_on == "local", f"combine_on: dimension {d} is combined in order, so on each local tile"
-                )
+            one = s.step(d) == s.local_tile[d]
+            require(one, f"local_tile: dimension {d} is combined in order, so it must be one step")
+            scan, often = h.combine[d].kind == "ps", s.combine_on == "local"
+            able = not scan or operator.identity is not None
+            require(able, "num_wi: scanning with several work-items needs an identity")
+            require(scan or often, f"combine_on: dimension {d} is combined in order, so on each local tile")
     require(len(h.dims("ps")) <= 1 and not (h.dims("ps") and h.dims("pw")), "stage: a scan is a stage of its own")
     operators = {c.operator for c in h.combine if c.operator is not None}
     require(len(operators) <= 1, "stage: several operators are several stages")
@@ -346,23 +304,17 @@ def _(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
 
 @local_memory.register
 def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
-    footprint = [s.footprint(d) for d in range(h.rank)]
-    total = 0
-    ahead = copied_ahead(h, s)
+    footprint, ahead, total = [s.footprint(d) for d in range(h.rank)], copied_ahead(h, s), _FLAG if s.atom else 0
     for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
         if copy is not None:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
             size *= tile_strides(view, copy, footprint, s.private_tile).size
             total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
-    total += _FLAG if s.atom else 0
-    kept, combined = h.dims("cc"), h.combined
-    scan = bool(h.dims("ps"))
-    slots = shared_slots(h, s, caps.subgroup)
-    value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)
+    kept, slots = h.dims("cc"), shared_slots(h, s, caps.subgroup)
     if slots:
-        elements = prod(s.private_tile[d] for d in kept)
+        value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)
         lanes = s.vector_width if s.vector_dim in kept else 1
-        total += max(elements, lanes) * slots * value + 4 * slots
-    if s.results == "local" and combined and not scan:
+        total += max(prod(s.private_tile[d] for d in kept), lanes) * slots * value + 4 * slots
+    if s.results == "local" and h.dims("pw"):
         total += sum(t.itemsize for t in h.scalar.dtypes) * prod(footprint[d] for d in kept)
     return total

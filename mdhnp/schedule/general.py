@@ -13,9 +13,9 @@ from math import prod
 from mdhnp.mdh import Computation, MdHom, View
 from mdhnp.schedule.accuracy import chain_is_short, float_sums
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.check import has_shape_of, is_legal
+from mdhnp.schedule.check import check_fields, is_legal
 from mdhnp.schedule.default import default
-from mdhnp.schedule.schedule import Schedule, even_groups, shared_groups, tile_counts
+from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, shared_groups, tile_counts
 from mdhnp.schedule.split import split, splits
 
 __all__ = ["adapt", "any_sizes", "fitted", "for_all_sizes", "form", "general_schedule", "stretched"]
@@ -150,7 +150,11 @@ def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:
     Local tiles become no larger than their extent and multiples of the work-items' step; work-groups no more than there
     are local tiles. Everything else stays.
     """
-    if 0 in h.extents or not has_shape_of(h, s):
+    if 0 in h.extents:
+        return None
+    try:
+        check_fields(s, h.rank, len(h.inputs))
+    except IllegalSchedule:
         return None
     local, groups = [], []
     for d, extent in enumerate(h.extents):
