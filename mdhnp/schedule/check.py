@@ -12,7 +12,7 @@ from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.layout import copied_ahead, shared_slots, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import copied_ahead, shared_slots, sole_dimension, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import check_atom, packed
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, require, tile_counts
@@ -204,11 +204,9 @@ def _check_copies(h: MdHom, s: Schedule) -> None:
         require(not view.slices, f"local_copies: of input {n} a function is given addresses")
         require(view.one_box, f"local_copies: the accesses of input {n} move differently")
         for axis in copy.blocked:
-            index, *others = {a[axis] for a in view.accesses}
-            dims = index.dims()
-            plain = not others and len(dims) == 1 and index.coefficients[dims[0]] == 1
-            require(plain, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
-            alone = h.combine[dims[0]].kind == "cc" and s.num_wi[dims[0]] == 1
+            d = sole_dimension(view, axis)
+            require(d is not None, f"local_copies: axis {axis} of input {n} is not indexed by one dimension alone")
+            alone = d in h.dims("cc") and s.num_wi[d] == 1
             require(alone, f"local_copies: axis {axis} of input {n} can be blocked for one work-item only")
     if h.finish is not None:
         first = len(h.scalar.dtypes)

@@ -14,7 +14,7 @@ from mdhnp.schedule.accuracy import MOST_TILES, float_sums, longest_chain
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, RESULTS, Batch, fallback, global_order
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
-from mdhnp.schedule.layout import tile_itemsize
+from mdhnp.schedule.layout import sole_dimension, tile_itemsize
 from mdhnp.schedule.model import seconds
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
@@ -296,13 +296,8 @@ def packed_layout(access: AccessPattern, n: int, private_tile: Sequence[int], ve
     view = access.h.inputs[n]
     if not view.one_box:
         return None
-    blocked = []
-    for x, index in enumerate(view.accesses[0]):
-        dims = index.dims()
-        plain = len(dims) == 1 and len({a[x] for a in view.accesses}) == 1 and index.coefficients[dims[0]] == 1
-        if plain and dims[0] in access.kept and private_tile[dims[0]] > 1:
-            blocked.append(x)
-    blocked.sort(key=lambda x: view.accesses[0][x].dims()[0] == vector_dim)
+    alone = {x: d for x in range(len(view.shape)) if (d := sole_dimension(view, x)) in access.kept}
+    blocked = sorted([x for x, d in alone.items() if private_tile[d] > 1], key=lambda x: alone[x] == vector_dim)
 
     def outermost(x: int) -> tuple[bool, bool, int]:
         dims = view.accesses[0][x].dims()

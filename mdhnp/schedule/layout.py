@@ -11,7 +11,9 @@ from typing import NamedTuple
 from mdhnp.mdh import MdHom, View
 from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 
-__all__ = ["TileStrides", "copied_ahead", "exchanging", "shared_slots", "tile_itemsize", "tile_strides"]
+__all__ = [
+    "TileStrides", "copied_ahead", "exchanging", "shared_slots", "sole_dimension", "tile_itemsize", "tile_strides",
+]  # fmt: skip
 
 
 class TileStrides(NamedTuple):
@@ -68,6 +70,13 @@ def _row(view: View, copy: LocalCopy, footprint: Sequence[int]) -> int:
             break
         begin -= 1
     return begin
+
+
+def sole_dimension(view: View, axis: int) -> int | None:
+    """Return the dimension that alone indexes an axis, unscaled and in all accesses alike; None where none does."""
+    index, *others = {a[axis] for a in view.accesses}
+    dims = index.dims()
+    return dims[0] if not others and len(dims) == 1 and index.coefficients[dims[0]] == 1 else None
 
 
 def tile_itemsize(view: View, *, packed: bool = False) -> int:
