@@ -20,7 +20,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from tuning_entries import entry, fresh_cache, key, measurement
+from tuning_entries import entry, fresh_cache, keep, key, measurement
 
 import mdhnp
 import mdhnp.demo
@@ -217,7 +217,7 @@ def test_cache_list_and_show(known: TuningCache, monkeypatch: pytest.MonkeyPatch
     assert run("cache", "list").stdout == f"no entries in {known.path}\n"
     here, there, shipped = key(device="intel|Xeon|1"), key(device="pocl|pthread-Intel|3"), key(4, 5, 6)
     failed = Measurement(entry().schedule, None, "build", "no")
-    known.put(here, entry(0.0123), [measurement(0), measurement(1), failed])
+    keep(known, here, entry(0.0123), measurement(0), measurement(1), failed)
     known.put(there, entry())
     monkeypatch.setattr(cache_commands, "shipped_entries", lambda: {shipped: entry(), here: entry(1)})
     header, *rows, path = run("cache", "list").stdout.splitlines()
@@ -259,7 +259,7 @@ def test_cache_files(known: TuningCache, tmp_path: Path, monkeypatch: pytest.Mon
 def test_cache_clear(known: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [key(n, device=device) for n in (1, 2) for device in ("intel|Xeon|1", "pocl|pthread-Intel|3")]
     for k in keys:
-        known.put(k, entry(), [measurement()])
+        keep(known, k, entry(), measurement())
 
     def left() -> list[int]:
         return [n for n, k in enumerate(keys) if known.get(k) and known.measurements(k)]

@@ -17,7 +17,7 @@ import pytest
 from random_functions import Seeded
 from rows import random_rows
 from schedules import CAPS
-from tuning_entries import PLAIN, RICH, again, entry, fresh_cache, key, line_of, measurement, script
+from tuning_entries import RICH, again, entry, fresh_cache, keep, key, line_of, measurement, script
 
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import is_legal
@@ -34,7 +34,7 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TuningCac
 
 def test_what_is_put_is_found_again(tuned: TuningCache) -> None:
     failed = Measurement(RICH, None, "build", "no such type: half\udcff")
-    assert tuned.put(key(), entry(), [measurement(1), failed])
+    assert keep(tuned, key(), entry(), measurement(1), failed)
     for found in (tuned, again(tuned)):
         assert found.get(key()) == entry()
         assert found.measurements(key()) == [measurement(1), replace(failed, message="no such type: half?")]
@@ -76,8 +76,8 @@ def test_the_folder_is_asked_for_each_time(tmp_path: Path, monkeypatch: pytest.M
     ],
 )
 def test_only_a_faster_and_later_entry_takes_anothers_place(tuned: TuningCache, new: Entry, kept: bool) -> None:
-    tuned.put(key(), entry(), [measurement(0)])
-    assert tuned.put(key(), new, [measurement(1)]) is kept
+    keep(tuned, key(), entry(), measurement(0))
+    assert keep(tuned, key(), new, measurement(1)) is kept
     assert tuned.get(key()) == (new if kept else entry())
     assert tuned.measurements(key()) == [measurement(0), measurement(1)]
     assert tuned.put(key(), new, replace=True)
@@ -88,15 +88,6 @@ def test_only_a_faster_and_later_entry_takes_anothers_place(tuned: TuningCache, 
 def test_an_impossible_time_is_refused(seconds: float) -> None:
     with pytest.raises(ValueError, match="seconds"):
         entry(seconds)
-
-
-def test_an_entry_that_cannot_be_stored_leaves_nothing_behind(tuned: TuningCache) -> None:
-    tuned.put(key(), entry(), [measurement(0)])
-    bad = replace(measurement(1), schedule=replace(PLAIN, num_wg=(object(),)))
-    with pytest.raises(TypeError):
-        tuned.put(key(), entry(0.5e-3), [measurement(2), bad])
-    assert again(tuned).get(key()) == entry()
-    assert again(tuned).measurements(key()) == [measurement(0)]
 
 
 def test_nearest_orders_by_the_ratio_of_extents(tuned: TuningCache) -> None:
@@ -127,21 +118,16 @@ def test_shipped_entries_stand_in_for_missing_ones(tuned: TuningCache, monkeypat
 def test_clear_forgets_what_it_is_asked_to(tuned: TuningCache) -> None:
     keys = [key(1, 1, 1), key(2, 2, 2), key(3, 3, 3, device="b"), key(4, 4, 4, device="b")]
     for k in keys:
-        tuned.put(k, entry(), [measurement()])
-    assert [k for k, _ in tuned.entries("b")] == keys[2:]
+        keep(tuned, k, entry(), measurement())
     assert tuned.clear(keys[0]) == 1
     assert tuned.measurements(keys[0]) == []
     assert [k for k, _ in tuned.entries()] == keys[1:]
-    assert tuned.clear(device="b") == 2
-    assert [k for k, _ in tuned.entries()] == [keys[1]]
-    with pytest.raises(TypeError, match="not both"):
-        tuned.clear(keys[1], device="b")
-    assert tuned.clear() == 1
+    assert tuned.clear() == 3
     assert tuned.entries() == tuned.measurements(keys[1]) == []
 
 
 def test_verify_names_rows_that_cannot_be_read(tuned: TuningCache) -> None:
-    tuned.put(key(), entry(1e-9), [measurement()])
+    keep(tuned, key(), entry(1e-9), measurement())
     tuned.put(key(generator="0"), entry())
     tuned.close()
     with sqlite3.connect(tuned.path) as db:
@@ -200,8 +186,8 @@ def _write_many(path: Path, name: int, count: int) -> None:
     mine = TuningCache(path)
     for number in range(count):
         mine.record(key(), measurement(number))
-        mine.put(key(number, name, 1), entry(), [measurement(name)])
-        mine.put(key(), entry(1 / (number * 2 + name + 1)), [])
+        keep(mine, key(number, name, 1), entry(), measurement(name))
+        mine.put(key(), entry(1 / (number * 2 + name + 1)))
 
 
 def test_two_processes_write_at_once(tuned: TuningCache) -> None:

@@ -38,6 +38,13 @@ def measurement(number: int = 0) -> Measurement:
     return Measurement(replace(PLAIN, vector_width=number + 1), 1e-3 + number, "ok", f"number {number}")
 
 
+def keep(tuned: TuningCache, key: Key, entry: Entry, *measurements: Measurement) -> bool:
+    """Keep an entry and what was measured for it."""
+    for each in measurements:
+        tuned.record(key, each)
+    return tuned.put(key, entry)
+
+
 def fresh_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TuningCache]:
     """The process's cache in a folder of its own; warnings are errors unless a test expects them."""
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(folder / "cache"))

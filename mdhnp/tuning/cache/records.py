@@ -15,7 +15,7 @@ from mdhnp.schedule import Schedule
 from mdhnp.schedule.check import check_fields
 
 __all__ = [
-    "Entry", "Key", "Measurement", "Source", "Status", "Times", "as_number", "expect", "read_entry", "read_key",
+    "Entry", "Key", "Measurement", "Source", "Status", "Times", "expect", "read_entry", "read_key",
     "read_measurement", "read_schedule",
 ]  # fmt: skip
 
@@ -75,14 +75,7 @@ class Entry:
         object.__setattr__(self, "tuned_at", when.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def fields(self) -> dict[str, Any]:
-        return {
-            "mdh": _text(self.mdh),
-            "seconds": float(self.seconds),
-            "evaluations": int(self.evaluations),
-            "tuned_at": self.tuned_at,
-            "source": self.source,
-            "schedule": asdict(self.schedule),
-        }
+        return asdict(self) | {"mdh": _text(self.mdh)}
 
 
 @dataclass(frozen=True)
@@ -99,44 +92,45 @@ class Measurement:
     message: str = ""
 
     def fields(self) -> dict[str, Any]:
-        seconds = None if self.seconds is None else float(self.seconds)
-        message = _text(self.message[:_MESSAGE])
-        return {"seconds": seconds, "status": self.status, "message": message, "schedule": asdict(self.schedule)}
+        return asdict(self) | {"message": _text(self.message[:_MESSAGE])}
 
 
 def read_key(fields: Any) -> Key:
     """Read a key; ValueError names the field that is wrong."""
-    _expect_fields(fields, "key", family=str, exact=str, device=str, generator=str, extents=list)
-    if not all(type(n) is int and n >= 1 for n in fields["extents"]):
+    found = _read(fields, "key", family=str, extents=list, exact=str, device=str, generator=str)
+    if not all(type(n) is int and n >= 1 for n in found["extents"]):
         raise ValueError("key: extents: not all are integers of at least 1")
-    return Key(fields["family"], tuple(fields["extents"]), fields["exact"], fields["device"], fields["generator"])
+    return Key(**found | {"extents": tuple(found["extents"])})
 
 
 def read_entry(fields: Any) -> Entry:
     """Read an entry; ValueError names the field that is wrong."""
-    _expect_fields(fields, "", mdh=str, evaluations=int, tuned_at=str, source=str)
-    seconds, schedule = as_number(fields.get("seconds"), "seconds"), read_schedule(json.dumps(fields.get("schedule")))
-    return Entry(schedule, seconds, fields["evaluations"], fields["tuned_at"], fields["mdh"], fields["source"])
+    found = _read(fields, "", seconds=float, evaluations=int, tuned_at=str, mdh=str, source=str)
+    return Entry(schedule=read_schedule(json.dumps(fields.get("schedule"))), **found)
 
 
 def read_measurement(fields: Any) -> Measurement:
     """Read a measurement; ValueError names the field that is wrong."""
-    _expect_fields(fields, "", status=str, message=str)
-    seconds = None if fields.get("seconds") is None else as_number(fields["seconds"], "seconds")
-    return Measurement(read_schedule(json.dumps(fields.get("schedule"))), seconds, fields["status"], fields["message"])
+    found = _read(fields, "", status=str, message=str)
+    seconds = None if fields.get("seconds") is None else expect(fields["seconds"], float, "seconds")
+    return Measurement(read_schedule(json.dumps(fields.get("schedule"))), seconds, **found)
 
 
-def expect(value: Any, kind: type, name: str) -> None:
-    """Raise ValueError where a value is not of a type that JSON has."""
+def _read(fields: Any, record: str, **kinds: type) -> dict[str, Any]:
+    """Give a record's fields, by name, each of the type that is named."""
+    expect(fields, dict, record or "it")
+    names = {name: f"{record}: {name}" if record else name for name in kinds}
+    return {name: expect(fields.get(name), kind, names[name]) for name, kind in kinds.items()}
+
+
+def expect(value: Any, kind: type, name: str) -> Any:
+    """Give a value of JSON that is to be of a type; ValueError where it is not, or a number too large for a float."""
+    if kind is float and type(value) is int and value.bit_length() < sys.float_info.max_exp:
+        value = float(value)
     if type(value) is not kind:
         found = "missing" if value is None else f"{value!r:.40}"
         raise ValueError(f"{name}: not {_KINDS[kind]}: {found}")
-
-
-def _expect_fields(fields: Any, record: str, **kinds: type) -> None:
-    expect(fields, dict, record or "it")
-    for name, kind in kinds.items():
-        expect(fields.get(name), kind, f"{record}: {name}" if record else name)
+    return value
 
 
 _KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a number"}
@@ -158,14 +152,6 @@ def read_schedule(text: str) -> Schedule:
     except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"schedule: {error}") from error
     return schedule
-
-
-def as_number(value: Any, name: str) -> float:
-    """Give a number as a float; ValueError where it is none, or too large."""
-    if type(value) is int and value.bit_length() < sys.float_info.max_exp:
-        value = float(value)
-    expect(value, float, name)
-    return value
 
 
 def _text(text: str) -> str:

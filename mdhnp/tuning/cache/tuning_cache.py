@@ -12,7 +12,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -25,7 +25,7 @@ from mdhnp.tuning.cache.records import Entry, Key, Measurement, Times, read_entr
 from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries, write_wisdom
 from mdhnp.tuning.processes import Process
 
-__all__ = ["Entry", "Key", "Measurement", "Times", "TuningCache", "cache"]
+__all__ = ["TuningCache", "cache"]
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ Row = tuple[Any, ...]
 
 _KEY = "family, extents, exact, device, generator"
 _IS_KEY = "family = ? AND extents = ? AND exact = ? AND device = ? AND generator = ?"
-_IS_DEVICE = "device = ifnull(?, device)"
+_ALL = "1"
 
 _STALE = 60.0  # seconds without renewal after which a claim no longer counts
 
@@ -89,17 +89,13 @@ class TuningCache:
         entries = ((k, e if isinstance(e := found[k], Entry) else _content(e, read_entry)) for k in comparable)
         return list(islice(((k, e) for k, e in entries if e is not None), limit))
 
-    def put(self, key: Key, entry: Entry, measurements: Iterable[Measurement] = (), *, replace: bool = False) -> bool:
-        """Keep an entry and append measurements, both or neither; say whether the entry was kept.
+    def put(self, key: Key, entry: Entry, *, replace: bool = False) -> bool:
+        """Keep an entry in place of one that is slower and was not tuned later, or with `replace` of any.
 
-        It takes the place of one that is slower and was not tuned later; with `replace`, of any. Measurements, of which
-        :meth:`record` has appended none, are kept in any case.
+        Gives whether it was kept.
         """
-        logged = list(measurements)
 
         def work(db: sqlite3.Connection) -> bool:
-            for measurement in logged:
-                _append(db, key, measurement)
             old = _own(db, key)
             if old is not None and not replace and (entry.seconds >= old.seconds or entry.tuned_at < old.tuned_at):
                 return False
@@ -112,7 +108,7 @@ class TuningCache:
         """Append one measurement at once, and renew this process's claim of the key if it has one."""
 
         def work(db: sqlite3.Connection) -> None:
-            _append(db, key, measurement)
+            _set(db, "measurement", key, json.dumps(measurement.fields()), None)
             claim = _claim(db, key)
             if claim is not None and claim[1] == Process.current():
                 _set(db, "claim", key, json.dumps([claim[0], claim[1], time.time()]))
@@ -124,19 +120,17 @@ class TuningCache:
         found = self._read("measurement", _IS_KEY, _columns(key))
         return [m for row in found if (m := _content(row, read_measurement)) is not None]
 
-    def entries(self, device: str | None = None) -> list[tuple[Key, Entry]]:
-        """Give the user's own entries, those of one device or all, oldest key first."""
-        found = [(_key(row), _content(row, read_entry)) for row in self._read("entry", _IS_DEVICE, (device,))]
+    def entries(self) -> list[tuple[Key, Entry]]:
+        """Give the user's own entries, oldest key first."""
+        found = [(_key(row), _content(row, read_entry)) for row in self._read("entry", _ALL)]
         return [(key, entry) for key, entry in found if key is not None and entry is not None]
 
-    def clear(self, key: Key | None = None, *, device: str | None = None) -> int:
-        """Forget the entry, measurements and times of one key, of a device, or all, with what was measured of that.
+    def clear(self, key: Key | None = None) -> int:
+        """Forget the entry, measurements and times of one key, or all, with what was measured of machines.
 
-        Gives how many entries were forgotten. TypeError if both a key and a device are given.
+        Gives how many entries were forgotten.
         """
-        if key is not None and device is not None:
-            raise TypeError("clear: a key or a device, not both")
-        condition, values = (_IS_DEVICE, (device,)) if key is None else (_IS_KEY, _columns(key))
+        condition, values = (_ALL, ()) if key is None else (_IS_KEY, _columns(key))
 
         def work(db: sqlite3.Connection) -> int:
             count = len(_select(db, "entry", condition, values))
@@ -154,12 +148,12 @@ class TuningCache:
         if problems and self.trouble is None:
             return problems  # reading its rows would set the file aside
 
-        for row in self._read("entry", "1", ()):
+        for row in self._read("entry", _ALL):
             if _key(row) is None or _content(row, read_entry) is None:
                 problems.append(f"entry of {_describe(row)}: cannot be read")
             elif generator is not None and row[4] != generator:
                 problems.append(f"entry of {_describe(row)}: of generator version {row[4]}, not {generator}")
-        for row in self._read("measurement", "1", ()):
+        for row in self._read("measurement", _ALL):
             if _content(row, read_measurement) is None:
                 problems.append(f"measurement of {_describe(row)}: cannot be read")
         return problems
@@ -207,7 +201,7 @@ class TuningCache:
     def times(self, device: str | None = None) -> dict[Key, Times]:
         """Give the seconds that whole calls were measured to take, by plan: of one device, or all."""
         found: dict[Key, Times] = {}
-        for row in self._read("time", _IS_DEVICE, (device,)):
+        for row in self._read("time", _ALL) if device is None else self._read("time", "device = ?", (device,)):
             key, (plan, seconds) = _key(row), row[5:]
             is_time = isinstance(seconds, float) and 0.0 < seconds < math.inf
             if key is not None and isinstance(plan, str) and is_time:
@@ -217,10 +211,10 @@ class TuningCache:
     def set_times(self, key: Key, times: Times) -> None:
         self._database.write(lambda db: _set_times(db, key, times))
 
-    def export(self, path: str | os.PathLike[str], device: str | None = None) -> int:
-        """Write the user's own entries and calls' times to a JSON file, of one device or all; give how many entries."""
-        chosen = self.entries(device)
-        write_wisdom(path, chosen, self.times(device))
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the user's own entries and calls' times to a JSON file; give how many entries."""
+        chosen = self.entries()
+        write_wisdom(path, chosen, self.times())
         return len(chosen)
 
     def import_(self, path: str | os.PathLike[str]) -> int:
@@ -248,7 +242,7 @@ class TuningCache:
     def close(self) -> None:
         self._database.close()
 
-    def _read(self, kind: Kind, condition: str, values: Row) -> list[Row]:
+    def _read(self, kind: Kind, condition: str, values: Row = ()) -> list[Row]:
         return self._database.read(lambda db: _select(db, kind, condition, values)) or []
 
 
@@ -257,17 +251,13 @@ def _select(db: sqlite3.Connection, kind: Kind, condition: str, values: Row) -> 
     return db.execute(query, (kind, *values)).fetchall()
 
 
-def _set(db: sqlite3.Connection, kind: Kind, key: Key, content: str | float, name: str = "") -> None:
+def _set(db: sqlite3.Connection, kind: Kind, key: Key, content: str | float, name: str | None = "") -> None:
+    """Put a record in the place of the one of this kind, key and name; those without a name are all kept."""
     db.execute(
         f"INSERT INTO records (kind, {_KEY}, name, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
         f"ON CONFLICT (kind, {_KEY}, name) DO UPDATE SET content = excluded.content",
         (kind, *_columns(key), name, content),
     )
-
-
-def _append(db: sqlite3.Connection, key: Key, measurement: Measurement) -> None:
-    values = "measurement", *_columns(key), json.dumps(measurement.fields())
-    db.execute(f"INSERT INTO records (kind, {_KEY}, content) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
 
 def _set_times(db: sqlite3.Connection, key: Key, times: Mapping[str, float]) -> None:

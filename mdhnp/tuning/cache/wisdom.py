@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mdhnp.tuning.cache.records import Entry, Key, Times, as_number, expect, read_entry, read_key
+from mdhnp.tuning.cache.records import Entry, Key, Times, expect, read_entry, read_key
 
 __all__ = ["read_wisdom", "shipped_entries", "write_wisdom"]
 
@@ -111,9 +111,8 @@ def _read_pair(fields: Any) -> tuple[Key, Entry]:
 
 
 def _read_times(fields: Any) -> tuple[Key, Times]:
-    expect(fields, dict, "it")
-    expect(fields.get("seconds"), dict, "seconds")
-    seconds = {plan: as_number(each, f"seconds: {plan}") for plan, each in fields["seconds"].items()}
+    listed = expect(expect(fields, dict, "it").get("seconds"), dict, "seconds")
+    seconds = {plan: expect(each, float, f"seconds: {plan}") for plan, each in listed.items()}
     for plan, each in seconds.items():
         if not (isfinite(each) and each > 0):
             raise ValueError(f"seconds: {plan}: {each} is no time")
