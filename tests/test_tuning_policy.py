@@ -27,7 +27,7 @@ from mdhnp.mdh import canonical
 from mdhnp.runtime.devices import Device, default_device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
-from mdhnp.tuning import background
+from mdhnp.tuning import background, processes
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry
 from mdhnp.tuning.lookup import key_of
@@ -160,12 +160,8 @@ def test_background_serves_meanwhile_and_swaps(device: Device, monkeypatch: pyte
     assert len(cache().measurements(key_of(plan.mdhom, device))) == 3
 
 
-def serve_nothing(handle: int) -> None:
-    os._exit(3)
-
-
 def test_background_says_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background._Helper, "serve", (__name__, "serve_nothing"))
+    monkeypatch.setattr(processes, "_START", "raise SystemExit(3)")
     said: list[str] = []
     monkeypatch.setattr(background.warnings, "warn", lambda text, *_, **__: said.append(text))
     with config(tuning="background"):

@@ -21,14 +21,14 @@ from mdhnp.calls.store import forget
 from mdhnp.mdh import Graph, MdHom, canonical, cc, md_hom, pw
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
-from mdhnp.tuning import times
+from mdhnp.tuning import processes, times
 from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache.records import Entry, Measurement
 from mdhnp.tuning.lookup import key_of
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
 from mdhnp.tuning.measure.bench import Task
-from mdhnp.tuning.measure.team import Worker, WorkerError
+from mdhnp.tuning.measure.team import WorkerError
 from mdhnp.tuning.search import session as session_module
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
@@ -40,12 +40,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MDHNP_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def fail_to_serve(handle: int) -> None:
-    raise ImportError("there is no such library")
-
-
 def test_a_call_that_cannot_be_measured_says_why(device: Device, monkeypatch):
-    monkeypatch.setattr(Worker, "serve", (__name__, "fail_to_serve"))
+    monkeypatch.setattr(processes, "_START", "raise ImportError('there is no such library')")
     a = np.ones((20, 30), np.float32)
     with pytest.raises(WorkerError, match="no such library"):
         mdhnp.tune(mdhnp.matmul, a, a.T, budget=5.0, evaluations=2, progress=False)

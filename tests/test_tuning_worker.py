@@ -18,10 +18,11 @@ from mdhnp.runtime import programs
 from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
+from mdhnp.tuning import processes
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
-from mdhnp.tuning.measure.bench import Bench, Compiler, Task, serve
+from mdhnp.tuning.measure.bench import Bench, Compiler, Task
 from mdhnp.tuning.measure.team import Builder, Team, Worker, WorkerError
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
@@ -83,21 +84,16 @@ def misbehaviour(how: str, kind: str) -> None:
             time.sleep(0.01)
 
 
-def serve_badly(handle: int) -> None:
-    serve(handle, BadBench)
+class NoCompiler(Compiler):
+    """One that cannot start."""
 
-
-def compile_badly(handle: int) -> None:
-    serve(handle, BadCompiler)
-
-
-def fail_to_serve(handle: int) -> None:
-    raise ImportError("there is no such library")
+    def __init__(self, task: Task) -> None:
+        raise ImportError("there is no such library")
 
 
 def misbehave(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
-    monkeypatch.setattr(Worker, "serve", (__name__, "serve_badly"))
+    monkeypatch.setattr(Worker, "kind", BadBench)
 
 
 @pytest.mark.turns
@@ -113,7 +109,7 @@ def test_worker_survives_bad_candidates(device: Device, monkeypatch, how: str, s
         found = worker.measure(todo.reference, best)
         assert found.status == status
         assert "signal 9" in found.message or how != "die"
-        monkeypatch.setattr(Worker, "serve", ("mdhnp.tuning.measure.bench", "serve"))
+        monkeypatch.setattr(Worker, "kind", Bench)
         # A worker that died is started anew, without the trouble.
         assert worker.measure(todo.reference, None).status == ("ok" if status in ("hang", "crash") else status)
 
@@ -152,7 +148,7 @@ def test_candidates_are_compiled_side_by_side(device: Device, monkeypatch, how: 
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
-    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    monkeypatch.setattr(Builder, "kind", BadCompiler)
     with Team(todo, (0,), 0.5 if how == "hang" else 60.0, builders=2) as team:
         assert len(team) == 2
         (first,) = team.measure(both[:1], None)
@@ -169,7 +165,7 @@ def test_the_next_candidates_are_compiled_while_one_is_measured(device: Device, 
     todo = task(device)
     misbehave(monkeypatch, "meet")
     monkeypatch.setenv("MDHNP_TEST_MEETING", str(tmp_path))
-    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    monkeypatch.setattr(Builder, "kind", BadCompiler)
     other = Schedule.plain(todo.mdhom.extents, 2)
     with Team(todo, (0,), 90.0, builders=2, overlaps=True) as team:
         team.begin([other])
@@ -182,7 +178,7 @@ def test_a_team_ends_what_it_has_begun(device: Device, monkeypatch):
     """Nobody waits for a compiler that hangs, or for its turn at one."""
     todo = task(device)
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "hang")
-    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    monkeypatch.setattr(Builder, "kind", BadCompiler)
     limit = 300.0
     before = time.monotonic()
     with Team(todo, (0,), limit, builders=1, overlaps=True) as team:
@@ -195,7 +191,7 @@ def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monke
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "slowly")
-    monkeypatch.setattr(Builder, "serve", (__name__, "compile_badly"))
+    monkeypatch.setattr(Builder, "kind", BadCompiler)
     with Team(todo, (0,), 20.0, builders=2) as team:
         assert [m.status for m in team.measure(both[:1], None)] == ["ok"]
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -209,7 +205,7 @@ def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monke
 def test_without_room_for_compilers_the_worker_compiles(device: Device, monkeypatch):
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
-    monkeypatch.setattr(Builder, "serve", (__name__, "fail_to_serve"))
+    monkeypatch.setattr(Builder, "kind", NoCompiler)
     with Team(todo, (0,), 20.0, builders=2) as team:
         assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
         assert len(team) == 1
@@ -235,7 +231,7 @@ def test_the_worker_takes_what_was_compiled(device: Device, monkeypatch):
 
 
 def test_a_worker_that_cannot_start_says_why(device: Device, monkeypatch):
-    monkeypatch.setattr(Worker, "serve", (__name__, "fail_to_serve"))
+    monkeypatch.setattr(processes, "_START", "raise ImportError('there is no such library')")
     with (
         closing(Worker(task(device))) as worker,
         pytest.raises(WorkerError, match="exit status 1, ImportError: there is no such"),

@@ -8,29 +8,23 @@ not know what the jobs do.
 import atexit
 import multiprocessing
 import os
-import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from mdhnp.process import process
-from mdhnp.tuning.processes import PARENT, Servant
+from mdhnp.tuning.processes import Servant
 
-__all__ = ["Job", "ahead", "complain", "later", "serve", "submit", "wait"]
+__all__ = ["Job", "ahead", "complain", "later", "submit", "wait"]
 
 #: Seconds that the end of the program waits for the thread, which may be loading a kernel.
 _PATIENCE = 10.0
 
 #: Seconds without a job after which the process ends.
 _IDLE = 30.0
-
-#: How often the process looks whether its parent is still there, in seconds.
-_LOOK = 0.2
 
 #: Its priority, below the caller's, for jobs that calls wait for: a quarter of a core that others want. With less, what
 #: they take from others is no less, but a program that has all cores at work waits for a minute for its first kernel.
@@ -96,9 +90,6 @@ def wait() -> None:
 class _Helper:
     """The tasks of this process, the thread that sees to them, and the process; both end when idle for long."""
 
-    #: Module and name of the function that the process runs.
-    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.background", "serve")
-
     def __init__(self) -> None:
         self._tasks: list[_Task] = []
         self._at_work = False
@@ -106,7 +97,7 @@ class _Helper:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._process: Servant | None = None
-        self._owed = 0  # answers that nobody has read
+        self._nice = 0  # by how much its priority was lowered
         self._ending = False
 
     def submit(self, task: _Task) -> bool:
@@ -146,8 +137,9 @@ class _Helper:
     def ahead(self, job: Job) -> None:
         """Give the process a job whose answer is passed over, in the thread."""
         with suppress(OSError):  # there can be no more processes, or it has ended: the next job will tell
-            (self._process or self._start()).pipe.send(job)
-            self._owed += 1
+            servant = self._process or self._start()
+            self._give_way(servant, job)
+            servant.send(job.limit, job.run)
 
     def _work(self) -> None:
         while (task := self._next()) is not None:
@@ -175,35 +167,36 @@ class _Helper:
 
     def _answer(self, job: Job) -> Any:
         try:
-            pipe = (self._process or self._start()).pipe
+            servant = self._process or self._start()
         except OSError:  # there can be no more processes
             return job.run()
-        answer, error = None, f"no answer within {job.limit:.0f} s"
         try:
-            pipe.send(job)
-            self._owed += 1
-            while self._owed and pipe.poll(job.limit):
-                answer, error = pipe.recv()
-                self._owed -= 1
-            if self._owed:
-                self._close()
-            elif not error:
-                return answer
+            self._give_way(servant, job)
+            return servant.ask(job.limit, job.run)
+        except TimeoutError:
+            error = f"no answer within {job.limit:.0f} s"
         except (EOFError, OSError):
-            self._close()
             error = "the helper process ended"
+        self._close()
         raise RuntimeError(error)
+
+    def _give_way(self, servant: Servant, job: Job) -> None:
+        """Lower the process's priority to a job's, for good: no process may raise its own."""
+        least = _NICE if job.urgent else _LONG if (os.cpu_count() or 1) > _FEW_CORES else _LONG_ON_FEW
+        if least > self._nice and hasattr(os, "nice"):
+            servant.send(job.limit, os.nice, least - self._nice)
+            self._nice = least
 
     def _start(self) -> Servant:
         with self._changed:
             if self._ending:
                 raise RuntimeError("the program ends")
-            self._process = Servant(*self.serve, None, _alone())
+            self._process, self._nice = Servant(None, _alone()), 0
             return self._process
 
     def _close(self) -> None:
         with self._changed:
-            servant, self._process, self._owed = self._process, None, 0
+            servant, self._process = self._process, None
         if servant is not None:
             servant.close()
 
@@ -215,46 +208,6 @@ def _alone() -> dict[str, str]:
     Where there are few cores, kernels and NumPy are compared as they are in the caller.
     """
     return dict.fromkeys(_BLAS_THREADS, "1") if (os.cpu_count() or 1) > _FEW_CORES else {}
-
-
-def serve(handle: int) -> None:
-    """Do jobs for the parent until it closes the pipe: each is answered with what it gives and an error's text."""
-    parent = int(os.environ[PARENT])
-
-    def end_with_parent() -> None:
-        # The pipe does not tell: children that the parent has forked hold its other end, too.
-        while os.getppid() == parent:
-            time.sleep(_LOOK)
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    more = (_LONG if (os.cpu_count() or 1) > _FEW_CORES else _LONG_ON_FEW) - _NICE
-    _give_way(_NICE)
-    with Connection(handle) as pipe:
-        while True:
-            try:
-                job = pipe.recv()
-            except (EOFError, OSError):
-                return
-            if not job.urgent and more:
-                _give_way(more)
-                more = 0
-            answer = None
-            try:
-                answer, error = job.run(), ""
-            except Exception as reason:  # told to the parent
-                error = f"{type(reason).__name__}: {reason}"
-            try:
-                pipe.send((answer, error))
-            except OSError:
-                return
-
-
-def _give_way(more: int) -> None:
-    """Lower the priority for good: no process may raise its own."""
-    with suppress(AttributeError, OSError):
-        os.nice(more)
 
 
 def complain(text: str) -> None:

@@ -1,28 +1,38 @@
-"""Other processes: which are still there, and those that serve this one."""
+"""Other processes: which are still there, and those that work for this one."""
 
+import math
 import os
 import platform
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
-__all__ = ["PARENT", "Process", "Servant", "cores"]
+__all__ = ["PARENT", "Process", "Servant", "cores", "serve"]
 
 #: Environment variable that tells the process who started it, who may be gone before it can ask.
 PARENT = "MDHNP_PARENT"
 
-#: Finds modules where the parent does, then runs a function on the pipe's end.
+#: Finds modules where the parent does, then serves it.
 _START = """
 import sys
-module, function, handle, *sys.path = sys.argv[1:]
-from importlib import import_module
-getattr(import_module(module), function)(int(handle))
+handle, *sys.path = sys.argv[1:]
+from mdhnp.tuning.processes import serve
+serve(int(handle))
 """
+
+#: How often a process looks whether its parent is still there, in seconds.
+_LOOK = 0.2
+#: One whose parent was killed ends itself this many seconds after the parent would have ended it.
+_GRACE = 10
 
 
 class Process(NamedTuple):
@@ -80,22 +90,20 @@ def cores() -> int:
 
 
 class Servant:
-    """A Python process that runs a function on its end of a pipe, and nothing of the caller's program.
+    """A Python process that calls functions for this one, one after the other, and runs nothing of its program.
 
-    The function is given a file descriptor, for ``multiprocessing.connection.Connection``. Its standard error goes to
-    `errors`, else nowhere; of the `environment` it has variables besides the caller's. Ctrl-C in a terminal is not for
-    it. OSError if there can be no more processes or pipes.
+    Its standard error goes to `errors`, else nowhere; of the `environment` it has variables besides the caller's.
+    Ctrl-C in a terminal is not for it, and it ends with its parent. OSError if there can be no more processes or pipes.
     """
 
-    def __init__(
-        self, module: str, function: str, errors: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
-    ) -> None:
-        self.pipe, theirs = Pipe()
+    def __init__(self, errors: IO[bytes] | None = None, environment: Mapping[str, str] | None = None) -> None:
+        self._pipe, theirs = Pipe()
+        self._owed = 0  # answers that nobody has read
         with theirs:
             handle, paths = theirs.fileno(), [path for path in sys.path if isinstance(path, str)]
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _START, module, function, str(handle), *paths],
+                    [sys.executable, "-c", _START, str(handle), *paths],
                     pass_fds=(handle,),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -104,12 +112,36 @@ class Servant:
                     process_group=0,
                 )
             except BaseException:
-                self.pipe.close()
+                self._pipe.close()
                 raise
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def send(self, limit: float, function: Callable[..., object], *arguments: Any) -> None:
+        """Have a function called whose answer is passed over; like its arguments it can be pickled.
+
+        EOFError or OSError if the process has ended.
+        """
+        self._pipe.send((limit, function, arguments))
+        self._owed += 1
+
+    def ask(self, limit: float, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have a function called, and give its answer; errors as of :meth:`send`.
+
+        RuntimeError with the text of an error that it raises, TimeoutError if that takes more than `limit` seconds.
+        """
+        self.send(limit, function, *arguments)
+        answer, error = None, ""
+        while self._owed:
+            if not self._pipe.poll(limit):
+                raise TimeoutError
+            answer, error = self._pipe.recv()
+            self._owed -= 1
+        if error:
+            raise RuntimeError(error)
+        return answer
 
     def kill(self) -> None:
         """End the process while another thread waits for its answer, which finds the pipe closed."""
@@ -118,7 +150,7 @@ class Servant:
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
-        self.pipe.close()
+        self._pipe.close()
 
     def status(self) -> str:
         """Say how the process has ended, if it does within two seconds."""
@@ -126,3 +158,37 @@ class Servant:
             code = self._process.wait(2.0)
             return f"signal {-code}" if code < 0 else f"exit status {code}"
         return ""
+
+
+def serve(handle: int) -> None:
+    """Call functions for the parent, which sends limits, functions and arguments, until it is gone or closes the pipe.
+
+    Each is answered with what the function gives, and the text of an error.
+    """
+    parent = int(os.environ[PARENT])
+
+    def end_with_parent() -> None:
+        # The pipe does not tell: children that the parent has forked hold its other end, too.
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
+    with Connection(handle) as pipe:
+        while True:
+            try:
+                limit, function, arguments = pipe.recv()
+            except (EOFError, OSError):
+                return
+            signal.alarm(math.ceil(limit) + _GRACE)  # what hangs may keep the thread above from running
+            answer = None
+            try:
+                answer, error = function(*arguments), ""
+            except Exception as reason:  # told to the parent
+                error = f"{type(reason).__name__}: {reason}"
+            signal.alarm(0)
+            try:
+                pipe.send((answer, error))
+            except OSError:
+                return

@@ -6,12 +6,9 @@ candidate takes turns with a fast one before it, and its time is what it would h
 searched, nor the cache.
 """
 
-import math
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from statistics import median
 from typing import Any
 
@@ -29,7 +26,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.check import drawn, is_close
 
-__all__ = ["Bench", "Compiler", "Task", "runs_after", "serve", "serve_compiler"]
+__all__ = ["Bench", "Compiler", "Task", "begin", "perform", "runs_after"]
 
 Array = npt.NDArray[Any]
 
@@ -46,8 +43,9 @@ _SHORT, _AWAKE = 1e-3, 20
 _LONG = 0.2
 #: Built candidates kept, so that finalists are not built again.
 _KEPT = 64
-#: A process whose parent was killed ends itself this many seconds after the parent would have ended it.
-_GRACE = 10
+
+#: What this process measures or compiles by.
+_own: "Bench | Compiler | None" = None
 
 
 @dataclass(frozen=True)
@@ -64,37 +62,15 @@ class Task:
     position: int = 0
 
 
-def serve(handle: int, kind: "Callable[[Task], Any] | None" = None) -> None:
-    """Answer one parent until it closes the pipe.
-
-    The parent sends a limit in seconds and a :class:`Task`, which is answered with an error's text or None; then
-    requests: the name of a method, its arguments and a limit, which are answered with what the method gives. It is one
-    of the object that `kind` makes of the task.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
-    pipe = Connection(handle)
-    try:
-        limit, task = pipe.recv()
-        signal.alarm(math.ceil(limit) + _GRACE)
-        servant = (kind or Bench)(task)
-    except Exception as error:  # whatever keeps the reference from running ends this process, and is told
-        pipe.send(f"{type(error).__name__}: {error}")
-        return
-    signal.alarm(0)
-    pipe.send(None)
-    while True:
-        try:
-            method, arguments, limit = pipe.recv()
-        except (EOFError, ConnectionError):
-            return
-        signal.alarm(math.ceil(limit) + _GRACE)
-        answer = getattr(servant, method)(*arguments)
-        signal.alarm(0)
-        pipe.send(answer)
+def begin(kind: "Callable[[Task], Bench | Compiler]", task: Task) -> None:
+    """Have this process, which does nothing else, measure or compile."""
+    global _own  # noqa: PLW0603
+    _own = kind(task)
 
 
-def serve_compiler(handle: int) -> None:
-    serve(handle, Compiler)
+def perform(method: str, *arguments: Any) -> Any:
+    """Call a method of what :func:`begin` made."""
+    return getattr(_own, method)(*arguments)
 
 
 def runs_after(first: float, *, by_turns: bool) -> int:

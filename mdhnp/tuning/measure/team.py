@@ -20,7 +20,7 @@ from typing import IO, Any, ClassVar, TypeVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache.records import Measurement
-from mdhnp.tuning.measure.bench import Task
+from mdhnp.tuning.measure.bench import Bench, Compiler, Task, begin, perform
 from mdhnp.tuning.processes import Servant
 
 __all__ = ["Builder", "Team", "Worker", "WorkerError"]
@@ -42,14 +42,13 @@ class WorkerError(RuntimeError):
 class Worker:
     """Measures candidates in another process; started anew after a crash or a hang.
 
-    It runs `serve` of `bench.py` and nothing of the caller's program, which need not be importable. The pipe between
-    the two is theirs alone: what compilers print goes elsewhere. One candidate may take `limit` seconds to build, and
-    may run as long as `_SLOWEST` times the fastest so far. The first one may take `_START` seconds at least.
+    What compilers print goes to a file. One candidate may take `limit` seconds to build, and may run as long as
+    `_SLOWEST` times the fastest so far. The first one may take `_START` seconds at least.
     """
 
-    #: Module and name of the function that the process runs.
-    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.bench", "serve")
-    #: What it is, for messages.
+    #: What the process has: it is made of the task.
+    kind: ClassVar[type[Bench | Compiler]] = Bench
+    #: What the process is, for messages.
     what: ClassVar[str] = "measuring process"
 
     def __init__(self, task: Task, limit: float = 20.0) -> None:
@@ -63,47 +62,44 @@ class Worker:
         The fastest so far takes `best` seconds; `binary` is what was built already.
         """
         limit = max(self._limit, _START) if best is None else self._limit + _SLOWEST * best
-        found = self._ask("measure", (schedule, best, binary), schedule, limit)
-        assert isinstance(found, Measurement)
+        found: Measurement = self._ask(schedule, limit, "measure", schedule, best, binary)
         return found
 
-    def _ask(self, method: str, arguments: tuple[Any, ...], schedule: Schedule, limit: float) -> bytes | Measurement:
-        """Have a method of the process's object called; a crash or hang is a measurement of the schedule, too."""
-        pipe = (self._servant or self._start()).pipe
-        answer: Any = None
+    def _ask(self, schedule: Schedule, limit: float, method: str, *arguments: Any) -> Any:
+        """Have a method called; a crash or hang is a measurement of the schedule, too."""
+        servant = self._servant or self._start()
         try:
-            pipe.send((method, arguments, limit))
-            if pipe.poll(limit):
-                answer = pipe.recv()
-                if not isinstance(answer, bytes | Measurement) or getattr(answer, "schedule", schedule) != schedule:
-                    raise WorkerError(f"the {self.what} answered something else than it was asked")
+            return servant.ask(limit, perform, method, *arguments)
+        except TimeoutError:
+            failed = Measurement(schedule, None, "hang", f"no result within {limit:.3g} s")
         except (EOFError, OSError):
-            return Measurement(schedule, None, "crash", f"the {self.what} died: {self._end()}")
+            failed = Measurement(schedule, None, "crash", f"the {self.what} died: {self._end()}")
+        except RuntimeError as error:
+            failed = Measurement(schedule, None, "crash", str(error))
         except BaseException:
             self.close()  # else its answer to this would be taken for the next one's
             raise
-        if answer is None:
-            self.close()
-            return Measurement(schedule, None, "hang", f"no result within {limit:.3g} s")
-        made: bytes | Measurement = answer
-        return made
+        self.close()
+        return failed
 
     def _start(self) -> Servant:
         try:
             with suppress(OSError):
                 self._said = tempfile.TemporaryFile()  # noqa: SIM115
-            servant = self._servant = Servant(*self.serve, self._said)
-            servant.pipe.send((_START, self._task))
-            error = servant.pipe.recv() if servant.pipe.poll(_START) else f"not ready within {_START:g} s"
+            servant = self._servant = Servant(self._said)
+            servant.ask(_START, begin, self.kind, self._task)
+            return servant
+        except TimeoutError:
+            error = f"not ready within {_START:g} s"
         except (EOFError, OSError) as reason:
             error = self._end() or str(reason)
+        except RuntimeError as reason:
+            error = str(reason)
         except BaseException:
             self.close()
             raise
-        if error is not None:
-            self.close()
-            raise WorkerError(f"the {self.what} did not start: {error}")
-        return servant
+        self.close()
+        raise WorkerError(f"the {self.what} did not start: {error}")
 
     def _end(self) -> str:
         """Close, and say how the process ended: its status, and the last thing it printed."""
@@ -134,12 +130,13 @@ class Builder(Worker):
     Nothing is measured meanwhile, which would disturb both; what measures gets binaries.
     """
 
-    serve: ClassVar[tuple[str, str]] = ("mdhnp.tuning.measure.bench", "serve_compiler")
+    kind: ClassVar[type[Bench | Compiler]] = Compiler
     what: ClassVar[str] = "compiling process"
 
     def compile(self, schedule: Schedule) -> bytes | Measurement:
         """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
-        return self._ask("compile", (schedule,), schedule, self._limit)
+        found: bytes | Measurement = self._ask(schedule, self._limit, "compile", schedule)
+        return found
 
 
 class Team:
