@@ -50,9 +50,8 @@ def test_boxes_are_split_element_by_element(data: st.DataObject) -> None:
     seen = np.zeros(shape, int)
     for regions, expected in zip(split(box, [box.whole], low, high), (True, False), strict=True):
         for region in regions:
-            key = tuple(slice(*ends) for ends in region)
-            seen[key] += 1
-            assert (inside[key] == expected).all()
+            seen[region] += 1
+            assert (inside[region] == expected).all()
     assert (seen == 1).all()
 
 

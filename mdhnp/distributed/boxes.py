@@ -5,12 +5,13 @@ Pure: numbers only. It must not know devices, nor who holds which stretch.
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-__all__ = ["Box", "Region", "split"]
+from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.regions import Region
+from mdhnp.mdh.views import View
 
-#: The first index and the end along each axis.
-Region = tuple[tuple[int, int], ...]
+__all__ = ["Box", "split"]
 
 
 class Box(NamedTuple):
@@ -24,24 +25,29 @@ class Box(NamedTuple):
     #: Bytes of an element.
     itemsize: int
 
+    @classmethod
+    def of(cls, view: View) -> Self:
+        """Give the box of an array that is C-contiguous, whatever its view says."""
+        strides = tuple([s * view.dtype.itemsize for s in row_major(view.shape)])
+        return cls(0, view.shape, strides, view.dtype.itemsize)
+
     @property
     def whole(self) -> Region:
         """The region of all elements."""
-        return tuple([(0, n) for n in self.shape])
+        return tuple([slice(0, n) for n in self.shape])
 
     def ends(self, region: Region) -> tuple[int, int]:
         """Give the bytes from the lowest element of a region to the end of the highest; none where it is empty."""
-        if any([b >= e for b, e in region]):
+        if any([r.start >= r.stop for r in region]):
             return 0, 0
-        spans = [(b * s, (e - 1) * s) for (b, e), s in zip(region, self.strides, strict=True)]
+        spans = [(r.start * s, (r.stop - 1) * s) for r, s in zip(region, self.strides, strict=True)]
         low = self.start + sum([min(span) for span in spans])
         return low, self.start + sum([max(span) for span in spans]) + self.itemsize
 
     def nbytes(self, region: Region) -> int:
         """Give the bytes of a region's elements, each once."""
-        return self.itemsize * prod(
-            [e - b if s else min(e - b, 1) for (b, e), s in zip(region, self.strides, strict=True)]
-        )
+        counts = [r.stop - r.start for r in region]
+        return self.itemsize * prod([n if s else min(n, 1) for n, s in zip(counts, self.strides, strict=True)])
 
 
 def split(box: Box, regions: Sequence[Region], low: int, high: int) -> tuple[list[Region], list[Region]]:
@@ -50,10 +56,11 @@ def split(box: Box, regions: Sequence[Region], low: int, high: int) -> tuple[lis
     Examples
     --------
     >>> rows = Box(0, (4, 3), (3, 1), 1)
-    >>> split(rows, [rows.whole], 3, 9)
-    ([((1, 3), (0, 3))], [((0, 1), (0, 3)), ((3, 4), (0, 3))])
-    >>> split(rows, [rows.whole], 4, 9)[0]
-    [((2, 3), (0, 3)), ((1, 2), (1, 3))]
+    >>> inside, outside = split(rows, [rows.whole], 3, 9)
+    >>> inside
+    [(slice(1, 3, None), slice(0, 3, None))]
+    >>> [r.start for r, _ in outside], [r.stop for r, _ in outside]
+    ([0, 3], [1, 4])
     """
     inside: list[Region] = []
     outside: list[Region] = []
@@ -69,13 +76,13 @@ def _split(box: Box, region: Region, low: int, high: int, inside: list[Region], 
     if low <= first and last <= high:
         inside.append(region)
         return
-    axes = [a for a, (b, e) in enumerate(region) if e - b > 1 and box.strides[a]]
+    axes = [a for a, r in enumerate(region) if r.stop - r.start > 1 and box.strides[a]]
     if last <= low or first >= high or not axes:
         outside.append(region)
         return
     axis = max(axes, key=lambda a: abs(box.strides[a]))
-    (b, e), step = region[axis], box.strides[axis]
-    along = lambda begin, end: tuple([(begin, end) if a == axis else r for a, r in enumerate(region)])  # noqa: E731
+    b, e, step = region[axis].start, region[axis].stop, box.strides[axis]
+    along = lambda begin, end: (*region[:axis], slice(begin, end), *region[axis + 1 :])  # noqa: E731
     start, stop = box.ends(along(b, b + 1))  # of the first index; those of others are so many steps away
     if step > 0:
         full = b - (start - low) // step, b + (high - stop) // step + 1

@@ -11,13 +11,12 @@ and scans are cut along what is reduced where that lies apart.
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from itertools import accumulate
-from math import prod
 from typing import NamedTuple
 
 from mdhnp.cost import Machine, seconds, work
-from mdhnp.distributed.boxes import Box, Region, split
+from mdhnp.distributed.boxes import Box, split
 from mdhnp.mdh import Computation, Cut, Graph, Rows, cut, is_stretch, shares
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.mdh.views import View
 
 __all__ = ["Chosen", "Operand", "candidates", "choose", "price"]
@@ -92,23 +91,18 @@ def price(graph: Graph, operands: Sequence[Operand], weights: Sequence[float], m
     Rows are cut as a whole where this is more.
     """
     stretches, total = list[Stretches](), 0.0
+
+    def operand(value: int, view: View) -> Operand:
+        if value < graph.given:
+            return operands[value]
+        where = stretches[value - graph.given]
+        return Operand(Box.of(view), where, where)
+
     for h, inputs in graph.steps:
-        read = [
-            operands[p] if p < graph.given else _operand(v, stretches[p - graph.given])
-            for p, v in zip(inputs, h.inputs, strict=True)
-        ]
-        chosen = choose(h, read, weights, machines)
+        chosen = choose(h, list(map(operand, inputs, h.inputs)), weights, machines)
         total += chosen.price
         stretches += [_stretches(h, chosen, n, len(machines)) for n in range(len(h.outputs))]
     return total
-
-
-def _operand(view: View, stretches: Stretches) -> Operand:
-    return Operand(Box(0, view.shape, _steps(view), view.dtype.itemsize), stretches, stretches)
-
-
-def _steps(view: View) -> tuple[int, ...]:
-    return tuple([s * view.dtype.itemsize for s in row_major(view.shape)])
 
 
 def _stretches(h: Computation, chosen: Chosen, n: int, devices: int) -> Stretches:
@@ -116,9 +110,7 @@ def _stretches(h: Computation, chosen: Chosen, n: int, devices: int) -> Stretche
     view, found = h.outputs[n], {chosen.devices[0]: (0, h.outputs[n].element_bytes)}
     if chosen.cut is not None and chosen.cut.kind != "pw":
         for device, part in zip(chosen.devices, chosen.cut.parts, strict=True):
-            begin = sum([s.start * step for s, step in zip(part.outputs[n], _steps(view), strict=True)])
-            size = prod([s.stop - s.start for s in part.outputs[n]]) * view.dtype.itemsize
-            found[device] = begin, begin + size
+            found[device] = Box.of(view).ends(part.outputs[n])
     return tuple([found.get(d, (0, 0)) for d in range(devices)])
 
 
@@ -138,7 +130,8 @@ def _cut(
     moved = 0.0
     for n, part in zip(devices, made.parts, strict=True):
         for operand, region in zip(operands, part.inputs, strict=False):
-            moved += _fetched(operand.box, _regions(operand.box, region), operand.stretches[n], machines[n])
+            regions = [here for here, _ in unwrapped(region, operand.box.shape)]
+            moved += _fetched(operand.box, regions, operand.stretches[n], machines[n])
     results, first = made.parts if kind == "pw" else made.totals, machines[devices[0]]
     moved += sum([first.fetching.seconds(v.span_bytes) for part in results[1:] for v in part.mdhom.outputs])
     handed = sum([machines[n].handing for n in devices]) * (2 if len(made.totals) > 1 else 1)
@@ -149,15 +142,6 @@ def _cut(
 def _seconds(h: Computation, machine: Machine) -> float:
     """Return the seconds that a part takes. Of columns a device's memory moves the rows between, too."""
     return seconds(work(h)._replace(read=sum([v.span_bytes for v in (*h.inputs, *h.outputs)]), written=0), machine)
-
-
-def _regions(box: Box, region: Sequence[slice]) -> list[Region]:
-    """A region; one that goes on from an axis's beginning is two."""
-    found: list[Region] = [()]
-    for s, n in zip(region, box.shape, strict=True):
-        spans = [(s.start, s.stop)] if s.stop <= n else [(s.start, n), (0, s.stop - n)]
-        found = [(*one, span) for one in found for span in spans]
-    return found
 
 
 def _fetched(box: Box, regions: Sequence[Region], stretch: tuple[int, int], machine: Machine) -> float:

@@ -17,7 +17,7 @@ from mdhnp.distributed import memory, threads
 from mdhnp.distributed.exchange import copied, fetch
 from mdhnp.distributed.kernel import Kernel
 from mdhnp.distributed.machines import weights as default_weights
-from mdhnp.distributed.placement import Placement, Shard, flat, lent, view_on
+from mdhnp.distributed.placement import Shard, flat, lent, view_on
 from mdhnp.errors import guarded
 from mdhnp.frontend.creation import on_host
 from mdhnp.frontend.map_reduce import pointwise
@@ -114,7 +114,7 @@ def distribute(
     if kind == "single":
         first = where.members[0]
         alone = Shard(first, flat(copied(source, first), first))
-        return make(view_on(Placement([alone]), source.shape, source.dtype), where)
+        return make(view_on([alone], source.shape, source.dtype), where)
     if combine is not None and kind == "block":
         return make(source, where)
     return make(memory.blocks(where, source, axis, sizes, halo if kind == "overlap" else 0), where)
@@ -179,7 +179,7 @@ def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: An
     if not a.ndim:
         return lent(found[0])
     shards = [Shard(d, flat(view_of(f), d), b * row) for d, f, b in zip(where.members, found, ends, strict=False)]
-    return view_on(Placement(shards), copies[0].shape, a.dtype).transpose(np.argsort(order).tolist())
+    return view_on(shards, copies[0].shape, a.dtype).transpose(np.argsort(order).tolist())
 
 
 def _block(function: Function, device: Device, copies: Sequence[View]) -> Array:

@@ -3,10 +3,9 @@
 What a device holds already is not moved; of anything else only those elements that are asked for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +13,10 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
-from mdhnp.distributed.boxes import Box, Region, split
+from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.placement import Placement, Shard, box_of, empty_view, placement_of
 from mdhnp.distributed.threads import named
+from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.runtime import resident, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
@@ -79,30 +79,21 @@ def fetch(view: View, device: Device | None) -> View:
     return gathered(view, device)
 
 
-def fetch_region(view: View, region: Sequence[slice], device: Device | None) -> View:
+def fetch_region(view: View, region: Region, device: Device | None) -> View:
     """Give a region of a view as :func:`fetch` does; one may go on from an axis's beginning."""
     if all([s.stop <= n for s, n in zip(region, view.shape, strict=True)]):
-        key: Any = (*region, ...)
-        return fetch(view[key], device)
+        return fetch(view[_key(region)], device)
     beside = _with_halo(view, region, device)
     if beside is not None:
         return beside
     target = empty_view(tuple([s.stop - s.start for s in region]), view.dtype, device)
-    both = [
-        ((slice(s.start, n), slice(n - s.start)), (slice(s.stop - n), slice(n - s.start, None)))
-        if s.stop > n
-        else ((s, slice(None)),)
-        for s, n in zip(region, view.shape, strict=True)
-    ]
-    for each in product(*both):
-        source = view[tuple([here for here, _ in each])]
-        _collect(
-            placement_of(source), source.dtype, box_of(source), device, target[tuple([there for _, there in each])]
-        )
+    for here, there in unwrapped(region, view.shape):
+        source = view[here]
+        _collect(placement_of(source), source.dtype, box_of(source), device, target[there])
     return target
 
 
-def _with_halo(view: View, region: Sequence[slice], device: Device | None) -> View | None:
+def _with_halo(view: View, region: Region, device: Device | None) -> View | None:
     """Give a region that goes on at the array's other end, where a device has room for that beside what it holds."""
     placement, box = placement_of(view), box_of(view)
     if box.start or box.ends(box.whole)[1] != placement.nbytes or not view.flags.c_contiguous:
@@ -110,9 +101,10 @@ def _with_halo(view: View, region: Sequence[slice], device: Device | None) -> Vi
     axis = next((a for a, n in enumerate(view.shape) if n > 1), 0)
     for shard in placement.shards:
         for turn in (0, view.shape[axis]):
-            spans = tuple([(s.start - turn * (a == axis), s.stop - turn * (a == axis)) for a, s in enumerate(region)])
+            along = slice(region[axis].start - turn, region[axis].stop - turn)
+            spans = (*region[:axis], along, *region[axis + 1 :])
             low, high = box.ends(spans)
-            inside = all([e <= n for a, ((_, e), n) in enumerate(zip(spans, view.shape, strict=True)) if a != axis])
+            inside = all([s.stop <= n for a, (s, n) in enumerate(zip(spans, view.shape, strict=True)) if a != axis])
             if shard.device is device and inside and shard.start <= low and high <= shard.stop:
                 _complete(placement, shard, low, high)
                 return shard.see(box, spans, view.dtype)
@@ -172,7 +164,7 @@ def _collect(
 
 
 def _key(region: Region) -> Any:
-    return (*[slice(b, e) for b, e in region], ...)
+    return (*region, ...)
 
 
 def _put(shard: Shard, source: View, device: Device | None, target: View) -> None:

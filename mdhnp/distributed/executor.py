@@ -12,23 +12,25 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
+from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, choose, price
 from mdhnp.distributed.exchange import fetch, fetch_region, store
-from mdhnp.distributed.halo import Halo, halos
+from mdhnp.distributed.halo import halos
 from mdhnp.distributed.kernel import Kernel
 from mdhnp.distributed.machines import machines, pays, weights
-from mdhnp.distributed.placement import Placement, Shard, box_of, lent, placed_on, placement_of, view_on
+from mdhnp.distributed.placement import Shard, box_of, lent, placed_on, placement_of, view_on
 from mdhnp.frontend.joining import stack
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import all_apart, apart
-from mdhnp.mdh import Computation, Graph, MdHom, Prefix, Stack, Task, View, Window, whole
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh import Computation, Graph, Prefix, Stack, Task, View, Window, whole
+from mdhnp.mdh.mdhom import packed
 from mdhnp.mdh.partition import Read
+from mdhnp.mdh.regions import Region
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
 from mdhnp.settings import Mode, config
 
-__all__ = ["Distributed", "Gathered", "memory", "plan_of", "steps_of"]
+__all__ = ["Distributed", "memory", "plan_of", "steps_of"]
 
 NDArray = npt.NDArray[Any]
 
@@ -39,9 +41,9 @@ _MOST = 64
 def plan_of(graph: Graph, function: str, group: Group, mode: Mode, into: bool) -> Plan | None:
     """Make the plan of a call on several devices; None where its ndarrays are better left to one of them."""
     steps = steps_of(graph)
-    if mode.resident:
-        return Distributed(group, steps, function, mode, into)
-    return Gathered(Distributed(group, steps, function, mode)) if pays(steps, group) else None
+    if mode.resident or pays(steps, group):
+        return Distributed(group, steps, function, mode, into, host=not mode.resident)
+    return None
 
 
 def steps_of(graph: Graph) -> Graph:
@@ -54,12 +56,12 @@ def _cuttable(graph: Graph) -> Graph:
 
 
 class _Job(NamedTuple):
-    """A task of a partition on its device; with a halo its result has room for one."""
+    """A task of a partition on its device; with room for a halo its only result lies in memory of that region."""
 
     device: Device
     kernel: Kernel
     task: Task
-    halo: Halo | None
+    room: Region | None
 
 
 class _Step:
@@ -96,16 +98,16 @@ class _Step:
         if self._apart is not None and price(self._apart.graph, operands, shares, each) < chosen.price:
             return None
         cut = chosen.cut
-        partition, beside = (whole(self.mdhom), None) if cut is None else (cut.partition(), halos(cut))
+        partition, rooms = (whole(self.mdhom), None) if cut is None else (cut.partition(), halos(cut))
 
         def job(task: Task) -> _Job:
             device = group.members[chosen.devices[task.part]]
-            return _Job(device, self._kernel(task.mdhom), task, None if beside is None else beside[task.part])
+            return _Job(device, self._kernel(task.mdhom), task, None if rooms is None else rooms[task.part])
 
         return [[job(task) for task in stage] for stage in partition.stages]
 
     def _kernel(self, h: Computation) -> Kernel:
-        plain = h.relaid([replace(v, strides=row_major(v.shape), offset=0) for v in h.inputs])
+        plain = h.relaid(packed(h.inputs))
         return self._kernels.setdefault(plain, Kernel(plain, self._function))
 
 
@@ -155,11 +157,12 @@ class _Run:
 
     def _compute(self, job: _Job) -> tuple[Array, ...]:
         arrays = [self._read(one, job.device) for one in job.task.reads]
-        if job.halo is None:
+        if job.room is None:
             return job.kernel(job.device, arrays)
-        view = job.task.mdhom.outputs[0]
-        memory = transfer.empty(job.halo.around(view.shape), view.dtype, job.device)
-        job.kernel(job.device, arrays, memory[job.halo.inside(view.shape)])
+        shape = tuple([r.stop - r.start for r in job.room])
+        memory = transfer.empty(shape, job.task.mdhom.outputs[0].dtype, job.device)
+        own = zip(job.task.writes[0], job.room, strict=True)
+        job.kernel(job.device, arrays, memory[tuple([slice(w.start - r.start, w.stop - r.start) for w, r in own])])
         return (make(memory, job.device),)
 
     def _read(self, one: Read, device: Device) -> NDArray:
@@ -175,14 +178,13 @@ class _Run:
 
     def _joined(self, jobs: Sequence[_Job], n: int, view: View) -> NDArray:
         """Give the view of an output, of which each device has a stretch."""
-        steps, shards = [view.dtype.itemsize * step for step in row_major(view.shape)], []
-        for (device, _, task, halo), arrays in zip(jobs, self._found[-len(jobs) :], strict=True):
-            begin = sum([s.start * step for s, step in zip(task.writes[n], steps, strict=True)])
-            before, after = (0, 0) if halo is None else (halo.before * steps[halo.axis], halo.after * steps[halo.axis])
-            memory = placement_of(arrays[n]).shards[0].memory
-            shards.append(Shard(device, memory, begin - before, (begin, begin - before + memory.nbytes - after)))
+        box, shards = Box.of(view), []
+        for job, arrays in zip(jobs, self._found[-len(jobs) :], strict=True):
+            region = job.task.writes[n]
+            start, _ = box.ends(job.room or region)
+            shards.append(Shard(job.device, placement_of(arrays[n]).shards[0].memory, start, box.ends(region)))
             shards[-1].valid = shards[-1].own
-        return view_on(Placement(shards), view.shape, view.dtype)
+        return view_on(shards, view.shape, view.dtype)
 
 
 def _stacked(device: Device, views: Sequence[NDArray]) -> NDArray:
@@ -193,22 +195,28 @@ def _stacked(device: Device, views: Sequence[NDArray]) -> NDArray:
 
 
 class Distributed:
-    """The plan of a call on several devices: computes on views of placements, and gives such."""
+    """The plan of a call on several devices: computes on views of placements, and gives such.
 
-    def __init__(self, group: Group, graph: Graph, function: str, mode: Mode, into: bool = False) -> None:
-        self._group, self._mode, self._into = group, mode, into
+    With `host` it takes ndarrays, lends these to the devices, and gathers the results.
+    """
+
+    def __init__(
+        self, group: Group, graph: Graph, function: str, mode: Mode, into: bool = False, *, host: bool = False
+    ) -> None:
+        self._group, self._mode, self._into, self._host = group, mode, into, host
         if into:  # what is computed is put there afterwards
-            graph = Graph.of(_packed(graph.mdhom(0)))
+            h = graph.mdhom(0)
+            graph = Graph.of(replace(h, outputs=packed(h.outputs)))
         self._steps = _Steps(graph, function)
 
     def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
         """Compute all steps; with `into`, put the only result into the last array."""
-        values = list(arrays)
+        values = [lent(a) for a in arrays] if self._host else list(arrays)
         target = values.pop() if self._into else None
         with config(precision=self._mode.precision):
             found = self._steps.results(self._group, values)
         if target is None:
-            return tuple(found)
+            return tuple([fetch(each, None) for each in found] if self._host else found)
         placement, source = placement_of(target), found[-1].reshape(target.shape)
         with placement.storing() as end:
             jobs = [partial(_stored, target, source, shard, end) for shard in placement.shards]
@@ -226,20 +234,3 @@ def _stored(target: NDArray, source: NDArray, shard: Shard, end: Callable[[], No
 def _device(shard: Shard) -> Device:
     assert shard.device is not None
     return shard.device
-
-
-def _packed(h: MdHom) -> MdHom:
-    """The same MDH, whose results lie in C order."""
-    outputs = tuple([replace(v, strides=row_major(v.shape), offset=0) for v in h.outputs])
-    return replace(h, outputs=outputs)
-
-
-class Gathered:
-    """Computes on ndarrays, and gives such, by a plan on views of placements."""
-
-    def __init__(self, plan: Distributed) -> None:
-        self._plan = plan
-
-    def run(self, arrays: Sequence[NDArray]) -> tuple[NDArray, ...]:
-        """Lend arrays to devices, and gather results."""
-        return tuple([fetch(found, None) for found in self._plan.run([lent(a) for a in arrays])])

@@ -4,34 +4,18 @@ A step of an iteration reads of what the one before gave a block and some of its
 memory has room for these, nothing else has to be copied. Pure: it must not know devices.
 """
 
-from typing import NamedTuple
-
 from mdhnp.mdh import Cut
+from mdhnp.mdh.regions import Region
 
-__all__ = ["Halo", "halos"]
-
-
-class Halo(NamedTuple):
-    """For how many elements along an axis there is room before a result, and after it."""
-
-    axis: int
-    before: int
-    after: int
-
-    def around(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Give the shape of the memory of a result."""
-        return tuple([n + (self.before + self.after) * (a == self.axis) for a, n in enumerate(shape)])
-
-    def inside(self, shape: tuple[int, ...]) -> tuple[slice, ...]:
-        """Say where the result is in that memory."""
-        return tuple([slice(self.before, self.before + n) if a == self.axis else slice(n) for a, n in enumerate(shape)])
+__all__ = ["halos"]
 
 
-def halos(made: Cut) -> tuple[Halo, ...] | None:
-    """Give the room beside each part's result: as much as parts read of their neighbours' of an input of that shape.
+def halos(made: Cut) -> tuple[Region, ...] | None:
+    """Give what each part's memory has room for: its result, and as much beside as parts read of their neighbours'.
 
-    Where a boundary wraps, the first and the last part are neighbours. None where a part reads nothing of its
-    neighbours', or more than one of them has; and of parts of several results, or that are fused or not concatenated.
+    Where a boundary wraps, the first and the last part are neighbours: regions begin before the array, or end behind
+    it. None where a part reads nothing of its neighbours', or more than one of them has; and of parts of several
+    results, or that are fused or not concatenated.
     """
     h = made.mdhom
     if made.kind != "cc" or len(h.outputs) > 1 or len(h.mdhoms) > 1:
@@ -41,7 +25,8 @@ def halos(made: Cut) -> tuple[Halo, ...] | None:
     extent, same = out.shape[axis], [n for n, v in enumerate(h.inputs) if v.shape == out.shape]
     if not same:
         return None
-    parts = [(p.outputs[0][axis].start, p.outputs[0][axis].stop) for p in made.parts]
+    writes = [p.outputs[0] for p in made.parts]
+    parts = [(region[axis].start, region[axis].stop) for region in writes]
     reads = [
         [_unwrapped(p.inputs[n][axis], stop, extent) for n in same]
         for p, (_, stop) in zip(made.parts, parts, strict=True)
@@ -53,7 +38,8 @@ def halos(made: Cut) -> tuple[Halo, ...] | None:
     if not 0 < max(before, after) <= min([p.mdhom.extents[made.dim] for p in made.parts]):
         return None
     beyond = extent if any([first < 0 or last > extent for _, (first, last) in pairs]) else 0
-    return tuple([Halo(axis, min(before, begin + beyond), min(after, extent - end + beyond)) for begin, end in parts])
+    rooms = [slice(max(begin - before, -beyond), min(end + after, extent + beyond)) for begin, end in parts]
+    return tuple([(*own[:axis], room, *own[axis + 1 :]) for own, room in zip(writes, rooms, strict=True)])
 
 
 def _unwrapped(read: slice, stop: int, extent: int) -> tuple[int, int]:

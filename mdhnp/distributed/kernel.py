@@ -12,7 +12,8 @@ from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls.call import call
 from mdhnp.calls.request import Described, Routine, results
-from mdhnp.mdh import Computation, View
+from mdhnp.mdh import Computation
+from mdhnp.mdh.pattern import array_view, as_lying
 from mdhnp.runtime.handle import Device
 
 __all__ = ["Kernel"]
@@ -41,25 +42,15 @@ class Kernel:
 
 
 def _describe(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
-    h = kernel.mdhom
-    inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays, strict=True)])
-    return Described(h.relaid(inputs), None, results)
+    return Described(as_lying(kernel.mdhom, arrays), None, results)
 
 
 def _describe_into(arrays: Sequence[NDArray], kernel: Kernel) -> Described:
-    h = kernel.mdhom.last  # nothing that is fused is put somewhere
-    inputs = tuple([_lying(v, a) for v, a in zip(h.inputs, arrays[:-1], strict=True)])
-    whole = replace(h, inputs=inputs, outputs=(_lying(h.outputs[0], arrays[-1]),))
-    return Described(whole, None, lambda _: (), into=True)
+    h, (out,) = as_lying(kernel.mdhom, arrays[:-1]).last, kernel.mdhom.outputs  # nothing fused is put somewhere
+    outputs = (array_view(out.name, arrays[-1], out.accesses),)
+    return Described(replace(h, outputs=outputs), None, lambda _: (), into=True)
 
 
 @cache
 def _routine(function: str, into: bool) -> Routine:
     return Routine(function, _describe_into if into else _describe)
-
-
-def _lying(view: View, array: NDArray) -> View:
-    """An MDH's view of an array that lies in memory as this one does."""
-    steps = tuple([s // array.itemsize for s in array.strides])
-    low = sum([-s * (n - 1) for s, n in zip(steps, array.shape, strict=True) if s < 0])
-    return replace(view, strides=steps, offset=low)

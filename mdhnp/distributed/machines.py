@@ -21,7 +21,7 @@ from mdhnp.distributed import threads
 from mdhnp.distributed.boxes import Box
 from mdhnp.distributed.choose import Operand, choose
 from mdhnp.distributed.exchange import fetch
-from mdhnp.distributed.placement import Placement, Shard, flat, lent, view_on
+from mdhnp.distributed.placement import Shard, flat, lent, view_on
 from mdhnp.mdh import Computation, Graph
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.handle import Device
@@ -132,4 +132,4 @@ def _hand(group: Group, elements: NDArray) -> None:
     jobs = [partial(fetch, whole[n : n + 1], device) for n, device in enumerate(group.members)]
     each = enumerate(zip(group.members, threads.on_all(group.members, jobs), strict=True))
     shards = [Shard(device, flat(view, device), n) for n, (device, view) in each]
-    fetch(view_on(Placement(shards), elements.shape, elements.dtype), None)
+    fetch(view_on(shards, elements.shape, elements.dtype), None)

@@ -12,19 +12,10 @@ from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.machines import weights
-from mdhnp.distributed.placement import (
-    Placement,
-    Shard,
-    addresses_of,
-    box_of,
-    empty_view,
-    flat,
-    lent,
-    placement_of,
-    view_on,
-)  # fmt: skip
+from mdhnp.distributed.placement import Shard, box_of, empty_view, flat, lent, placement_of, view_on
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group
+from mdhnp.runtime.resident import changed, fixed, is_fixed, version
 
 __all__ = [
     "blocks", "changed", "copies", "distribution", "download", "fixed", "is_fixed", "lent", "maker", "parts", "upload",
@@ -34,21 +25,11 @@ __all__ = [
 View = npt.NDArray[Any]
 
 
-class _Fixed:
-    """Stands between a placement's addresses and views that are read-only."""
-
-    def __init__(self, view: View) -> None:
-        self.base = addresses_of(view)
-        self.placement = self.base.placement
-        known = view.__array_interface__
-        self.__array_interface__ = known | {"data": (known["data"][0], True), "strides": view.strides}
-
-
 def upload(group: Group, array: View) -> View:
     """Distribute a copy of an ndarray: blocks along the first axis of several elements, or a copy of a number."""
     source = lent(array)
     if not array.size:
-        nothing = Placement([Shard(d, np.empty(0, np.uint8)) for d in group.members])
+        nothing = [Shard(d, np.empty(0, np.uint8)) for d in group.members]
         return view_on(nothing, array.shape, array.dtype, array.strides)
     if array.size == 1:
         return copies(group, source)
@@ -59,7 +40,7 @@ def upload(group: Group, array: View) -> View:
 def copies(group: Group, source: View) -> View:
     """Give a copy of the elements to each device."""
     shards = [Shard(d, flat(copied(source, d), d)) for d in group.members]
-    return view_on(Placement(shards), source.shape, source.dtype)
+    return view_on(shards, source.shape, source.dtype)
 
 
 def blocks(group: Group, source: View, axis: int, sizes: Sequence[int], halo: int = 0) -> View:
@@ -77,8 +58,8 @@ def blocks(group: Group, source: View, axis: int, sizes: Sequence[int], halo: in
         shards.append(Shard(device, memory, low * row, (begin * row, end * row)))
         begin = end
     if all(n == 1 for n in source.shape[:axis]):  # the axis is the outermost one, and strides are NumPy's
-        return view_on(Placement(shards), source.shape, source.dtype)
-    return view_on(Placement(shards), turned.shape, source.dtype).transpose(np.argsort(order).tolist())
+        return view_on(shards, source.shape, source.dtype)
+    return view_on(shards, turned.shape, source.dtype).transpose(np.argsort(order).tolist())
 
 
 def maker(group: Group, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[View, ...]]:
@@ -94,35 +75,11 @@ def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
     for device, size in zip(group.members, shares(shape[axis], weights(group)), strict=True):
         shards.append(Shard(device, flat(empty_view((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
         begin += size
-    return view_on(Placement(shards), shape, dtype)
+    return view_on(shards, shape, dtype)
 
 
 def download(group: Group, view: View) -> View:
     return gathered(view, None)
-
-
-def version(view: View) -> int:
-    """Give a number that is another one when elements may have changed; always, once others may change them."""
-    placement = placement_of(view)
-    placement.version += placement.shared
-    return placement.version
-
-
-def changed(view: View) -> None:
-    placement_of(view).version += 1
-
-
-def fixed(view: View) -> View:
-    """Give a view, through which, and through whose views, nothing may be put into an Array."""
-    return np.asarray(_Fixed(view))
-
-
-def is_fixed(view: View) -> bool:
-    """Whether it is one of :func:`fixed`, or a view of such."""
-    base: Any = view
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return type(base) is _Fixed
 
 
 # What users see.
@@ -150,8 +107,8 @@ def _count(box: Box, axis: int, shard: Shard | None) -> int:
     """Say how many elements a device has along an axis."""
     if shard is None:
         return 0
-    along = tuple([(0, n if a == axis else 1) for a, n in enumerate(box.shape)])
-    return sum([region[axis][1] - region[axis][0] for region in split(box, [along], *shard.own)[0]])
+    along = tuple([slice(0, n if a == axis else 1) for a, n in enumerate(box.shape)])
+    return sum([region[axis].stop - region[axis].start for region in split(box, [along], *shard.own)[0]])
 
 
 def parts(group: Group, view: View) -> tuple[Array, ...]:

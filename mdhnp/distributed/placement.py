@@ -1,15 +1,13 @@
 """Placement: which devices hold which elements of an array, and views of it.
 
-A *view* of a placement is an ndarray over addresses that nobody can read, as those of a device's own memory are
+A *view* of a placement is one over addresses that nobody can read, as those of a device's own memory are
 (`runtime/resident.py`), so that NumPy slices and transposes it. What a device holds, its shard, is one stretch of these
 addresses: an array that is distributed along an axis lies so in mind that this axis is its outermost.
 """
 
-import mmap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,14 +15,16 @@ import numpy.typing as npt
 
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, view_of
-from mdhnp.distributed.boxes import Box, Region
+from mdhnp.distributed.boxes import Box
+from mdhnp.mdh.regions import Region
 from mdhnp.runtime import resident
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
 from mdhnp.runtime.pending import waiting
+from mdhnp.runtime.pool import Addresses
 
 __all__ = [
-    "Placement", "Shard", "addresses_of", "box_of", "empty_view", "flat", "lent", "placed_on", "placement_of",
+    "Placement", "Shard", "box_of", "empty_view", "flat", "lent", "placed_on", "placement_of",
     "view_on",
 ]  # fmt: skip
 
@@ -69,33 +69,23 @@ class Shard:
 
     def see(self, box: Box, region: Region, dtype: np.dtype[Any]) -> View:
         """Give the view of a region of a box in the device's memory."""
-        first = box.start + sum([b * s for (b, _), s in zip(region, box.strides, strict=True)]) - self.start
-        return np.ndarray(tuple([e - b for b, e in region]), dtype, self.memory, first, box.strides)
+        first = box.start + sum([r.start * s for r, s in zip(region, box.strides, strict=True)]) - self.start
+        return np.ndarray(tuple([r.stop - r.start for r in region]), dtype, self.memory, first, box.strides)
 
 
-class Placement:
-    """An array that several devices hold.
+class Placement(Addresses):
+    """An array of `nbytes` that several devices hold.
 
-    Attributes
-    ----------
-    shards : tuple of Shard
-        What each device has. Together they have everything; several may have the same.
-    version : int
-        Another one when elements may have changed.
-    nbytes : int
-        Bytes of all elements.
-    shared : bool
-        Whether others may change what devices hold, so that halos are never known to be valid.
-    stores : object
-        Another one when a store into it began, or ended.
+    Its shards together have everything; several may have the same. Where it is shared, halos are never known to be
+    valid. `stores` is another object when a store into it began, or ended.
     """
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self.shards = tuple(shards)
-        self.version = self._at_work = 0
-        self.stores = object()
-        self.shared = False
         self.nbytes = max([shard.own[1] for shard in shards], default=0)
+        super().__init__(max(self.nbytes, 1))
+        self._at_work = 0
+        self.stores = object()
         self._storing = threading.RLock()  # reentrant, for finalizers that make a call
 
     def valid(self, shard: Shard) -> tuple[int, int]:
@@ -150,47 +140,27 @@ class Placement:
             shard.valid = shard.own
 
 
-class _Addresses(mmap.mmap):
-    """Addresses of an array that nobody can read; `start` is the first one."""
-
-    placement: Placement
-    start: int
-
-
 def view_on(
-    placement: Placement, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None
+    shards: Sequence[Shard], shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int] | None = None
 ) -> View:
-    """Give the view of a whole placement; without strides, in C order."""
-    layout = Layout(shape, tuple(strides or _packed(shape, dtype.itemsize)), dtype.itemsize)
-    nbytes = 1 if 0 in shape else layout.nbytes
+    """Give the view of a new placement, all of it; without strides, in C order."""
     try:
-        addresses = _Addresses(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        placement = Placement(shards)
     except OSError:
+        nbytes = max([shard.own[1] for shard in shards])
         raise MemoryError(f"no addresses for an array of shape {shape}, {nbytes} bytes") from None
-    addresses.placement = placement
-    addresses.start = np.ndarray(1, np.uint8, addresses).__array_interface__["data"][0]
-    return np.ndarray(shape, dtype, addresses, 0 if 0 in shape else -layout.low, layout.strides)
-
-
-def _packed(shape: tuple[int, ...], itemsize: int) -> list[int]:
-    return [itemsize * prod([max(n, 1) for n in shape[a + 1 :]]) for a in range(len(shape))]
-
-
-def addresses_of(view: View) -> _Addresses:
-    """Give the addresses that a view is of."""
-    base: Any = view
-    while not isinstance(base, _Addresses):
-        base = base.base
-    return base
+    low = 0 if strides is None or 0 in shape else Layout(shape, tuple(strides), dtype.itemsize).low
+    return np.ndarray(shape, dtype, resident.leased(placement), -low, strides)
 
 
 def placement_of(view: View) -> Placement:
-    return addresses_of(view).placement
+    found: Any = resident.location(view).block
+    return found
 
 
 def box_of(view: View) -> Box:
     """Say where a view's elements are in its placement."""
-    return Box(view.__array_interface__["data"][0] - addresses_of(view).start, view.shape, view.strides, view.itemsize)
+    return Box(resident.location(view).offset, view.shape, view.strides, view.itemsize)
 
 
 # Placements of what there is.
@@ -218,7 +188,7 @@ def flat(view: View, device: Device | None) -> View:
 
 def placed_on(device: Device | None, view: View) -> View:
     """Give the view of a placement of one shard."""
-    return view_on(Placement([Shard(device, flat(view, device))]), view.shape, view.dtype, view.strides)
+    return view_on([Shard(device, flat(view, device))], view.shape, view.dtype, view.strides)
 
 
 def lent(a: Any) -> View:

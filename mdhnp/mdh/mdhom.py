@@ -351,6 +351,11 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def packed(views: Sequence[View]) -> tuple[View, ...]:
+    """The same views of arrays that are C-contiguous."""
+    return tuple([replace(v, strides=row_major(v.shape), offset=0) for v in views])
+
+
 def is_row_major(shape: tuple[int, ...], strides: tuple[int, ...], size: int = 1) -> bool:
     """Whether an array with such strides, of which an element has `size`, is C-contiguous."""
     return all([n <= 1 or s == size * c for n, s, c in zip(shape, strides, row_major(shape), strict=True)])

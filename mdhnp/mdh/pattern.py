@@ -17,11 +17,11 @@ from mdhnp.mdh.combine import Combine, CombineSpec
 from mdhnp.mdh.ctext import returned_type
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.laws import Source
-from mdhnp.mdh.mdhom import MdHom, row_major
+from mdhnp.mdh.mdhom import Computation, MdHom, row_major
 from mdhnp.mdh.trace import trace, trace_text
 from mdhnp.mdh.views import BOUNDARIES, Access, Affine, Slice, View
 
-__all__ = ["Pattern", "array_view", "md_hom", "whole_extents"]
+__all__ = ["Pattern", "array_view", "as_lying", "md_hom", "whole_extents"]
 
 #: The scalar function, the combine operators and `finish` for some types of parameters.
 _Traced = tuple[Function, tuple[Combine, ...], Function | None]
@@ -175,6 +175,12 @@ def array_view(
     strides = tuple([s // size for s in array.strides])
     offset = sum([-s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s < 0 and n > 0])
     return View(name, array.dtype, array.shape, strides, offset, accesses, boundary, fill)
+
+
+def as_lying(h: Computation, arrays: Sequence[npt.NDArray[Any]]) -> Computation:
+    """The same on arrays of these shapes as they lie in memory."""
+    each = zip(h.inputs, arrays, strict=True)
+    return h.relaid([array_view(v.name, a, v.accesses, v.boundary, v.fill) for v, a in each])
 
 
 def whole_extents(given: Mapping[str, Any]) -> dict[str, int]:

@@ -10,6 +10,7 @@ Source: Gorlatch & Steuwer, "Towards High-Level Programming for Systems with Man
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from mdhnp.mdh.mdhom import Computation, MdHom, row_major
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View
 
-__all__ = ["Part", "Region", "bounded", "is_stretch", "part_of", "read_region", "stretches", "within"]
+__all__ = ["Part", "Region", "bounded", "is_stretch", "part_of", "read_region", "stretches", "unwrapped", "within"]
 
 Array = npt.NDArray[Any]
 #: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
@@ -143,12 +144,27 @@ def _window(low: int, high: int, n: int, boundary: str | None) -> tuple[int, int
 
 def read_region(array: Array, region: Region) -> Array:
     """Give the region of an array: a view, unless it goes on from an axis's beginning."""
-    key: Any = (*region, ...)  # which gives arrays of no axes, too
-    found: Array = array[key]
-    if found.shape == tuple([s.stop - s.start for s in region]):
-        return found
-    places = [np.arange(s.start, s.stop) % n for s, n in zip(region, array.shape, strict=True)]
-    return np.ascontiguousarray(array[np.ix_(*places)])
+    pieces = unwrapped(region, array.shape)
+    if len(pieces) == 1:
+        key: Any = (*region, ...)  # which gives arrays of no axes, too
+        view: Array = array[key]
+        return view
+    found = np.empty([s.stop - s.start for s in region], array.dtype)
+    for here, there in pieces:
+        found[there] = array[here]
+    return found
+
+
+def unwrapped(region: Region, shape: Sequence[int]) -> list[tuple[Region, Region]]:
+    """Give what a region is made of: regions inside of the array, and where each of them lies in it."""
+    along = []
+    for s, n in zip(region, shape, strict=True):
+        inside = min(s.stop, n) - s.start
+        pairs = [(slice(s.start, s.start + inside), slice(0, inside))]
+        if s.stop > n:
+            pairs.append((slice(0, s.stop - n), slice(inside, s.stop - s.start)))
+        along.append(pairs)
+    return [(tuple([here for here, _ in each]), tuple([there for _, there in each])) for each in product(*along)]
 
 
 @singledispatch

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from mdhnp.mdh.fused import Fused, given_views, is_one_kernel
 from mdhnp.mdh.graph import Graph, Step
-from mdhnp.mdh.mdhom import MdHom, dimension_names, row_major
+from mdhnp.mdh.mdhom import MdHom, dimension_names, packed
 from mdhnp.mdh.regions import Part, Region, part_of
 from mdhnp.mdh.views import View
 
@@ -134,12 +134,9 @@ def _(h: Rows, dim: int, begin: int, end: int) -> Part:
 
 def _between(h: MdHom, step: Step, given: int) -> MdHom:
     """Give a part of a link; what links leave to each other is C-contiguous, whatever it is a part of."""
-    inputs = [
-        v if p < given else replace(v, strides=row_major(v.shape), offset=0)
-        for p, v in zip(step.inputs, h.inputs, strict=True)
-    ]
-    outputs = [replace(v, strides=row_major(v.shape), offset=0) for v in h.outputs]
-    return replace(h, inputs=tuple(inputs), outputs=tuple(outputs))
+    each = zip(step.inputs, h.inputs, packed(h.inputs), strict=True)
+    inputs = tuple([v if p < given else plain for p, v, plain in each])
+    return replace(h, inputs=inputs, outputs=packed(h.outputs))
 
 
 def _named(graph: Graph, n: int) -> Step:

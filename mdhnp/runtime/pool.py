@@ -22,7 +22,7 @@ from mdhnp.process import process
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.pending import FULL
 
-__all__ = ["Block", "MemoryInfo", "Pool", "pool", "release"]
+__all__ = ["Addresses", "Block", "MemoryInfo", "Pool", "pool", "release"]
 
 _SMALLEST = 512  # bytes
 #: Parts of the device's memory that blocks may take, and that free ones may.
@@ -32,21 +32,30 @@ _FULL = (*FULL, cl.status_code.OUT_OF_RESOURCES)
 _serials = count(1)
 
 
-class Block:
-    """A buffer of a size in bytes, by its handle in OpenCL, too, and addresses that stand for its bytes on the host.
+class Addresses:
+    """Addresses on the host that stand for bytes elsewhere: on a device, or on several.
 
     They have no memory behind them: who reads there by mistake ends the process, and gets no wrong result. `start` is
-    the first; `serial` the block's number in this process, from 1 on. `version` counts changes of what is in it, for
-    those who keep a copy.
+    the first. `version` counts changes of what is there, for those who keep a copy; where it is `shared`, others may
+    change it without a word.
     """
 
-    __slots__ = ("addresses", "buffer", "handle", "serial", "size", "start", "version")
+    __slots__ = ("addresses", "shared", "start", "version")
+
+    def __init__(self, size: int) -> None:
+        self.version, self.shared = 0, False
+        self.addresses = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        self.start = int(np.ndarray(size, np.uint8, self.addresses).__array_interface__["data"][0])
+
+
+class Block(Addresses):
+    """A buffer of a size in bytes, by its handle in OpenCL, too; `serial` is its number in this process, from 1 on."""
+
+    __slots__ = ("buffer", "handle", "serial", "size")
 
     def __init__(self, buffer: cl.Buffer, size: int) -> None:
-        self.buffer, self.handle, self.size, self.version = buffer, buffer.int_ptr, size, 0
-        self.addresses = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
-        self.serial = next(_serials)
-        self.start = int(np.ndarray(size, np.uint8, self.addresses).__array_interface__["data"][0])
+        super().__init__(size)
+        self.buffer, self.handle, self.size, self.serial = buffer, buffer.int_ptr, size, next(_serials)
 
 
 class MemoryInfo(NamedTuple):
