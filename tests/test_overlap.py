@@ -122,7 +122,7 @@ def test_a_part_that_fails_leaves_nothing_behind(where: Device, at: str, monkeyp
     mdhnp.matmul(X, Y)
     held, count = mdhnp.memory_info(where).used, [0]
     owner, name = {
-        "kernel": (Executable, "new"), "sending": (resident.Upload, "send"), "receiving": (resident, "download_into"),
+        "kernel": (Executable, "new"), "sending": (resident, "upload_into"), "receiving": (resident, "download_into"),
     }[at]  # fmt: skip
     work = getattr(owner, name)
 

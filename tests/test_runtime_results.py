@@ -244,7 +244,7 @@ def test_copies_of_large_operands_recycle_memory(blocks: Blocks, kind: str) -> N
     else:
         given = whole.astype(">f4") if kind == "of another byte order" else whole
     halves = Assembly(whole.shape, tuple([(((0, 1), (0, N // 2)), ((n, n + 1), (0, N // 2))) for n in range(2)]))
-    (found,) = (assembled(halves, [given[:1], given[1:]], F32),) if kind == "in pieces" else addressable([given])
+    (found,) = (assembled(halves, F32, given[:1], given[1:]),) if kind == "in pieces" else addressable([given])
     np.testing.assert_array_equal(found, whole)
     assert found.dtype == F32
     assert found.flags.aligned

@@ -4,7 +4,6 @@ Which tasks these are is found once for all calls that differ in nothing but the
 """
 
 from collections.abc import Sequence
-from functools import singledispatch
 from itertools import accumulate
 from math import prod
 from threading import Lock
@@ -22,27 +21,13 @@ from mdhnp.dask.blocks import Blocks
 from mdhnp.dask.layer import Layer, Node
 from mdhnp.fusion.least_work import least_work
 from mdhnp.fusion.rewrite import apart
-from mdhnp.mdh import Computation, Graph, MdHom, Rows
+from mdhnp.mdh import Computation, Graph
 
 __all__ = ["lowered", "layer"]
 
 
 def lowered(name: str, graph: Graph, arrays: Sequence[Any]) -> list[Any]:
-    """Give the results of a graph of MDHs.
-
-    Parameters
-    ----------
-    name : str
-        What it is shown as.
-    graph : Graph
-        What is computed.
-    arrays : sequence of dask.array.Array
-        What it is given.
-
-    Returns
-    -------
-    list of dask.array.Array
-    """
+    """Give the results of a graph of MDHs on arrays of dask's, as such; tasks are shown by the name."""
     values = list(arrays)
     for h, inputs in least_work(graph).steps:
         read = [_shaped(values[p], v.shape) for p, v in zip(inputs, h.inputs, strict=True)]
@@ -122,24 +107,8 @@ def _planned(key: tuple[Any, ...], h: Computation) -> _Plan | None:
 
 def _plan(h: Computation, inputs: Sequence[tuple[int, tuple[tuple[int, ...], ...]]], largest: int) -> _Plan | None:
     made = Layer()
-    blocks = [_blocks(place, ends) for place, ends in inputs]
-    results = _computed(h, made, blocks, largest)
+    results = made.compute(h, [_blocks(place, ends) for place, ends in inputs], largest)
     return None if results is None else _Plan(made.tasks, results)
-
-
-@singledispatch
-def _computed(h: Computation, made: Layer, blocks: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
-    return None
-
-
-@_computed.register
-def _(h: MdHom, made: Layer, blocks: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
-    return made.compute(h, blocks, largest)
-
-
-@_computed.register
-def _(h: Rows, made: Layer, blocks: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
-    return made.rows(h, blocks)
 
 
 def _named(tasks: Sequence[Node], keys: Sequence[Any], arrays: Sequence[str]) -> dict[Any, GraphNode]:

@@ -1,15 +1,14 @@
 """The executor of graphs: an MDH on arrays in blocks is cut along these, and each part is a task of a scheduler.
 
 All of it are partitions (`mdh/partition.py`), again and again: along concatenated dimensions first, then scanned, then
-reduced ones. What parts have in common is made once: the number of cuts
-does not grow with that of the blocks of a grid but with those along its axes. Tasks are numbered; it must not know
-arrays of dask's, nor how keys are named.
+reduced ones. What parts have in common is made once: the number of cuts does not grow with that of the blocks of a grid
+but with those along its axes. Tasks are numbered; it must not know arrays of dask's, nor how keys are named.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import singledispatch
 from math import prod
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +17,8 @@ from dask._task_spec import TaskRef
 from mdhnp.dask.blocks import Blocks, Piece, Section, concatenated, stacked
 from mdhnp.dask.sizes import TASK, Ends, chosen, shared_ends
 from mdhnp.dask.task import Assembly, Call, Work, assembled, sliced
-from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, View, Window, cut
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, Window, cut
+from mdhnp.mdh.mdhom import packed
 from mdhnp.mdh.partition import Read
 
 __all__ = ["Layer", "Node"]
@@ -48,15 +47,7 @@ class Node(NamedTuple):
 
 
 class Layer:
-    """The tasks that compute one MDH.
-
-    Attributes
-    ----------
-    tasks : list of Node
-        Each is known by its number.
-    cuts : int
-        How often an MDH was cut.
-    """
+    """The tasks that compute one MDH, known by their numbers; `cuts` is how often one was cut."""
 
     def __init__(self) -> None:
         self.tasks: list[Node] = []
@@ -68,45 +59,30 @@ class Layer:
         self._slices: dict[tuple[Any, Any], Any] = {}
         self._regions: dict[tuple[int, Any, int | None], Any] = {}
 
-    def compute(self, h: MdHom, inputs: Sequence[Blocks], largest: int) -> tuple[Blocks, ...]:
-        """Have an MDH computed.
+    def compute(self, h: Computation, inputs: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
+        """Have something computed by parts that read at most `largest` bytes of an input, where that can be.
 
-        Parameters
-        ----------
-        h : MdHom
-            No chain.
-        inputs : sequence of Blocks
-            Its inputs.
-        largest : int
-            Bytes of one input that a part should not exceed.
-
-        Returns
-        -------
-        tuple of Blocks
-            One an output.
+        None for what is fused, unless it is rows of which blocks hold whole ones: one task computes a part of these.
         """
-        one = self._one(_plain(h))
         sections = [b.whole for b in inputs]
-        if 0 in h.extents:
-            return self._leaf(one, sections)
-        ends = chosen(h, [[w.ends(axis) for axis in range(len(w.region))] for w in sections], largest)
-        sources = [
-            replace(w, shared=any([each and not v.depends_on(d) for d, each in enumerate(ends)]))
-            for v, w in zip(h.inputs, sections, strict=True)
-        ]
-        return self._parts(one, sources, _sizes(h, ends))
-
-    def rows(self, h: Rows, inputs: Sequence[Blocks]) -> tuple[Blocks, ...] | None:
-        """Have rows computed, each part by one task; None where blocks do not hold whole rows."""
-        sections = [b.whole for b in inputs]
-        ends = shared_ends(h, [[w.ends(axis) for axis in range(len(w.region))] for w in sections])
-        if ends is None:
-            return None
-        one, sizes = self._one(h), _sizes(h, ends)
-        cuts = [d for d, each in enumerate(sizes) if len(each) > 1]
-        if len(cuts) > 1 or any([self._cut(one, d, sizes[d]) is None for d in cuts]):
-            return None
-        return self._parts(one, sections, sizes)
+        blocks = [[w.ends(axis) for axis in range(len(w.region))] for w in sections]
+        match h:
+            case MdHom():
+                one = self._one(_plain(h))
+                if 0 in h.extents:
+                    return self._leaf(one, sections)
+                ends = chosen(h, blocks, largest)
+                sources = [
+                    replace(w, shared=any([each and not v.depends_on(d) for d, each in enumerate(ends)]))
+                    for v, w in zip(h.inputs, sections, strict=True)
+                ]
+                return self._parts(one, sources, _sizes(h, ends))
+            case Rows() if (shared := shared_ends(h, blocks)) is not None:
+                one, sizes = self._one(h), _sizes(h, shared)
+                cuts = [d for d, each in enumerate(sizes) if len(each) > 1]
+                if len(cuts) < 2 and all([self._cut(one, d, sizes[d]) is not None for d in cuts]):
+                    return self._parts(one, sections, sizes)
+        return None
 
     def _parts(self, h: Computation, sources: Sequence[Source], sizes: Sequence[tuple[int, ...]]) -> tuple[Blocks, ...]:
         """Cut along the first dimension that is to be cut, and the parts along the others."""
@@ -193,7 +169,7 @@ class Layer:
         key = self._add("", self._calls[known], *given)
         keys = [key]
         if len(h.outputs) > 1:
-            keys = [self._add("-result", _result, TaskRef(key), n) for n in range(len(h.outputs))]
+            keys = [self._add("-result", getitem, TaskRef(key), n) for n in range(len(h.outputs))]
         return tuple([_block(key, v.shape) for key, v in zip(keys, h.outputs, strict=True)])
 
     def _read(self, section: Section, dtype: np.dtype[Any]) -> tuple[Assembly, list[Any]]:
@@ -203,7 +179,7 @@ class Layer:
             known = id(section.blocks), tuple([(s.start, s.stop) for s in section.region]), section.number
             if known not in self._regions:
                 read, keys = self._taken(section.shape, pieces)
-                self._regions[known] = section, self._add("-region", _region, read, dtype, *map(TaskRef, keys))
+                self._regions[known] = section, self._add("-region", assembled, read, dtype, *map(TaskRef, keys))
             return Assembly(section.shape), [self._regions[known][1]]
         return self._taken(section.shape, pieces)
 
@@ -238,27 +214,10 @@ def _arity(made: Cut) -> int:
     return min(max(TASK // size, _LEAST), _MOST)
 
 
-def _result(results: Sequence[Any], n: int) -> Any:
-    return results[n]
-
-
-def _region(read: Assembly, dtype: np.dtype[Any], *blocks: Any) -> Any:
-    return assembled(read, blocks, dtype)
-
-
-@singledispatch
 def _plain(h: Computation) -> Computation:
     """Give a computation on arrays that are C-contiguous, as blocks and what is put together of them are."""
-    return h.relaid(_contiguous(h.inputs))
-
-
-@_plain.register
-def _(h: MdHom) -> Computation:
-    return replace(h, inputs=_contiguous(h.inputs), outputs=_contiguous(h.outputs))
-
-
-def _contiguous(views: Sequence[View]) -> tuple[View, ...]:
-    return tuple([replace(v, strides=row_major(v.shape), offset=0) for v in views])
+    plain = h.relaid(packed(h.inputs))
+    return replace(plain, outputs=packed(h.outputs)) if isinstance(plain, MdHom) else plain
 
 
 def _sizes(h: Computation, ends: Sequence[Ends]) -> list[tuple[int, ...]]:

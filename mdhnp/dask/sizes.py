@@ -37,21 +37,9 @@ class _Axis(NamedTuple):
 
 
 def chosen(h: MdHom, blocks: Sequence[Sequence[Ends]], largest: int) -> tuple[Ends, ...]:
-    """Choose where dimensions are cut.
+    """Choose where dimensions, none of extent 0, are cut, from where the blocks of each input end along its axes.
 
-    Parameters
-    ----------
-    h : MdHom
-        Without extents of 0.
-    blocks : sequence of sequence of Ends
-        Of each input, where blocks end along each axis, inside of it.
-    largest : int
-        Bytes of one input that a part should not exceed.
-
-    Returns
-    -------
-    tuple of Ends
-        For each dimension.
+    Parts should not exceed `largest` bytes of one input.
 
     Examples
     --------

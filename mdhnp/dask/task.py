@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -19,8 +19,8 @@ import numpy.typing as npt
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
 from mdhnp.dask.blocks import Span
-from mdhnp.mdh import Computation, MdHom, unfused
-from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh import Computation, unfused
+from mdhnp.mdh.pattern import as_lying
 from mdhnp.runtime.results import maker
 
 __all__ = ["Call", "Assembly", "Work", "assembled", "use_device", "sliced"]
@@ -43,13 +43,7 @@ class Assembly(NamedTuple):
 
 
 class Work:
-    """What equal parts compute: one object in a process, which has one entry among calls.
-
-    Attributes
-    ----------
-    mdhom : Computation
-        On C-contiguous arrays; blocks may lie otherwise.
-    """
+    """What equal parts compute, on C-contiguous arrays: one object in a process, which has one entry among calls."""
 
     def __init__(self, packed: bytes) -> None:
         self.mdhom: Computation = pickle.loads(zlib.decompress(packed))
@@ -90,19 +84,16 @@ class Call:
         """Compute."""
         rest = iter(blocks)
         arrays = [
-            assembled(read, [next(rest) for _ in range(read.blocks)], v.dtype)
+            assembled(read, v.dtype, *[next(rest) for _ in range(read.blocks)])
             for read, v in zip(self.reads, self.work.mdhom.inputs, strict=True)
         ]
         return self.work.compute(arrays)
 
 
-def assembled(read: Assembly, blocks: Sequence[Any], dtype: np.dtype[Any]) -> Array:
+def assembled(read: Assembly, dtype: np.dtype[Any], *blocks: Any) -> Array:
     """Give a region of an array: a view where it lies in one block.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a block is no ndarray, or has another type or shape than the array said.
+    TypeError or ValueError if a block is no ndarray, or has another type or shape than the array said.
     """
     given = [_array(block) for block in blocks]
     for a in given:
@@ -151,20 +142,10 @@ def _index(spans: tuple[Span, ...]) -> Any:
 def _describe(arrays: Sequence[Array], made: "ref[Work]") -> Described:
     known = made()
     assert known is not None  # it is being called
-    return _described(known.mdhom, arrays)
-
-
-@singledispatch
-def _described(h: Computation, arrays: Sequence[Array]) -> Described:
-    return Described(h, None, results, written=unfused(h))
-
-
-@_described.register
-def _(h: MdHom, arrays: Sequence[Array]) -> Described:
-    views = [
-        array_view(v.name, a, v.accesses, v.boundary, v.fill) for v, a in zip(h.inputs, arrays, strict=True)
-    ]  # as they lie
-    return Described(h.relaid(views), None, results)
+    h = known.mdhom
+    if len(h.mdhoms) > 1:
+        return Described(h, None, results, written=unfused(h))
+    return Described(as_lying(h, arrays), None, results)
 
 
 _PART = Routine("dask", _describe)

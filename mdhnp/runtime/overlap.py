@@ -37,21 +37,23 @@ def overlapped(device: Device, jobs: Sequence[Job]) -> None:
     for all inputs. After Ctrl-C the copies and kernels that are on their way are waited for.
     """
     # All taken at first and held to the end: copies do not wait for kernels that use what is free later.
-    inputs: dict[tuple[Any, ...], resident.Upload] = {}
+    inputs: dict[tuple[Any, ...], tuple[Array, Array]] = {}
     for a in [a for job in jobs for a in job.inputs]:
         if _memory(a) not in inputs:
-            inputs[_memory(a)] = resident.Upload(device, a)
+            inputs[_memory(a)] = resident.unsent(device, a)
+    left = {key: array for key, (array, _) in inputs.items()}
     up, calls, down = device.queue_of("sending"), device.queue, device.queue_of("receiving")
     with pending.errors(device), ThreadPoolExecutor(1, thread_name_prefix="mdhnp-receive") as receiver:
         copies: list[Future[None]] = []
         try:
             _after(up, calls)  # kernels of calls before may still use what were free blocks
             for job in jobs:
-                mine = [inputs[_memory(a)] for a in job.inputs]
-                for each in mine:
-                    each.send(up)
+                mine = [_memory(a) for a in job.inputs]
+                for key in mine:
+                    if key in left:
+                        resident.upload_into(device, left.pop(key), inputs[key][1], up)
                 _after(calls, up)
-                found = job.enqueue([each.view for each in mine])
+                found = job.enqueue([inputs[key][1] for key in mine])
                 done = cl.enqueue_marker(calls)
                 calls.flush()
                 copies.append(receiver.submit(_receive, device, found, job.outputs, done))

@@ -8,7 +8,6 @@ there is a limit.
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -85,17 +84,7 @@ _pools: dict[Device, _Pool] = process.table()
 
 def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
     """Give what makes new arrays, as :func:`mdhnp.runtime.results.maker` does, for results of a device."""
-    plain = [results.maker([each]) for each in outputs]
-    sizes = [prod(shape) * dtype.itemsize for shape, dtype in outputs]
-    if max(sizes, default=0) < results.LARGE:
-        return results.maker(outputs)
-    source = _pools.setdefault(device, _Pool(device))
-
-    def one(n: int) -> Array:
-        found = source.lease(sizes[n]) if sizes[n] >= results.LARGE else None
-        return plain[n]()[0] if found is None else np.ndarray(*outputs[n], found)
-
-    return lambda: tuple([one(n) for n in range(len(outputs))])
+    return results.maker(outputs, _pools.setdefault(device, _Pool(device)).lease)
 
 
 def is_pinned(device: Device, start: int, nbytes: int) -> bool:

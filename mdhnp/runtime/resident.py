@@ -1,8 +1,8 @@
 """Arrays in the memory of a device that has its own: their views, their results, and copies of them.
 
-Takes a device and ndarrays; gives views. A *view* is an ndarray over addresses that nobody can read (`pool.Block`); its
-base is a *lease* of the block (`results.py`), held by all views of the same array. So NumPy slices and transposes them,
-and the block is free again when the last one dies, however they were made.
+Takes a device and ndarrays; gives views. A *view* is an ndarray over addresses that nobody can read (`pool.Addresses`);
+its base is a *lease* of them (`results.py`), held by all views of the same array. So NumPy slices and transposes them,
+and a block is free again when the last one dies, however they were made.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +17,13 @@ import pyopencl as cl
 from mdhnp.runtime import pending, results, transfers
 from mdhnp.runtime.handle import Device
 from mdhnp.runtime.layout import Layout
-from mdhnp.runtime.pool import Block, pool
+from mdhnp.runtime.pool import Addresses, Block, pool
 from mdhnp.runtime.results import Home, Lease, lease
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
-    "Location", "Upload", "bytes_of", "changed", "download", "download_into", "filling", "fixed", "foreign", "is_fixed",
-    "location", "maker", "pass_on", "upload", "upload_into", "version",
+    "Location", "bytes_of", "changed", "download", "download_into", "filling", "fixed", "foreign", "is_fixed",
+    "leased", "location", "maker", "pass_on", "unsent", "upload", "upload_into", "version",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -44,17 +44,20 @@ def maker(device: Device, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]
     """Give what makes views of new memory, as :func:`mdhnp.runtime.results.maker` does on the host."""
     source = pool(device)
     sizes = [(source.size_of(prod(shape) * dtype.itemsize), shape, dtype) for shape, dtype in outputs]
-    return lambda: tuple([np.ndarray(s, t, _lease(source.block(n), source.home(n))) for n, s, t in sizes])
+    return lambda: tuple([np.ndarray(s, t, leased(source.block(n), source.home(n))) for n, s, t in sizes])
 
 
-def _lease(block: Block, home: Home | None) -> Array:
+def leased(block: Addresses, home: Home | None = None) -> Array:
+    """Give what views are of: addresses that go home when the last one dies."""
     found: Array = lease(block.addresses, block, home)
     return found
 
 
 def foreign(buffer: cl.Buffer, offset: int, shape: tuple[int, ...], dtype: Any, strides: Sequence[int] | None) -> Array:
     """Give a view of somebody else's buffer, held as long as it is seen; without strides, in C order."""
-    return np.ndarray(shape, dtype, _lease(Block(buffer, buffer.size), None), offset, strides)
+    block = Block(buffer, buffer.size)
+    block.shared = True
+    return np.ndarray(shape, dtype, leased(block), offset, strides)
 
 
 def _lease_of(view: Any) -> Any:
@@ -65,6 +68,7 @@ def _lease_of(view: Any) -> Any:
 
 
 def location(view: Array) -> Location:
+    """Say where a view's first element is; also of what is on several devices, whose blocks have no buffers."""
     block = _lease_of(view).block
     return Location(block, view.__array_interface__["data"][0] - block.start)
 
@@ -90,45 +94,33 @@ def is_fixed(view: Array) -> bool:
 
 def version(view: Array) -> int:
     """Give a number that is another one when the memory behind a view may have changed; somebody else's always may."""
-    found = _lease_of(view)
-    if found.home is None:
-        found.block.version += 1
-    version: int = found.block.version
-    return version
+    block: Addresses = _lease_of(view).block
+    block.version += block.shared
+    return block.version
 
 
 def changed(view: Array) -> None:
     _lease_of(view).block.version += 1
 
 
-class Upload:
-    """An ndarray's way to a device; MemoryError if there is no room.
+def unsent(device: Device, array: Array) -> tuple[Array, Array]:
+    """Give an array, or a copy in C order if its elements do not lie one after the other, and a new view for it.
 
-    `view` is of the copy, in C order if the array's elements do not lie one after the other; complete when it was sent.
+    MemoryError if there is no room.
     """
-
-    def __init__(self, device: Device, array: Array) -> None:
-        layout = Layout.of(array) if array.size else None
-        if layout is not None and (not layout.contiguous or layout.low):
-            array = np.ascontiguousarray(array)
-        self._device, self._array = device, array
-        self._block = pool(device).take(array.nbytes)
-        leased = _lease(self._block, pool(device).home(self._block.size))
-        self.view = np.ndarray(array.shape, array.dtype, leased, 0, array.strides)
-        self._sent = layout is None
-
-    def send(self, queue: cl.CommandQueue | None = None) -> None:
-        """Copy, in the queue of calls or another one; only once."""
-        if not self._sent:
-            send(self._device, Layout.of(self._array).bytes_of(self._array), self._block.buffer, 0, queue)
-            self._sent = True
+    if array.size:
+        layout = Layout.of(array)
+        array = np.ascontiguousarray(array) if not layout.contiguous or layout.low else array
+    source = pool(device)
+    block = source.take(array.nbytes)
+    return array, np.ndarray(array.shape, array.dtype, leased(block, source.home(block.size)), 0, array.strides)
 
 
 def upload(device: Device, array: Array) -> Array:
-    """Copy an ndarray to a device, and give the view of the copy; errors and order as of :class:`Upload`."""
-    way = Upload(device, array)
-    way.send()
-    return way.view
+    """Copy an ndarray to a device, and give the view of the copy; errors as of :func:`unsent`."""
+    array, view = unsent(device, array)
+    upload_into(device, array, view)
+    return view
 
 
 def download(device: Device, view: Array) -> Array:
@@ -151,11 +143,11 @@ def download_into(device: Device, view: Array, array: Array, queue: cl.CommandQu
         receive(device, array, block.buffer, offset, queue)
 
 
-def upload_into(device: Device, array: Array, view: Array) -> None:
-    """Copy an ndarray to where a view is, both in C order, in the queue of calls."""
+def upload_into(device: Device, array: Array, view: Array, queue: cl.CommandQueue | None = None) -> None:
+    """Copy an ndarray to where a view is, both in the same order, in the queue of calls or another one."""
     if view.size:
         block, offset = location(view)
-        send(device, Layout.of(array).bytes_of(array), block.buffer, offset)
+        send(device, Layout.of(array).bytes_of(array), block.buffer, offset, queue)
         changed(view)
 
 

@@ -176,25 +176,31 @@ def release() -> None:
     _blocks.release()
 
 
-def maker(outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], tuple[Array, ...]]:
+def maker(
+    outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], better: Callable[[int], Array | None] | None = None
+) -> Callable[[], tuple[Array, ...]]:
     """Give what makes new arrays of these shapes and types, of whatever values are in memory, like ``numpy.empty``.
 
-    Large arrays do not own their memory, as views do not, and begin at a page's boundary. Without memory the maker
-    raises MemoryError.
+    Large arrays do not own their memory, as views do not, and begin at a page's boundary; they are in memory that is
+    `better`, a lease of so many bytes, where there is some. Without memory the maker raises MemoryError.
     """
-    makers = [_maker(shape, dtype) for shape, dtype in outputs]
+    makers = [_maker(shape, dtype, better) for shape, dtype in outputs]
     if len(makers) == 1:
         (make,) = makers
         return lambda: (make(),)
     return lambda: tuple([make() for make in makers])
 
 
-def _maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Array]:
+def _maker(
+    shape: tuple[int, ...], dtype: np.dtype[Any], better: Callable[[int], Array | None] | None
+) -> Callable[[], Array]:
     nbytes = prod(shape) * dtype.itemsize
     if nbytes < LARGE or not _OFFERED:
         return partial(np.empty, shape, dtype)
 
     def large() -> Array:
+        if better is not None and (memory := better(nbytes)) is not None:
+            return np.ndarray(shape, dtype, memory)
         try:
             block = _blocks.take(nbytes)
         except OSError:
