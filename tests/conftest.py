@@ -10,6 +10,7 @@ by turns, and with `--long` on each.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -92,6 +93,10 @@ def _has_its_turn(item: pytest.Item) -> bool:
     return crc32(case.encode()) % len(chosen) == place
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()  # tens of thousands of tests, which each collection of garbage would look at
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames:
         chosen = chosen_devices(metafunc.config.getoption("--device"))
@@ -159,6 +164,14 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(mdhnp.config, "host", "auto")
     with dask.config.set(scheduler="threads", num_workers=2):
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_collections() -> Iterator[None]:
+    """No collection of garbage looks at what modules before have left in caches."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
