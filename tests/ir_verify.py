@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from mdhnp.codegen.ir.accesses import FIELDS
-from mdhnp.codegen.ir.barriers import has_barrier
 from mdhnp.codegen.ir.index import Call, Choice, Compare, Index, Var
+from mdhnp.codegen.ir.passes import has_barrier
 from mdhnp.codegen.ir.show import show
 from mdhnp.codegen.ir.statements import (
     AllocLocal,

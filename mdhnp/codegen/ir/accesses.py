@@ -4,29 +4,14 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, NamedTuple, get_args
 
+from mdhnp.codegen.ir import statements as st
 from mdhnp.codegen.ir.index import Index, Limit, Var
-from mdhnp.codegen.ir.statements import (
-    Assign,
-    Block,
-    Clear,
-    Copy,
-    For,
-    If,
-    LoadMatrix,
-    Pipeline,
-    Stmt,
-    Store,
-    Transpose,
-    Truth,
-)
 from mdhnp.codegen.ir.values import Buffer, Load, LoadRow, Value
 
 __all__ = ["FIELDS", "Access", "Accesses", "Element", "bodies", "element", "with_bodies"]
 
-Body = tuple[Stmt, ...]
-
 #: Names of the fields of each kind of node.
-FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(Stmt), *get_args(Value), Truth)}
+FIELDS = {kind: tuple([f.name for f in fields(kind)]) for kind in (*get_args(st.Stmt), *get_args(Value), st.Truth)}
 
 
 class Element(NamedTuple):
@@ -55,32 +40,32 @@ class Accesses:
     def __init__(self) -> None:
         self._known: dict[int, _Summary] = {}
 
-    def of(self, s: Stmt) -> tuple[Access, ...]:
+    def of(self, s: st.Stmt) -> tuple[Access, ...]:
         return self._find(s).accesses
 
-    def changes(self, s: Stmt) -> bool:
+    def changes(self, s: st.Stmt) -> bool:
         """Whether a statement changes an index that it does not declare itself."""
         return self._find(s).changes
 
-    def _find(self, s: Stmt) -> "_Summary":
+    def _find(self, s: st.Stmt) -> "_Summary":
         known = self._known.get(id(s))
         if known is not None:
             return known
         found: dict[Access, None] = {}
-        changes = isinstance(s, Assign) and isinstance(s.target, Var)
+        changes = isinstance(s, st.Assign) and isinstance(s.target, Var)
         inner = bodies(s)
         for body in inner:
             for one in map(self._find, body):
                 found |= dict.fromkeys(one.accesses)
                 changes |= one.changes
-        if isinstance(s, If):
+        if isinstance(s, st.If):
             _collect(s.tests, found)
         elif not inner:
             _collect(s, found)
         if inner and changes:
             # What stands in a place is another one before and behind the change.
             found = dict.fromkeys([a._replace(at=None) for a in found])
-        if isinstance(s, For):  # behind it, and in the next round
+        if isinstance(s, st.For):  # behind it, and in the next round
             found = dict.fromkeys([a._replace(at=None) if a.at and _moves(s.var, a.at) else a for a in found])
         self._known[id(s)] = _Summary(s, tuple(found), changes)
         return self._known[id(s)]
@@ -89,35 +74,35 @@ class Accesses:
 class _Summary(NamedTuple):
     """A statement (which is held, so that nothing else gets its id), and whether it changes an index."""
 
-    statement: Stmt
+    statement: st.Stmt
     accesses: tuple[Access, ...]
     changes: bool
 
 
-def bodies(s: Stmt) -> tuple[Body, ...]:
+def bodies(s: st.Stmt) -> tuple[st.Body, ...]:
     """The bodies inside of a statement."""
     match s:
-        case Block():
+        case st.Block():
             return (s.body,)
-        case For():
+        case st.For():
             return (s.body if isinstance(s.body, tuple) else (s.body,),)
-        case If():
+        case st.If():
             return s.inside, s.elsewhere
-        case Pipeline():
+        case st.Pipeline():
             return s.fill, s.work
     return ()
 
 
-def with_bodies(s: Stmt, changed: Callable[[Body], Body]) -> Stmt:
+def with_bodies(s: st.Stmt, changed: Callable[[st.Body], st.Body]) -> st.Stmt:
     """The statement with what a function makes of the bodies inside of it."""
     match s:
-        case Block():
-            return Block(changed(s.body))
-        case For(body=tuple() as body):
+        case st.Block():
+            return st.Block(changed(s.body))
+        case st.For(body=tuple() as body):
             return replace(s, body=changed(body))
-        case If():
-            return If(s.tests, changed(s.inside), changed(s.elsewhere))
-        case Pipeline():
+        case st.If():
+            return st.If(s.tests, changed(s.inside), changed(s.elsewhere))
+        case st.Pipeline():
             return replace(s, fill=changed(s.fill), work=changed(s.work))
     return s
 
@@ -138,18 +123,18 @@ def _collect(node: Any, found: dict[Access, None]) -> None:
         for n in node:
             _collect(n, found)
         return
-    if kind is Load or kind is Store:
+    if kind is Load or kind is st.Store:
         if node.buffer.space == "local":
             at = element(node.offset) if node.buffer.values else None
             found[Access(node.buffer, "read" if kind is Load else "store", at, node.buffer.phase)] = None
     elif kind is LoadRow:
         if node.buffer.space == "local":
             found[Access(node.buffer, "read", None, node.buffer.phase)] = None
-    elif kind is Copy or kind is Transpose:
+    elif kind is st.Copy or kind is st.Transpose:
         found[Access(node.target, "copy", None)] = None
-    elif kind is Clear:
+    elif kind is st.Clear:
         found[Access(node.buffer, "copy", None)] = None
-    elif kind is LoadMatrix:
+    elif kind is st.LoadMatrix:
         found[Access(node.buffer, "read", None)] = None
     for name in FIELDS.get(kind, ()):
         inner = getattr(node, name)

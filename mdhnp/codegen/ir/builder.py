@@ -10,7 +10,7 @@ import numpy as np
 
 from mdhnp.codegen.ir.accesses import Accesses
 from mdhnp.codegen.ir.index import Compare, Index, Limit, Var, open_tests, variable
-from mdhnp.codegen.ir.statements import Assign, Block, Comment, Declare, For, If, Let, Stmt, Store, Test
+from mdhnp.codegen.ir.statements import Assign, Block, Body, Comment, Declare, For, If, Let, Stmt, Store, Test
 from mdhnp.codegen.ir.values import Load, LoadRow, Register, Value
 
 __all__ = ["Builder"]
@@ -32,7 +32,7 @@ class Builder:
             written = {a.buffer for a in Accesses().of(statement) if a.how != "read"}
             self._shared[-1] = {load: name for load, name in shared.items() if load.buffer not in written}
 
-    def body(self) -> tuple[Stmt, ...]:
+    def body(self) -> Body:
         """All statements."""
         (found,) = self._bodies
         return tuple(found)
@@ -52,7 +52,7 @@ class Builder:
         return self._numbers[stem] - 1
 
     @contextmanager
-    def _inside(self, statement: Callable[[tuple[Stmt, ...]], Stmt]) -> Iterator[None]:
+    def _inside(self, statement: Callable[[Body], Stmt]) -> Iterator[None]:
         """The body of a statement."""
         with self.part() as body:
             yield

@@ -1,33 +1,203 @@
-"""All passes over a procedure, in their order: read from top to bottom."""
+"""What happens to a procedure between the emitter and the renderer: barriers are placed, pipelines become loops.
 
-from collections.abc import Callable
+*Barriers* are computed from what is read and written of local memory. Work-items of a group wait for each other between
+two accesses of a local buffer one of which writes, unless they are known to be of different elements, or each work-item
+has elements of its own. Statements are looked at in order, with the accesses since the last barrier; the next round of
+a loop comes after its last statement. A branch is looked at as one statement: nobody waits inside of it. That its
+condition keeps work-items from what others write in the same branch is up to the emitter.
+
+*Pipelines* fill local buffers some rounds before they are read. With asynchronous copies a round waits for its own
+buffers, starts to fill those of a later round, and works while they are under way. Without, it loads the elements of a
+later round to registers before its work, and stores them behind it. Either way one barrier a round is enough: in front
+of it every work-item's copies for the round are there, and behind it nobody reads any more what the round before has
+read, which is what is filled next.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from mdhnp.codegen.ir.barriers import place_barriers
-from mdhnp.codegen.ir.pipelines import lower_pipelines
-from mdhnp.codegen.ir.statements import Procedure
+from mdhnp.codegen.ir import statements as st
+from mdhnp.codegen.ir.accesses import Access, Accesses, Element, bodies, with_bodies
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
+from mdhnp.codegen.ir.values import Const, Register
 
-__all__ = ["lowered"]
+__all__ = ["apart", "has_barrier", "lower_pipelines", "lowered", "place_barriers"]
+
+_FEW = 4
 
 
-def lowered(p: Procedure, *, barrier_first: bool, after: Callable[[str, Procedure], None] | None = None) -> Procedure:
+def lowered(p: st.Procedure, *, barrier_first: bool) -> st.Procedure:
     """Bring a procedure from what the emitter built to what is rendered.
 
-    Parameters
-    ----------
-    p : Procedure
-        As it was built.
-    barrier_first : bool
-        Whether the device's compiler needs a barrier at the beginning of each loop that has one.
-    after : callable, optional
-        Is told the name of each pass and what it gave, first of all the procedure as it was built.
+    On CPUs each loop with a barrier in it must begin with one, `barrier_first`: LLVM merges what stands before a body's
+    first barrier and after its last one into the loop's test, where PoCL cannot cut the loop for its work-items any
+    more. Pipelines come behind, since their own barriers settle what they copy. A single work-item waits for nobody.
     """
-    seen = after or (lambda name, p: None)
-    seen("built", p)
-    # When nothing moves any more but what pipelines move themselves. A single work-item waits for nobody.
-    if p.work_items > 1:
-        p = replace(p, body=place_barriers(p.body, first=barrier_first))
-    seen("barriers placed", p)
-    p = replace(p, body=lower_pipelines(p.body))
-    seen("pipelines lowered", p)
-    return p
+    body = place_barriers(p.body, first=barrier_first) if p.work_items > 1 else p.body
+    return replace(p, body=lower_pipelines(body))
+
+
+def place_barriers(body: st.Body, *, first: bool) -> st.Body:
+    """Insert the barriers that the accesses of local memory need."""
+    return _Barriers(first).placed(body, [])
+
+
+def has_barrier(body: Iterable[st.Stmt]) -> bool:
+    return any(isinstance(s, st.Barrier) or any(map(has_barrier, bodies(s))) for s in body)
+
+
+class _Barriers:
+    """Places them; it remembers what statements access, and whether loops must begin with a barrier."""
+
+    def __init__(self, first: bool) -> None:
+        self._first = first
+        accesses = Accesses()
+        self._of, self._changes = accesses.of, accesses.changes
+
+    def placed(self, body: st.Body, pending: list[Access]) -> st.Body:
+        """Insert barriers; `pending` are the accesses since the last one, before and, on return, behind the body."""
+        found: list[st.Stmt] = []
+        touched = 0  # behind the last statement that touches local memory
+        for s in body:
+            if self._changes(s):
+                # Where it stands in a place, that is another one from here on.
+                pending[:] = map(_somewhere, pending)
+            own = self._of(s)
+            if not own:
+                found.append(s)
+                continue
+            between = _conflicts(pending, own)
+            if between:
+                found.insert(touched, st.Barrier(between))
+                pending.clear()
+            match s:
+                case st.Block():
+                    s = st.Block(self.placed(s.body, pending))
+                case st.For(body=tuple() as inner):
+                    inner = self._round(inner)
+                    s = replace(s, body=inner)
+                    if not has_barrier(inner):
+                        pending += own
+                case st.Pipeline():
+                    # Its own barriers, which it gets when it is written out, settle what it copies.
+                    s = replace(s, work=self._round(s.work))
+                    pending += own
+                case _:
+                    pending += own
+            found.append(s)
+            touched = len(found)
+        return tuple(found)
+
+    def _round(self, body: st.Body) -> st.Body:
+        """Insert barriers into a loop's body, after which it comes again; a loop with a barrier ends with one.
+
+        So nothing that is accessed in the loop is pending behind it.
+        """
+        pending: list[Access] = []
+        found = self.placed(body, pending)
+        # The places are those of another round.
+        again = {_somewhere(a) for s in body for a in self._of(s)}
+        between = _conflicts(map(_somewhere, pending), again)
+        if not between and not has_barrier(found):
+            return found
+        if not isinstance(found[-1], st.Barrier):
+            found = (*found, st.Barrier(between))
+        if self._first and not isinstance(found[0], st.Barrier):
+            found = (st.Barrier(), *found)
+        return found
+
+
+def _somewhere(a: Access) -> Access:
+    return a if a.at is None else a._replace(at=None)
+
+
+def _conflicts(before: Iterable[Access], after: Iterable[Access]) -> tuple[str, ...]:
+    """Names of the buffers whose accesses must not change places."""
+    earlier: dict[str, list[Access]] = {}
+    for a in before:
+        if not a.buffer.own:
+            earlier.setdefault(a.buffer.name, []).append(a)
+    later = [b for b in after if b.buffer.name in earlier]
+    return tuple(sorted({b.buffer.name for b in later if any(_ordered(a, b) for a in earlier[b.buffer.name])}))
+
+
+def _ordered(a: Access, b: Access) -> bool:
+    """Whether one work-item's access must come before another one's; copies of the same element write the same."""
+    if (a.how == b.how and a.how != "store") or (a.phase and a.phase == b.phase):
+        return False
+    return a.at is None or b.at is None or not apart(a.at, b.at)
+
+
+def apart(a: Element, b: Element) -> bool:
+    """Whether two elements are different, whatever work-items access them."""
+    moved = [0] if a.agreed == b.agreed else _values(a.agreed - b.agreed)
+    return moved is not None and all([a.high + d < b.low or b.high < a.low + d for d in moved])
+
+
+def _values(index: Index) -> list[int] | None:
+    """What an index may be: a number, or each of a few of one variable."""
+    if not index.terms:
+        return [index.constant]
+    (product, factor), *more = index.terms
+    low, high = Index(((product, 1),)).range()
+    if more or not high - low < _FEW:
+        return None
+    return [value * factor + index.constant for value in range(int(low), int(high) + 1)]
+
+
+def lower_pipelines(body: st.Body) -> st.Body:
+    """Write each pipeline out."""
+    found: list[st.Stmt] = []
+    for s in body:
+        if isinstance(s, st.Pipeline):
+            found += _asynchronous(s) if s.asynchronous else _through_registers(s)
+        else:
+            found.append(with_bodies(s, lower_pipelines))
+    return tuple(found)
+
+
+def _asynchronous(p: st.Pipeline) -> list[st.Stmt]:
+    """A group of copies for each round, which may be empty: so their number tells what is still under way."""
+    first = _loop(p.filled, constant(p.stages - 1), (*_first(p), st.Commit()))
+    fill = st.Block((_ahead(p), _if_any(p, p.fill), st.Commit()))
+    return [first, _loop(p.round, p.rounds, (st.Wait(p.stages - 2), st.Barrier(), fill, st.Block(p.work)))]
+
+
+def _through_registers(p: st.Pipeline) -> list[st.Stmt]:
+    copies = list(dict.fromkeys(_copies(p.fill)))
+    held = [Register("next", n, c.target.dtype) for n, c in enumerate(copies)]
+    declared = [st.Declare(r, Const("0", r.dtype)) for r in held]
+    loads = {c: st.Assign(r, c.source) for c, r in zip(copies, held, strict=True)}
+    stores = {c: st.Store(c.target, c.at, r) for c, r in zip(copies, held, strict=True)}
+    load = st.Block((_ahead(p), _if_any(p, _instead(p.fill, loads))))
+    store = st.Block((_ahead(p), _if_any(p, _instead(p.fill, stores))))
+    first = _loop(p.filled, constant(p.stages - 1), _first(p))
+    return [first, _loop(p.round, p.rounds, (st.Barrier(), *declared, load, st.Block(p.work), store))]
+
+
+def _loop(var: Var, end: Index, body: st.Body) -> st.For:
+    return st.For(var, ZERO, Compare(variable(var), "<", end), variable(var) + 1, body)
+
+
+def _ahead(p: st.Pipeline) -> st.Let:
+    return st.Let(p.filled, variable(p.round) + (p.stages - 1))
+
+
+def _first(p: st.Pipeline) -> st.Body:
+    """The filling before all rounds."""
+    always = p.rounds.known is not None and p.rounds.known >= p.stages - 1
+    return p.fill if always else (_if_any(p, p.fill),)
+
+
+def _if_any(p: st.Pipeline, fill: st.Body) -> st.If:
+    """Fill for a round that may be beyond the last one."""
+    return st.If((Compare(variable(p.filled), "<", p.rounds),), fill)
+
+
+def _copies(body: st.Body) -> list[st.Copy]:
+    return [c for s in body for c in ([s] if isinstance(s, st.Copy) else [c for b in bodies(s) for c in _copies(b)])]
+
+
+def _instead(body: st.Body, of: Mapping[st.Copy, st.Stmt]) -> st.Body:
+    """The body with other statements in place of its copies, which stand in no loop."""
+    return tuple([of[s] if isinstance(s, st.Copy) else with_bodies(s, lambda inner: _instead(inner, of)) for s in body])

@@ -12,7 +12,7 @@ from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var
 from mdhnp.codegen.ir.values import Buffer, Load, Outside, Register, Value
 
 __all__ = [
-    "AllocLocal", "Assign", "Barrier", "Block", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
+    "AllocLocal", "Assign", "Barrier", "Block", "Body", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
     "FillLanes", "For", "If", "Let", "LoadMatrix", "MatrixProduct", "Not", "Pipeline", "Procedure", "Stmt", "Store",
     "Test", "Transpose", "Truth", "Wait",
 ]  # fmt: skip
@@ -39,7 +39,7 @@ Test = Compare | Truth | Not
 class Block:
     """Statements with names of their own."""
 
-    body: tuple["Stmt", ...]
+    body: "Body"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class For:
     begin: Index | None
     test: Compare
     following: Index
-    body: "tuple[Stmt, ...] | Copy"
+    body: "Body | Copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class If:
     """What to do where all conditions hold, and where not."""
 
     tests: tuple[Test, ...]
-    inside: tuple["Stmt", ...]
-    elsewhere: tuple["Stmt", ...] = ()
+    inside: "Body"
+    elsewhere: "Body" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,8 @@ class Pipeline:
     #: Whether the copies of `fill` are.
     asynchronous: bool
     #: What they do. Nobody waits for others in either.
-    fill: tuple["Stmt", ...]
-    work: tuple["Stmt", ...]
+    fill: "Body"
+    work: "Body"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +256,9 @@ Stmt = (
 )  # fmt: skip
 
 
+Body = tuple[Stmt, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Procedure:
     """A kernel."""
@@ -284,4 +287,4 @@ class Procedure:
     #: Second names of buffers.
     aliases: tuple[tuple[Buffer, Buffer], ...]
     #: What it does.
-    body: tuple[Stmt, ...]
+    body: Body

@@ -90,11 +90,11 @@ class _Kernel:
     def _line(self, text: str) -> None:
         self._lines.append(self._indent + text)
 
-    def _statements(self, body: Sequence[ir.Stmt]) -> None:
+    def _statements(self, body: ir.Body) -> None:
         for statement in body:
             self._writers[type(statement)](statement)
 
-    def _inner(self, head: str, body: Sequence[ir.Stmt]) -> None:
+    def _inner(self, head: str, body: ir.Body) -> None:
         """A line that opens a brace, and what stands in it."""
         self._line(head)
         outer = self._indent
@@ -102,7 +102,7 @@ class _Kernel:
         self._statements(body)
         self._indent = outer
 
-    def _braces(self, head: str, body: Sequence[ir.Stmt]) -> None:
+    def _braces(self, head: str, body: ir.Body) -> None:
         self._inner(head, body)
         self._line("}")
 
