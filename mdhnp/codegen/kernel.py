@@ -9,6 +9,7 @@ that partial results of a private tile stay in registers while its reduction run
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from mdhnp.codegen import reduce, work_items
@@ -16,15 +17,7 @@ from mdhnp.codegen.access import Context, Point, read
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, least
 from mdhnp.codegen.ir.statements import AllocLocal, Not, Store, Test, Truth
 from mdhnp.codegen.ir.values import Buffer, Load, Register
-from mdhnp.codegen.layers import (
-    bounded_checks,
-    group_loops,
-    ids,
-    inside_checks,
-    points_inside,
-    step_loops,
-    steps_inside,
-)
+from mdhnp.codegen.layers import group_loops, ids, points_inside, reads_inside, step_loops, step_spans, steps_inside
 from mdhnp.codegen.matrix import accumulate_products, declare_doubt, doubtful, watch
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
@@ -134,7 +127,7 @@ def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Regis
     """
     s, terms = c.nest.s, c.nest.s.atom_dims[2]
     one_by_one = replace(s, private_tile=tuple(1 if d == terms else n for d, n in enumerate(s.private_tile)))
-    direct = replace(c, nest=replace(c.nest, s=one_by_one, direct=True))
+    direct = replace(c, nest=replace(c.nest, s=one_by_one, uncopied=True))
     with c.build.when([Truth(doubtful(c, total, watched))]):
         reduce.restart(c, total)
         lost = reduce.declare_lost(c, total, _compensated(c.nest))
@@ -261,8 +254,10 @@ def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dic
 
 def accumulate(c: Context, acc: Accumulators) -> None:
     """Run the reduction of one local tile, without checks where the private tile lies inside, else with them."""
+    nest = c.nest
+    moving = [d for d in nest.ragged if any(v.depends_on(d) for v in nest.direct)]
     c.build.either(
-        _inside_checks(c),
+        [*steps_inside(c, moving), *reads_inside(c, step_spans(nest))],
         lambda: reduce.reduce_loops(c, acc, accumulate_coordinates(c, inside=True)),
         lambda: _guarded(c, acc),
     )
@@ -293,26 +288,12 @@ def _guarded(c: Context, acc: Accumulators) -> None:
     reduce.reduce_loops(c, acc, guarded)
 
 
-def _inside_checks(c: Context) -> list[Compare]:
-    """Conditions under which no access of the private tile needs a check."""
-    nest = c.nest
-    direct = [v for v, copy in zip(nest.h.inputs, nest.copies, strict=True) if copy is None]
-    checks = steps_inside(c, [d for d in nest.kept if nest.partial(d) and any(v.depends_on(d) for v in direct)])
-    for view in direct:
-        if view.boundary is not None:
-            checks += bounded_checks(c, view)
-    return checks
-
-
 def map_tile(c: Context) -> None:
     """No combination at all: compute and store, without tests inside."""
     nest = c.nest
     with ExitStack() as stack:
         step_loops(c, stack)
-        checks = steps_inside(c, [d for d in nest.kept if nest.partial(d)])
-        for view, copy in zip(nest.h.inputs, nest.s.local_copies, strict=True):
-            if copy is None and view.boundary is not None:
-                checks += bounded_checks(c, view)
+        checks = [*steps_inside(c, nest.ragged), *reads_inside(c, step_spans(nest))]
         c.build.either(checks, lambda: _map_elements(c), lambda: _map_border(c))
 
 
@@ -342,25 +323,16 @@ def _map_border(c: Context) -> None:
                 stack.enter_context(c.build.up_to(nest.var(d, "b"), count))
                 shift = nest.at(d, "b") * distance
             point[d], local[d] = nest.base(d) + shift, nest.local(d) + shift
-        stack.enter_context(c.build.when(points_inside(c, point, [d for d in nest.kept if nest.partial(d)])))
+        stack.enter_context(c.build.when(points_inside(c, point, nest.ragged)))
         whole, vector = [], nest.s.vector_dim
         at = Point(point, local, width)
         border = replace(at, bounded=True)
         if width > 1 and nest.partial(vector):
             whole = [Compare(point[vector], "<=", nest.end(vector) - width)]
             border = clipped(c, border)
-        whole += _all_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
-        c.build.either(whole, lambda: _border_point(c, at), lambda: _border_point(c, border))
+        whole += reads_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
 
+        def store(at: Point) -> None:
+            store_results(c, at, point_values(c, nest.h.scalar, at))
 
-def _all_inside(c: Context, spans: dict[int, tuple[Index, int]]) -> list[Compare]:
-    """Conditions for all accesses of some points to lie inside their arrays."""
-    tests: list[Compare] = []
-    for view, copy in zip(c.nest.h.inputs, c.nest.s.local_copies, strict=True):
-        if copy is None and view.boundary is not None:
-            tests += inside_checks(view, spans)
-    return tests
-
-
-def _border_point(c: Context, at: Point) -> None:
-    store_results(c, at, point_values(c, c.nest.h.scalar, at))
+        c.build.either(whole, partial(store, at), partial(store, border))

@@ -7,11 +7,10 @@ from mdhnp.codegen.access import Context
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, call, constant, least
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.tiles import copy_tiles
-from mdhnp.mdh import View
 from mdhnp.schedule.matrices import ACROSS, DOWN
 
 __all__ = [
-    "bounded_checks", "group_ids", "group_loops", "ids", "inside_checks", "item_ids", "points_inside", "step_loops",
+    "group_ids", "group_loops", "ids", "item_ids", "points_inside", "reads_inside", "step_loops", "step_spans",
     "steps_inside", "tile_count",
 ]  # fmt: skip
 
@@ -149,22 +148,22 @@ def points_inside(c: Context, point: Mapping[int, Index], dims: Sequence[int]) -
     return tests + [Compare(point[d], "<", c.nest.end(d)) for d in dims]
 
 
-def bounded_checks(c: Context, view: View) -> list[Compare]:
-    """Conditions for all accesses of the current step to lie inside an array with a boundary mode."""
-    nest = c.nest
-    spans: dict[int, tuple[Index, int]] = {}
-    for d in range(nest.h.rank):
-        if d in nest.kept:
-            spans[d] = (_step_begin(nest, d), nest.s.step(d))
-        else:
-            spans[d] = (nest.begin(d), nest.s.local_tile[d])
-    return inside_checks(view, spans)
+def step_spans(nest: Nest) -> dict[int, tuple[Index, int]]:
+    """Of each dimension the first point of the current step, and how many there are."""
+    return {
+        d: (_step_begin(nest, d), nest.s.step(d)) if d in nest.kept else (nest.begin(d), nest.s.local_tile[d])
+        for d in range(nest.h.rank)
+    }
 
 
-def inside_checks(view: View, spans: Mapping[int, tuple[Index, int]]) -> list[Compare]:
-    """Conditions for all accesses to lie inside the array; `spans` gives each dimension's first point and how many."""
+def reads_inside(c: Context, spans: Mapping[int, tuple[Index, int]]) -> list[Compare]:
+    """Conditions for all accesses of some points, given as by :func:`step_spans`, to lie inside of arrays.
+
+    Only those with a boundary mode that are read where they are may be left.
+    """
     checks = []
-    for axis, size in enumerate(view.shape):
+    bounded = [v for v in c.nest.direct if v.boundary is not None]
+    for view, axis in ((v, axis) for v in bounded for axis in range(len(v.shape))):
         for coefficients in dict.fromkeys(a[axis].coefficients for a in view.accesses):
             constants = [a[axis].constant for a in view.accesses if a[axis].coefficients == coefficients]
             low, reach = constant(min(constants)), max(constants) - min(constants)
@@ -174,5 +173,5 @@ def inside_checks(view: View, spans: Mapping[int, tuple[Index, int]]) -> list[Co
                 low = low + coefficient * (points - 1) if coefficient < 0 else low
                 reach += abs(coefficient) * (points - 1)
             checks.append(Compare(low, ">=", ZERO))
-            checks.append(Compare(low, "<=", constant(size - 1 - reach)))
+            checks.append(Compare(low, "<=", constant(view.shape[axis] - 1 - reach)))
     return checks

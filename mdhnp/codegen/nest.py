@@ -60,7 +60,7 @@ class Nest:
     general: bool = False
     subgroup: int = 0
     #: Whether inputs are read where they are, whatever copies of them there are in local memory.
-    direct: bool = False
+    uncopied: bool = False
     #: Where each dimension begins, if not at 0.
     origin: tuple[Index, ...] = ()
     #: Whether steps that would stick out of an extent begin earlier, and compute points again; of several work-items
@@ -211,6 +211,11 @@ class Nest:
         """Whether a step of the work-items may reach beyond the extent."""
         return d in self.limits or (not self.pulled(d) and self._uneven(d))
 
+    @cached_property
+    def ragged(self) -> tuple[int, ...]:
+        """Concatenated dimensions along which a step of the work-items may reach beyond the extent."""
+        return tuple([d for d in self.kept if self.partial(d)])
+
     def pulled(self, d: int) -> bool:
         """Whether the last step of the work-items begins earlier, so that it does not reach beyond the extent."""
         return self.pulls and self._uneven(d) and self.h.extents[d] >= self.s.step(d)
@@ -311,7 +316,12 @@ class Nest:
     @cached_property
     def copies(self) -> tuple[LocalCopy | None, ...]:
         """Of each input the copy in local memory that is read, if any."""
-        return (None,) * len(self.h.inputs) if self.direct else self.s.local_copies
+        return (None,) * len(self.h.inputs) if self.uncopied else self.s.local_copies
+
+    @cached_property
+    def direct(self) -> tuple[View, ...]:
+        """Inputs that are read where they are."""
+        return tuple([v for v, copy in zip(self.h.inputs, self.copies, strict=True) if copy is None])
 
     def rounds(self, d: int) -> Index:
         """Local tiles of the work-group along a dimension."""

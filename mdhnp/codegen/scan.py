@@ -87,7 +87,7 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
     """Scan one local tile."""
     nest = c.nest
     place = accumulate_coordinates(c)
-    checks = steps_inside(c, [k for k in nest.kept if nest.partial(k) and nest.width(k) > 1])
+    checks = steps_inside(c, [k for k in nest.ragged if nest.width(k) > 1])
     unbounded = all(v.boundary is None for v in nest.h.inputs)
 
     def at(offset: dict[int, int], point: Index, local: Index) -> Point:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Point, read_back, result_convert, store
-from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
+from mdhnp.codegen.ir.index import ZERO, Index, least
 from mdhnp.codegen.ir.values import Register, Value, splat
-from mdhnp.codegen.layers import steps_inside
+from mdhnp.codegen.layers import points_inside, steps_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.work_items import is_first_item
 
@@ -38,15 +38,14 @@ def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = 
     """
     nest = c.nest
     with c.build.when([] if by_all else is_first_item(nest)):
-        partial = [d for d in nest.kept if nest.partial(d)]
         c.build.either(
-            steps_inside(c, partial),
+            steps_inside(c, nest.ragged),
             lambda: _store_elements(c, acc, (), onto),
-            lambda: _store_elements(c, acc, partial, onto),
+            lambda: _store_elements(c, acc, nest.ragged, onto),
         )
 
 
-def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto: bool) -> None:
+def _store_elements(c: Context, acc: Accumulators, ragged: Sequence[int], onto: bool) -> None:
     nest, vector = c.nest, c.nest.s.vector_dim
     for offset, values in zip(elements(nest), acc.values, strict=True):
         lanes = values[0].lanes
@@ -55,8 +54,8 @@ def _store_elements(c: Context, acc: Accumulators, partial: Sequence[int], onto:
             point[d] = ZERO
         local = {d: nest.local(d) + offset[d] if d in offset else ZERO for d in range(nest.h.rank)}
         at = Point(point, local, lanes, bounded=True)
-        with c.build.when([Compare(point[d], "<", nest.end(d)) for d in partial]):
-            if vector in partial and lanes > 1:
+        with c.build.when(points_inside(c, point, ragged)):
+            if vector in ragged and lanes > 1:
                 at = clipped(c, at)
             if onto:
                 reduce.apply(c, values, [read_back(c, n, at) for n in range(len(values))], before=True)
@@ -68,9 +67,8 @@ def store_prefix(c: Context, offset: Mapping[int, int], where: Point, values: Se
     nest, vector = c.nest, c.nest.s.vector_dim
     lanes = values[0].lanes
     point = {**where.point, **{k: nest.base(k) + o for k, o in offset.items()}}
-    partial = [k for k in nest.kept if nest.partial(k)]
-    valid = nest.end(vector) - point[vector] if vector in partial and lanes > 1 else None
-    with c.build.when([Compare(point[k], "<", nest.end(k)) for k in partial]):
+    valid = nest.end(vector) - point[vector] if vector in nest.ragged and lanes > 1 else None
+    with c.build.when(points_inside(c, point, nest.ragged)):
         store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values)
 
 
