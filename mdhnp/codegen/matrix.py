@@ -116,7 +116,8 @@ class _Products:
 
     def _into(self, rows: Sequence[int], column: int, others: dict[int, int]) -> tuple[Register, ...]:
         points = [{**others, self._rows: row, self._columns: column} for row in rows]
-        return tuple([self._results[tuple(sorted(point.items()))][0] for point in points])
+        found = [self._results[tuple(sorted(point.items()))][0] for point in points]
+        return tuple([r for r in found if isinstance(r, Register)])
 
     def _loaded(
         self, stem: str, which: int, fragment: Fragment, groups: Sequence[Sequence[int]], first: int,

@@ -38,16 +38,32 @@ __all__ = [
 _BOOL = np.dtype(bool)
 
 
+_Variable = Register | Load
+
+
 @dataclass(frozen=True)
 class Accumulators:
-    """Variables of one work-item's partial results."""
+    """Variables of one work-item's partial results, in registers or in local memory."""
 
     #: For each element of the private tile (kept dimensions), one variable a result.
-    values: tuple[tuple[Register, ...], ...]
+    values: tuple[tuple[_Variable, ...], ...]
     #: The same in scalars, for what is left of a vectorised reduction; empty otherwise.
-    tails: tuple[tuple[Register, ...], ...] = ()
+    tails: tuple[tuple[_Variable, ...], ...] = ()
     #: Variable that says whether anything was combined yet; None for operators with an identity.
-    seen: Register | None = None
+    seen: _Variable | None = None
+
+    def mapped(self, function: Callable[[_Variable], _Variable]) -> "Accumulators":
+        """Other variables of the same meaning."""
+        values, tails = (tuple([tuple(map(function, one)) for one in many]) for many in (self.values, self.tails))
+        return Accumulators(values, tails, function(self.seen) if self.seen else None)
+
+    def assign(self, c: Context, others: "Accumulators") -> None:
+        """Give all variables the values of others."""
+        for mine, other in zip((*self.values, *self.tails), (*others.values, *others.tails), strict=True):
+            for target, value in zip(mine, other, strict=True):
+                c.build.assign(target, value)
+        if self.seen and others.seen:
+            c.build.assign(self.seen, others.seen)
 
 
 def start(literal: str, dtype: np.dtype[Any], lanes: int) -> Value:
@@ -86,8 +102,8 @@ def declare(c: Context, prefix: str) -> Accumulators:
 def restart(c: Context, acc: Accumulators) -> None:
     """Let accumulators hold what they were declared with."""
     for values in (*acc.values, *acc.tails):
-        for register, literal in zip(values, _beginning(c), strict=True):
-            c.build.assign(register, start(literal, register.dtype, register.lanes))
+        for variable, literal in zip(values, _beginning(c), strict=True):
+            c.build.assign(variable, start(literal, variable.dtype, variable.lanes))
     if acc.seen:
         c.build.assign(acc.seen, Const("0", _BOOL))
 
@@ -105,7 +121,7 @@ def declare_lost(c: Context, total: Accumulators, sums: Sequence[int]) -> list[d
 
 def apply(
     c: Context,
-    left: Sequence[Register | Load],
+    left: Sequence[_Variable],
     right: Sequence[Value],
     seen: Value | None = None,
     *,
@@ -154,7 +170,7 @@ def _added(total: Value, terms: Value, lanes: int) -> Value:
     return Apply("add", (total, terms), total.dtype, lanes)
 
 
-def _add_compensated(c: Context, total: Register | Load, value: Value, error: Register) -> None:
+def _add_compensated(c: Context, total: _Variable, value: Value, error: Register) -> None:
     """Add a value to the total and keep what rounding loses for the next addition (Kahan's summation).
 
     Nothing is lost where the sum is infinite: infinity minus itself would make NaN of all later sums.
@@ -269,7 +285,7 @@ def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Cal
     mark_seen(c, acc)
 
 
-def _half(v: Register, upper: bool, lanes: int) -> Value:
+def _half(v: Value, upper: bool, lanes: int) -> Value:
     """Half of a vector's lanes; a single one of booleans is no mask any more, whose order is the other way round."""
     part = half(v, lanes, upper=upper)
     return Apply("from_mask", (part,), _BOOL) if lanes == 1 and v.dtype == _BOOL else part
@@ -281,7 +297,7 @@ def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:
         return acc
     flat = []
     for values, tails in zip(acc.values, acc.tails, strict=True):
-        current = list(values)
+        current: Sequence[_Variable] = values
         while current[0].lanes > 1:
             half = current[0].lanes // 2
             low = [c.build.declare("h", _half(v, False, half)) for v in current]

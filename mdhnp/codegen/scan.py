@@ -2,28 +2,36 @@
 
 A work-group walks over its chunk of the scanned dimension tile by tile and carries the prefix along; in a tile each
 work-item scans its own neighbouring points, the work-items' totals are scanned in local memory, and every prefix is
-finished and stored (where work-items exchange registers: `subgroup_scan.py`). Chunks of several work-groups begin
-from the scan of the chunks' totals (reduce, then scan: twice the loads of a sequential scan, whatever the extent).
+finished and stored. Chunks of several work-groups begin from the scan of the chunks' totals (reduce, then scan: twice
+the loads of a sequential scan, whatever the extent).
+
+Where work-items exchange registers, each subgroup has a run of the tile's points, in rows of as many as it has
+work-items: work-item k has point k of each row, so that neighbours read and write neighbouring addresses, of all rows
+at once. Rows are scanned by exchanges, then follow one another in registers; one total of each subgroup goes through
+local memory.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Point
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, most, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Assign, Declare
-from mdhnp.codegen.ir.values import Buffer, Load, Register, splat
+from mdhnp.codegen.ir.values import Buffer, Load, Register, Shuffled, Value, splat
 from mdhnp.codegen.kernel import accumulate_coordinates
 from mdhnp.codegen.layers import group_loops, ids, step_loops, steps_inside
 from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, start
 from mdhnp.codegen.store import store_prefix
-from mdhnp.codegen.subgroup_scan import Places, across_subgroups
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import items_index, mailbox
 
 __all__ = ["before_chunks", "emit_scan"]
+
+_Values = Sequence[Register]
+_Places = Callable[[dict[int, int], Index, Index], Point]
 
 
 def emit_scan(c: Context, carried: bool) -> None:
@@ -104,13 +112,13 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
 
     if nest.s.num_wi[d] > 1:
         # Its barriers must not stand in branches: PoCL miscompiles them even where all work-items agree.
-        across = across_subgroups if nest.exchanging > 1 else _across_items
+        across = _across_subgroups if nest.exchanging > 1 else _across_items
         across(c, carry, d, careful if checks else at)
         return
     c.build.either(checks, lambda: _sequential(c, carry, d, at), lambda: _sequential(c, carry, d, careful))
 
 
-def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> None:
+def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> None:
     """One work-item walks over the tile."""
     nest = c.nest
     step, count, var, here = nest.s.private_tile[d], nest.points(d), nest.var(d, "p"), nest.at(d, "p")
@@ -137,35 +145,29 @@ def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> N
         points(range(1))
 
 
-def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: Places) -> None:
+def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> None:
     """Each work-item scans its points, then the work-items' totals are scanned in local memory."""
     nest, b = c.nest, c.build
-    parts = elements(nest)
+    parts, items, me = elements(nest), nest.s.num_wi[d], nest.at(d, "w")
     scanned = [_scanned(c, d, at, offset) for offset in parts]
-    me, kept_items = nest.at(d, "w"), nest.s.work_items // nest.s.num_wi[d]
 
     def slots(half: Index, element: int, item: Index) -> list[Load]:
         """Where that work-item's totals are of an element, in one half of the local memory."""
-        number = items_index(nest, nest.kept) + element * kept_items
-        slot = half * (len(parts) * nest.s.work_items) + number * nest.s.num_wi[d] + item
-        lanes = nest.s.vector_width
-        return [Load(mailbox(nest, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
+        return _slots(c, d, element, items, item, half * (len(parts) * nest.s.work_items))
 
     # Rounds read one half of the memory and write the other.
     half = b.var("half", 0, 1, agreed=True)
-    now, distance = variable(half), Var("d", low=1, high=nest.s.num_wi[d])
+    now, distance = variable(half), Var("d", low=1, high=items)
     b.add(Declare(half, ZERO))
     for e, rows in enumerate(scanned):
-        for place, v in zip(slots(ZERO, e, me), rows[-1], strict=True):
-            b.assign(place, v)
-    with b.doubling(distance, nest.s.num_wi[d]):
+        _assign(c, slots(ZERO, e, me), rows[-1])
+    with b.doubling(distance, items):
         for e in range(len(scanned)):
             left = [b.name("l", v) for v in slots(now, e, most(me - variable(distance), ZERO))]
             right = [b.declare("y", v) for v in slots(now, e, me)]
             with b.when([Compare(me, ">=", variable(distance))]):
                 _prepend(c, left, right)
-            for place, v in zip(slots(ONE - now, e, me), right, strict=True):
-                b.assign(place, v)
+            _assign(c, slots(ONE - now, e, me), right)
         b.add(Assign(half, ONE - now))
     for e, (offset, rows) in enumerate(zip(parts, scanned, strict=True)):
         prefix = [b.declare("y", v) for v in carry.values[e]]
@@ -175,32 +177,160 @@ def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: Places) ->
             point = nest.begin(d) + nest.item(d) + p
             _prepend(c, prefix, row)
             with b.when([Compare(point, "<", constant(nest.h.extents[d]))]):
-                store_prefix(c, offset, at(offset, point, nest.item(d) + p), tuple(row))
-        apply(c, carry.values[e], slots(now, e, constant(nest.s.num_wi[d] - 1)))
+                store_prefix(c, offset, at(offset, point, nest.item(d) + p), row)
+        apply(c, carry.values[e], slots(now, e, constant(items - 1)))
 
 
-def _scanned(c: Context, d: int, at: Places, offset: dict[int, int]) -> list[list[Register]]:
+def _scanned(c: Context, d: int, at: _Places, offset: dict[int, int]) -> list[list[Register]]:
     """The prefixes of the work-item's own points, of one element."""
-    nest, op, lanes = c.nest, c.nest.h.operator, c.nest.s.vector_width
-    assert op is not None and op.identity is not None
+    nest = c.nest
     rows: list[list[Register]] = []
     for p in range(nest.s.private_tile[d]):
         point, local = nest.begin(d) + nest.item(d) + p, nest.item(d) + p
-        starts = zip(nest.result_dtypes, op.identity, strict=True)
-        row = [c.build.declare("x", start(literal, dtype, lanes)) for dtype, literal in starts]
+        row = _identities(c)
         with c.build.when([Compare(point, "<", constant(nest.h.extents[d]))]):
-            found = point_values(c, nest.h.scalar, replace(at(offset, point, local), lanes=lanes))
-            for v, f in zip(row, found, strict=True):
-                c.build.assign(v, splat(f, lanes))
+            _load(c, at(offset, point, local), row)
         if rows:
             _prepend(c, rows[-1], row)
         rows.append(row)
     return rows
 
 
-def _prepend(c: Context, left: list[Register], right: list[Register]) -> None:
+def _prepend(c: Context, left: _Values, right: _Values) -> None:
     """``right = left op right``."""
     joined = [c.build.declare("y", v) for v in left]
     apply(c, joined, right)
-    for v, j in zip(right, joined, strict=True):
-        c.build.assign(v, j)
+    _assign(c, right, joined)
+
+
+def _identities(c: Context) -> list[Register]:
+    """Declare the values of a point, which count for nothing at first."""
+    nest, op = c.nest, c.nest.h.operator
+    assert op is not None and op.identity is not None
+    starts = zip(op.identity, nest.result_dtypes, strict=True)
+    return [c.build.declare("x", start(literal, dtype, nest.s.vector_width)) for literal, dtype in starts]
+
+
+def _load(c: Context, where: Point, values: _Values) -> None:
+    """Let values be those of a point."""
+    lanes = c.nest.s.vector_width
+    found = point_values(c, c.nest.h.scalar, replace(where, lanes=lanes))
+    _assign(c, values, [splat(f, lanes) for f in found])
+
+
+def _assign(c: Context, targets: Sequence[Register | Load], values: Sequence[Value]) -> None:
+    for target, value in zip(targets, values, strict=True):
+        c.build.assign(target, value)
+
+
+def _slots(c: Context, d: int, element: int, members: int, member: Index, begin: Index = ZERO) -> list[Load]:
+    """Where in local memory a member of those along the scanned dimension leaves its totals of an element."""
+    nest, lanes = c.nest, c.nest.s.vector_width
+    number = items_index(nest, nest.kept) + element * (nest.s.work_items // nest.s.num_wi[d])
+    slot = begin + number * members + member
+    return [Load(mailbox(nest, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Which points of the tile a work-item has."""
+
+    #: The scanned dimension.
+    d: int
+    #: Gives the place of an element.
+    at: _Places
+    #: Points of a row.
+    row: int
+    #: The work-item's number in a row.
+    lane: Index
+    #: The number of its subgroup along the dimension.
+    subgroup: Index
+    #: Its point of the first row, counted from the tile's beginning.
+    first: Index
+
+
+def _across_subgroups(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> None:
+    """Scan one tile; the carry is its total then."""
+    nest, b = c.nest, c.build
+    row, points, me = nest.exchanging, nest.s.private_tile[d], nest.at(d, "w")
+    subgroups = nest.s.num_wi[d] // row
+    lane, subgroup = (b.named("lane", me % row), b.named("part", me // row)) if subgroups > 1 else (me, ZERO)
+    tile = _Tile(d, at, row, lane, subgroup, b.named("first", subgroup * (row * points) + lane))
+    # The identity outside.
+    scanned = [[_identities(c) for _ in range(points)] for _ in elements(nest)]
+    _each_point(c, tile, scanned, lambda _, where, values: _load(c, where, values))
+    _scan_rows(c, tile, [values for rows in scanned for values in rows])
+    totals = [_joined(c, tile, rows) for rows in scanned]
+    prefixes = [[b.declare("before", v) for v in values] for values in carry.values]
+    if subgroups > 1:
+        _through_local_memory(c, tile, carry, prefixes, totals)
+    else:
+        for carried, total in zip(carry.values, totals, strict=True):
+            apply(c, carried, total)
+    for rows, prefix in zip(scanned, prefixes, strict=True):
+        for values in rows:
+            apply(c, values, prefix, before=True)
+    _each_point(c, tile, scanned, partial(store_prefix, c))
+
+
+def _each_point(
+    c: Context, t: _Tile, scanned: Sequence[Sequence[_Values]], do: Callable[[dict[int, int], Point, _Values], None]
+) -> None:
+    """Do something with each point of the work-item that lies inside, and its registers."""
+    nest = c.nest
+    extent = constant(nest.h.extents[t.d])
+
+    def do_all(checked: bool) -> None:
+        for offset, rows in zip(elements(nest), scanned, strict=True):
+            for p, values in enumerate(rows):
+                local = t.first + p * t.row
+                point = nest.begin(t.d) + local
+                with c.build.when([Compare(point, "<", extent)] if checked else []):
+                    do(offset, t.at(offset, point, local), values)
+
+    whole = Compare(nest.begin(t.d) + nest.s.step(t.d), "<=", extent)
+    c.build.either([whole], lambda: do_all(False), lambda: do_all(True))
+
+
+def _scan_rows(c: Context, t: _Tile, rows: Sequence[_Values]) -> None:
+    """Scan all rows at once, each by itself."""
+    var = Var("d", low=1, high=t.row // 2)
+    distance = variable(var)
+    with c.build.doubling(var, t.row):
+        others = [[_of(c, v, distance * -1) for v in values] for values in rows]
+        with c.build.when([Compare(t.lane, ">=", distance)]):
+            for values, before in zip(rows, others, strict=True):
+                apply(c, values, before, before=True)
+
+
+def _joined(c: Context, t: _Tile, rows: Sequence[_Values]) -> _Values:
+    """Let rows go on where the ones before end, and give the last prefix of all."""
+    last = t.lane * -1 + (t.row - 1)
+    ends = [[_of(c, v, last) for v in values] for values in rows]
+    total = [c.build.declare("total", v) for v in ends[0]]
+    for values, end in zip(rows[1:], ends[1:], strict=True):
+        apply(c, values, total, before=True)
+        apply(c, total, end)
+    return total
+
+
+def _of(c: Context, value: Register, distance: Index) -> Register:
+    """Another work-item's value."""
+    return c.build.name("other", Shuffled(value, distance, value.dtype, value.lanes))
+
+
+def _through_local_memory(
+    c: Context, t: _Tile, carry: reduce.Accumulators, prefixes: Sequence[_Values], totals: Sequence[_Values]
+) -> None:
+    """Each work-item goes through the subgroups' totals, and sees on its way what comes before its own subgroup."""
+    b, subgroups = c.build, c.nest.s.num_wi[t.d] // t.row
+    with b.when([Compare(t.lane, "==", ZERO)]):
+        for e, total in enumerate(totals):
+            _assign(c, _slots(c, t.d, e, subgroups, t.subgroup), total)
+    var = Var("s", low=0, high=subgroups - 1, agreed=True)
+    with b.up_to(var, subgroups):
+        with b.when([Compare(variable(var), "==", t.subgroup)]):
+            for prefix, values in zip(prefixes, carry.values, strict=True):
+                _assign(c, prefix, values)
+        for e, values in enumerate(carry.values):
+            apply(c, values, _slots(c, t.d, e, subgroups, variable(var)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Point, read_back, result_convert, store
 from mdhnp.codegen.ir.index import ZERO, Index, least
-from mdhnp.codegen.ir.values import Register, Value, splat
+from mdhnp.codegen.ir.values import Value, splat
 from mdhnp.codegen.layers import points_inside, steps_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.work_items import is_first_item
@@ -62,7 +62,7 @@ def _store_elements(c: Context, acc: Accumulators, ragged: Sequence[int], onto: 
             store_results(c, at, values)
 
 
-def store_prefix(c: Context, offset: Mapping[int, int], where: Point, values: Sequence[Register]) -> None:
+def store_prefix(c: Context, offset: Mapping[int, int], where: Point, values: Sequence[Value]) -> None:
     """Store one prefix of a scan, of one element, if it lies inside."""
     nest, vector = c.nest, c.nest.s.vector_dim
     lanes = values[0].lanes

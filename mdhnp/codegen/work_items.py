@@ -4,40 +4,20 @@ Neighbours whose registers can be exchanged do that first, without local memory 
 result for each subgroup, goes through local memory once. Everywhere else the whole tree is in local memory.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Test, Truth
-from mdhnp.codegen.ir.values import Buffer, Const, Load, Register, Shuffled
+from mdhnp.codegen.ir.values import Buffer, Load, Shuffled, Value
 from mdhnp.codegen.nest import Nest
-from mdhnp.codegen.reduce import Accumulators, apply, elements
+from mdhnp.codegen.reduce import Accumulators, apply, elements, mark_seen
 
 __all__ = ["across_items", "declare_shared", "mailbox", "is_first_item", "items_index"]
 
 _BOOL = np.dtype(bool)
-
-_Variable = Register | Load
-
-
-@dataclass(frozen=True)
-class _Results:
-    """What one work-item holds of each element, in registers or in local memory, and whether that is anything yet."""
-
-    values: tuple[tuple[_Variable, ...], ...]
-    seen: _Variable | None
-
-    def each(self) -> list[_Variable]:
-        """All variables."""
-        return [*(v for values in self.values for v in values), *([self.seen] if self.seen else [])]
-
-    def mapped(self, function: Callable[[_Variable], _Variable]) -> "_Results":
-        """Other variables of the same meaning."""
-        values = tuple([tuple(map(function, values)) for values in self.values])
-        return _Results(values, function(self.seen) if self.seen else None)
 
 
 def items_index(nest: Nest, dims: Sequence[int]) -> Index:
@@ -87,32 +67,29 @@ def across_items(c: Context, acc: Accumulators) -> None:
     if nest.reduced_items == 1:
         return
     b.comment("The work-items' results together, in a tree")
-    own = _Results(acc.values, acc.seen)
     m = b.named("m", items_index(nest, nest.combined))
     if nest.exchanging == 1:
-        _in_local_memory(c, own, m)
+        _in_local_memory(c, acc, m)
         return
-    _in_registers(c, own, nest.exchanging)
+    _in_registers(c, acc, nest.exchanging)
     subgroups = nest.reduced_items // nest.exchanging
     if subgroups > 1:
         with b.when([Compare(m % nest.exchanging, "==", ZERO)]):
-            _assign(c, _left(c, own, m // nest.exchanging, subgroups), own)
+            _left(c, acc, m // nest.exchanging, subgroups).assign(c, acc)
         # Each subgroup reads them all, which takes as long as if one did.
-        _assign(c, own, _left(c, own, m % subgroups, subgroups))
-        _in_registers(c, own, subgroups)
+        acc.assign(c, _left(c, acc, m % subgroups, subgroups))
+        _in_registers(c, acc, subgroups)
 
 
-def _in_registers(c: Context, own: _Results, count: int) -> None:
+def _in_registers(c: Context, acc: Accumulators, count: int) -> None:
     """A tree of neighbours, each of whom takes what the next ones have; their order is kept."""
     distance = Var("d", low=1, high=count // 2)
     with c.build.doubling(distance, count):
-        others = own.mapped(
-            lambda v: c.build.name("other", Shuffled(v, variable(distance), v.dtype, v.lanes)),
-        )
-        _combine(c, own, others, [])
+        others = acc.mapped(lambda v: c.build.name("other", Shuffled(v, variable(distance), v.dtype, v.lanes)))
+        _combine(c, acc, others, [])
 
 
-def _in_local_memory(c: Context, own: _Results, m: Index) -> None:
+def _in_local_memory(c: Context, acc: Accumulators, m: Index) -> None:
     """A tree in which neighbours stay at work, where their order does not matter: its first half takes the second's."""
     count, b = c.nest.reduced_items, c.build
     distance = Var("d", low=1, high=count)
@@ -123,36 +100,30 @@ def _in_local_memory(c: Context, own: _Results, m: Index) -> None:
         levels, taking = b.halving(distance, count), Compare(m, "<", d)
     else:
         levels, taking = b.doubling(distance, count), Compare(m % (d * 2), "==", ZERO)
-    _assign(c, _left(c, own, m, count), own)
+    _left(c, acc, m, count).assign(c, acc)
     with levels:
         tests = [taking, Compare(m + d, "<", constant(count))]
-        _combine(c, _left(c, own, m, count), _left(c, own, m + d, count), tests)
-    _assign(c, own, _left(c, own, ZERO, count))
+        _combine(c, _left(c, acc, m, count), _left(c, acc, m + d, count), tests)
+    acc.assign(c, _left(c, acc, ZERO, count))
 
 
-def _left(c: Context, own: _Results, item: Index, members: int) -> _Results:
+def _left(c: Context, acc: Accumulators, item: Index, members: int) -> Accumulators:
     """The local memory in which one of the members of a tree leaves its results: neighbours lie side by side."""
     nest = c.nest
     group, groups = items_index(nest, nest.kept), nest.s.work_items // nest.reduced_items
     fastest = next(d for d in nest.s.item_order if nest.s.num_wi[d] > 1)
     slot = group * members + item if fastest in nest.combined else item * groups + group
 
-    def slots(e: int, row: tuple[_Variable, ...]) -> tuple[_Variable, ...]:
+    def slots(e: int, row: Sequence[Value]) -> tuple[Load, ...]:
         at = slot + e * groups * members
         return tuple([Load(mailbox(nest, n, v.lanes), at, v.dtype, v.lanes) for n, v in enumerate(row)])
 
-    values = tuple([slots(e, row) for e, row in enumerate(own.values)])
-    return _Results(values, Load(_seen(nest), slot, _BOOL) if own.seen else None)
+    values = tuple([slots(e, row) for e, row in enumerate(acc.values)])
+    return Accumulators(values, (), Load(_seen(nest), slot, _BOOL) if acc.seen else None)
 
 
-def _assign(c: Context, targets: _Results, values: _Results) -> None:
-    for target, value in zip(targets.each(), values.each(), strict=True):
-        c.build.assign(target, value)
-
-
-def _combine(c: Context, left: _Results, right: _Results, tests: Sequence[Test]) -> None:
+def _combine(c: Context, left: Accumulators, right: Accumulators, tests: Sequence[Test]) -> None:
     with c.build.when([*tests, *([Truth(right.seen)] if right.seen else [])]):
         for mine, other in zip(left.values, right.values, strict=True):
             apply(c, mine, other, left.seen)
-        if left.seen:
-            c.build.assign(left.seen, Const("1", _BOOL))
+        mark_seen(c, left)
