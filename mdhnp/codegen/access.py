@@ -14,7 +14,7 @@ from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = [
     "Context", "Point", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
-    "outside_value", "read", "read_back", "result_convert", "store", "tile_layout",
+    "outside_value", "read", "read_back", "result_convert", "store",
 ]  # fmt: skip
 
 _PAIRS = constant(2)
@@ -30,7 +30,7 @@ class Context:
     output_offset: Index = ZERO
     #: Whether work-items can copy to local memory without waiting for it.
     async_copies: bool = False
-    layouts: dict[int, "TileLayout"] = field(default_factory=dict)
+    _layouts: dict[int, "TileLayout"] = field(default_factory=dict)
     _addresses: dict[tuple[str, int], tuple[tuple[Index, ...], Index]] = field(default_factory=dict)
     _buffers: dict[str, Buffer] = field(default_factory=dict)
 
@@ -53,6 +53,13 @@ class Context:
         found = self._addresses.get((view.name, access))
         if found is None:
             found = self._addresses[view.name, access] = self.nest.address(view, view.accesses[access])
+        return found
+
+    def layout(self, number: int) -> "TileLayout":
+        """Layout of an input's local tile."""
+        found = self._layouts.get(number)
+        if found is None:
+            found = self._layouts[number] = _layout(self.nest, number)
         return found
 
     def tile(self, view: View) -> Buffer:
@@ -83,7 +90,7 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
     copy = c.nest.copies[number]
     vector = c.nest.s.vector_dim
     if copy is not None:
-        layout = tile_layout(c, number)
+        layout = c.layout(number)
         offset, stride = layout.offset(access, place, vector)
         if number in c.nest.staged:
             offset = offset + variable(c.nest.slot) * layout.size
@@ -259,14 +266,6 @@ class TileLayout:
             if place.lanes > 1:
                 lane_stride += index.coefficients[vector] * self.strides[axis]
         return total, constant(lane_stride)
-
-
-def tile_layout(c: Context, number: int) -> TileLayout:
-    """Layout of an input's local tile."""
-    found = c.layouts.get(number)
-    if found is None:
-        found = c.layouts[number] = _layout(c.nest, number)
-    return found
 
 
 def _layout(nest: Nest, number: int) -> TileLayout:

@@ -4,16 +4,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import gcd, inf, prod
-from typing import NamedTuple
 
-from mdhnp.codegen.access import Context, TileLayout, element, tile_layout
+from mdhnp.codegen.access import Context, TileLayout, element
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import Copy, Pipeline
 from mdhnp.codegen.ir.values import Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import HALF
-from mdhnp.codegen.tiles import checks, corner_of, group_of, joined
+from mdhnp.codegen.tiles import Tile, local_tile
 from mdhnp.schedule.matrices import axis_of, operands
 
 __all__ = ["pipeline"]
@@ -63,10 +62,9 @@ def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
 def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> None:
     """Copy an input's tile, so many elements at once; all work-items take part, neighbours beside each other."""
     items = c.nest.s.work_items
-    rows = _rows(c.nest, tile_layout(c, number), number)
-    layout, corner, last = rows.layout, rows.corner, rows.last_term
-    before, beyond = checks(c.nest, layout, corner)
-    outside = range(len(corner)) if before else beyond
+    tile = local_tile(c, number)
+    layout, last = tile.layout, _last_term(c.nest, number, tile)
+    outside = range(len(tile.corner)) if tile.before else tile.beyond
     total = prod(layout.extents) // lanes
     item = variable(c.nest.item_id) if items > 1 else ZERO
     c.build.comment(f"The next tile of {layout.view.name} to local memory")
@@ -77,8 +75,7 @@ def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> None:
             target = variable(c.nest.slot) * layout.size
             for place, stride in zip(places, layout.strides, strict=True):
                 target = target + place * stride
-            indices = [begin + place for begin, place in zip(corner, places, strict=True)]
-            source = _source(c, layout, indices, outside, lanes, last)
+            source = _source(c, layout, tile.indices(places), outside, lanes, last)
             if isinstance(source, Outside):
                 for n in range(lanes):
                     c.build.add(Copy(c.tile(layout.view), target + n, source))
@@ -98,45 +95,20 @@ def _places(c: Context, layout: TileLayout, e: Index, lanes: int) -> list[Index]
     return places
 
 
-class _Rows(NamedTuple):
-    """An input's tile with axes joined where several of them are one row in array and tile alike.
+def _last_term(nest: Nest, number: int, tile: Tile) -> tuple[int, Index] | None:
+    """Give the tile's axis along an atom's terms, and the last index that is one; None where all tiles are whole.
 
-    The layout, where the tile begins along its axes, and the array's axes that each of them is made of; the axis along
-    an atom's terms, and the last index that is one, None where all tiles are whole: what lies behind it in a tile must
-    be 0 in both factors, whatever the array has there.
+    What lies behind it in a tile must be 0 in both factors, whatever the array has there.
     """
-
-    layout: TileLayout
-    corner: list[Index]
-    groups: list[list[int]]
-    last_term: tuple[int, Index] | None
-
-
-def _rows(nest: Nest, layout: TileLayout, number: int) -> _Rows:
-    """Join axes of an input's tile."""
-    corner = [corner_of(nest, layout, axis) for axis in range(len(layout.extents))]
-    found, begin, groups = joined(nest, layout, corner)
-    last = _last_term(nest, number)
-    if last is None:
-        return _Rows(found, begin, groups, None)
-    row = group_of(groups, last[0])
-    return _Rows(found, begin, groups, (row, (last[1] + 1) * _inside(layout, groups[row]) - 1))
-
-
-def _inside(layout: TileLayout, group: Sequence[int]) -> int:
-    """How many elements lie inside of one index of the first of joined axes."""
-    return prod(layout.extents[axis] for axis in group[1:])
-
-
-def _last_term(nest: Nest, number: int) -> tuple[int, Index] | None:
-    """Give the array's axis along an atom's terms, and the last index that is one; None where all tiles are whole."""
     if not nest.s.atom or nest.even(nest.s.atom_dims[2]):
         return None
     terms = nest.s.atom_dims[2]
     for factor in operands(nest.h, *nest.s.atom_dims) or ():
         axis = axis_of(nest.h, factor, terms)
         if factor[0] == number and axis is not None:
-            return axis, nest.extent(terms) + (nest.h.inputs[number].accesses[factor[1]][axis].constant - 1)
+            row = next(n for n, group in enumerate(tile.groups) if axis in group)
+            count = nest.extent(terms) + nest.h.inputs[number].accesses[factor[1]][axis].constant
+            return row, count * tile.inside[row] - 1
     return None
 
 
@@ -175,27 +147,28 @@ def _lanes(c: Context, number: int) -> int:
 
     That is so in array and tile; the address of the array itself is not known here. It is 0 where they are too few.
     """
-    layout = tile_layout(c, number)
+    layout = c.layout(number)
     size = layout.view.dtype.itemsize
     if layout.view.dtype == HALF and not c.nest.packed:
         return 0  # it changes its type
-    wide = gcd(*_steps(c.nest, layout, _rows(c.nest, layout, number)), _WIDE // size)
+    wide = gcd(*_steps(c.nest, layout, local_tile(c, number), number), _WIDE // size)
     return wide if wide * size >= _NARROW else 0
 
 
-def _steps(nest: Nest, layout: TileLayout, rows: _Rows) -> list[int]:
+def _steps(nest: Nest, layout: TileLayout, tile: Tile, number: int) -> list[int]:
     """Numbers that say where rows begin and end: with those that all are multiples of, something can be copied."""
-    view, tile, row = rows.layout.view, rows.layout, rows.layout.contiguous
-    if row is None or tile.strides[row] != 1:
+    view, rows, row = tile.layout.view, tile.layout, tile.layout.contiguous
+    if row is None or rows.strides[row] != 1:
         return [1]
-    found = [view.offset, view.shape[row], tile.extents[row], tile.size]
-    for axis, (stride, inner) in enumerate(zip(view.strides, tile.strides, strict=True)):
+    found = [view.offset, view.shape[row], rows.extents[row], rows.size]
+    for axis, (stride, inner) in enumerate(zip(view.strides, rows.strides, strict=True)):
         if axis != row:
             found += [stride, inner]
     # Inside of its first axis a row has all of the array's elements.
-    first, inside = rows.groups[row][0], _inside(layout, rows.groups[row])
+    first, inside = tile.groups[row][0], tile.inside[row]
     found.append(layout.low[first] * inside)
-    if rows.last_term is not None and rows.last_term[0] == row:
+    last = _last_term(nest, number, tile)
+    if last is not None and last[0] == row:
         found.append(nest.h.extents[nest.s.atom_dims[2]] * inside)
     for d, coefficient in enumerate(layout.view.accesses[0][first].coefficients):
         found.append(coefficient * inside * nest.s.local_tile[d])

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
+from typing import NamedTuple
 
 from mdhnp.codegen.access import (
     Context,
@@ -15,7 +16,6 @@ from mdhnp.codegen.access import (
     flat,
     folded,
     outside_value,
-    tile_layout,
 )
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, choice, clamp, constant, least, open_tests, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Clear, Copy, For, Transpose
@@ -24,88 +24,75 @@ from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import HALF
 from mdhnp.schedule.schedule import LocalCopy
 
-__all__ = ["checks", "copy_tiles", "corner_of", "declare_tiles", "group_of", "joined"]
+__all__ = ["Tile", "copy_tiles", "declare_tiles", "local_tile"]
+
+
+class Tile(NamedTuple):
+    """An input's local tile as it is copied: axes are joined that lie one inside the other in array and tile alike.
+
+    So long axes are copied in whole blocks and with fewer loops. The layout is for that only: it has no accesses.
+    """
+
+    layout: TileLayout
+    #: Where the tile begins along each of its axes.
+    corner: list[Index]
+    #: The array's axes that each one is made of, the outermost first, with all of the inner ones.
+    groups: list[list[int]]
+    #: How many elements lie inside of one index of the outermost.
+    inside: list[int]
+    #: Conditions for the tile not to begin before the array, and by axis not to end beyond it; none that must hold.
+    before: list[Compare]
+    beyond: dict[int, Compare]
+
+    def indices(self, places: Sequence[Index]) -> list[Index]:
+        """Where in the array an element of the tile is."""
+        return [begin + place for begin, place in zip(self.corner, places, strict=True)]
 
 
 def declare_tiles(c: Context) -> None:
     for number, copy in enumerate(c.nest.s.local_copies):
         if copy is not None:
-            layout = tile_layout(c, number)
+            layout = c.layout(number)
             staged = number in c.nest.staged
             c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.nest.s.stages if staged else 1), staged))
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
     """Copy the current local tiles of the given inputs; all work-items take part."""
-    if not numbers:
-        return
     shared = c.nest.s.work_items > 1
     for number in numbers:
-        layout = tile_layout(c, number)
-        corner = [corner_of(c.nest, layout, axis) for axis in range(len(layout.extents))]
-        before, beyond = checks(c.nest, layout, corner)
-        layout, corner, groups = joined(c.nest, layout, corner)
-        beyond = {group_of(groups, axis): test for axis, test in beyond.items()}
-        c.build.comment(f"The tile of {layout.view.name} to local memory")
+        tile = local_tile(c, number)
+        view, beyond = tile.layout.view, list(tile.beyond.values())
+        c.build.comment(f"The tile of {view.name} to local memory")
         # C text might fail on values that are not in the array.
-        if shared or layout.view.boundary is not None or before or c.nest.h.calls_text:
+        if shared or view.boundary is not None or tile.before or c.nest.h.calls_text:
             copy = _copy_shared if shared else _copy_guarded
-            tests = [*before, *beyond.values()]
-            c.build.either(tests, partial(copy, c, layout, corner, True), partial(copy, c, layout, corner, False))
+            c.build.either([*tile.before, *beyond], partial(copy, c, tile, True), partial(copy, c, tile, False))
         else:
-            c.build.either(
-                list(beyond.values()), partial(_copy, c, layout, corner), partial(_copy_part, c, layout, corner, beyond)
-            )
+            c.build.either(beyond, partial(_copy, c, tile, {}), partial(_copy_part, c, tile))
 
 
-def group_of(groups: Sequence[Sequence[int]], axis: int) -> int:
-    """Which group an axis is in."""
-    return next(n for n, group in enumerate(groups) if axis in group)
-
-
-def joined(nest: Nest, layout: TileLayout, corner: Sequence[Index]) -> tuple[TileLayout, list[Index], list[list[int]]]:
-    """Join axes that lie one inside the other in array and tile alike, with all of the inner ones.
-
-    Long axes are copied in whole blocks and with fewer loops. The layout is for these only: it has no accesses. Last
-    come the axes of each one, the outermost first.
-    """
-    if layout.view.boundary is not None or nest.general:
-        return layout, [*corner], [[axis] for axis in range(len(corner))]
-    view, copy, groups = layout.view, layout.copy, list[list[int]]()
-    for axis in sorted(range(len(corner)), key=lambda a: -view.strides[a]):
-        outer = groups[-1][-1] if groups else axis
-        size = view.shape[axis]
-        nested = all(strides[outer] == size * strides[axis] for strides in (view.strides, layout.strides))
-        whole = layout.extents[axis] == size and corner[axis] == ZERO
-        if groups and nested and whole and not layout.blocks[outer] and not layout.blocks[axis]:
-            groups[-1].append(axis)
-        else:
-            groups.append([axis])
-
-    def taken(values: Sequence[int]) -> tuple[int, ...]:
-        return tuple(values[group[-1]] for group in groups)
-
-    def multiplied(values: Sequence[int]) -> tuple[int, ...]:
-        return tuple(prod(values[axis] for axis in group) for group in groups)
-
-    order, blocked = (
-        tuple(dict.fromkeys(group_of(groups, axis) for axis in axes)) for axes in (copy.order, copy.blocked)
+def local_tile(c: Context, number: int) -> Tile:
+    """The current local tile of an input."""
+    nest, layout = c.nest, c.layout(number)
+    axes, joins = range(len(layout.extents)), layout.view.boundary is None and not nest.general
+    corner = [_corner(nest, layout, axis) for axis in axes]
+    groups = _groups(layout, corner) if joins else [[axis] for axis in axes]
+    inside = [prod(layout.extents[axis] for axis in group[1:]) for group in groups]
+    before = [Compare(begin, ">=", ZERO) for begin in corner]
+    ends = [Compare(corner[a], "<=", nest.last(layout.view, a) + (1 - layout.extents[a])) for a in axes]
+    place = {axis: n for n, group in enumerate(groups) for axis in group}
+    return Tile(
+        _joined(layout, groups, place) if joins else layout,
+        [corner[group[0]] * count for group, count in zip(groups, inside, strict=True)],
+        groups,
+        inside,
+        [t for t in before if not t.known],
+        {place[axis]: t for axis, t in enumerate(ends) if not t.known},
     )
-    found = replace(
-        layout,
-        view=replace(view, shape=multiplied(view.shape), strides=taken(view.strides), accesses=()),
-        copy=LocalCopy(order, blocked),
-        extents=multiplied(layout.extents),
-        strides=taken(layout.strides),
-        blocks=taken(layout.blocks),
-        block_strides=taken(layout.block_strides),
-        low=(),
-        footprints=(),
-    )
-    return found, [corner[g[0]] * prod(layout.extents[axis] for axis in g[1:]) for g in groups], groups
 
 
-def corner_of(nest: Nest, layout: TileLayout, axis: int) -> Index:
+def _corner(nest: Nest, layout: TileLayout, axis: int) -> Index:
     """Index along an axis of the tile's first element."""
     index = layout.view.accesses[0][axis]
     total = constant(layout.low[axis])
@@ -116,54 +103,83 @@ def corner_of(nest: Nest, layout: TileLayout, axis: int) -> Index:
     return total
 
 
-def checks(nest: Nest, layout: TileLayout, corner: Sequence[Index]) -> tuple[list[Compare], dict[int, Compare]]:
-    """Conditions for the tile not to begin before the array, and by axis not to end beyond it; none that must hold."""
-    before = [Compare(begin, ">=", ZERO) for begin in corner]
-    last = [nest.last(layout.view, axis) + (1 - extent) for axis, extent in enumerate(layout.extents)]
-    beyond = {axis: Compare(corner[axis], "<=", end) for axis, end in enumerate(last)}
-    return [t for t in before if not t.known], {axis: t for axis, t in beyond.items() if not t.known}
+def _groups(layout: TileLayout, corner: Sequence[Index]) -> list[list[int]]:
+    """The axes that can be joined."""
+    view, groups = layout.view, list[list[int]]()
+    for axis in sorted(range(len(corner)), key=lambda a: -view.strides[a]):
+        outer = groups[-1][-1] if groups else axis
+        size = view.shape[axis]
+        nested = all(strides[outer] == size * strides[axis] for strides in (view.strides, layout.strides))
+        whole = layout.extents[axis] == size and corner[axis] == ZERO
+        if groups and nested and whole and not layout.blocks[outer] and not layout.blocks[axis]:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return groups
 
 
-def _copy_shared(c: Context, layout: TileLayout, corner: Sequence[Index], inside: bool) -> None:
+def _joined(layout: TileLayout, groups: Sequence[Sequence[int]], place: Mapping[int, int]) -> TileLayout:
+    """The layout with axes joined; `place` says in which group each one is."""
+
+    def taken(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple(values[group[-1]] for group in groups)
+
+    def multiplied(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple(prod(values[axis] for axis in group) for group in groups)
+
+    view, copy = layout.view, layout.copy
+    order, blocked = (tuple(dict.fromkeys(place[axis] for axis in axes)) for axes in (copy.order, copy.blocked))
+    return replace(
+        layout,
+        view=replace(view, shape=multiplied(view.shape), strides=taken(view.strides), accesses=()),
+        copy=LocalCopy(order, blocked),
+        extents=multiplied(layout.extents),
+        strides=taken(layout.strides),
+        blocks=taken(layout.blocks),
+        block_strides=taken(layout.block_strides),
+        low=(),
+        footprints=(),
+    )
+
+
+def _copy_shared(c: Context, tile: Tile, inside: bool) -> None:
     with ExitStack() as loops:
-        _element(c, layout, corner, *_share(c, layout, loops), inside)
+        _element(c, tile, *_share(c, tile.layout, loops), inside)
 
 
-def _copy_guarded(c: Context, layout: TileLayout, corner: Sequence[Index], inside: bool) -> None:
+def _copy_guarded(c: Context, tile: Tile, inside: bool) -> None:
     """One work-item; where a tile is not `inside` the array, row by row, or with a test or function for every index."""
+    row = tile.layout.contiguous
     if inside:
-        _copy(c, layout, corner)
-    elif layout.view.boundary is not None and layout.contiguous is not None:
-        _copy_rows(c, layout, corner, layout.contiguous)
+        _copy(c, tile, {})
+    elif tile.layout.view.boundary is not None and row is not None:
+        _copy_rows(c, tile, row)
     else:
         with ExitStack() as loops:
-            _element(c, layout, corner, *_walk(c, layout, loops, {}), False)
+            _element(c, tile, *_walk(c, tile.layout, loops, {}), False)
 
 
-def _copy_rows(c: Context, layout: TileLayout, corner: Sequence[Index], row: int) -> None:
+def _copy_rows(c: Context, tile: Tile, row: int) -> None:
     """Copy a tile that sticks out of an array with a boundary: only the ends of its rows need tests or functions."""
+    layout, begin = tile.layout, tile.corner[row]
     view, width = layout.view, constant(layout.extents[row])
     x = Var(f"x{row}", None, 0, layout.extents[row] - 1)
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, {}, rows=row)
-        indices, tests = folded(view, _indices(corner, places), row)
+        indices, tests = folded(view, tile.indices(places), row)
         for axis in (a for a in range(len(indices)) if a != row and view.boundary != "constant"):
             # Computed once a row.
             indices[axis] = c.build.named(f"r{axis}_", indices[axis])
-        first = c.build.named("first", clamp(corner[row] * -1, ZERO, width))
-        last = _row_end(c, clamp(constant(view.shape[row]) - corner[row], first, width), first, tests)
-        indices[row] = corner[row] + variable(x)
+        first = c.build.named("first", clamp(begin * -1, ZERO, width))
+        end = clamp(constant(view.shape[row]) - begin, first, width)
+        guard = open_tests(tests)  # where one does not hold, no element of the row lies in the array
+        last = c.build.named("last", first if guard is None else choice(guard, end, first))
+        indices[row] = begin + variable(x)
         inside, outside = element(c, view, indices), _row_outside(c, layout, indices, row)
         at = target + variable(x) * layout.strides[row]
-        for begin, end, source in ((ZERO, first, outside), (first, last, inside), (last, width, outside)):
+        for low, high, source in ((ZERO, first, outside), (first, last, inside), (last, width, outside)):
             copy = Copy(c.tile(view), at, source)
-            c.build.add(For(x, begin, Compare(variable(x), "<", end), variable(x) + 1, copy))
-
-
-def _row_end(c: Context, end: Index, first: Index, tests: Sequence[Compare]) -> Index:
-    """Where the elements of a row end that lie in the array: at once where one of the conditions does not hold."""
-    guard = open_tests(tests)
-    return c.build.named("last", first if guard is None else choice(guard, end, first))
+            c.build.add(For(x, low, Compare(variable(x), "<", high), variable(x) + 1, copy))
 
 
 def _row_outside(c: Context, layout: TileLayout, indices: Sequence[Index], row: int) -> Load | Outside:
@@ -174,28 +190,29 @@ def _row_outside(c: Context, layout: TileLayout, indices: Sequence[Index], row: 
     return element(c, layout.view, bounded)
 
 
-def _copy_part(c: Context, layout: TileLayout, corner: Sequence[Index], beyond: Mapping[int, Compare]) -> None:
+def _copy_part(c: Context, tile: Tile) -> None:
     """What of the tile lies in the array; the rest, of which no result depends that is kept, is 0."""
+    layout = tile.layout
     c.build.add(Clear(c.tile(layout.view), layout.size))
     ends = {}
-    for axis in beyond:
-        rest = c.nest.last(layout.view, axis) + 1 - corner[axis]
+    for axis in tile.beyond:
+        rest = c.nest.last(layout.view, axis) + 1 - tile.corner[axis]
         ends[axis] = c.build.named(f"n{axis}_", least(constant(layout.extents[axis]), rest))
-    _copy(c, layout, corner, ends)
+    _copy(c, tile, ends)
 
 
-def _copy(c: Context, layout: TileLayout, corner: Sequence[Index], ends: Mapping[int, Index] | None = None) -> None:
+def _copy(c: Context, tile: Tile, ends: Mapping[int, Index]) -> None:
     """One work-item copies a tile up to the given ends of axes: in blocks turned in registers where it can be."""
-    ends = ends or {}
+    layout = tile.layout
     blocks = _transposable(c.nest, layout)
     if blocks is None:
         with ExitStack() as loops:
-            _element(c, layout, corner, *_walk(c, layout, loops, ends), True)
+            _element(c, tile, *_walk(c, layout, loops, ends), True)
         return
     view, lanes = layout.view, blocks.lanes
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, ends, blocks)
-        source = flat(c, view, _indices(corner, places))
+        source = flat(c, view, tile.indices(places))
         c.build.add(
             Transpose(
                 c.tile(view),
@@ -210,15 +227,12 @@ def _copy(c: Context, layout: TileLayout, corner: Sequence[Index], ends: Mapping
     for rest in (blocks.axis, blocks.inner):
         if rest in ends or (layout.blocks[rest] or layout.extents[rest]) % lanes:
             with ExitStack() as loops:
-                _element(c, layout, corner, *_walk(c, layout, loops, ends, blocks, rest), True)
+                _element(c, tile, *_walk(c, layout, loops, ends, blocks, rest), True)
 
 
-def _element(
-    c: Context, layout: TileLayout, corner: Sequence[Index], places: Sequence[Index], target: Index, inside: bool
-) -> None:
+def _element(c: Context, tile: Tile, places: Sequence[Index], target: Index, inside: bool) -> None:
     """Copy one element."""
-    view = layout.view
-    indices = _indices(corner, places)
+    view, indices = tile.layout.view, tile.indices(places)
     source: Load | Outside
     if inside:
         source = element(c, view, indices)
@@ -228,11 +242,6 @@ def _element(
         last = [c.nest.last(view, axis) for axis in range(len(indices))]
         source = element(c, view, [clamp(i, ZERO, n) for i, n in zip(indices, last, strict=True)])
     c.build.add(Copy(c.tile(view), target, source))
-
-
-def _indices(corner: Sequence[Index], places: Sequence[Index]) -> list[Index]:
-    """Where in the array an element of the tile is."""
-    return [begin + place for begin, place in zip(corner, places, strict=True)]
 
 
 @dataclass(frozen=True)
