@@ -14,18 +14,7 @@ import numpy as np
 
 from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
-from mdhnp.codegen.ir.values import (
-    Address,
-    Apply,
-    Const,
-    IndexValue,
-    Load,
-    Outside,
-    Register,
-    Value,
-    half,
-    splat,
-)
+from mdhnp.codegen.ir.values import Address, Apply, Const, IndexValue, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import applied, emit, floats_added
 from mdhnp.mdh import Function
