@@ -7,7 +7,7 @@ from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import FillLanes, Store
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value, in_type
-from mdhnp.codegen.nest import Nest
+from mdhnp.codegen.nest import Nest, index_at
 from mdhnp.mdh.views import Slice, View
 from mdhnp.schedule.layout import tile_strides
 from mdhnp.schedule.schedule import LocalCopy
@@ -190,12 +190,7 @@ def flat(c: Context, view: View, indices: Sequence[Index]) -> Index:
 def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool) -> Value:
     """An element, or a vector of them, of which some may lie outside of the array."""
     vector = c.nest.s.vector_dim
-    indices = []
-    for index in view.accesses[access]:
-        total = constant(index.constant)
-        for d, coefficient in enumerate(index.coefficients):
-            total = total + place.point[d] * coefficient
-        indices.append(total)
+    indices = [index_at(index, place.point) for index in view.accesses[access]]
     if not moves:
         return bounded_element(c, view, indices)
     steps = [index.coefficients[vector] for index in view.accesses[access]]

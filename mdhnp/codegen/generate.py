@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mdhnp.codegen.access import Context
-from mdhnp.codegen.chain import emit_chain
+from mdhnp.codegen.fused import emit_chain, emit_rows
 from mdhnp.codegen.ir.index import ONE, ZERO, Index
 from mdhnp.codegen.ir.passes import lowered
 from mdhnp.codegen.ir.statements import Procedure
@@ -17,7 +17,6 @@ from mdhnp.codegen.kernel import emit_kernel
 from mdhnp.codegen.nest import Nest, sizes
 from mdhnp.codegen.opencl import source
 from mdhnp.codegen.program import Argument, Kernel, Program
-from mdhnp.codegen.rows import emit_rows
 from mdhnp.codegen.scan import before_chunks, emit_scan
 from mdhnp.mdh import Chain, Computation, Function, MdHom, Rows, Stage, View, canonical, finish_inputs, prefixes
 from mdhnp.schedule.caps import DeviceCaps
@@ -212,7 +211,7 @@ def _group_offset(nest: Nest) -> Index:
     total, size = ZERO, ONE
     for d in nest.kept:
         size = size * nest.extent(d)
-    for d in reversed(nest.combined_in_order):
+    for d in reversed([d for d in range(nest.h.rank) if d not in nest.kept]):
         if nest.grouped(d):
             total = total + nest.at(d, "g") * size
         size = size * nest.groups(d)

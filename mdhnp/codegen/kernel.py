@@ -242,7 +242,7 @@ def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dic
         for offset in nest.offsets(d):
             at = nest.base(d) + offset
             if nest.partial(d) and nest.width(d) == 1 and not inside:
-                at = c.build.named(f"{nest.name(d)}_", least(at, nest.end(d) - 1))
+                at = c.build.named(f"{nest.h.names[d]}_", least(at, nest.end(d) - 1))
             coordinates[d][offset] = at
 
     def place(offset: dict[int, int]) -> Point:

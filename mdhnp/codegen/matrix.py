@@ -19,7 +19,7 @@ import numpy as np
 from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, constant, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Copy, LoadMatrix, MatrixProduct, Store, Truth
-from mdhnp.codegen.ir.values import Apply, Buffer, Const, Load, Outside, Register, Value, half
+from mdhnp.codegen.ir.values import BOOL, Apply, Buffer, Const, Load, Outside, Register, Value, half
 from mdhnp.codegen.reduce import Accumulators, elements, start
 from mdhnp.codegen.scalar import applied
 from mdhnp.schedule.atoms import ATOMS, Atom, Fragment
@@ -27,7 +27,7 @@ from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
 
 __all__ = ["accumulate_products", "declare_doubt", "doubtful", "watch"]
 
-_BITS, _BOOL = np.dtype(np.uint32), np.dtype(bool)
+_BITS = np.dtype(np.uint32)
 #: Twice the bits of a float32, less one, are below this for 0 < |x| < 2^-102: the last bit of its low part may be below
 #: 2^-126, where a unit need not tell numbers from 0.
 _SMALLEST = (25 << 24) - 1
@@ -206,7 +206,7 @@ def _high(value: Value) -> Value:
 
 def _rounded(value: Value) -> Value:
     """Give a float with as many bits as the unit takes; NaN as it is, since a carry may make it a number."""
-    return applied("where", Apply("equal", (value, value), _BOOL), _high(value), value)
+    return applied("where", Apply("equal", (value, value), BOOL), _high(value), value)
 
 
 def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
@@ -224,9 +224,9 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     assert nothing is not None
     pair = b.name("nothing", nothing)
     halves = [half(pair, 1, upper=upper) for upper in (False, True)]
-    small = Apply("less", (watched, Const(str(_SMALLEST), _BITS)), _BOOL)
-    first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), _BOOL) for h in halves)
-    strange = Apply("logical_or", (small, Apply("logical_or", (first, second), _BOOL)), _BOOL)
+    small = Apply("less", (watched, Const(str(_SMALLEST), _BITS)), BOOL)
+    first, second = (Apply("not_equal", (h, Const("0.0", h.dtype)), BOOL) for h in halves)
+    strange = Apply("logical_or", (small, Apply("logical_or", (first, second), BOOL)), BOOL)
     with b.when([Truth(strange)]):
         b.add(Copy(flag, ZERO, Outside("1", flag.dtype)))
-    return Apply("not_equal", (Load(flag, ZERO, flag.dtype), Const("0", flag.dtype)), _BOOL)
+    return Apply("not_equal", (Load(flag, ZERO, flag.dtype), Const("0", flag.dtype)), BOOL)

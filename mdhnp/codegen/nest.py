@@ -12,20 +12,20 @@ depends on their values is decided when the kernel runs then.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
-from mdhnp.mdh import MdHom, View, interleaved
+from mdhnp.mdh import Affine, MdHom, View, interleaved
 from mdhnp.mdh.views import Access
 from mdhnp.schedule.layout import copied_ahead, exchanging, shared_slots
 from mdhnp.schedule.matrices import packed
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 
-__all__ = ["Nest", "sizes"]
+__all__ = ["Nest", "index_at", "sizes"]
 
 
 def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
@@ -46,6 +46,14 @@ def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
         found |= {f"{view.name}_s{axis}": stride for axis, (stride, short) in enumerate(strides) if not short}
         found |= {f"{view.name}_o": view.offset} if view.offset else {}
     return found
+
+
+def index_at(index: Affine, point: Mapping[int, Index]) -> Index:
+    """An index of an access at a point."""
+    total = constant(index.constant)
+    for d in index.dims():
+        total = total + point[d] * index.coefficients[d]
+    return total
 
 
 @dataclass(frozen=True)
@@ -92,9 +100,6 @@ class Nest:
         """The order of this nest's own loops over local tiles."""
         return tuple([d for d in self.s.global_order if d not in self.opened])
 
-    def name(self, d: int) -> str:
-        return self.h.names[d]
-
     def width(self, d: int) -> int:
         return self.s.vector_width if d == self.s.vector_dim else 1
 
@@ -112,24 +117,20 @@ class Nest:
         return variable(Var(name, low=low)) if name in self.sizes else constant(value)
 
     def extent(self, d: int) -> Index:
-        return self._size(f"{self.name(d)}_e", self.h.extents[d])
-
-    def first(self, d: int) -> Index:
-        """Where the dimension begins."""
-        return self.origin[d] if self.origin else ZERO
+        return self._size(f"{self.h.names[d]}_e", self.h.extents[d])
 
     def end(self, d: int) -> Index:
         """Where the dimension's points end."""
         if d in self.limits:
             return self.limits[d][1]
-        return self.first(d) + self.extent(d)
+        return (self.origin[d] if self.origin else ZERO) + self.extent(d)
 
     def groups(self, d: int) -> Index:
-        return self._size(f"{self.name(d)}_wg", self.s.num_wg[d])
+        return self._size(f"{self.h.names[d]}_wg", self.s.num_wg[d])
 
     def chunk(self, d: int) -> Index:
         """Points of one work-group's local tiles."""
-        return self._size(f"{self.name(d)}_c", -(-self._tiles(d) // self.s.num_wg[d]) * self.s.local_tile[d])
+        return self._size(f"{self.h.names[d]}_c", -(-self._tiles(d) // self.s.num_wg[d]) * self.s.local_tile[d])
 
     def grouped(self, d: int) -> bool:
         """Whether there may be several work-groups along the dimension."""
@@ -163,10 +164,7 @@ class Nest:
         if view.name not in self.rings:
             return ZERO
         axis, _ = self.rings[view.name]
-        total = constant(access[axis].constant)
-        for d in access[axis].dims():
-            total = total + point[d] * access[axis].coefficients[d]
-        return self.along(view, axis, total)
+        return self.along(view, axis, index_at(access[axis], point))
 
     def along(self, view: View, axis: int, index: Index) -> Index:
         """How far an index along an axis moves, in elements."""
@@ -304,7 +302,7 @@ class Nest:
 
     def begin(self, d: int) -> Index:
         """Where the current local tile begins."""
-        return self.first(d) + (self.at(d, "l") if self.several(d) else ZERO)
+        return (self.origin[d] if self.origin else ZERO) + (self.at(d, "l") if self.several(d) else ZERO)
 
     def group_range(self, d: int) -> tuple[Index, Index]:
         """Where a work-group's local tiles begin and end."""
@@ -362,10 +360,7 @@ class Nest:
     @cached_property
     def reduced_items(self) -> int:
         """Work-items that work on the same results."""
-        count = 1
-        for d in self.combined:
-            count *= self.s.num_wi[d]
-        return count
+        return prod(self.s.num_wi[d] for d in self.combined)
 
     @cached_property
     def exchanging(self) -> int:
@@ -376,8 +371,3 @@ class Nest:
     def shared_slots(self) -> int:
         """How many work-items leave each other results in local memory."""
         return shared_slots(self.h, self.s, self.subgroup)
-
-    @cached_property
-    def combined_in_order(self) -> tuple[int, ...]:
-        """Reduced or scanned dimensions as the definition nests them."""
-        return tuple(d for d in range(self.h.rank) if self.h.combine[d].kind != "cc")

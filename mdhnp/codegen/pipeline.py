@@ -8,10 +8,9 @@ from math import gcd, inf, prod
 from mdhnp.codegen.access import Context, TileLayout, element
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, clamp, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import Copy, Pipeline
-from mdhnp.codegen.ir.values import Load, Outside
+from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.layers import tile_count
 from mdhnp.codegen.nest import Nest
-from mdhnp.codegen.scalar import HALF
 from mdhnp.codegen.tiles import Tile, local_tile
 from mdhnp.schedule.matrices import axis_of, operands
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from mdhnp.codegen.access import Context, Point, load
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, least
-from mdhnp.codegen.ir.values import Address, Apply, Const, IndexValue, Load, Outside, Register, Value, half, splat
+from mdhnp.codegen.ir.values import BOOL, Address, Apply, Const, IndexValue, Load, Outside, Register, Value, half, splat
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.scalar import applied, emit, floats_added
 from mdhnp.mdh import Function
@@ -23,8 +23,6 @@ __all__ = [
     "Accumulators", "apply", "declare", "declare_lost", "elements", "flatten_lanes", "mark_seen", "point_values",
     "reduce_loops", "restart", "start",
 ]  # fmt: skip
-
-_BOOL = np.dtype(bool)
 
 
 _Variable = Register | Load
@@ -78,7 +76,7 @@ def declare(c: Context, prefix: str) -> Accumulators:
     assert op is not None
     seen = None
     if op.identity is None:
-        seen = c.build.declare(f"{prefix}_seen", Const("0", _BOOL))
+        seen = c.build.declare(f"{prefix}_seen", Const("0", BOOL))
     across = nest.s.vector_dim in nest.combined
 
     def variables(name: str, lanes: int) -> tuple[tuple[Register, ...], ...]:
@@ -94,12 +92,12 @@ def restart(c: Context, acc: Accumulators) -> None:
         for variable, literal in zip(values, _beginning(c), strict=True):
             c.build.assign(variable, start(literal, variable.dtype, variable.lanes))
     if acc.seen:
-        c.build.assign(acc.seen, Const("0", _BOOL))
+        c.build.assign(acc.seen, Const("0", BOOL))
 
 
 def mark_seen(c: Context, acc: Accumulators) -> None:
     if acc.seen:
-        c.build.assign(acc.seen, Const("1", _BOOL))
+        c.build.assign(acc.seen, Const("1", BOOL))
 
 
 def declare_lost(c: Context, total: Accumulators, sums: Sequence[int]) -> list[dict[int, Register]]:
@@ -277,7 +275,7 @@ def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Cal
 def _half(v: Value, upper: bool, lanes: int) -> Value:
     """Half of a vector's lanes; a single one of booleans is no mask any more, whose order is the other way round."""
     part = half(v, lanes, upper=upper)
-    return Apply("from_mask", (part,), _BOOL) if lanes == 1 and v.dtype == _BOOL else part
+    return Apply("from_mask", (part,), BOOL) if lanes == 1 and v.dtype == BOOL else part
 
 
 def flatten_lanes(c: Context, acc: Accumulators) -> Accumulators:

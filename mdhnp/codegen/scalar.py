@@ -7,12 +7,11 @@ import numpy as np
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.statements import CallInto
-from mdhnp.codegen.ir.values import Address, Apply, Const, CText, Register, Value, in_type
+from mdhnp.codegen.ir.values import HALF, Address, Apply, Const, CText, Register, Value, in_type
 from mdhnp.mdh.function import Function, Instruction
 
-__all__ = ["HALF", "applied", "emit", "floats_added"]
+__all__ = ["applied", "emit", "floats_added"]
 
-HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
 #: Operations whose text names an operand more than once; casts to uint64 do, too.
 _REPEATING = frozenset({"maximum", "minimum", "sign", "square", "isnan", "logaddexp"})
@@ -23,16 +22,9 @@ _ROUNDING = frozenset({"floor", "ceil", "trunc", "rint"})
 def emit(
     function: Function, parameters: Mapping[int, Value], indices: Mapping[int, Value], builder: Builder
 ) -> list[Value]:
-    """Give the results' values.
+    """Give the results' values, from those of the parameters and indices of the MDH that the function uses.
 
-    Parameters
-    ----------
-    function : Function
-        What to compute.
-    parameters, indices : mapping of int to Value
-        The parameters and the MDH's indices that the function uses.
-    builder : Builder
-        Where values that are used more than once are named.
+    What is used more than once is named.
     """
     live = function.live()
     uses = Counter(a for n in live for a in function.body[n].args * (1 + _repeats(function.body[n])))
@@ -50,7 +42,9 @@ def emit(
             # One call gives all results: the first result's instruction makes it, the others name its variables.
             if step.position == 0 and len(function.results) > 1:
                 returned = _call(function, args, builder)
-            values[n] = returned[step.position] if returned else _called(function, step, args)
+            assert function.text is not None
+            text = CText(function.text.name, function.text.source, tuple(args), step.dtype)
+            values[n] = returned[step.position] if returned else text
         elif step.op == "const":
             values[n] = Const(step.literal, step.dtype)
         elif uses[n] == 1 and _left_to_store(function, n):
@@ -80,9 +74,8 @@ def _is_register(value: Value) -> bool:
 def _left_to_store(function: Function, n: int) -> bool:
     """Whether an instruction rounds a float to float16 for a result, which storing it does anyway."""
     step = function.body[n]
-    return (
-        step.op == "cast" and step.dtype == HALF and function.body[step.args[0]].dtype == _SINGLE
-    ) and n in function.results
+    rounds = step.op == "cast" and step.dtype == HALF and function.body[step.args[0]].dtype == _SINGLE
+    return rounds and n in function.results
 
 
 def _repeats(step: Instruction) -> bool:
@@ -108,11 +101,6 @@ def _changes_nothing(step: Instruction, arg: Value) -> bool:
     if step.op in _ROUNDING:
         return step.dtype.kind != "f"
     return step.op in {"positive", "cast"} or (step.op == "absolute" and step.dtype.kind in "bu")
-
-
-def _called(function: Function, step: Instruction, args: Sequence[Value]) -> CText:
-    assert function.text is not None
-    return CText(function.text.name, function.text.source, tuple(args), step.dtype)
 
 
 def _call(function: Function, args: Sequence[Value], builder: Builder) -> tuple[Register, ...]:

@@ -19,9 +19,8 @@ from mdhnp.codegen.access import (
 )
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, choice, clamp, constant, least, open_tests, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Clear, Copy, For, Transpose
-from mdhnp.codegen.ir.values import Load, Outside
+from mdhnp.codegen.ir.values import HALF, Load, Outside
 from mdhnp.codegen.nest import Nest
-from mdhnp.codegen.scalar import HALF
 from mdhnp.schedule.schedule import LocalCopy
 
 __all__ = ["Tile", "copy_tiles", "declare_tiles", "local_tile"]

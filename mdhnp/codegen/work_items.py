@@ -6,18 +6,14 @@ result for each subgroup, goes through local memory once. Everywhere else the wh
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Test, Truth
-from mdhnp.codegen.ir.values import Buffer, Load, Shuffled, Value
+from mdhnp.codegen.ir.values import BOOL, Buffer, Load, Shuffled, Value
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.reduce import Accumulators, apply, elements, mark_seen
 
 __all__ = ["across_items", "declare_shared", "mailbox", "is_first_item", "items_index"]
-
-_BOOL = np.dtype(bool)
 
 
 def items_index(nest: Nest, dims: Sequence[int]) -> Index:
@@ -45,7 +41,7 @@ def mailbox(nest: Nest, n: int, lanes: int) -> Buffer:
 
 def _seen(nest: Nest) -> Buffer:
     """The local memory in which they say whether that is anything yet."""
-    return Buffer(f"{nest.prefix}seen_l", _BOOL, "local", values=1, volatile=True)
+    return Buffer(f"{nest.prefix}seen_l", BOOL, "local", values=1, volatile=True)
 
 
 def declare_shared(c: Context) -> None:
@@ -119,7 +115,7 @@ def _left(c: Context, acc: Accumulators, item: Index, members: int) -> Accumulat
         return tuple([Load(mailbox(nest, n, v.lanes), at, v.dtype, v.lanes) for n, v in enumerate(row)])
 
     values = tuple([slots(e, row) for e, row in enumerate(acc.values)])
-    return Accumulators(values, (), Load(_seen(nest), slot, _BOOL) if acc.seen else None)
+    return Accumulators(values, (), Load(_seen(nest), slot, BOOL) if acc.seen else None)
 
 
 def _combine(c: Context, left: Accumulators, right: Accumulators, tests: Sequence[Test]) -> None:

@@ -99,7 +99,7 @@ class Index:
         if divisor == ONE:
             return self
         known = not self.terms and not divisor.terms
-        return Index((), self.constant // divisor.constant) if known else _call("quotient", self, divisor)
+        return Index((), self.constant // divisor.constant) if known else call("quotient", self, divisor)
 
     def __mod__(self, divisor: "Index | int") -> "Index":
         """The remainder of what is not negative."""
@@ -107,7 +107,7 @@ class Index:
         if divisor == ONE:
             return ZERO
         known = not self.terms and not divisor.terms
-        return Index((), self.constant % divisor.constant) if known else _call("remainder", self, divisor)
+        return Index((), self.constant % divisor.constant) if known else call("remainder", self, divisor)
 
     @property
     def known(self) -> int | None:
@@ -219,23 +219,19 @@ def constant(number: int) -> Index:
 
 
 def call(function: str, *arguments: Index) -> Index:
-    return _call(function, *arguments)
-
-
-def _call(function: str, *arguments: Index) -> Index:
     return Index((((Call(function, arguments),), 1),))
 
 
 def least(a: Index, b: Index) -> Index:
     """The minimum."""
     known = Compare(a, "<=", b).known
-    return _call("min", a, b) if known is None else a if known else b
+    return call("min", a, b) if known is None else a if known else b
 
 
 def most(a: Index, b: Index) -> Index:
     """The maximum."""
     known = Compare(a, ">=", b).known
-    return _call("max", a, b) if known is None else a if known else b
+    return call("max", a, b) if known is None else a if known else b
 
 
 def clamp(value: Index, low: Index, high: Index) -> Index:
@@ -244,7 +240,7 @@ def clamp(value: Index, low: Index, high: Index) -> Index:
         return least(value, high)
     if Compare(value, "<=", high).known:
         return most(value, low)
-    return _call("clamp", value, low, high)
+    return call("clamp", value, low, high)
 
 
 def choice(tests: tuple[Compare, ...], inside: Index, elsewhere: Index) -> Index:

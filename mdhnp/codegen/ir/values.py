@@ -14,50 +14,37 @@ import numpy as np
 from mdhnp.codegen.ir.index import ZERO, Compare, Index
 
 __all__ = [
-    "Address", "Apply", "Buffer", "CText", "Const", "IndexValue", "Load", "LoadRow", "Outside", "Register", "Shuffled",
-    "Space", "Value", "half", "in_type", "splat",
+    "BOOL", "HALF", "Address", "Apply", "Buffer", "CText", "Const", "IndexValue", "Load", "LoadRow", "Outside",
+    "Register", "Shuffled", "Space", "Value", "half", "in_type", "splat",
 ]  # fmt: skip
 
 DType = np.dtype[Any]
+BOOL, HALF = np.dtype(bool), np.dtype(np.float16)
 Space = Literal["global", "local"]
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array in memory.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    dtype : numpy.dtype
-        Type of the elements.
-    space : str
-        `global`, or `local` to a work-group.
-    constant : bool
-        Whether the kernel only reads it.
-    values : int
-        0 for an array of elements as memory has them. Otherwise its elements are what registers hold: vectors of so
-        many lanes, and booleans as values have them.
-    volatile : bool
-        Whether each access must be one of the memory.
-    own : bool
-        Whether each work-item accesses elements of its own only.
-    packed : bool
-        Whether float16 takes two bytes in local memory, too: only what is copied there has them so, and what loads
-        matrices.
-    phase: int
-        Not 0 where it is a nest's among several: meanwhile nobody accesses an element that another work-item writes.
-    """
+    """An array in memory."""
 
     name: str
+    #: Of the elements.
     dtype: DType
+    #: `local` to a work-group, or `global`.
     space: Space = "global"
+    #: Whether the kernel only reads it.
     constant: bool = False
+    #: 0 for an array of elements as memory has them. Otherwise its elements are what registers hold: vectors of so many
+    #: lanes, and booleans as values have them.
     values: int = 0
+    #: Whether each access must be one of the memory.
     volatile: bool = False
+    #: Whether each work-item accesses elements of its own only.
     own: bool = False
+    #: Whether float16 takes two bytes in local memory, too: only what is copied there has them so, and what loads
+    #: matrices.
     packed: bool = False
+    #: Not 0 where it is a nest's among several: meanwhile nobody accesses an element that another work-item writes.
     phase: int = field(default=0, compare=False)
 
 

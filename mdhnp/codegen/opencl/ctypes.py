@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from mdhnp.codegen.ir.values import BOOL, HALF
+
 __all__ = [
-    "HALF", "Text", "as_vector", "constant", "convert", "local_type", "memory_type", "select", "value_type",
+    "Text", "as_vector", "constant", "convert", "local_type", "memory_type", "select", "value_type",
     "vector_name",
 ]  # fmt: skip
-
-HALF = np.dtype(np.float16)
-
 
 _NAMES = {
     "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "i8": "long", "u8": "ulong",
@@ -52,13 +51,7 @@ def _is_atom(text: str) -> bool:
 
 
 def memory_type(dtype: np.dtype[Any]) -> str:
-    """Type of an element in a global buffer.
-
-    Raises
-    ------
-    TypeError
-        If OpenCL C has no such type.
-    """
+    """Type of an element in a global buffer; TypeError where OpenCL C has none."""
     if dtype.kind == "b":
         return "uchar"
     name = _NAMES.get(f"{dtype.kind}{dtype.itemsize}")
@@ -142,7 +135,7 @@ def _to_ulong(value: Text, signed: Text, dtype: np.dtype[Any]) -> Text:
     half = as_vector(Text(constant(repr(2.0**63), value.dtype), value.dtype), value.lanes)
     bit = as_vector(Text(constant(str(2**63), dtype), dtype), value.lanes)
     beyond = f"{value.atom} >= {half.atom}"
-    large = Text(beyond, np.dtype(bool)) if value.lanes == 1 else mask(beyond, value.dtype, value.lanes)
+    large = Text(beyond, BOOL) if value.lanes == 1 else mask(beyond, value.dtype, value.lanes)
     rest = _cast(_cast(Text(f"{value.atom} - {half.atom}", value.dtype, value.lanes), signed.dtype), dtype)
     return select(large, Text(f"{rest.atom} ^ {bit.atom}", dtype, value.lanes), _cast(signed, dtype))
 
@@ -156,7 +149,7 @@ def _cast(value: Text, dtype: np.dtype[Any]) -> Text:
 def mask(comparison: str, dtype: np.dtype[Any], lanes: int) -> Text:
     """Make the lanes' result of comparing values of `dtype` a mask of ints."""
     text = comparison if dtype.itemsize == 4 else f"convert_int{lanes}({comparison})"
-    return Text(text, np.dtype(bool), lanes)
+    return Text(text, BOOL, lanes)
 
 
 def select(condition: Text, left: Text, right: Text) -> Text:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from mdhnp.codegen.ir.values import BOOL, HALF
 from mdhnp.codegen.opencl.ctypes import (
-    HALF,
     Text,
     as_vector,
     constant,
@@ -30,7 +30,6 @@ __all__ = ["operation"]
 DType = np.dtype[Any]
 Build = Callable[[DType, Sequence[Text], int], Text]
 
-_BOOL = np.dtype(bool)
 _BINARY = {"add": "+", "subtract": "-", "multiply": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
 #: Those whose results may be too large for integers.
 _WRAPPING = frozenset("+-*")
@@ -39,7 +38,7 @@ _COMPARE = {
 }  # fmt: skip
 _LOGICAL = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
 _CLASS_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
-_ON_BOOLEANS = {
+_ONBOOLEANS = {
     "add": "|", "maximum": "|", "fmax": "|", "multiply": "&", "minimum": "&", "fmin": "&", "bitwise_and": "&",
     "bitwise_or": "|", "bitwise_xor": "^",
 }  # fmt: skip
@@ -229,32 +228,32 @@ def _narrowed(text: str, dtype: DType, lanes: int) -> Text:
 
 
 def _not(value: Text) -> Text:
-    return Text(f"{'!' if value.lanes == 1 else '~'}{value.atom}", _BOOL, value.lanes)
+    return Text(f"{'!' if value.lanes == 1 else '~'}{value.atom}", BOOL, value.lanes)
 
 
 def _comparison(sign: str, args: Sequence[Text], lanes: int) -> Text:
     if args[0].dtype.kind == "b":
         left, right = _widened(args, lanes)
         sign = sign if lanes == 1 else _MIRRORED.get(sign, sign)
-        return Text(f"{left.atom} {sign} {right.atom}", _BOOL, lanes)
+        return Text(f"{left.atom} {sign} {right.atom}", BOOL, lanes)
     left, right = _exact(args, lanes)
     text = f"{left.atom} {sign} {right.atom}"
-    return Text(text, _BOOL) if lanes == 1 else mask(text, args[0].dtype, lanes)
+    return Text(text, BOOL) if lanes == 1 else mask(text, args[0].dtype, lanes)
 
 
 def _boolean(op: str, args: Sequence[Text], lanes: int) -> Text:
     """Arithmetic on booleans, which NumPy defines as logic; tests of floats."""
     if op in _CLASS_TESTS:
         return _class_test(op, args[0], lanes)
-    args = _widened([convert(a, _BOOL) for a in args], lanes)
+    args = _widened([convert(a, BOOL) for a in args], lanes)
     if op == "invert":
         return _not(args[0])
-    return Text(f"{args[0].atom} {_ON_BOOLEANS[op]} {args[1].atom}", _BOOL, lanes)
+    return Text(f"{args[0].atom} {_ONBOOLEANS[op]} {args[1].atom}", BOOL, lanes)
 
 
 def _class_test(op: str, x: Text, lanes: int) -> Text:
     if x.dtype.kind != "f":
-        return as_vector(Text("1" if op == "isfinite" else "0", _BOOL), lanes)
+        return as_vector(Text("1" if op == "isfinite" else "0", BOOL), lanes)
     top = constant("inf", x.dtype)
     size = _absolute(x.dtype, [x], lanes).text
     bits = f"as_{vector_name('long' if x.dtype.itemsize == 8 else 'int', lanes)}({x.text})"
@@ -262,7 +261,7 @@ def _class_test(op: str, x: Text, lanes: int) -> Text:
         "isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}",
         "signbit": f"{bits} < 0",
     }[op]  # fmt: skip
-    return Text(text, _BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
+    return Text(text, BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
 
 
 def _extremum(name: str, sign: str) -> Build:
@@ -273,7 +272,7 @@ def _extremum(name: str, sign: str) -> Build:
             return Text(f"{name}({', '.join(texts)})", t, lanes)
 
         def test(text: str) -> Text:
-            return Text(text, _BOOL) if lanes == 1 else mask(text, t, lanes)
+            return Text(text, BOOL) if lanes == 1 else mask(text, t, lanes)
 
         # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join
         # both to tests that need more of them.

@@ -5,9 +5,9 @@ from typing import Any
 
 from mdhnp.codegen.ir import statements as ir
 from mdhnp.codegen.ir.index import ONE, Compare, Index, Var, constant, variable
-from mdhnp.codegen.ir.values import Buffer, Load, Value
+from mdhnp.codegen.ir.values import HALF, Buffer, Load, Value
 from mdhnp.codegen.opencl import ptx
-from mdhnp.codegen.opencl.ctypes import HALF, Text, local_type, memory_type, value_type, vector_name
+from mdhnp.codegen.opencl.ctypes import Text, local_type, memory_type, value_type, vector_name
 from mdhnp.codegen.opencl.prelude import Helpers, helper_text
 from mdhnp.codegen.opencl.values import NEIGHBOURS, SPACES, Values
 from mdhnp.schedule.atoms import ATOMS

@@ -10,7 +10,6 @@ from mdhnp.codegen.ir import values as ir
 from mdhnp.codegen.ir.index import Atom, Call, Choice, Compare, Index, Var
 from mdhnp.codegen.opencl import ptx
 from mdhnp.codegen.opencl.ctypes import (
-    HALF,
     Text,
     as_vector,
     constant,
@@ -111,7 +110,7 @@ class Values:
         if isinstance(source, ir.Outside):
             return f"({local_type(source.dtype)}){constant(source.literal, source.dtype)}"
         buffer, offset = source.buffer, self.index(source.offset)
-        half = buffer.dtype == HALF and buffer.space == "global"
+        half = buffer.dtype == ir.HALF and buffer.space == "global"
         text = f"vload_half({offset}, {buffer.name})" if half else f"{buffer.name}[{offset}]"
         if source.outside is None:
             return text

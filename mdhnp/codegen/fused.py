@@ -1,36 +1,40 @@
-"""The kernel of a chain: before a tile of the last map's results, what it needs of all maps before.
+"""Kernels of several MDHs: chains and rows. Each MDH has a loop nest of its own.
 
-Each map has a loop nest of its own, whose dimensions begin where its region does. What it gives lies in local memory.
-Indices are those of the whole array, which is nowhere.
+What one gives to others lies in local memory. Indices are those of the whole array, which is nowhere.
 
-Where tiles are streamed along a dimension, a map's region is what it advances by, and a ring of the last points is kept
-of its results: 2.5-dimensional blocking in space, and in time.
+*Chains*: before a tile of the last map's results, what it needs of all maps before. A map's dimensions begin where its
+region does. Where tiles are streamed along a dimension, a map's region is what it advances by, and a ring of the last
+points is kept of its results: 2.5-dimensional blocking in space, and in time.
 
 Source: Nguyen, Satish, Chhugani, Kim & Dubey, "3.5-D Blocking Optimization for Stencil Computations on Modern CPUs and
 GPUs".
+
+*Rows*: for some of them at a time all MDHs, one after the other, inside of the loops over rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mdhnp.codegen.access import Context
-from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, clamp, constant, least, most, variable
+from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, clamp, constant, least, most, variable
 from mdhnp.codegen.ir.statements import AllocLocal
 from mdhnp.codegen.ir.values import Buffer
-from mdhnp.codegen.kernel import map_tile
-from mdhnp.codegen.layers import group_loops, ids, tile_count
+from mdhnp.codegen.kernel import declare_local, emit_tiles, map_tile
+from mdhnp.codegen.layers import group_ids, group_loops, ids, item_ids, tile_count
 from mdhnp.codegen.nest import Nest
-from mdhnp.mdh import Chain, MdHom
+from mdhnp.mdh import Chain, MdHom, Rows, View
 from mdhnp.mdh.mdhom import row_major
-from mdhnp.schedule.chains import footprints_of, link, places, rings_of
+from mdhnp.schedule import chains
+from mdhnp.schedule.rows import at_once, links, places
 
-__all__ = ["emit_chain"]
+__all__ = ["emit_chain", "emit_rows"]
 
 
 def emit_chain(chain: Chain, c: Context) -> None:
-    emitter, s = _Emitter(chain, c), c.nest.s
+    emitter, s = _Chain(chain, c), c.nest.s
     ids(c)
     with group_loops(c, [d for d in s.global_order if d != s.streamed]):
         if s.streamed < 0:
@@ -39,16 +43,16 @@ def emit_chain(chain: Chain, c: Context) -> None:
             emitter.stream()
 
 
-class _Emitter:
+class _Chain:
     """What the loop nests of a chain share: where each value lies in local memory, and the strides of its axes."""
 
     def __init__(self, chain: Chain, c: Context) -> None:
         self._c, self._chain, self._s = c, chain, c.nest.s
         *self._first, self._last = chain.mdhoms
-        self._footprints = footprints_of(chain, self._s)
+        self._footprints = chains.footprints_of(chain, self._s)
         self._strides = dict[str, tuple[int, ...]]()
         self._kept = dict[str, Buffer]()
-        where, sizes = places(chain, self._s), dict[Buffer, int]()
+        where, sizes = chains.places(chain, self._s), dict[Buffer, int]()
         for h, footprint in zip(self._first, self._footprints, strict=False):
             for view in h.outputs:
                 buffer = self._kept[view.name] = Buffer(f"t{where[view.name]}_l", view.dtype, "local")
@@ -70,10 +74,10 @@ class _Emitter:
 
         The first rounds are for the maps that are ahead only; later ones begin where the one before ended.
         """
-        c, d, held = self._c, self._s.streamed, rings_of(self._chain, self._s)
+        c, d, held = self._c, self._s.streamed, chains.rings_of(self._chain, self._s)
         tile, (begin, end) = self._s.local_tile[d], c.nest.group_range(d)
         early = -(-max([ring.ahead - ring.before for ring in held]) // tile) * tile
-        now = Var(f"{c.nest.name(d)}_s", low=-early, high=c.nest.var(d, "l").high)
+        now = Var(f"{c.nest.h.names[d]}_s", low=-early, high=c.nest.var(d, "l").high)
         at = [variable(now) + ring.ahead for ring in held]
         origins = self._origins(dict(enumerate(at)))
         moved = self._moved(origins)
@@ -92,7 +96,7 @@ class _Emitter:
 
     def _map(self, n: int, h: MdHom, sizes: tuple[int, ...], **where: Any) -> None:
         """Build the points of one map that a tile needs, in a loop nest of its own."""
-        s = link(self._s, h, sizes)
+        s = chains.link(self._s, h, sizes)
         one = self._nest(n, Nest(self._within(h, sizes), s, pulls=s.work_items == 1, **where))
         with self._c.build.block():
             for d in range(h.rank):
@@ -104,7 +108,9 @@ class _Emitter:
     def _results(self, **where: Any) -> Context:
         """The loop nest of the last map."""
         h = self._within(self._last, self._chain.extents)
-        return self._nest(len(self._first), Nest(h, link(self._s, h, self._s.local_tile, self._s.num_wg), **where))
+        return self._nest(
+            len(self._first), Nest(h, chains.link(self._s, h, self._s.local_tile, self._s.num_wg), **where)
+        )
 
     def _nest(self, n: int, nest: Nest) -> Context:
         """A map's loop nest, whose views are of local memory; it writes nothing that it reads."""
@@ -154,3 +160,69 @@ class _Emitter:
             for views in (h.inputs, h.outputs)
         )
         return replace(h, extents=extents, inputs=inputs, outputs=tuple([replace(v, shape=extents) for v in outputs]))
+
+
+def emit_rows(h: Rows, c: Context) -> None:
+    each, shared = _nests(c, h), h.shared[-1]
+    for one in each:
+        declare_local(one)
+    group_ids(c)
+    with group_loops(c, shared, all_dims=shared):
+        for one in each:
+            with _work_items(c, one):
+                for d, own in zip(shared, one.nest.opened, strict=True):
+                    if one.nest.several(own):
+                        c.build.let(one.nest.var(own, "l"), c.nest.at(d, "l"))
+                        tile_count(one, own)
+                emit_tiles(one)
+
+
+@contextmanager
+def _work_items(c: Context, one: Context) -> Iterator[None]:
+    """A block in which an MDH's work-items have their ids: all of the group, or the first ones of them."""
+    every, own = c.nest.s.work_items, one.nest.s.work_items
+    with ExitStack() as stack:
+        stack.enter_context(c.build.block())
+        if own < every:
+            item = c.build.let(c.nest.item_id, call("local_id"))
+            stack.enter_context(c.build.when([Compare(item, "<", constant(own))]))
+        item_ids(one)
+        yield
+
+
+def _nests(c: Context, h: Rows) -> list[Context]:
+    """The loop nests of all MDHs, after what they leave to others was declared."""
+    s, last, found = c.nest.s, len(h.mdhoms) - 1, list[Context]()
+    where = places(h)
+    buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
+    for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), s.steps, strict=True)):
+        results = [*enumerate(part.outputs, h.graph.firsts[n])]
+        for value, view in results:
+            if n < last and where[value] != value:
+                buffers[value] = buffers[where[value]]
+            elif n < last:
+                buffers[value] = Buffer(f"t{value}_l", view.dtype, "local")
+                c.build.add(AllocLocal(buffers[value], prod(view.shape)))
+            else:
+                buffers[value] = c.buffer(h.outputs[value - results[0][0]])
+        for value, view in (*zip(step.inputs, part.inputs, strict=True), *results):
+            c.hold(view, replace(buffers[value], phase=n + 1))
+            if buffers[value].space == "local":
+                moved[view.name] = _row_moved(c, h, n, view)
+        inputs, outputs = (
+            tuple([replace(v, strides=lying.strides) for v, lying in zip(views, parts, strict=True)])
+            for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
+        )
+        whole = replace(step.mdhom.last, inputs=inputs, outputs=outputs)
+        one = Nest(whole, own, subgroup=c.nest.subgroup, moved=moved, opened=h.shared[n], prefix=f"m{n}")
+        found.append(c.of(one))
+    return found
+
+
+def _row_moved(c: Context, h: Rows, n: int, view: View) -> Index:
+    """Where an array's first element would lie, from where that of the rows in local memory does."""
+    total = ZERO
+    for d, own in zip(h.shared[-1], h.shared[n], strict=True):
+        for stride, index in zip(view.strides, view.accesses[0], strict=True):
+            total = total - c.nest.begin(d) * (stride if own in index.dims() else 0)
+    return total
