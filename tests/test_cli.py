@@ -8,12 +8,11 @@ import pkgutil
 import re
 import shlex
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -52,6 +51,13 @@ def run(*args: object, status: int = 0, typed: str | None = None) -> Result:
     assert not unforeseen, repr(result.exception)
     assert result.exit_code == status, result.output
     return result
+
+
+def failing(error: BaseException) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
 
 
 def in_a_process(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -117,10 +123,7 @@ def test_tune_without_a_claim(device: Device, known: TuningCache) -> None:
 
 
 def test_tune_that_cannot_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("the measuring process cannot start")
-
-    monkeypatch.setattr(mdhnp, "tune", fail)
+    monkeypatch.setattr(mdhnp, "tune", failing(RuntimeError("the measuring process cannot start")))
     assert run("tune", *SMALL, status=1).stderr == "Error: the measuring process cannot start\n"
 
 
@@ -128,7 +131,7 @@ def test_ctrl_c_keeps_what_was_found(known: TuningCache) -> None:
     command = [sys.executable, "-m", "mdhnp", "tune", "ij,jk->ik", "--extents", "i=200,j=200,k=200"]
     command += ["--budget", "100", "--evaluations", "10000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        while not measured(known):
+        while not known._read("measurement", "1"):  # what the other process has logged, of whichever key
             assert child.poll() is None, child.communicate()
             time.sleep(0.05)
         child.send_signal(signal.SIGINT)
@@ -137,16 +140,6 @@ def test_ctrl_c_keeps_what_was_found(known: TuningCache) -> None:
     assert err == "stopped by Ctrl-C; what was found until then is kept\n"
     ((_, kept),) = known.entries()
     assert str(kept.schedule) in out
-
-
-def measured(known: TuningCache) -> bool:
-    """Whether the other process has logged something; the keys are in the file only."""
-    if not known.path.exists():
-        return False
-    with sqlite3.connect(f"file:{known.path}?mode=ro", uri=True) as db:
-        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-        count = "SELECT count(*) FROM records WHERE kind = 'measurement'"
-        return "records" in tables and db.execute(count).fetchone()[0] > 0
 
 
 @pytest.mark.parametrize(
@@ -347,18 +340,12 @@ def test_plots_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ids=lambda value: type(value).__name__,
 )
 def test_failures(raised: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise raised
-
-    monkeypatch.setattr(mdhnp, "explain", fail)
+    monkeypatch.setattr(mdhnp, "explain", failing(raised))
     assert run("explain", *SMALL, status=status).stderr == said
 
 
 def test_defects_show_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise AssertionError("a defect")
-
-    monkeypatch.setattr(mdhnp, "explain", fail)
+    monkeypatch.setattr(mdhnp, "explain", failing(AssertionError("a defect")))
     assert isinstance(CliRunner().invoke(main, ["explain", *SMALL]).exception, AssertionError)
 
 

@@ -1,6 +1,5 @@
-"""The tuning cache's files: nothing that happens to one makes a caller fail, and those that travel are checked."""
+"""The tuning cache's file: nothing that happens to it makes a caller fail."""
 
-import json
 import os
 import sqlite3
 import threading
@@ -8,15 +7,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tuning_entries import again, entry, fresh_cache, keep, key, measurement
 
 from mdhnp.process import process
-from mdhnp.tuning.cache import TuningCache, database, wisdom
-from mdhnp.tuning.cache.wisdom import read_wisdom, shipped_entries
+from mdhnp.tuning.cache import TuningCache, database
 
 
 @pytest.fixture
@@ -288,134 +285,6 @@ def test_a_network_file_system_gets_no_shared_memory(tuned: TuningCache, monkeyp
     tuned.put(key(), entry())
     assert {file.suffix for file in tuned.path.parent.iterdir()} == {".sqlite", ".lock"}
     assert again(tuned).get(key()) == entry()
-
-
-# Wisdom
-
-
-def test_exported_entries_come_back(tuned: TuningCache, tmp_path: Path) -> None:
-    keep(tuned, key(1, 2, 3), entry(), measurement())
-    tuned.put(key(4, 5, 6, device="b"), entry(2e-3))
-    assert tuned.export(tmp_path / "all.json") == 2
-    other = TuningCache(tmp_path / "other" / "tuning.sqlite")
-    other.put(key(1, 2, 3), entry(0.5e-3))
-    assert other.import_(tmp_path / "all.json") == 1
-    assert other.get(key(1, 2, 3)) == entry(0.5e-3), "the faster one stays"
-    assert other.get(key(4, 5, 6, device="b")) == replace(entry(2e-3), source="imported")
-    other.put(key(1, 2, 3), entry(5e-3), replace=True)
-    assert other.import_(tmp_path / "all.json") == 1
-    assert other.get(key(1, 2, 3)) == replace(entry(), source="imported")
-    assert other.import_(tmp_path / "all.json") == 0
-    assert not list(tmp_path.glob("*.part"))
-
-
-def _without(name: str) -> Callable[[dict], object]:
-    return lambda fields: fields.pop(name)
-
-
-def _with(**changes: object) -> Callable[[dict], object]:
-    return lambda fields: fields.update(changes)
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (_without("seconds"), "seconds: not a number: missing"),
-        (_with(seconds=-1.0), "seconds: -1.0 is no positive number"),
-        (_with(seconds=float("nan")), "seconds: nan"),
-        (_with(seconds=True), "seconds: not a number"),
-        (_with(seconds=10**400), "seconds: not a number"),
-        (_with(evaluations="50"), "evaluations: not an integer"),
-        (_with(tuned_at="yesterday"), "yesterday"),
-        (_with(tuned_at="0001-01-01T00:00:00+23:00"), "tuned_at"),
-        (_with(source="elsewhere"), "source"),
-        (_with(key=None), "key: not an object: missing"),
-        (lambda fields: fields["key"].update(extents=[1, "2", 3]), "key: extents"),
-        (lambda fields: fields["key"].update(extents=[1, 0, 3]), "key: extents"),
-        (lambda fields: fields["key"].update(extents=[1, 2]), "for 3 dimensions, the key has 2"),
-        (lambda fields: fields["key"].pop("device"), "key: device: not a text: missing"),
-        (_without("schedule"), "schedule"),
-        (lambda fields: fields["schedule"].update(num_wi=[1, 1, "1);"]), "num_wi"),
-        (lambda fields: fields["schedule"].update(num_wi=[1, 0, 1]), "num_wi"),
-        (lambda fields: fields["schedule"].update(local_tile=[1, 1, 1 << 80]), "local_tile"),
-        (lambda fields: fields["schedule"].update(item_order=[0, 0, 1]), "item_order"),
-        (lambda fields: fields["schedule"].update(vector_dim=3), "vector_dim"),
-        (lambda fields: fields["schedule"].update(private_copies=[True]), "local_copies"),
-        (lambda fields: fields["schedule"]["second"].update(private_tile=[0, 1]), "private_tile"),
-        (lambda fields: fields["schedule"]["local_copies"][0].update(order=[1, 2]), "local_copies"),
-        (lambda fields: fields["schedule"]["local_copies"][0].update(blocked=[7]), "local_copies"),
-        (lambda fields: fields["schedule"].update(private_copies=[0, 1]), "private_copies"),
-        (lambda fields: fields["schedule"].update(results="nowhere"), "results"),
-        (lambda fields: fields["schedule"]["second"].update(vector_width=1.5), "vector_width"),
-        (lambda fields: fields["schedule"]["local_copies"][0].update(order=["0", 1]), "local_copies"),
-        (lambda fields: fields["schedule"]["local_copies"][0].update(pad=4.5), "local_copies"),
-        (lambda fields: fields["schedule"]["local_copies"][0].update(pad=-1), "local_copies"),
-        (lambda fields: fields["schedule"].update(stages=0), "stages"),
-        (lambda fields: fields["schedule"].update(stages=True), "stages"),
-        (lambda fields: fields["schedule"].update(atom={"a": 1}), "atom"),
-        (lambda fields: fields["schedule"].update(atom_dims=5), "atom_dims"),
-        (lambda fields: fields["schedule"].update(atom_dims=[[0], [1], [2]]), "atom_dims"),
-        (lambda fields: fields["schedule"].update(atom_dims=[False, True, 2]), "atom_dims"),
-        (lambda fields: fields["schedule"].update(unheard_of=1), "schedule"),
-    ],
-)
-def test_one_bad_entry_keeps_a_file_out(
-    tuned: TuningCache, tmp_path: Path, change: Callable[[dict], object], complaint: str
-) -> None:
-    file = tmp_path / "wisdom.json"
-    for number in range(3):
-        tuned.put(key(number + 1, 1, 1), entry())
-    tuned.export(file)
-    content = json.loads(file.read_text())
-    change(content["entries"][1])
-    file.write_text(json.dumps(content))
-    other = TuningCache(tmp_path / "other.sqlite")
-    with pytest.raises(ValueError, match=r"wisdom\.json: entry 1: ") as caught:
-        other.import_(file)
-    assert complaint in str(caught.value)
-    assert other.entries() == []
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "not JSON"),
-        ('{"format": "mdhnp wisdom", "version": 1, "entries": [', "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ("[]", "not a file of tuned entries"),
-        ('{"version": 1, "entries": []}', "not a file of tuned entries"),
-        ('{"format": "mdhnp wisdom", "version": 2, "entries": [], "times": []}', "version 2"),
-        ('{"format": "mdhnp wisdom", "version": 1, "entries": {}, "times": []}', '"entries" is not a list'),
-        ('{"format": "mdhnp wisdom", "version": 1, "entries": []}', '"times" is not a list'),
-        ('{"format": "mdhnp wisdom", "version": 1, "entries": [3], "times": []}', "entry 0: it: not an object"),
-        ('{"format": "mdhnp wisdom", "version": 1, "entries": [], "times": [3]}', "time 0: it: not an object"),
-    ],
-)
-def test_a_file_that_is_no_wisdom_says_why(text: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=f"^w.json: .*{complaint}"):
-        read_wisdom(text, "w.json")
-
-
-def test_shipped_files_are_read_and_a_bad_one_left_out(
-    tuned: TuningCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "shipped").mkdir()
-    tuned.put(key(), entry())
-    tuned.export(tmp_path / "shipped" / "b.json")
-    tuned.put(key(), entry(0.5e-3))
-    tuned.export(tmp_path / "shipped" / "a.json")
-    (tmp_path / "shipped" / "c.json").write_text("{")
-    (tmp_path / "shipped" / "README").write_text("not an entry")
-    monkeypatch.setattr(wisdom.importlib.resources, "files", lambda package: tmp_path)
-    with pytest.warns(RuntimeWarning, match=r"c\.json: not JSON") as said:
-        assert shipped_entries.__wrapped__() == {key(): replace(entry(0.5e-3), source="shipped")}
-    assert len(said) == 1
-
-
-def test_the_packages_own_files_can_be_read() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        shipped_entries.__wrapped__()
 
 
 def test_a_forked_child_leaves_connections_alone_that_are_in_use(
