@@ -26,6 +26,7 @@ from mdhnp.tuning.cache import cache
 from mdhnp.tuning.cache import tuning_cache as cache_module
 from mdhnp.tuning.cache.records import Entry
 from mdhnp.tuning.lookup import key_of, tuned_for, untuned_for
+from mdhnp.tuning.search.matrices import corrected
 from mdhnp.tuning.search.search import Search
 from mdhnp.tuning.search.space import neighbours, sample, schedule
 
@@ -124,6 +125,11 @@ def test_search_resumes_from_its_log():
     asked = drive(second, 10)
     assert asked[:5] == [s for s, _ in log[:5]], "the best, after the default"
     assert not {s for s, _ in log} & set(asked[5:])
+
+
+def test_a_regression_corrects_a_model_that_knows_nothing():
+    """The time doubles with the only feature."""
+    assert corrected([1.0, 2.0, 4.0, 8.0], np.zeros(5), np.arange(5.0)[:, None]).round(1) == [2.4]
 
 
 def test_search_finds_what_the_model_does_not_know():

@@ -62,13 +62,7 @@ def print_source(text: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Write a time with three digits.
-
-    Examples
-    --------
-    >>> duration(1.2345e-5), duration(0.1234), duration(75)
-    ('12.3 µs', '123 ms', '75.0 s')
-    """
+    """Write a time with three digits."""
     value, unit = seconds, "s"
     for factor, name in ((1e3, "ms"), (1e6, "µs")):
         if value < 0.9995:
@@ -77,13 +71,7 @@ def duration(seconds: float) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Cut a long text.
-
-    Examples
-    --------
-    >>> shorten("md_hom(*, (++, ++, +))", 10)
-    'md_hom(*,…'
-    """
+    """Cut a long text."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

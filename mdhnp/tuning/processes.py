@@ -48,7 +48,7 @@ class Process(NamedTuple):
 
     @staticmethod
     def current() -> "Process":
-        return _process(os.getpid())
+        return Process(_host(), os.getpid(), _started(os.getpid()))
 
     def is_dead(self) -> bool:
         """Tell whether the process surely no longer runs; False where that cannot be known."""
@@ -61,11 +61,6 @@ class Process(NamedTuple):
         except (OSError, OverflowError):  # another user's, or no process ever had this number
             pass
         return self.started != _started(self.pid)
-
-
-@lru_cache(maxsize=1)
-def _process(pid: int) -> Process:
-    return Process(_host(), pid, _started(pid))
 
 
 @lru_cache(maxsize=1)

@@ -129,12 +129,11 @@ class Database:
             identity = self._identity()
             try:
                 with line.turn:
-                    try:
-                        return work(self._connection(line, identity))
-                    except BaseException:
-                        line.close()
-                        raise
-            except (sqlite3.DatabaseError, OSError) as error:
+                    return work(self._connection(line, identity))
+            except BaseException as error:
+                line.close()
+                if not isinstance(error, sqlite3.DatabaseError | OSError):
+                    raise
                 if self._identity() != identity and attempts <= _ATTEMPTS:
                     continue  # someone set the file aside or made it while this use was under way
                 if _is_damage(error) and attempts <= _ATTEMPTS:

@@ -75,13 +75,6 @@ def corrected(times: Sequence[float], model: Floats, features: Floats) -> Floats
     """Logarithms of the expected times of schedules that were not measured. Times, in seconds, are those of the first.
 
     `model` is the logarithm of the time that a model expects of each, `features` what tells them apart.
-
-    Examples
-    --------
-    A model that knows nothing, and a time that doubles with the only feature:
-
-    >>> corrected([1.0, 2.0, 4.0, 8.0], np.zeros(5), np.arange(5.0)[:, None]).round(1)
-    array([2.4])
     """
     known = len(times)
     if not known:

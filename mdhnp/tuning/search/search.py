@@ -39,19 +39,6 @@ class Search:
     """Proposes schedules for one stage in canonical form; `start`, the schedule in use, is measured first.
 
     Same seed and same measurements, same proposals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import canonical, cc, md_hom, pw
-    >>> from mdhnp.schedule.default import default
-    >>> gemm = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
-    >>> h = canonical(gemm.bind(np.ones((64, 64)), np.ones((64, 64))))
-    >>> caps = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
-    >>> search = Search(h, caps, default(h, caps))
-    >>> search.tell(search.ask(), 1e-3)
-    >>> search.best[1]
-    0.001
     """
 
     def __init__(self, h: Computation, caps: DeviceCaps, start: Schedule, seed: int = 0) -> None:
