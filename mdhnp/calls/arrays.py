@@ -20,14 +20,9 @@ __all__ = ["brought", "device_of", "on_device", "wrapped"]
 
 
 def device_of(function: str, operands: Sequence[Any]) -> "Device":
-    """Give the one device of all Arrays among operands, of which there is one at least.
+    """Give the one device of all Arrays among operands, of which there is one at least; ValueError names several.
 
     What stands for several devices takes Arrays of others as well, and a function that is traced any.
-
-    Raises
-    ------
-    ValueError
-        If they are on several; names them.
     """
     found = [(n, a.device) for n, a in enumerate(operands) if type(a) is Array]
     wide = [d for _, d in found if d.passing] or [d for _, d in found if d.several]

@@ -45,17 +45,7 @@ class Box(NamedTuple):
 
 
 def box_of(h: MdHom, written: View, value: int, view: View) -> Box | None:
-    """Give the part that a map of one input writes; None where it is no box.
-
-    Parameters
-    ----------
-    h : MdHom
-        The map.
-    written : View
-        Of the whole array.
-    value, view
-        What it reads, and how.
-    """
+    """Give the part of an array that a map of one input writes, with what it reads; None where it is no box."""
     dims, low, high = [], [], []
     for index in written.accesses[0]:
         moving = index.dims()

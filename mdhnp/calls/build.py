@@ -154,22 +154,10 @@ def compare(
 ) -> tuple[float, float] | str | None:
     """Check kernels beside NumPy's function, and time both by turns.
 
-    Parameters
-    ----------
-    plan : Kernels or SlicedKernels
-        The kernels.
-    request : Request
-        What they were made for.
-    usual : float, optional
-        Seconds that NumPy takes in the caller's process. They are taken for it where kernels take less than half of
-        them here, and on a GPU: NumPy here, of low priority, would wait for the cores that the caller's own products
-        have, and its time would say nothing.
-
-    Returns
-    -------
-    (float, float), str or None
-        Seconds of a call by the kernels and by NumPy; why the kernels are not to be used; or None where the operands
-        would take too much memory.
+    Gives the seconds of a call by kernels and by NumPy; why kernels are not to be used; or None where the operands
+    would take too much memory. `usual` is what NumPy takes in the caller's process. That is taken for its time where
+    kernels take less than half of it here, and on a GPU: NumPy here, of low priority, would wait for the cores that the
+    caller's own products have, and its time would say nothing.
     """
     function = numpy_function(request.mdhom)
     views = (*request.mdhom.inputs, *request.mdhom.outputs)

@@ -36,26 +36,12 @@ def call(
     owners: Sequence[object] = (),
     precision: Any = None,
 ) -> Any:
-    """Make a call.
+    """Make a call, and give what the user gets: new arrays, or scalars.
 
-    Parameters
-    ----------
-    what : tuple
-        The :class:`Routine`, then all arguments but the operands, hashable.
-    operands : tuple
-        Array-likes.
-    dtypes : sequence of dtype or None
-        Types that the call names, in which kernels must compute, too.
-    numpy : callable, optional
-        Makes the call with NumPy; by default the function's own way to.
-    owners : sequence of object
-        What this call cannot be made without; its plans go when one of them dies. `what` may hold them weakly only.
-    precision : {"highest", "high", "default"}, optional
-        How exact products of float32 must be, where the call says that.
-
-    Returns
-    -------
-    What the user gets: new arrays, or scalars.
+    It is told by `what`, which is its :class:`Routine`, then all arguments but the operands, hashable. Kernels must
+    compute in `dtypes` that it names, too. `numpy` makes it with NumPy, by default the function's own way to. Its plans
+    go when one of its `owners` dies, which `what` may hold weakly only. `precision` is one that the call says for
+    itself.
     """
     mode = config.mode
     if precision is not None:

@@ -67,20 +67,10 @@ class _Arm:
 
 
 class Contest(Watcher):
-    """Tries candidates beside the plan in use.
+    """Tries candidates, each with its time relative to the plan in use as far as is known, beside the plan `used`.
 
-    Parameters
-    ----------
-    used : Plan
-        The plan in use.
-    candidates : sequence of (Plan, float)
-        Others, each with its time relative to the plan in use as far as is known.
-    spent : Spent
-        What calls have cost so far.
-    rest : float
-        Seconds for which calls of the plan in use disturb those after them.
-    settle : callable
-        Takes the entry, the plan that is to go on, and the seconds of each plan that was timed.
+    `spent` is what calls have cost so far, `rest` the seconds for which calls of the plan in use disturb those after
+    them. At the end `settle` takes the entry, the plan that is to go on, and the seconds of each plan that was timed.
     """
 
     def __init__(

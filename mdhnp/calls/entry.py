@@ -20,17 +20,7 @@ Array = npt.NDArray[Any]
 
 
 class Spent:
-    """What calls have cost.
-
-    Attributes
-    ----------
-    seconds : float
-        All of them.
-    calls : int
-        Their number.
-    least : float
-        Seconds of the fastest.
-    """
+    """What calls have cost: all their seconds, their number, and the seconds of the fastest."""
 
     __slots__ = ("calls", "least", "seconds")
 
@@ -81,21 +71,10 @@ class Start(NamedTuple):
 
 
 class Entry:
-    """A call that was made before.
+    """A call that was made before: its plan, and how operands are taken and results given, as in `request.Described`.
 
-    Parameters
-    ----------
-    start : Start
-        Its first plan.
-    take, give : callable
-        As in :class:`mdhnp.calls.request.Described`.
-
-    Attributes
-    ----------
-    owners : tuple of weakref.ref
-        Drop the entry when an object dies that the call cannot be made without.
-    free : list of State or None
-        Free states of kernels of one result, where all that a call does is to enqueue these; see `store.repeat`.
+    It is dropped when one of its `owners` dies. `free` are states of kernels of one result, where all that a call does
+    is to enqueue these; see `store.repeat`.
     """
 
     __slots__ = ("_give", "_now", "_take", "free", "owners")

@@ -28,14 +28,8 @@ _programs: dict[_Form, dict[Schedule, Program]] = {}
 def general_program(stage: Stage, raw: Computation, caps: DeviceCaps) -> tuple[Program, Schedule] | None:
     """Give a program for all sizes, set to those of a call; None where there is none.
 
-    Parameters
-    ----------
-    stage : Stage
-        The call's only stage, in canonical form.
-    raw : Computation
-        Its MDH before that, which may have dimensions of extent 1.
-    caps : DeviceCaps
-        Of the device.
+    That is of the call's only stage, in canonical form, and of its MDH before that, which may have dimensions of extent
+    1.
     """
     h = stage.mdhom.last
     if h.points > _LARGE or (key := _form(stage, caps)) is None:

@@ -39,21 +39,10 @@ _default = lru_cache(maxsize=4096)(default)
 
 
 def own(request: Request, why: str) -> Kernels | SlicedKernels:
-    """Make kernels for these very sizes, with the best schedules known now.
+    """Make kernels for these very sizes, of which none is 0, with the best schedules known now; `why` is for people.
 
-    Parameters
-    ----------
-    request : Request
-        Without extents of 0.
-    why : str
-        Why kernels compute it, for people.
-
-    Raises
-    ------
-    NoDoublePrecision
-        If the MDH computes in float64 or complex128, and the device cannot.
-    BuildError
-        If the runtime refuses the generated text.
+    NoDoublePrecision if the device lacks what the MDH computes in, BuildError if the runtime refuses the generated
+    text.
     """
     h, device = request.mdhom, request.device
     if not device.caps.fp64 and request.double:

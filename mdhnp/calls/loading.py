@@ -68,17 +68,7 @@ class UnloadedSpent(Spent):
 
 
 class Unloaded:
-    """What the calls of this process have cost as long as OpenCL is not loaded.
-
-    Attributes
-    ----------
-    all : Spent
-        All calls.
-    each : dict
-        Those of each computation.
-    begun : bool
-        Whether somebody loads it.
-    """
+    """What the calls of this process have cost as long as OpenCL is not loaded, all and by computation."""
 
     def __init__(self) -> None:
         self.forget()
@@ -107,13 +97,7 @@ devices: "Callable[[], tuple[Device, ...]]" = _no_devices
 
 
 def load() -> "tuple[Device, ...]":
-    """Load OpenCL, and all that makes kernels.
-
-    Raises
-    ------
-    NoDeviceError
-        If there is no device, or none that ``MDHNP_DEVICE`` names.
-    """
+    """Load OpenCL, and all that makes kernels; NoDeviceError if none is there, or ``MDHNP_DEVICE`` names none."""
     global devices  # noqa: PLW0603
     with unforked():
         import_module("mdhnp.calls.kernels")  # so that the next call need not

@@ -56,19 +56,8 @@ def fallback_counts() -> dict[str, int]:
 def fallback(function: str, reason: str, compute: Callable[..., Any], operands: Sequence[Any]) -> Any:
     """Let NumPy compute a call that OpenCL cannot do, and count it; inside, NumPy's functions are its own.
 
-    Parameters
-    ----------
-    function, reason : str
-        Whose call it is, and why kernels cannot make it.
-    compute : callable
-        Makes it.
-    operands : sequence
-        Of the call; Arrays among them would have to be copied.
-
-    Raises
-    ------
-    TypeError
-        If ``config.fallback`` forbids it; names the function and the reason.
+    TypeError, which names the function and the reason, if ``config.fallback`` forbids it, or Arrays would have to be
+    copied.
     """
     arrays = any(type(a) is Array for a in operands)
     if config.fallback == "error" or (arrays and config.fallback != "numpy"):
@@ -149,13 +138,7 @@ _LONG = {char: np.dtype(np.dtype(char).str) for char in "qQ"}
 
 
 def check_order(order: str | None, arrays: Iterable[NDArray]) -> Literal["C", "F", "K"]:
-    """Give the memory order that NumPy's ``order`` argument means for these operands.
-
-    Raises
-    ------
-    ValueError
-        If it is none of "C", "F", "A" and "K".
-    """
+    """Give the memory order that NumPy's ``order`` argument means for these operands; ValueError if it means none."""
     if order not in ("K", "C", "F", "A"):
         np.zeros(()).copy(order=cast(Any, order))  # NumPy knows what else there is, and its errors
     letter = "K" if order is None else order.upper()
@@ -167,15 +150,7 @@ def check_order(order: str | None, arrays: Iterable[NDArray]) -> Literal["C", "F
 def check_casts(
     arrays: Iterable[NDArray], common: np.dtype[Any], out: np.dtype[Any] | None, casting: Any, whose: str = ""
 ) -> None:
-    """Check that a casting rule lets operands become the type to compute in, and that the type of `out`.
-
-    Raises
-    ------
-    TypeError
-        If it does not; names the operand.
-    ValueError
-        If there is no such rule.
-    """
+    """Check that a casting rule lets operands become the type to compute in, and that the type of `out`."""
     for n, a in enumerate(arrays):
         if not np.can_cast(a.dtype, common, casting):
             raise TypeError(f"Cannot cast {whose}operand {n} from {a.dtype} to {common} by the rule {casting!r}")
@@ -184,27 +159,13 @@ def check_casts(
 
 
 def check_cast(function: str, given: np.dtype[Any], wanted: np.dtype[Any], rule: Any = "same_kind") -> None:
-    """Check that elements of a type may be put into an array, by default as results of NumPy's ufuncs may.
-
-    Raises
-    ------
-    TypeError
-        If they may not.
-    """
+    """Check that elements of a type may be put into an array, by default by the rule of NumPy's ufuncs."""
     if not np.can_cast(given, wanted, rule):
         raise TypeError(f"{function}: {given} cannot be put into an array of {wanted} by the rule {rule!r}")
 
 
 def output(function: str, out: Any) -> Any:
-    """Give the array that `out` names, or None.
-
-    Raises
-    ------
-    TypeError
-        If it is no array.
-    ValueError
-        If it is read-only.
-    """
+    """Give the array that `out` names, or None; TypeError if it is no array, ValueError if it is read-only."""
     if out is None:
         return None
     if isinstance(out, Array):
@@ -226,12 +187,8 @@ def scalar(result: Any) -> Any:
 def deliver(function: str, result: Any, out: Any = None) -> Any:
     """Put a result into `out`, converting it by any rule; without one, make a scalar of what has no axes.
 
-    Raises
-    ------
-    ValueError
-        If the result's shape cannot be broadcast to that of `out`, or both are Arrays on different devices.
-    TypeError
-        If it is an Array, and `out` an ndarray.
+    ValueError if it cannot be broadcast to that, or both are Arrays on different devices; TypeError if it is an Array,
+    and `out` an ndarray.
     """
     if out is None:
         return scalar(result)

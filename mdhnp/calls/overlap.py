@@ -17,14 +17,9 @@ _WON, _SHARE = 1e-3, 0.15
 
 
 def overlapping(h: Computation, device: Device) -> tuple[Part, ...]:
-    """Return the parts of a call on arrays of the host; none where they would win too little.
+    """Return the parts of a call without extents of 0 on arrays of the host, for a device with memory of its own.
 
-    Parameters
-    ----------
-    h : Computation
-        Without extents of 0.
-    device : Device
-        With memory of its own.
+    There are none where they would win too little.
     """
     read, written = sum([v.element_bytes for v in h.inputs]), sum([v.element_bytes for v in h.outputs])
     first = stretches(h, 2)[:1] if read + written >= 2 * _BYTES else ()

@@ -80,29 +80,9 @@ Table = Mapping[tuple[State, Event], Sequence[Transition]]
 class Progress(Watcher):
     """Where an entry is in the table, and what is known of it there.
 
-    Parameters
-    ----------
-    table : mapping
-        What happens in each state at each event.
-    requests : sequence of Request
-        What its steps ask for.
-    call : CallRequest, optional
-        Of a fused function that may be rewritten in other ways: what plans it anew.
-    spent : Spent, optional
-        What calls have cost before.
-    missing : bool
-        Whether NumPy computes a fused function as it is written, until there are kernels for these requests.
-
-    Attributes
-    ----------
-    state : State
-        Where it is.
-    plan : Plan
-        In use.
-    why : str
-        Why kernels are made, for people.
-    kept : bool
-        Whether later calls are to find the entry.
+    `requests` are what its steps ask for, `spent` is what calls have cost before. A fused function that may be
+    rewritten in other ways has a `call`, which plans it anew; if kernels are `missing`, NumPy computes it as it is
+    written meanwhile.
     """
 
     plan: Plan

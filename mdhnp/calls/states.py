@@ -75,14 +75,8 @@ for _row in _ROWS:
 def start(request: Request, call: "CallRequest | None" = None) -> Start | None:
     """Choose who computes a request first; None where that takes OpenCL, which was loaded for it.
 
-    Raises
-    ------
-    NoDoublePrecision
-        If kernels are to compute in float64 or complex128 on a device that cannot.
-    BuildError
-        If the runtime refuses the generated text.
-    NoDeviceError
-        If there is no device, and NumPy has no function.
+    NoDoublePrecision if kernels are to compute in what the device lacks, BuildError if the runtime refuses the
+    generated text, NoDeviceError if there is no device, and NumPy has no function.
     """
     begin = time.perf_counter()
     progress = Progress(_TABLE, [request], call)

@@ -144,14 +144,7 @@ class CallRequest:
 class InSteps:
     """The plan of several computations one after the other, on arrays and on what earlier ones gave.
 
-    Parameters
-    ----------
-    graph : Graph
-        What they compute.
-    entries : sequence of Entry
-        What gives all results of each step.
-    shapes : sequence of tuple of int
-        Of all values.
+    Of a graph's steps the entries give all results; `shapes` are those of all values.
     """
 
     def __init__(self, graph: Graph, entries: Sequence[Entry], shapes: Sequence[tuple[int, ...]]) -> None:

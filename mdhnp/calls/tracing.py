@@ -78,10 +78,7 @@ class _Value(NamedTuple):
 class Tracer:
     """Notes calls; stands for a device.
 
-    Attributes
-    ----------
-    constants : list of ndarray
-        What calls were given beside the function's arguments, with the numbers of these values.
+    Its `constants` are what calls were given beside arguments, by numbers of values.
     """
 
     own_memory = passing = True
@@ -162,10 +159,7 @@ class Tracer:
     ) -> Any:
         """Note a call; gives views of its results, as the call does. `exact` has an MDH say how exact it must be.
 
-        Raises
-        ------
-        TracingError
-            If kernels do not compute it, or it changes an array.
+        TracingError if kernels do not compute it, or it changes an array.
         """
         routine: Routine = what[0]
         arrays = routine.convert(operands)
