@@ -10,7 +10,7 @@ import pytest
 from separate import separate
 
 import mdhnp
-from mdhnp.calls import overlap
+from mdhnp.calls import kernels
 from mdhnp.calls.observe import observe
 from mdhnp.calls.plans import Leaf
 from mdhnp.calls.store import forget
@@ -34,9 +34,9 @@ CUBE = np.random.default_rng(1).integers(-3, 4, (4, 11, 5)).astype("f4")
 def where(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """Give a device with memory of its own, on which small calls are computed in parts, too."""
     slow = Machine("gpu", 0.0, 1.0, 1.0, 1.0, Link(0.0, 1.0), Link(0.0, 1.0))
-    monkeypatch.setattr(overlap, "machine_of", lambda _, large: slow)
-    monkeypatch.setattr(overlap, "_BYTES", 1000)
-    monkeypatch.setattr(overlap, "_SHARE", 0.0)
+    monkeypatch.setattr(kernels, "machine_of", lambda _, large: slow)
+    monkeypatch.setattr(kernels, "_BYTES", 1000)
+    monkeypatch.setattr(kernels, "_SHARE", 0.0)
     monkeypatch.setattr(transfers, "LARGE", 512)
     forget()
     with mdhnp.device(separate(device)) as found, mdhnp.config(specialise="always"):
@@ -96,8 +96,8 @@ def test_calls_in_parts_are_prepared_as_a_whole(where: Device) -> None:
     (ready,) = mdhnp.prepare(mdhnp.matmul, X, Y)
     assert (ready.mdhom.extents, ready.device) == ((90, 50, 11), where)
     assert ready.seconds is not None
-    for kernels, parts in ((1e-9, 8), (1.0, 1)):
-        remember(ready.mdhom, where, {KERNELS: kernels, NUMPY: 1e-3})
+    for seconds, parts in ((1e-9, 8), (1.0, 1)):
+        remember(ready.mdhom, where, {KERNELS: seconds, NUMPY: 1e-3})
         forget()
         with mdhnp.config(host="auto", specialise="auto"), observe() as seen:
             np.testing.assert_array_equal(mdhnp.matmul(X, Y), X @ Y)

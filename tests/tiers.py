@@ -109,6 +109,5 @@ def own_helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def decide(monkeypatch: pytest.MonkeyPatch, job: type[Build] = Promising, contest: type[Contest] = First) -> None:
     """Have kernels built by such jobs, after the first call, and contests end so."""
     monkeypatch.setattr(progress, "_price_of_building", lambda _: 0.0)
-    original = build.job_for
-    monkeypatch.setattr(build, "job_for", lambda *arguments: job(**vars(original(*arguments))))
+    monkeypatch.setattr(build, "Build", job)
     monkeypatch.setattr(actions, "Contest", contest)

@@ -13,7 +13,7 @@ from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry
 from mdhnp.calls.plans import ByNumpy, Kernels, Nothing, Plan
 from mdhnp.calls.progress import COMPILING, Event, Progress, State, paid, price_of_kernels
-from mdhnp.calls.request import HEAVY
+from mdhnp.calls.request import HEAVY, seconds_by_numpy
 from mdhnp.mdh import Computation
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
@@ -35,50 +35,14 @@ def is_unloaded(p: Progress, _: Any) -> bool:
     return not p.request.devices
 
 
-def is_resident(p: Progress, _: Any) -> bool:
-    return p.request.mode.resident
-
-
 def is_estimated(p: Progress, _: Any) -> bool:
     return p.request.mode.decides == "estimates"
-
-
-def is_measured(p: Progress, _: Any) -> bool:
-    return p.times is not None
-
-
-def nobody_loads(p: Progress, _: Any) -> bool:
-    return not loading.unloaded.begun
-
-
-def rewritable(p: Progress, _: Any) -> "CallRequest | None":
-    return p.call
-
-
-def is_untuned(p: Progress, _: Any) -> bool:
-    return bool(loading.kernels.untuned(p.request))
-
-
-def one_of_missing(p: Progress, answer: Any) -> Any:
-    return answer if p.missing and p.others else None
-
-
-def last_missing(p: Progress, answer: Any) -> Any:
-    return answer if p.missing else None
-
-
-def of_rewritings(p: Progress, answer: Any) -> Any:
-    return answer if p.call is not None else None
-
-
-def no_candidates(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> bool:
-    return not candidates
 
 
 def takes_opencl(p: Progress, _: Any) -> bool:
     """Whether OpenCL had to be loaded: NumPy cannot compute, or surely takes longer than loading and compiling."""
     needed = p.request.mode.decides != "measurements" or p.request.numpy is None
-    if p.request.devices or not (needed or p.request.numpy_seconds > HEAVY * (loading.LOADING + COMPILING)):
+    if p.request.devices or not (needed or seconds_by_numpy(p.request.numpy) > HEAVY * (loading.LOADING + COMPILING)):
         return False
     try:
         loading.load()
@@ -123,7 +87,7 @@ def measured_kernels(p: Progress, _: Any) -> Plan | None:
 def heavy_device(p: Progress, _: Any) -> "tuple[Device, str] | None":
     """Give the best device where NumPy would take longer than kernels with all that making them takes."""
     request, price = p.request, price_of_kernels(p.request)
-    if request.numpy_seconds <= HEAVY * price:
+    if seconds_by_numpy(request.numpy) <= HEAVY * price:
         return None
     each = loading.candidates.choose(request.mdhom, request.devices)
     host, best = next(c for c in each if c.device is None), next((c for c in each if c.device is not None), None)
@@ -231,25 +195,24 @@ def submit(p: Progress, job: Any) -> bool:
 
 
 def order_kernels(p: Progress, _: Any) -> None:
-    job = loading.build.job_for(p.request, p.spent.least if isinstance(p.plan, ByNumpy) else None)
+    request, usual = p.request, p.spent.least if isinstance(p.plan, ByNumpy) else None
+    job = loading.build.Build(request.mdhom, request.layouts, tuple([d.identity for d in request.devices]), usual)
     if not submit(p, job):
         p.handle(Event.ANSWERED, job.run())
 
 
 def order_search(p: Progress, _: Any) -> None:
-    request = p.request
-    submit(
-        p,
-        loading.search.Search(
-            request.mdhom, request.layouts, request.device.identity, config.budget, config.evaluations
-        ),
-    )
+    request, how = p.request, (config.budget, config.evaluations)
+    submit(p, loading.search.Search(request.mdhom, request.layouts, request.device.identity, *how))
 
 
 def order_rewritings(p: Progress, call: "CallRequest") -> None:
     device = p.plan.device if isinstance(p.plan, Kernels) else call.devices[0]
     p.request = p.request.on(device)
-    submit(p, loading.search.rewritings_job(call, device))
+    written, mode, how = call.described.written, call.mode, (config.budget, config.evaluations)
+    assert written is not None
+    job = loading.search.SearchRewritings(written, call.arrays, device.identity, mode.resident, mode.precision, *how)
+    submit(p, job)
 
 
 def install_built(p: Progress, built: Any) -> None:
@@ -274,7 +237,7 @@ def keep_built(p: Progress, built: Any) -> None:
         loading.kernels.keep(plan)
 
 
-def keep_and_order_next(p: Progress, built: Any) -> None:
+def keep_and_order(p: Progress, built: Any) -> None:
     keep_built(p, built)
     p.request, *p.others = p.others
     order_kernels(p, None)
@@ -287,7 +250,9 @@ def keep_and_plan(p: Progress, built: Any) -> None:
 
 def learn_and_plan(p: Progress, answer: Any) -> None:
     loading.search.learn(answer.entries)
-    if answer.times and p.call is not None and p.call.described.written is not None:
+    if answer.times:
+        assert p.call is not None
+        assert p.call.described.written is not None
         loading.times.remember(p.call.described.written, p.request.device, answer.times)
         plan_anew(p)
 

@@ -33,7 +33,7 @@ from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.check import filled, is_close, timed
 from mdhnp.tuning.times import KERNELS, remember
 
-__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "install", "job_for", "keep", "pack"]
+__all__ = ["Build", "Built", "Hopeless", "affordable", "compare", "install", "keep", "pack"]
 
 #: Kernels that take so many times as long as NumPy here are not tried in calls. Others use the machine meanwhile.
 _HOPELESS = 3.0
@@ -117,11 +117,6 @@ class Build:
         if self.usual is not None and best.floor >= self.usual:
             return Hopeless(f"NumPy takes {self.usual * 1e6:.1f} µs, no kernel less than {best.floor * 1e6:.1f} µs")
         return best.device
-
-
-def job_for(request: Request, usual: float | None) -> Build:
-    """Give the job that makes kernels for a request, whose calls take so many seconds by NumPy, if they do."""
-    return Build(request.mdhom, request.layouts, tuple([d.identity for d in request.devices]), usual)
 
 
 def pack(plan: Kernels | SlicedKernels, device: Device, ratio: float, price: float | None = None) -> Built:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from mdhnp.calls import programs
+from mdhnp.calls.candidates import computing_times
 from mdhnp.calls.general import general_procedures, general_program
-from mdhnp.calls.overlap import overlapping
 from mdhnp.calls.plans import Kernels, SlicedKernels
 from mdhnp.calls.request import NoDoublePrecision, Request
 from mdhnp.codegen import Program, generate, procedures
 from mdhnp.codegen.ir.statements import Procedure
 from mdhnp.fusion.rewrite import all_apart
-from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, stages
+from mdhnp.mdh import Computation, Graph, Part, Stage, bounded, canonical, stages, stretches
 from mdhnp.runtime import pinned
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.executable import Executable, LaunchError
@@ -31,9 +31,15 @@ from mdhnp.schedule import IllegalSchedule
 from mdhnp.schedule.chains import pays
 from mdhnp.schedule.default import default
 from mdhnp.tuning.lookup import Scheduled, key_of, tuned_for, untuned_for
+from mdhnp.tuning.measure.machine import machine_of
 from mdhnp.warning import warn
 
 __all__ = ["apart", "fits", "fixed", "general", "sliced", "keep", "own", "ready", "staged", "untuned"]
+
+#: At most so many parts go beside copies, of so many bytes at least: on an H200 smaller ones miss the link's speed.
+_PARTS, _BYTES = 8, 1 << 25
+#: Seconds, and part of a call's time, that must be won by estimate.
+_WON, _SHARE = 1e-3, 0.15
 
 _default = lru_cache(maxsize=4096)(default)
 
@@ -57,7 +63,7 @@ def sliced(request: Request, why: str) -> SlicedKernels | None:
     h, device = request.mdhom, request.device
     if request.mode.resident or request.into:
         return None
-    if device.own_memory and (found := overlapping(h, device)):
+    if device.own_memory and (found := _overlapping(h, device)):
         views = replace(request, mode=request.mode.of_views)
         return SlicedKernels(h, _parts(views, found, why), pinned.maker(device, _outputs(h)), _side_by_side)
     if _is_too_large(h, device) and (found := bounded(h, largest_array(device) or 0)):
@@ -108,14 +114,6 @@ def _program(each: Sequence[Stage], found: Sequence[Scheduled], device: Device) 
     return generate(each, [f.schedule for f in found], device.caps, _default)
 
 
-def _found_now(each: Sequence[Stage], device: Device) -> list[Scheduled]:
-    """Give the best schedules known now."""
-    return [
-        untuned_for(s.mdhom, device) if (known := tuned_for(s.mdhom, device)) is None else Scheduled(known, "tuned")
-        for s in each
-    ]
-
-
 def untuned(request: Request) -> list[Computation]:
     """Give the stages without a tuned schedule, in canonical form; none of what is computed in parts."""
     if _is_too_large(request.mdhom, request.device):
@@ -126,7 +124,11 @@ def untuned(request: Request) -> list[Computation]:
 def _best(request: Request, why: str) -> Kernels:
     """Make kernels with the best schedules known now, or the default ones where those cannot be used."""
     each, device = staged(request.mdhom), request.device
-    found = _found_now(each, device)
+    tuned = [tuned_for(s.mdhom, device) for s in each]
+    found = [
+        untuned_for(s.mdhom, device) if known is None else Scheduled(known, "tuned")
+        for s, known in zip(each, tuned, strict=True)
+    ]
     try:
         return _plan(request, found, _program(each, found, device), why)
     except (IllegalSchedule, BuildError, LaunchError) as error:
@@ -164,6 +166,26 @@ def fits(h: Computation, device: Device) -> bool:
     except IllegalSchedule:
         return False
     return not _is_too_large(h, device) and pays(h, s, device.caps)
+
+
+def _overlapping(h: Computation, device: Device) -> tuple[Part, ...]:
+    """Give parts such that copies to and from a device go on beside its kernels; none where that wins too little."""
+    read, written = sum([v.element_bytes for v in h.inputs]), sum([v.element_bytes for v in h.outputs])
+    first = stretches(h, 2)[:1] if read + written >= 2 * _BYTES else ()
+    if not first:
+        return ()
+    each = zip(h.inputs, first[0].inputs, strict=True)
+    cut = sum([v.element_bytes for v, part in each if v.shape != tuple(s.stop - s.start for s in part)])
+    parts = min(_PARTS, (cut + written) // _BYTES)
+    if parts < 2:
+        return ()
+    machine = machine_of(device, large=True)
+    kernels = max(computing_times(h, device.caps, machine))
+    # Copies up and down share the host's memory: side by side they take as long as one after the other.
+    up, down = machine.sending.bandwidth, machine.receiving.bandwidth
+    won = min(cut / up + written / down, kernels) * (1 - 1 / parts)
+    whole = read / up + kernels + written / down
+    return stretches(h, parts) if won > max(_WON, _SHARE * whole) else ()
 
 
 def _side_by_side(device: Device, jobs: Sequence[tuple[Any, ...]]) -> None:

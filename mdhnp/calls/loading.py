@@ -34,19 +34,13 @@ __all__ = [
 LOADING = 0.3
 
 _MODULES = {
-    "build": "mdhnp.calls.build",
-    "debug": "mdhnp.calls.debug",
-    "kernels": "mdhnp.calls.kernels",
-    "rewritings": "mdhnp.calls.rewritings",
-    "search": "mdhnp.calls.search",
-    "rewrite": "mdhnp.fusion.rewrite",
-    "maps": "mdhnp.fusion.rules.maps",
-    "candidates": "mdhnp.calls.candidates",
-    "matrices": "mdhnp.schedule.matrices",
-    "background": "mdhnp.tuning.background",
-    "session": "mdhnp.tuning.search.session",
-    "times": "mdhnp.tuning.times",
-}
+    path.rpartition(".")[2]: path
+    for path in (
+        "mdhnp.calls.build", "mdhnp.calls.candidates", "mdhnp.calls.debug", "mdhnp.calls.kernels",
+        "mdhnp.calls.rewritings", "mdhnp.calls.search", "mdhnp.fusion.rewrite", "mdhnp.fusion.rules.maps",
+        "mdhnp.schedule.matrices", "mdhnp.tuning.background", "mdhnp.tuning.search.session", "mdhnp.tuning.times",
+    )
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

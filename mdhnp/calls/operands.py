@@ -17,23 +17,9 @@ from mdhnp.runtime.results import maker
 from mdhnp.settings import config
 
 __all__ = [
-    "SUPPORTED",
-    "addressable",
-    "check_cast",
-    "check_casts",
-    "check_order",
-    "deliver",
-    "exact_type",
-    "fallback",
-    "fallback_counts",
-    "fits",
-    "foreign",
-    "left_to_numpy",
-    "output",
-    "routing",
-    "scalar",
-    "unsupported",
-]
+    "SUPPORTED", "addressable", "check_cast", "check_casts", "check_order", "deliver", "exact_type", "fallback",
+    "fallback_counts", "fits", "foreign", "left_to_numpy", "output", "routing", "scalar", "unsupported",
+]  # fmt: skip
 
 NDArray = npt.NDArray[Any]
 

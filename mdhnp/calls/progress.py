@@ -7,6 +7,7 @@ what comes next does (rent or buy).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -103,7 +104,6 @@ class Progress(Watcher):
         self.state, self.why, self.kept = State.NEW, "", True
         self.entry: Entry | None = None
         self._purse, self._price = self.spent, inf
-        self._times: list[tuple[Device, float, float] | None] | None = None  # until somebody asks
 
     def saw(self, entry: Entry, plan: Plan, seconds: float) -> None:
         """Count a call, without a lock: of several at once one may be left out."""
@@ -176,14 +176,9 @@ class Progress(Watcher):
             if isinstance(plan, Leaf | SlicedKernels):
                 loading.debug.show(self.request, self.plan, 0.0)
 
-    @property
+    @cached_property
     def times(self) -> "tuple[Device, float, float] | None":
         """The device with the fastest kernels of those that were measured, their seconds, and NumPy's."""
-        if self._times is None:
-            self._times = [self._measured()]
-        return self._times[0]
-
-    def _measured(self) -> "tuple[Device, float, float] | None":
         known = []
         for device in self.request.devices:
             seconds = loading.times.measured(self.request.mdhom, device)

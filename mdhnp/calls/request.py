@@ -18,17 +18,9 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.layout import Layout
 
 __all__ = [
-    "HEAVY",
-    "Described",
-    "NoDoublePrecision",
-    "Request",
-    "Routine",
-    "array",
-    "described",
-    "known_to_numpy",
-    "results",
+    "HEAVY", "Described", "NoDoublePrecision", "Request", "Routine", "array", "described", "known_to_numpy", "results",
     "seconds_by_numpy",
-]
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 
@@ -133,11 +125,6 @@ class Request:
         """The types that a device without double precision cannot compute with."""
         return [t for t in self.mdhom.dtypes if t.char in "dD"]
 
-    @property
-    def numpy_seconds(self) -> float:
-        """Seconds that NumPy's function takes on a usual machine, roughly; infinitely many where there is none."""
-        return inf if self.numpy is None else roughly(self.numpy)
-
     def on(self, device: "Device") -> "Request":
         """Ask for the same on one device."""
         return replace(self, devices=(device,))
@@ -148,7 +135,6 @@ def known_to_numpy(h: Computation, mode: Mode, *, into: bool) -> NumpyFunction |
     return None if into or mode.decides == "never" else numpy_function(h)
 
 
-def seconds_by_numpy(h: Computation) -> float:
-    """Give the seconds that NumPy takes on a usual machine, roughly; infinitely many where it has no function."""
-    function = numpy_function(h)
+def seconds_by_numpy(function: NumpyFunction | None) -> float:
+    """Give the seconds that NumPy's function takes on a usual machine, roughly; infinitely many where there is none."""
     return inf if function is None else roughly(function)

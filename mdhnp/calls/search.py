@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +29,7 @@ from mdhnp.tuning.measure.check import filled
 from mdhnp.tuning.search.session import Tuned, tune_stage
 from mdhnp.tuning.times import measured
 
-if TYPE_CHECKING:
-    from mdhnp.calls.steps import CallRequest
-
-__all__ = ["Search", "SearchResult", "SearchRewritings", "entries_of", "learn", "rewritings_job"]
+__all__ = ["Search", "SearchResult", "SearchRewritings", "entries_of", "learn"]
 
 #: Seconds after which it is asked again whether another process has tuned the same.
 _PAUSE = 1.0
@@ -158,13 +155,3 @@ def _describe(arrays: Any, written: Graph) -> Described:
 
 
 _FUSED = Routine("fuse", _describe)
-
-
-def rewritings_job(call: "CallRequest", device: Device) -> SearchRewritings:
-    """Give the job that searches the rewritings of a call's graph."""
-    written = call.described.written
-    assert written is not None
-    return SearchRewritings(
-        written, call.arrays, device.identity, call.mode.resident, call.mode.precision, config.budget,
-        config.evaluations,
-    )  # fmt: skip

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry, Spent, Start
+from mdhnp.calls.numpy_tier import numpy_function
 from mdhnp.calls.plans import ByNumpy
 from mdhnp.calls.progress import State, price_of_kernels
 from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy, seconds_by_numpy
@@ -192,7 +193,7 @@ def _for_numpy(usual: Graph, written: Graph) -> Graph:
 
 def _numpy_seconds(graph: Graph) -> float:
     """Give the seconds that NumPy's functions take for a graph, roughly; infinitely many where some step has none."""
-    return sum([seconds_by_numpy(step.mdhom) for step in least_work(graph).steps])
+    return sum([seconds_by_numpy(numpy_function(step.mdhom)) for step in least_work(graph).steps])
 
 
 def _is_ready(request: Request) -> bool:
