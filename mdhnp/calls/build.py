@@ -27,7 +27,6 @@ from mdhnp.runtime.programs import build, compiled, load
 from mdhnp.settings import config
 from mdhnp.spinning import spinning
 from mdhnp.tuning.cache import cache
-from mdhnp.tuning.cache.records import Entry as Tuned
 from mdhnp.tuning.cache.records import Times
 from mdhnp.tuning.lookup import Scheduled, key_of
 from mdhnp.tuning.measure.check import filled, is_close, timed
@@ -209,6 +208,7 @@ def keep(request: Request, won: Plan, seconds: Times) -> None:
         known = cache().get(key)
         if known is not None and known.schedule != schedule:
             now = datetime.now(UTC).isoformat()
-            cache().put(key, Tuned(schedule, seconds[KERNELS], known.evaluations, now, known.mdh), replace=True)
+            tuned = replace(known, schedule=schedule, seconds=seconds[KERNELS], tuned_at=now, source="tuned")
+            cache().put(key, tuned, replace=True)
             won = replace(won, origins=("tuned",))
     kernels.keep(won)

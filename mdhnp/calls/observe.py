@@ -32,17 +32,14 @@ def observe() -> Iterator[Observed]:
     asynchronous task only. Of calls that several plans compute it sees each, and what computes part by part before
     the plans of its parts.
     """
+    global blocks  # noqa: PLW0603
     seen: Observed = []
     token = _lists.set((*_lists.get(), seen))
-    _count(1)
+    with _counting:
+        blocks += 1
     try:
         yield seen
     finally:
-        _count(-1)
+        with _counting:
+            blocks -= 1
         _lists.reset(token)
-
-
-def _count(change: int) -> None:
-    global blocks  # noqa: PLW0603
-    with _counting:
-        blocks += change

@@ -5,7 +5,6 @@ that compute themselves (`Leaf`) are what :func:`mdhnp.explain` shows; the other
 `InSteps` of `steps.py`, whose steps are entries).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,7 +38,7 @@ class Plan(Protocol):
 
 
 @dataclass(frozen=True)
-class Leaf(ABC):
+class Leaf:
     """A plan that computes itself."""
 
     #: What is computed.
@@ -48,10 +47,6 @@ class Leaf(ABC):
     devices: "tuple[Device, ...]"
     #: Why it is this plan that computes, for people.
     why: str
-
-    @abstractmethod
-    def run(self, arrays: Sequence[Array]) -> Results:
-        """Compute."""
 
 
 @dataclass(frozen=True)

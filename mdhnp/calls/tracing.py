@@ -8,7 +8,6 @@ has a value before the graph is run, and all that needs one is an error that nam
 import mmap
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,23 +112,19 @@ class Tracer:
         self._by_memory[id(memory)] = value
         return view
 
-    def _value_of(self, view: Array) -> _Value:
-        base: Any = view
-        while not isinstance(base, mmap.mmap):
+    def _value_of(self, array: Array) -> _Value:
+        base: Any = array
+        while hasattr(base, "base"):  # what is between views with strides of their own is no ndarray
             base = base.base
         return self._by_memory[id(base)]
 
     def _known(self, array: Array) -> Array:
         """Give an array's view: a constant's, if it is none of a value."""
-        base: Any = array
-        while hasattr(base, "base"):  # what is between views with strides of their own is no ndarray
-            base = base.base
-        return array if isinstance(base, mmap.mmap) and id(base) in self._by_memory else self.constant(array)
-
-    @property
-    def memory(self) -> type["Memory"]:
-        """What would keep arrays in a device's memory."""
-        return Memory
+        try:
+            self._value_of(array)
+        except KeyError:
+            return self.constant(array)
+        return array
 
     def constant(self, array: Array) -> Array:
         """Note a constant."""
@@ -238,7 +233,7 @@ class Tracer:
         """Note a copy."""
         if not array.size:
             return self.unwritten(array.shape, array.dtype)
-        (copied,) = self._noted(Graph.of(identity(array)), [array])
+        (copied,) = self._noted(Graph.of(mapped(array, lambda x: x)), [array])
         return copied
 
     def _part(self, array: Array, value: _Value, view: View, rank: int) -> tuple[int, View]:
@@ -249,8 +244,8 @@ class Tracer:
         imaginary = (_start(array) - value.start) % (2 * size)
         first = _start(array) - imaginary - _lowest(value)
         whole: Array = np.ndarray(array.shape, value.view.dtype, value.memory, first, array.strides)
-        function = trace((lambda z: z.imag) if imaginary else (lambda z: z.real), [value.view.dtype])
-        (part,) = self._noted(Graph.of(replace_scalar(identity(whole), function)), [whole])
+        function = (lambda z: z.imag) if imaginary else (lambda z: z.real)
+        (part,) = self._noted(Graph.of(mapped(whole, function)), [whole])
         return self._seen(part, array_view(view.name, part, view.accesses, view.boundary, view.fill), rank)
 
     # The graph.
@@ -286,43 +281,32 @@ class Tracer:
         same = array.shape == value.view.shape and array.strides == value.view.strides
         return ResultView(value.number, array.shape, None if same else array.strides, _start(array) - value.start)
 
+    # What transfers ask of a device's memory.
 
-class Memory:
-    """Where a tracer's arrays seem to be: functions as those of `runtime/resident.py`."""
+    @property
+    def memory(self) -> "Tracer":
+        return self
 
-    @staticmethod
-    def upload(device: Tracer, array: Array) -> Array:
-        """Note a constant."""
-        return device.constant(array)
+    def upload(self, _: Any, array: Array) -> Array:
+        return self.constant(array)
 
-    @staticmethod
-    def maker(device: Tracer, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], list[Array]]:
-        """Give what makes views of new arrays."""
-        return lambda: [device.unwritten(shape, dtype) for shape, dtype in outputs]
+    def maker(self, _: Any, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> Callable[[], list[Array]]:
+        return lambda: [self.unwritten(shape, dtype) for shape, dtype in outputs]
 
-    @staticmethod
-    def download(device: Tracer, view: Array) -> Array:
-        """Refuse."""
+    def download(self, _: Any, view: Array) -> Array:
         raise TracingError(f"fuse: elements of an array are asked for {line()}, before there are any; see TracingError")
 
-    @staticmethod
-    def version(view: Array) -> int:
-        """Give a number that is always the same: nothing changes."""
-        return 0
+    def version(self, view: Array) -> int:
+        return 0  # nothing changes
 
-    @staticmethod
-    def changed(view: Array) -> None:
-        """Do nothing: the tracer has seen it."""
+    def changed(self, view: Array) -> None:
+        """Do nothing: this was noted."""
 
-    @staticmethod
-    def fixed(view: Array) -> Array:
-        """Give a view that nothing may be put into, as is true of all."""
-        return view
+    def fixed(self, view: Array) -> Array:
+        return view  # nothing may be put into any
 
-    @staticmethod
-    def is_fixed(view: Array) -> bool:
-        """Leave it to the tracer to say that nothing may be put into an array."""
-        return False
+    def is_fixed(self, view: Array) -> bool:
+        return False  # an error of the tracer's says it better
 
 
 def _start(array: Array) -> int:
@@ -342,22 +326,15 @@ def line() -> str:
     return "" if frame is None else f"in line {frame.f_lineno} of {frame.f_code.co_filename}"
 
 
-def identity(array: Array) -> MdHom:
-    """Give the MDH that copies an array."""
-    rank = array.ndim
+def mapped(array: Array, function: Callable[[Any], Any]) -> MdHom:
+    """Give the MDH of a function of each element."""
+    rank, scalar = array.ndim, trace(function, [array.dtype])
     access = tuple([Affine.of(d, rank) for d in range(rank)])
-    out = contiguous("O0", array.dtype, array.shape, tuple(range(rank)))
-    function = trace(lambda x: x, [array.dtype])
-    return MdHom(array.shape, (CC,) * rank, function, (array_view("A", array, (access,)),), (out,))
+    out = contiguous("O0", scalar.dtypes[0], array.shape, tuple(range(rank)))
+    return MdHom(array.shape, (CC,) * rank, scalar, (array_view("A", array, (access,)),), (out,))
 
 
 def nothing(shape: tuple[int, ...], dtype: np.dtype[Any]) -> MdHom:
     """Give the MDH of an array without elements."""
     out = contiguous("O0", dtype, shape, tuple(range(len(shape))))
     return MdHom(shape, (CC,) * len(shape), trace(lambda: dtype.type(0), []), (), (out,))
-
-
-def replace_scalar(h: MdHom, scalar: Any) -> MdHom:
-    """Give a map with another function, whose results may have another type."""
-    (out,) = h.outputs
-    return replace(h, scalar=scalar, outputs=(replace(out, dtype=scalar.dtypes[0]),))
