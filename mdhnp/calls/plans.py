@@ -66,8 +66,8 @@ class Nothing(Leaf):
         return results if memory is None else tuple([memory.upload(device, a) for a in results])
 
 
-#: Counted without a lock, for which a signal handler's call, or a child's, would wait.
-_counts: dict[str, int] = {}
+#: A number a function, counted without a lock, for which a signal handler's call, or a child's, would wait.
+_counts: dict[str, list[int]] = {}
 
 
 def host_counts() -> dict[str, int]:
@@ -84,7 +84,7 @@ def host_counts() -> dict[str, int]:
     >>> mdhnp.host_counts()["matmul"] > 0
     True
     """
-    return dict(_counts)
+    return {function: calls for function, (calls,) in list(_counts.items())}
 
 
 @dataclass(frozen=True)
@@ -93,21 +93,20 @@ class ByNumpy(Leaf):
 
     #: Takes the MDH's inputs.
     function: "NumpyFunction"
-    #: The public function under whose name calls are counted.
-    name: str = field(repr=False, compare=False)
+    #: The number of calls that it has computed, those of other plans of the function among them.
+    calls: list[int] = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, request: Request, why: str) -> "ByNumpy":
         """Make the plan of a request."""
         assert request.numpy is not None
-        _counts.setdefault(request.function, 0)
-        return cls(request.mdhom, request.devices, why, request.numpy, request.function)
+        return cls(request.mdhom, request.devices, why, request.numpy, _counts.setdefault(request.function, [0]))
 
     def run(self, arrays: Sequence[Array]) -> Results:
         """Let NumPy compute."""
         if observe.blocks:
             observe.note(self, arrays)
-        _counts[self.name] += 1
+        self.calls[0] += 1
         return (self.function.compute(*arrays),)  # a scalar, where there are no axes
 
 
