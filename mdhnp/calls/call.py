@@ -138,11 +138,10 @@ def _planned(
     """Describe and plan a call; gives the description where planning takes OpenCL, which was loaded for it."""
     routine: Routine = given.what[0]
     computed = given.computed or described(given.what, arrays)  # which calls functions of users, so once
-    take, constants = computed.take, computed.constants
-    if constants:  # which are where the operands are
-        held = constants if given.device is None else on_device(constants, given.device, routine.convert)
+    take, held = computed.take, computed.constants
+    if held:  # where the operands are
+        held = held if given.device is None else on_device(held, given.device, routine.convert)
         take = lambda read: (*(read if computed.take is None else computed.take(read)), *held)  # noqa: E731
-    inputs = arrays[:-1] if computed.into else arrays
-    layouts = tuple([(Layout.of(a), a.dtype) for a in (inputs if take is None else take(inputs))])
+    layouts = tuple([(Layout.of(a), a.dtype) for a in (*computed.inputs(arrays), *held)])
     start = CallRequest(routine.name, computed, layouts, devices, mode).plan()
     return computed if start is None else (Entry(start, take, computed.give), start.kept)

@@ -51,10 +51,9 @@ def own(request: Request, why: str) -> Kernels | SlicedKernels:
     text.
     """
     h, device = request.mdhom, request.device
-    if not device.caps.fp64 and request.double:
-        raise NoDoublePrecision(
-            f"{device.name} has no double precision, and {h} is in {request.double[0]}; use float32"
-        )
+    double = [t for t in h.dtypes if t.char in "dD"]
+    if double and not device.caps.fp64:
+        raise NoDoublePrecision(f"{device.name} has no double precision, and {h} is in {double[0]}; use float32")
     return sliced(request, why) or _best(request, why)  # where nothing can be cut, an error says what is too large
 
 
@@ -74,13 +73,13 @@ def sliced(request: Request, why: str) -> SlicedKernels | None:
 def general(request: Request, why: str) -> Kernels | None:
     """Make kernels that serve other sizes, too; None where there are none, or tuned ones are known."""
     h, device = request.mdhom, request.device
-    raw = stages(h)
-    if len(raw) > 1 or _is_too_large(h, device):
+    raw, *more = stages(h)
+    if more or _is_too_large(h, device):
         return None
-    stage = _canonical(raw[0])
+    stage = replace(raw, mdhom=canonical(raw.mdhom))
     if tuned_for(stage.mdhom, device) is not None:
         return None
-    found = general_program(stage, raw[0].mdhom, device.caps)
+    found = general_program(stage, raw.mdhom, device.caps)
     return None if found is None else _plan(request, [Scheduled(found[1], "general")], found[0], why)
 
 
@@ -222,11 +221,7 @@ def _plan(request: Request, found: Sequence[Scheduled], program: Program, why: s
 
 def staged(h: Computation) -> tuple[Stage, ...]:
     """Give the stages, in canonical form."""
-    return tuple(map(_canonical, stages(h)))
-
-
-def _canonical(stage: Stage) -> Stage:
-    return replace(stage, mdhom=canonical(stage.mdhom))
+    return tuple(replace(stage, mdhom=canonical(stage.mdhom)) for stage in stages(h))
 
 
 def _outputs(h: Computation) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:

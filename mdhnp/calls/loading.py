@@ -82,12 +82,8 @@ unloaded = Unloaded()
 process.at_fork(unloaded.forget)
 
 
-def _no_devices() -> "tuple[Device, ...]":
-    return ()
-
-
 #: Gives the devices that calls may use now: none as long as OpenCL is not loaded.
-devices: "Callable[[], tuple[Device, ...]]" = _no_devices
+devices: "Callable[[], tuple[Device, ...]]" = lambda: ()  # noqa: E731
 
 
 def load() -> "tuple[Device, ...]":

@@ -120,11 +120,6 @@ class Request:
         """Whether there is nothing to launch."""
         return 0 in self.mdhom.extents
 
-    @property
-    def double(self) -> list[Any]:
-        """The types that a device without double precision cannot compute with."""
-        return [t for t in self.mdhom.dtypes if t.char in "dD"]
-
     def on(self, device: "Device") -> "Request":
         """Ask for the same on one device."""
         return replace(self, devices=(device,))
