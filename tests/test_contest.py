@@ -16,7 +16,7 @@ from mdhnp.calls import entry as entering
 from mdhnp.calls.contest import Contest
 from mdhnp.calls.entry import Entry, Spent, Start
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.progress import Event, Progress, State, Transition
+from mdhnp.calls.progress import Event, Progress, State
 
 #: What the contest promises, and when it must have ended.
 SHARE, MOST_CALLS = 0.05, 20_000
@@ -192,9 +192,7 @@ class Spending(Progress):
     """Does something once calls by a plan have cost a price."""
 
     def __init__(self, plan: Any, price: float, act: Callable[..., None], spent: Spent | None = None) -> None:
-        row = Transition(
-            State.FIRST, Event.PAID, lambda p, _: True, lambda p, _: act(p.entry, p.plan, p.spent), State.BUILDING
-        )
+        row = lambda p, _: True, lambda p, _: act(p.entry, p.plan, p.spent), State.BUILDING
         super().__init__({(State.FIRST, Event.PAID): [row]}, [SimpleNamespace()], None, spent)
         self.plan, self.state, self.least = plan, State.FIRST, price
         self.follow()

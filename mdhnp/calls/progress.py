@@ -9,7 +9,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Entry, Spent, Start, Watcher
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.calls.steps import CallRequest
     from mdhnp.runtime.devices import Device
 
-__all__ = ["COMPILING", "Event", "Progress", "State", "Transition", "paid", "price_of_kernels"]
+__all__ = ["COMPILING", "Event", "Progress", "State", "Table", "paid", "price_of_kernels"]
 
 #: Seconds that making kernels takes, where none have been made yet.
 COMPILING = 0.3
@@ -64,18 +64,10 @@ class Event(Enum):
     FAILED = "no answer, or none that is of use"
 
 
-class Transition(NamedTuple):
-    """What happens in a state at an event, under a condition, and which state comes next."""
-
-    state: State
-    event: Event
-    condition: "Callable[[Progress, Any], Any]"
-    action: "Callable[[Progress, Any], None]"
-    next: State
-
-
-#: By state and event: what may happen, the first whose condition holds.
-Table = Mapping[tuple[State, Event], Sequence[Transition]]
+#: By state and event: what may happen, the first whose condition holds. A condition, an action, the next state.
+Table = Mapping[
+    tuple[State, Event], Sequence[tuple["Callable[[Progress, Any], Any]", "Callable[[Progress, Any], None]", State]]
+]
 
 
 class Progress(Watcher):
@@ -125,7 +117,8 @@ class Progress(Watcher):
 
     def handle(self, event: Event, datum: Any = None) -> None:
         """Look up what an event means in this state, and do it."""
-        for state, _, condition, action, following in self.table[self.state, event]:
+        state = self.state
+        for condition, action, following in self.table[state, event]:
             known = condition(self, datum)
             if known is None or known is False:
                 continue

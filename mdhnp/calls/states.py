@@ -15,7 +15,7 @@ from mdhnp.calls import actions as do
 from mdhnp.calls import loading
 from mdhnp.calls.entry import Spent, Start
 from mdhnp.calls.plans import Plan
-from mdhnp.calls.progress import Event, Progress, State, Transition
+from mdhnp.calls.progress import Event, Progress, State
 from mdhnp.calls.request import Request
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     *[(state, failed, do.always, do.fail, final) for state in (building, comparing, kernels, searching, final)],
 ]  # fmt: skip
 
-_TABLE: dict[tuple[State, Event], list[Transition]] = defaultdict(list)
-for _row in _ROWS:
-    _TABLE[_row[:2]].append(Transition(*_row))
+_TABLE: dict[tuple[State, Event], list[Any]] = defaultdict(list)
+for _state, _event, *_transition in _ROWS:
+    _TABLE[_state, _event].append(_transition)
 
 
 def start(request: Request, call: "CallRequest | None" = None) -> Start | None:
