@@ -53,13 +53,19 @@ def takes_opencl(p: Progress, _: Any) -> bool:
     return True
 
 
-def only_kernels(p: Progress, _: Any) -> str | None:
-    """Say why NumPy is not to compute, where that is so."""
-    if p.request.mode.resident:
-        return "its operands are on the device"
-    if p.request.mode.decides == "never":
-        return "config.host is 'never'"
-    return "NumPy has no function for it" if p.request.numpy is None else None
+def only_kernels(p: Progress, _: Any) -> "tuple[Device, str] | None":
+    """Give the best device, and why NumPy is not to compute, where that is so."""
+    request = p.request
+    if request.mode.resident:
+        why = "its operands are on the device"
+    elif request.mode.decides == "never":
+        why = "config.host is 'never'"
+    elif request.numpy is None:
+        why = "NumPy has no function for it"
+    else:
+        return None
+    best = loading.candidates.fastest_kernels(request.mdhom, request.devices) if len(request.devices) > 1 else None
+    return (best and best.device) or request.device, why
 
 
 def is_lost(p: Progress, _: Any) -> bool:
@@ -153,13 +159,6 @@ def put_measured(p: Progress, plan: Any) -> None:
     p.put(ByNumpy.of(p.request, "") if plan is True else plan, measured(p))
 
 
-def choose_kernels(p: Progress, why: str) -> None:
-    p.why = why
-    if len(p.request.devices) > 1:
-        best = loading.candidates.fastest_kernels(p.request.mdhom, p.request.devices)
-        p.request = p.request.on((best and best.device) or p.request.device)
-
-
 def choose_device(p: Progress, known: "tuple[Device, str]") -> None:
     device, p.why = known
     p.request = p.request.on(device)
@@ -179,11 +178,6 @@ def tune_kernels(p: Progress, untuned: Sequence[Computation]) -> None:
 
 
 # Actions of later calls, and of what the helper answers.
-
-
-def load_meanwhile(p: Progress, _: Any) -> None:
-    loading.unloaded.begun = True
-    loading.load_meanwhile()
 
 
 def nothing(p: Progress, _: Any) -> None:

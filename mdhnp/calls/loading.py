@@ -99,6 +99,7 @@ def load() -> "tuple[Device, ...]":
 
 def load_meanwhile() -> None:
     """Have OpenCL loaded by another thread, which no call waits for, and by the helper process."""
+    unloaded.begun = True
     background = import_module("mdhnp.tuning.background")
     background.ahead(_Ready())
     background.later(_load_or_complain)

@@ -32,7 +32,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (new, called, do.is_empty, do.put_nothing, final),
     (new, called, do.takes_opencl, do.nothing, new),
     (new, called, do.is_unloaded, do.put_numpy("OpenCL is not loaded yet"), unloaded),
-    (new, called, do.only_kernels, do.choose_kernels, chosen),
+    (new, called, do.only_kernels, do.choose_device, chosen),
     (new, called, do.is_lost, do.put_numpy("the devices were lost when this process was forked"), final),
     (new, called, do.estimated_device, do.choose_device, chosen),
     (new, called, do.is_estimated, do.put_numpy("estimated to be the fastest"), final),
@@ -47,7 +47,7 @@ _ROWS: list[tuple[State, Event, Callable[..., Any], Callable[..., None], State]]
     (chosen, called, do.untuned_in_full, do.tune_kernels, kernels),
     (chosen, called, do.always, do.make_kernels, kernels),
     # Calls have cost what comes next does.
-    (unloaded, paid, lambda p, _: not loading.unloaded.begun, do.load_meanwhile, unloaded),
+    (unloaded, paid, lambda p, _: not loading.unloaded.begun, lambda p, _: loading.load_meanwhile(), unloaded),
     (first, paid, do.always, do.order_kernels, building),
     (kernels, paid, lambda p, _: p.call, do.order_rewritings, searching),
     (kernels, paid, lambda p, _: bool(loading.kernels.untuned(p.request)), do.order_search, searching),

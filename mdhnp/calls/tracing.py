@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mdhnp.calls.assembly import Box, assembly, box_of
 from mdhnp.calls.operands import unsupported
 from mdhnp.calls.request import Routine, described
-from mdhnp.calls.views import as_part, flat, without_ones
+from mdhnp.calls.views import as_part, flat
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.graph import with_numbers
@@ -214,12 +214,13 @@ class Tracer:
             return value.number, view
         if array.dtype != whole.dtype:
             return self._part(array, value, view, rank)
+        at = (_start(array) - value.start) // max(whole.itemsize, 1)
         if not view.slices and whole.flags.c_contiguous and array.flags.c_contiguous and array.size == whole.size:
-            return value.number, without_ones(view, rank, whole, array) or view  # in another shape
+            alike = view.boundary is None and _without_ones(whole.shape) == _without_ones(array.shape)
+            return value.number, (as_part(view, rank, whole, array, at) if alike else None) or view  # in another shape
         if not array.size or view.slices or view.boundary is not None:  # whose bounds are the part's, not the whole's
             copied = self._copied(array)
             return self._seen(copied, array_view(view.name, copied, view.accesses, view.boundary, view.fill), rank)
-        at = (_start(array) - value.start) // max(whole.itemsize, 1)
         if (moved := as_part(view, rank, whole, array, at)) is not None:
             return value.number, moved
         if whole.flags.c_contiguous:
@@ -311,6 +312,10 @@ class Tracer:
 
 def _start(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
+
+
+def _without_ones(shape: tuple[int, ...]) -> list[int]:
+    return [n for n in shape if n != 1]
 
 
 def _lowest(value: _Value) -> int:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mdhnp.mdh import Affine, View
 from mdhnp.mdh.pattern import array_view
 
-__all__ = ["as_part", "flat", "without_ones"]
+__all__ = ["as_part", "flat"]
 
 Array = npt.NDArray[Any]
 
@@ -62,17 +62,6 @@ def _sum(terms: Sequence[tuple[int, Affine]], constant: int, rank: int) -> Affin
             constant += times * index.constant
             steps = [s + times * c for s, c in zip(steps, index.coefficients, strict=True)]
     return Affine(tuple(steps), constant)
-
-
-def without_ones(view: View, rank: int, whole: Array, array: Array) -> View | None:
-    """Give an MDH's view of an array as one of that array with axes of length 1 elsewhere; None of any other array."""
-    if view.boundary is not None or [n for n in whole.shape if n != 1] != [n for n in array.shape if n != 1]:
-        return None
-    places = iter([a for a, n in enumerate(array.shape) if n != 1])
-    axes = [None if n == 1 else next(places) for n in whole.shape]
-    first = Affine((0,) * rank)
-    accesses = tuple([tuple([first if a is None else access[a] for a in axes]) for access in view.accesses])
-    return array_view(view.name, whole, accesses)
 
 
 def flat(view: View, rank: int, whole: Array, at: int) -> View:
