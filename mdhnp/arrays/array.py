@@ -9,8 +9,8 @@ the package's functions, and NumPy's protocols.
 """
 
 import sys
-from collections.abc import Iterator
-from operator import index
+from collections.abc import Callable, Iterator
+from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -28,6 +28,21 @@ __all__ = ["HOST", "Array", "is_array", "make", "view_of"]
 
 #: What DLPack calls the host's memory, and OpenCL's.
 HOST, _OPENCL = 1, 4
+
+
+def _of_view(name: str, what: str) -> Any:
+    return property(attrgetter(f"_view.{name}"), doc=what)
+
+
+def _number(kind: Callable[[Any], Any]) -> Any:
+    def convert(array: "Array") -> Any:
+        """Give the only element."""
+        if array.ndim:
+            name = kind.__name__
+            raise TypeError(f"{name}: only an array without axes is converted to a Python number, not {array.shape}")
+        return kind(array.numpy())
+
+    return convert
 
 
 class Array:
@@ -87,40 +102,13 @@ class Array:
 
     # What it is.
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the elements."""
-        return self._view.dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Elements along each axis."""
-        return self._view.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next along each axis."""
-        return self._view.strides
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self._view.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self._view.size
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self._view.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self._view.nbytes
+    dtype: np.dtype[Any] = _of_view("dtype", "Type of the elements.")
+    shape: tuple[int, ...] = _of_view("shape", "Elements along each axis.")
+    strides: tuple[int, ...] = _of_view("strides", "Bytes from one element to the next along each axis.")
+    ndim: int = _of_view("ndim", "Number of axes.")
+    size: int = _of_view("size", "Number of elements.")
+    itemsize: int = _of_view("itemsize", "Bytes of an element.")
+    nbytes: int = _of_view("nbytes", "Bytes of all elements.")
 
     @property
     def distribution(self) -> Distribution:
@@ -188,26 +176,8 @@ class Array:
         """Give the only element's truth."""
         return bool(self.numpy())
 
-    def __int__(self) -> int:
-        """Give the only element."""
-        return int(self._only("int"))
-
-    def __float__(self) -> float:
-        """Give the only element."""
-        return float(self._only("float"))
-
-    def __complex__(self) -> complex:
-        """Give the only element."""
-        return complex(self._only("complex"))
-
-    def __index__(self) -> int:
-        """Give the only element, a whole number."""
-        return index(self._only("index"))
-
-    def _only(self, what: str) -> Any:
-        if self.ndim:
-            raise TypeError(f"{what}: only an array without axes is converted to a Python number, not {self.shape}")
-        return self.numpy()
+    __int__, __float__ = _number(int), _number(float)
+    __complex__, __index__ = _number(complex), _number(index)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the elements; they come back on the same device where it is there, else on the default one."""

@@ -9,8 +9,7 @@ enqueued there need no events. Those in another queue of ``device.context`` do, 
 """
 
 from collections.abc import Sequence
-from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.types import checked_type
+from mdhnp.mdh.mdhom import row_major
 
 if TYPE_CHECKING:  # which load OpenCL
     import pyopencl as cl
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.runtime.handle import Device
     from mdhnp.runtime.layout import Layout
 
-__all__ = ["Region", "adopted", "device_of", "elements_of"]
+__all__ = ["adopted", "device_of", "elements_in", "elements_of"]
 
 
 def adopted(array: Any) -> Array:
@@ -44,68 +44,62 @@ def elements_of(array: Any, copy: bool | None = None) -> Array | npt.NDArray[Any
     import pyopencl as cl
 
     if isinstance(array.base_data, cl.MemoryObjectHolder):
-        region = Region(array.base_data, array.offset, array.strides, array.queue, array.events)
-        return region.elements(array.shape, array.dtype, copy)
+        where = {"offset": array.offset, "strides": array.strides, "queue": array.queue, "events": array.events}
+        return elements_in(array.base_data, array.shape, array.dtype, copy, **where)
     if copy is False:
         raise ValueError("copy=False, but an array that is in no buffer has to be copied")
     return array.get() if array.size else np.empty(array.shape, array.dtype)
 
 
-class Region(NamedTuple):
-    """Where somebody else's elements are in a buffer."""
+def elements_in(
+    buffer: Any,
+    shape: tuple[int, ...],
+    dtype: npt.DTypeLike,
+    copy: bool | None,
+    *,
+    offset: int,
+    strides: Sequence[int] | None,
+    queue: Any = None,
+    events: Sequence[Any] = (),
+) -> Array | npt.NDArray[Any]:
+    """Return somebody else's elements in a buffer: an Array where kernels can work there, else a copy on the host.
 
-    #: What they are in.
-    buffer: Any
-    #: Bytes to the first element.
-    offset: int
-    #: Bytes from one element to the next along each axis; None: C order.
-    strides: Sequence[int] | None
-    #: In which to copy them.
-    queue: Any
-    #: When they are complete.
-    events: Sequence[Any]
+    They are complete after the events, and are copied in the queue; without strides they lie in C order.
+    """
+    import pyopencl as cl
 
-    def elements(self, shape: tuple[int, ...], dtype: npt.DTypeLike, copy: bool | None) -> Array | npt.NDArray[Any]:
-        """Return an Array where kernels can work in the buffer, else a copy on the host."""
-        import pyopencl as cl
+    from mdhnp.runtime import resident
 
-        from mdhnp.runtime import resident
+    wanted, device = checked_type(dtype), device_of(buffer.context)
+    layout = _layout(buffer, shape, wanted.itemsize, offset, strides)
+    if device is not None and device.own_memory and device.context == buffer.context:
+        if events:
+            cl.enqueue_barrier(device.queue, wait_for=events)
+        return make(resident.foreign(buffer, offset, shape, wanted, layout.strides), device)
+    if copy is False:
+        raise ValueError(f"copy=False, but the buffer has to be copied: {_why(device)}")
+    if 0 in shape:
+        return np.empty(shape, wanted)
+    memory = np.empty(layout.nbytes, np.uint8)
+    queue = queue or cl.CommandQueue(buffer.context)
+    cl.enqueue_copy(queue, memory, buffer, src_offset=offset + layout.low, wait_for=list(events))
+    return np.ndarray(shape, wanted, memory, -layout.low, layout.strides)
 
-        wanted, device = checked_type(dtype), device_of(self.buffer.context)
-        layout = self._layout(shape, wanted.itemsize)
-        if device is not None and device.own_memory and device.context == self.buffer.context:
-            if self.events:
-                cl.enqueue_barrier(device.queue, wait_for=self.events)
-            return make(resident.foreign(self.buffer, self.offset, shape, wanted, layout.strides), device)
-        if copy is False:
-            raise ValueError(f"copy=False, but the buffer has to be copied: {_why(device)}")
-        return self._copied(layout, wanted)
 
-    def _layout(self, shape: tuple[int, ...], itemsize: int) -> "Layout":
-        """Return the elements' layout; they must be in the buffer, and where kernels can address them."""
-        from mdhnp.runtime.layout import Layout
+def _layout(buffer: Any, shape: tuple[int, ...], itemsize: int, offset: int, strides: Sequence[int] | None) -> "Layout":
+    """Return the elements' layout; they must be in the buffer, and where kernels can address them."""
+    from mdhnp.runtime.layout import Layout
 
-        packed = [itemsize * prod(shape[n + 1 :]) for n in range(len(shape))]
-        strides = tuple(packed if self.strides is None else self.strides)
-        if len(strides) != len(shape):
-            raise ValueError(f"strides has {len(strides)} entries for {len(shape)} axes")
-        if any(n % itemsize for n in (self.offset, *strides)):
-            raise ValueError(f"offset and strides must be multiples of an element's {itemsize} bytes")
-        layout = Layout(shape, strides, itemsize)
-        begin = self.offset + layout.low
-        if 0 not in shape and not 0 <= begin <= begin + layout.nbytes <= self.buffer.size:
-            raise ValueError(f"elements lie outside of the buffer of {self.buffer.size} bytes")
-        return layout
-
-    def _copied(self, layout: "Layout", dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        import pyopencl as cl
-
-        if 0 in layout.shape:
-            return np.empty(layout.shape, dtype)
-        memory = np.empty(layout.nbytes, np.uint8)
-        queue, begin = self.queue or cl.CommandQueue(self.buffer.context), self.offset + layout.low
-        cl.enqueue_copy(queue, memory, self.buffer, src_offset=begin, wait_for=list(self.events))
-        return np.ndarray(layout.shape, dtype, memory, -layout.low, layout.strides)
+    steps = tuple([itemsize * step for step in row_major(shape)] if strides is None else strides)
+    if len(steps) != len(shape):
+        raise ValueError(f"strides has {len(steps)} entries for {len(shape)} axes")
+    if any(n % itemsize for n in (offset, *steps)):
+        raise ValueError(f"offset and strides must be multiples of an element's {itemsize} bytes")
+    layout = Layout(shape, steps, itemsize)
+    begin = offset + layout.low
+    if 0 not in shape and not 0 <= begin <= begin + layout.nbytes <= buffer.size:
+        raise ValueError(f"elements lie outside of the buffer of {buffer.size} bytes")
+    return layout
 
 
 def _why(device: "Device | None") -> str:

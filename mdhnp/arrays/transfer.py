@@ -80,9 +80,9 @@ def constant(few: npt.NDArray[Any], device: "Device") -> npt.NDArray[Any]:
     return found
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: "Device") -> npt.NDArray[Any]:
-    """Give the view of new memory on a device, of whatever values are there."""
-    if not device.own_memory:
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: "Device | None") -> npt.NDArray[Any]:
+    """Give the view of new memory on a device, or of the host, of whatever values are there."""
+    if device is None or not device.own_memory:
         from mdhnp.runtime.results import maker
 
         return maker([(shape, dtype)])()[0]

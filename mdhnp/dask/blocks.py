@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 __all__ = ["Blocks", "Piece", "Section", "Span", "concatenated", "stacked"]
 
-#: From where to before where along an axis; or one index, whose axis is left out.
-Span = tuple[int, int] | int
+#: From where to before where along an axis.
+Span = tuple[int, int]
 
 
 class Piece(NamedTuple):
@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
     #: The block's.
     key: Any
-    #: What of the block it is.
+    #: What of the block it is; of those that are stacked without their first axis.
     here: tuple[Span, ...]
     #: Where it lies in the region that it is a piece of.
     there: tuple[Span, ...]
@@ -62,8 +62,6 @@ class Section:
     blocks: Blocks
     #: A slice along each axis; one that ends beyond the array goes on from the axis's beginning.
     region: tuple[slice, ...]
-    #: An index in the first axis, which is then left out here.
-    number: int | None = None
     #: Whether several read the same regions, so that one that is put together should be kept.
     shared: bool = False
 
@@ -79,27 +77,17 @@ class Section:
     def ends(self, axis: int) -> tuple[int, ...]:
         """Give where blocks end along an axis of the region, inside of it."""
         one = self.region[axis]
-        ends = self.blocks.ends[axis + (self.number is not None)]
-        return tuple([e - one.start for e in dict.fromkeys(ends) if one.start < e < one.stop])
+        return tuple([e - one.start for e in dict.fromkeys(self.blocks.ends[axis]) if one.start < e < one.stop])
 
     def pieces(self) -> list[tuple[Piece, int]]:
         """Give the pieces that it is made of, and how many elements the block of each has."""
-        region = self.region if self.number is None else (slice(self.number, self.number + 1), *self.region)
-        along = [_along(ends, one) for ends, one in zip(self.blocks.ends, region, strict=True)]
+        along = [_along(ends, one) for ends, one in zip(self.blocks.ends, self.region, strict=True)]
         found = []
         for each in product(*along):
             index = tuple([n for n, _, _ in each])
-            here: list[Span] = [h for _, h, _ in each]
-            there: list[Span] = [t for _, _, t in each]
-            if self.blocks.stacked:
-                del here[0]
-            elif self.number is not None:
-                here[0] = here[0][0] if isinstance(here[0], tuple) else here[0]
-            if self.number is not None:
-                del there[0]
-            elif self.blocks.stacked:
-                there[0] = there[0][0] if isinstance(there[0], tuple) else there[0]
-            found.append((Piece(self.blocks.keys[index], tuple(here), tuple(there)), self.blocks.size(index)))
+            here = tuple([h for _, h, _ in each])[self.blocks.stacked :]
+            there = tuple([t for _, _, t in each])
+            found.append((Piece(self.blocks.keys[index], here, there), self.blocks.size(index)))
         return found
 
 

@@ -57,7 +57,7 @@ class Layer:
         self._calls: dict[tuple[int, tuple[Assembly, ...]], Call] = {}
         self._work: dict[int, Work] = {}
         self._slices: dict[tuple[Any, Any], Any] = {}
-        self._regions: dict[tuple[int, Any, int | None], Any] = {}
+        self._regions: dict[tuple[int, Any], Any] = {}
 
     def compute(self, h: Computation, inputs: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
         """Have something computed by parts that read at most `largest` bytes of an input, where that can be.
@@ -107,8 +107,7 @@ class Layer:
                 case Stack(tasks, n):
                     return stacked([found[task][n] for task in tasks]).whole
                 case Prefix(task, n, at):
-                    blocks = found[task][n]
-                    return Section(blocks, blocks.whole.region[1:], at)
+                    return self._row(found[task][n], at).whole
             return read
 
         for task in partition.tasks:
@@ -176,7 +175,7 @@ class Layer:
         """Say how a region is put together, and of which blocks."""
         pieces = section.pieces()
         if len(pieces) > 1 and section.shared:
-            known = id(section.blocks), tuple([(s.start, s.stop) for s in section.region]), section.number
+            known = id(section.blocks), tuple([(s.start, s.stop) for s in section.region])
             if known not in self._regions:
                 read, keys = self._taken(section.shape, pieces)
                 self._regions[known] = section, self._add("-region", assembled, read, dtype, *map(TaskRef, keys))
@@ -186,14 +185,13 @@ class Layer:
     def _taken(self, shape: tuple[int, ...], pieces: Sequence[tuple[Piece, int]]) -> tuple[Assembly, list[Any]]:
         keys, spans = [], []
         for found, size in pieces:
-            taken = prod([s[1] - s[0] for s in found.here if isinstance(s, tuple)])
-            if len(pieces) == 1 and taken == size and len(found.here) == len(found.there) == len(shape):
+            taken = prod([end - begin for begin, end in found.here])
+            if len(pieces) == 1 and taken == size and len(found.here) == len(shape):
                 return Assembly(shape), [found.key]
             key, here = found.key, found.here
-            numbered = any([isinstance(s, int) for s in here])
-            if numbered or (2 * taken < size and size - taken >= _LEFT):
+            if 2 * taken < size and size - taken >= _LEFT:
                 key = self._slice(key, here)
-                here = tuple([(0, s[1] - s[0]) for s in here if isinstance(s, tuple)])
+                here = tuple([(0, end - begin) for begin, end in here])
             keys.append(key)
             spans.append((here, found.there))
         return Assembly(shape, tuple(spans)), keys
@@ -202,6 +200,13 @@ class Layer:
         if (key, here) not in self._slices:
             self._slices[key, here] = self._add("-slice", sliced, TaskRef(key), here)
         return self._slices[key, here]
+
+    def _row(self, blocks: Blocks, at: int) -> Blocks:
+        """Give an array at one index of its first axis, along which it is in one block."""
+        keys = np.empty(blocks.keys.shape[1:], object)
+        for index in np.ndindex(keys.shape):
+            keys[index] = self._add("-slice", getitem, TaskRef(blocks.keys[0, *index]), at)
+        return Blocks(keys, blocks.ends[1:])
 
     def _add(self, kind: str, function: Callable[..., Any], *args: Any) -> int:
         self.tasks.append(Node(kind, function, args))

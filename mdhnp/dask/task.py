@@ -115,7 +115,7 @@ def assembled(read: Assembly, dtype: np.dtype[Any], *blocks: Any) -> Array:
 
 def _taken(block: Array, here: tuple[Span, ...]) -> Array:
     """Take part of a block, which must be there."""
-    return _shaped(block[_index(here)], tuple([s[1] - s[0] for s in here if isinstance(s, tuple)]))
+    return _shaped(block[_index(here)], tuple([end - begin for begin, end in here]))
 
 
 def _shaped(block: Array, shape: tuple[int, ...]) -> Array:
@@ -136,7 +136,7 @@ def _array(block: Any) -> Array:
 
 
 def _index(spans: tuple[Span, ...]) -> Any:
-    return (*[slice(*s) if isinstance(s, tuple) else s for s in spans], ...)
+    return (*[slice(*s) for s in spans], ...)
 
 
 def _describe(arrays: Sequence[Array], made: "ref[Work]") -> Described:

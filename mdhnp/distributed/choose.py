@@ -55,19 +55,9 @@ def choose(
 ) -> Chosen:
     """Choose the cut of the least price: what is exchanged and handed over, and what the slowest takes for its part.
 
-    What is small moves to one device, and stays there: it leaves blocks where moving it and half of the work cost less
-    than handing parts over, and is cut again only where half of the work costs more than both.
-
-    Parameters
-    ----------
-    h : Computation
-        What is computed.
-    operands : sequence of Operand
-        Its inputs.
-    weights : sequence of float
-        The devices' shares where inputs do not say where to cut.
-    machines : sequence of Machine
-        The devices.
+    Weights are the devices' shares where inputs do not say where to cut. What is small moves to one device, and stays
+    there: it leaves blocks where moving it and half of the work cost less than handing parts over, and is cut again
+    only where half of the work costs more than both.
     """
     return min(candidates(h, operands, weights, machines), key=lambda c: c.price)
 

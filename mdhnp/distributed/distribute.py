@@ -107,7 +107,7 @@ def distribute(
     sizes = _sizes(a, where, axis, extent, weights)
     if combine is not None:
         source = _combined(a, where, axis, sizes, combine)
-    elif isinstance(a, Array) and a.device is where and _is(a.distribution, kind, axis, sizes, halo, where.labels[0]):
+    elif isinstance(a, Array) and a.device is where and a.distribution == _wanted(where, kind, axis, sizes, halo):
         return a
     if kind == "copy":
         return make(memory.copies(where, source), where)
@@ -147,15 +147,13 @@ def _sizes(a: Any, where: Group, axis: int, extent: int, weights: Sequence[float
     return shares(extent, default_weights(where) if weights is None else weights)
 
 
-def _is(now: Distribution, kind: str, axis: int, sizes: Sequence[int], halo: int, first: str) -> bool:
-    """Whether an array is distributed so."""
-    match now:
-        case Block():
-            wanted = halo if kind == "overlap" else 0
-            return kind in ("block", "overlap") and (now.axis, now.sizes, now.halo) == (axis, tuple(sizes), wanted)
-        case Copy():
-            return kind == "copy" and len(now.devices) > 1
-    return isinstance(now, Single) and kind == "single" and now.devices[0] == first
+def _wanted(where: Group, kind: str, axis: int, sizes: tuple[int, ...], halo: int) -> Distribution:
+    match kind:
+        case "copy":
+            return Copy(where.labels)
+        case "single":
+            return Single(where.labels[:1])
+    return Block(where.labels, axis, sizes, halo if kind == "overlap" else 0)
 
 
 def _combined(a: Any, where: Group, axis: int, sizes: Sequence[int], combine: Any) -> View:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import make, view_of
 from mdhnp.distributed.boxes import Box, split
-from mdhnp.distributed.placement import Placement, Shard, box_of, empty_view, placement_of
+from mdhnp.distributed.placement import Placement, Shard, box_of, placement_of
 from mdhnp.distributed.threads import named
 from mdhnp.mdh.regions import Region, unwrapped
 from mdhnp.runtime import resident, transfers
@@ -59,7 +59,7 @@ def fetch(view: View, device: Device | None) -> View:
     Nobody may change them.
     """
     if not view.size:
-        return empty_view(view.shape, view.dtype, device)
+        return transfer.empty(view.shape, view.dtype, device)
     thin = tuple([slice(0, 1) if s == 0 else slice(None) for s in view.strides])
     if any([s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)]):
         return np.broadcast_to(fetch(view[thin], device), view.shape)
@@ -86,7 +86,7 @@ def fetch_region(view: View, region: Region, device: Device | None) -> View:
     beside = _with_halo(view, region, device)
     if beside is not None:
         return beside
-    target = empty_view(tuple([s.stop - s.start for s in region]), view.dtype, device)
+    target = transfer.empty(tuple([s.stop - s.start for s in region]), view.dtype, device)
     for here, there in unwrapped(region, view.shape):
         source = view[here]
         _collect(placement_of(source), source.dtype, box_of(source), device, target[there])
@@ -128,7 +128,7 @@ def gathered(view: View, device: Device | None) -> View:
 
 def copied(view: View, device: Device | None) -> View:
     """Give the view of a new copy of the elements, in C order, on a device or on the host."""
-    target = empty_view(view.shape, view.dtype, device)
+    target = transfer.empty(view.shape, view.dtype, device)
     if view.size:
         _collect(placement_of(view), view.dtype, box_of(view), device, target)
     return target
@@ -192,7 +192,7 @@ def _put(shard: Shard, source: View, device: Device | None, target: View) -> Non
 
 def _relay(giver: Device, source: View, device: Device, target: View) -> None:
     """Copy from one device's memory to another's in pieces, one being read while those before are written."""
-    dense = target if target.flags.c_contiguous else empty_view(target.shape, target.dtype, device)
+    dense = target if target.flags.c_contiguous else transfer.empty(target.shape, target.dtype, device)
     with resident.filling(device, dense) as fill:
 
         def put(some: View, at: int) -> Any:

@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.distribution import Block, Copy, Distribution, Single
+from mdhnp.arrays.transfer import empty
 from mdhnp.distributed.boxes import Box, split
 from mdhnp.distributed.exchange import copied, gathered
 from mdhnp.distributed.machines import weights
-from mdhnp.distributed.placement import Shard, box_of, empty_view, flat, lent, placement_of, view_on
+from mdhnp.distributed.placement import Shard, box_of, flat, lent, placement_of, view_on
 from mdhnp.mdh import shares
 from mdhnp.runtime.groups import Group
 from mdhnp.runtime.resident import changed, fixed, is_fixed, version
@@ -73,7 +74,7 @@ def _new(group: Group, shape: tuple[int, ...], dtype: np.dtype[Any]) -> View:
     axis = next(a for a, n in enumerate(shape) if n > 1)
     row, shards, begin = dtype.itemsize * prod(shape[axis + 1 :]), [], 0
     for device, size in zip(group.members, shares(shape[axis], weights(group)), strict=True):
-        shards.append(Shard(device, flat(empty_view((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
+        shards.append(Shard(device, flat(empty((size, *shape[axis + 1 :]), dtype, device), device), begin * row))
         begin += size
     return view_on(shards, shape, dtype)
 
@@ -114,10 +115,7 @@ def _count(box: Box, axis: int, shard: Shard | None) -> int:
 def parts(group: Group, view: View) -> tuple[Array, ...]:
     """Give what each device has of a view, but for halos, as Arrays of its own, which share the memory.
 
-    Raises
-    ------
-    ValueError
-        If that is no slice along an axis, as of a view in another shape.
+    ValueError if that is no slice along an axis, as of a view in another shape.
     """
     placement, box = placement_of(view), box_of(view)
     placement.shared = True
@@ -128,7 +126,7 @@ def parts(group: Group, view: View) -> tuple[Array, ...]:
         if len(regions) > 1:
             raise ValueError("parts: a device has several slices of the view; distribute it anew")
         if not regions:
-            found.append(make(empty_view((0,) * view.ndim, view.dtype, shard.device), shard.device))
+            found.append(make(empty((0,) * view.ndim, view.dtype, shard.device), shard.device))
             continue
         found.append(make(shard.see(box, regions[0], view.dtype), shard.device))
     return tuple(found)

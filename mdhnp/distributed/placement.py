@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, view_of
 from mdhnp.distributed.boxes import Box
 from mdhnp.mdh.regions import Region
@@ -24,7 +23,7 @@ from mdhnp.runtime.pending import waiting
 from mdhnp.runtime.pool import Addresses
 
 __all__ = [
-    "Placement", "Shard", "box_of", "empty_view", "flat", "lent", "placed_on", "placement_of",
+    "Placement", "Shard", "box_of", "flat", "lent", "placed_on", "placement_of",
     "view_on",
 ]  # fmt: skip
 
@@ -32,23 +31,12 @@ View = npt.NDArray[Any]
 
 
 class Shard:
-    """What a device has of an array: a stretch of its addresses.
+    """What a device, or the host, has of an array: a stretch of its addresses, and its memory's bytes for that.
 
-    Attributes
-    ----------
-    device : Device or None
-        None: the host.
-    memory : ndarray of uint8
-        The view of the device's memory where the stretch is.
-    start : int
-        Bytes from the array's beginning to that of the stretch; negative where there is room before it.
-    own : tuple of int
-        From which byte on and up to which it is this device that others ask for them; the rest is room for a halo.
-    valid : tuple of int
-        From which byte on and up to which elements are there; those before the array's beginning are its last ones, and
-        those behind its end the first, as a boundary that wraps wants them.
-    failures : int
-        The device's when that was so: after another one, what came from others may not have arrived.
+    `start` is negative where there is room before the array. Others ask for bytes from `own[0]` on and up to `own[1]`;
+    the rest is room for a halo. From `valid[0]` on and up to `valid[1]` elements are there: those before the array's
+    beginning are its last ones, and those behind its end the first, as a boundary that wraps wants them. `failures` are
+    the device's when that was so: after another one, what came from others may not have arrived.
     """
 
     __slots__ = ("device", "failures", "memory", "own", "start", "valid")
@@ -154,13 +142,14 @@ def view_on(
 
 
 def placement_of(view: View) -> Placement:
-    found: Any = resident.location(view).block
+    found: Placement = resident.block_of(view)
     return found
 
 
 def box_of(view: View) -> Box:
     """Say where a view's elements are in its placement."""
-    return Box(resident.location(view).offset, view.shape, view.strides, view.itemsize)
+    start = view.__array_interface__["data"][0] - placement_of(view).start
+    return Box(start, view.shape, view.strides, view.itemsize)
 
 
 # Placements of what there is.
@@ -194,10 +183,3 @@ def placed_on(device: Device | None, view: View) -> View:
 def lent(a: Any) -> View:
     """Give an operand as the view of a placement: an Array of one device, or an ndarray, which stays where it is."""
     return placed_on(a.device, view_of(a)) if type(a) is Array else placed_on(None, a)
-
-
-def empty_view(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device | None) -> View:
-    """Give the view of new memory of the host or a device."""
-    if device is None:
-        return np.empty(shape, dtype)
-    return transfer.empty(shape, dtype, device)

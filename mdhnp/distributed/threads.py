@@ -26,13 +26,8 @@ def on_all(devices: Sequence[Device], jobs: Sequence[Callable[[], Any]]) -> list
     """Do a job on each device, all at once, and give what they give.
 
     Each sees the settings of the caller, and its device as the chosen one. What they warn of is issued at the
-    end, at the user's line. A single one is done in the caller's thread.
-
-    Raises
-    ------
-    MemoryError, TypeError, RuntimeError
-        If one has too little memory, cannot compute in a type, or fails otherwise; names the device. The others end
-        what they have begun.
+    end, at the user's line. A single one is done in the caller's thread. MemoryError, TypeError or RuntimeError, which
+    names the device, if one fails; the others end what they have begun.
     """
     if len(jobs) == 1:
         return [_done(devices[0], jobs[0])]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays.array import HOST, Array
-from mdhnp.arrays.opencl import Region, device_of
+from mdhnp.arrays.opencl import device_of, elements_in
 from mdhnp.frontend.creation import asarray
 from mdhnp.frontend.public import public
 
@@ -87,5 +87,5 @@ def from_buffer(
     copy: bool | None = None,
 ) -> Array:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    elements = Region(buffer, offset, strides, None, ()).elements(sizes, dtype, copy)
+    elements = elements_in(buffer, sizes, dtype, copy, offset=offset, strides=strides)
     return asarray(elements, device=device or device_of(buffer.context), copy=copy)

@@ -4,10 +4,11 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any, Self
 
 import numpy as np
+
+from mdhnp.mdh.mdhom import is_row_major
 
 __all__ = ["Layout"]
 
@@ -51,11 +52,9 @@ class Layout:
     @cached_property
     def contiguous(self) -> bool:
         """Whether the elements lie one after the other, in C or in Fortran order."""
-        dimensions = [(n, s) for n, s in zip(self.shape, self.strides, strict=True) if n != 1]
-        return any(self._packed(order) for order in (dimensions, dimensions[::-1]))
-
-    def _packed(self, dimensions: list[tuple[int, int]]) -> bool:
-        return all(s == self.itemsize * prod(n for n, _ in dimensions[:i]) for i, (_, s) in enumerate(dimensions))
+        shape, strides = self.shape, self.strides
+        reverse = is_row_major(shape[::-1], strides[::-1], self.itemsize)
+        return reverse or is_row_major(shape, strides, self.itemsize)
 
     def bytes_of(self, array: np.ndarray[Any, Any]) -> ctypes.Array[ctypes.c_char]:
         """View all bytes from the lowest to the highest, writable or not; `array` must outlive the view."""

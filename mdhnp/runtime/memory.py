@@ -81,10 +81,7 @@ class SystemMemory(Memory):
 
     def _prepare(self) -> None:
         self._direct = [layout.contiguous for layout in self._layouts]
-        self._temporaries = maker([((nbytes,), np.dtype(np.uint8)) for nbytes in self._sizes])
-
-    def temporaries(self) -> tuple[Any, ...]:
-        return self._temporaries()
+        self.temporaries = maker([((nbytes,), np.dtype(np.uint8)) for nbytes in self._sizes])
 
     def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         own = [_SVM(memory) for memory in self.temporaries()]

@@ -22,8 +22,8 @@ from mdhnp.runtime.results import Home, Lease, lease
 from mdhnp.runtime.transfers import receive, send
 
 __all__ = [
-    "Location", "bytes_of", "changed", "download", "download_into", "filling", "fixed", "foreign", "is_fixed",
-    "leased", "location", "maker", "pass_on", "unsent", "upload", "upload_into", "version",
+    "Location", "block_of", "bytes_of", "changed", "download", "download_into", "filling", "fixed", "foreign",
+    "is_fixed", "leased", "location", "maker", "pass_on", "unsent", "upload", "upload_into", "version",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -67,9 +67,13 @@ def _lease_of(view: Any) -> Any:
     return base
 
 
+def block_of(view: Array) -> Any:
+    """Give the :class:`Addresses` that a view is of."""
+    return _lease_of(view).block
+
+
 def location(view: Array) -> Location:
-    """Say where a view's first element is; also of what is on several devices, whose blocks have no buffers."""
-    block = _lease_of(view).block
+    block = block_of(view)
     return Location(block, view.__array_interface__["data"][0] - block.start)
 
 
@@ -94,13 +98,13 @@ def is_fixed(view: Array) -> bool:
 
 def version(view: Array) -> int:
     """Give a number that is another one when the memory behind a view may have changed; somebody else's always may."""
-    block: Addresses = _lease_of(view).block
+    block: Addresses = block_of(view)
     block.version += block.shared
     return block.version
 
 
 def changed(view: Array) -> None:
-    _lease_of(view).block.version += 1
+    block_of(view).version += 1
 
 
 def unsent(device: Device, array: Array) -> tuple[Array, Array]:
