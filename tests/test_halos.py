@@ -15,7 +15,7 @@ from several import groups
 
 import mdhnp
 from mdhnp.distributed import exchange, kernel
-from mdhnp.distributed.halo import halos
+from mdhnp.distributed.choose import halos
 from mdhnp.mdh import cc, cut, md_hom, pw
 from mdhnp.mdh.views import BOUNDARIES
 from mdhnp.runtime import resident, transfers

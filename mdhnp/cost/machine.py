@@ -21,8 +21,9 @@ class Link(NamedTuple):
     start: float = 0.0
     bandwidth: float = inf
 
-    def seconds(self, nbytes: float) -> float:
-        return self.start + nbytes / self.bandwidth
+    def seconds(self, nbytes: float, times: int = 1) -> float:
+        """Return the seconds in which so many bytes arrive, that are sent in so many pieces."""
+        return times * self.start + nbytes / self.bandwidth
 
 
 #: To memory that is shared, nothing has to be copied.

@@ -89,7 +89,7 @@ def _cost(h: MdHom, axes: Sequence[Sequence[_Axis | None]], way: Sequence[Ends])
     partial = prod([n for d, n in enumerate(parts) if h.combine[d].kind == "pw"])
     if partial > 1:
         nbytes += 2 * partial * sum([v.element_bytes for v in h.outputs])
-    return prod(parts) * _TASK.start + nbytes / _TASK.bandwidth
+    return _TASK.seconds(nbytes, prod(parts))
 
 
 def _moved(ends: Ends, cut: Ends, extent: int) -> float:

@@ -13,9 +13,8 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.plans import Plan
 from mdhnp.distributed import memory, threads
 from mdhnp.distributed.boxes import Box
-from mdhnp.distributed.choose import Operand, choose, price
+from mdhnp.distributed.choose import Operand, choose, halos, price
 from mdhnp.distributed.exchange import fetch, fetch_region, store
-from mdhnp.distributed.halo import halos
 from mdhnp.distributed.kernel import Kernel
 from mdhnp.distributed.machines import machines, pays, weights
 from mdhnp.distributed.placement import Shard, box_of, lent, placed_on, placement_of, view_on
