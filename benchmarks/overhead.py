@@ -71,7 +71,7 @@ def measure(device: Any, size: int = 64, rounds: int = 200, batch: int = 50) -> 
         outputs = plan.make()
         queue, enqueue = device.queue, cl.enqueue_nd_range_kernel
         given = tuple(arrays)
-        bound = state.bind(queue, given, outputs)
+        bound = state.bind(given, outputs)
         assert not state.memory.transient and len(state.launches) == 1
         launch = state.launches[0]
         result = next((index, bound.arguments[slot]) for index, slot in launch.bindings if slot == len(given))

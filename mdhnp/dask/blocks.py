@@ -21,7 +21,6 @@ Span = tuple[int, int]
 class Piece(NamedTuple):
     """Part of a block."""
 
-    #: The block's.
     key: Any
     #: What of the block it is; of those that are stacked without their first axis.
     here: tuple[Span, ...]
@@ -58,7 +57,6 @@ class Blocks:
 class Section:
     """A region of an array in blocks."""
 
-    #: The array.
     blocks: Blocks
     #: A slice along each axis; one that ends beyond the array goes on from the axis's beginning.
     region: tuple[slice, ...]

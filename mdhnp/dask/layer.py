@@ -38,11 +38,9 @@ Source = Section | int
 class Node(NamedTuple):
     """A task without a name."""
 
-    #: What its name says of it.
-    kind: str
-    #: What it calls.
+    kind: str  # which its name tells
     function: Callable[..., Any]
-    #: With what; references to the numbers of other tasks, or to keys of inputs' blocks.
+    #: References to the numbers of other tasks, or to keys of inputs' blocks, among others.
     args: tuple[Any, ...]
 
 

@@ -31,7 +31,6 @@ Array = npt.NDArray[Any]
 class Assembly(NamedTuple):
     """How an input of a call is made of blocks."""
 
-    #: Its shape.
     shape: tuple[int, ...]
     #: What of each block, and where that lies; None for one block as it is.
     pieces: tuple[tuple[tuple[Span, ...], tuple[Span, ...]], ...] | None = None
@@ -75,10 +74,8 @@ def _work(packed: bytes) -> Work:
 class Call:
     """Computes an MDH on what is read of blocks: from these to an array, or a tuple of several."""
 
-    #: What is computed.
     work: Work
-    #: Of each input.
-    reads: tuple[Assembly, ...]
+    reads: tuple[Assembly, ...]  # of each input
 
     def __call__(self, *blocks: Any) -> Any:
         """Compute."""

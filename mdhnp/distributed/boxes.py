@@ -17,12 +17,9 @@ __all__ = ["Box", "split"]
 class Box(NamedTuple):
     """Elements at equal distances."""
 
-    #: Bytes to the first one.
-    start: int
-    #: Elements along each axis, and bytes from one to the next.
+    start: int  # bytes to the first one
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    #: Bytes of an element.
+    strides: tuple[int, ...]  # in bytes
     itemsize: int
 
     @classmethod

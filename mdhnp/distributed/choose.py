@@ -31,23 +31,17 @@ Stretches = tuple[tuple[int, int], ...]
 class Operand(NamedTuple):
     """What devices have of an input."""
 
-    #: Where its elements are.
-    box: Box
-    #: Which of them devices have.
-    stretches: Stretches
-    #: Those that they give to others.
-    owned: Stretches
+    box: Box  # where its elements are
+    stretches: Stretches  # which of them devices have
+    owned: Stretches  # those that they give to others
 
 
 class Chosen(NamedTuple):
     """How an MDH is computed."""
 
-    #: Its parts; None: on one device.
-    cut: Cut | None
-    #: For each part, which device computes it.
-    devices: tuple[int, ...]
-    #: Seconds, by estimate.
-    price: float
+    cut: Cut | None  # None: on one device
+    devices: tuple[int, ...]  # for each part, which one computes it
+    price: float  # seconds, by estimate
 
 
 def choose(

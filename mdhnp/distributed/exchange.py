@@ -32,10 +32,8 @@ _BETWEEN = 1 << 16
 class Exchange(NamedTuple):
     """Elements that went from one device to another."""
 
-    #: From where, and where to.
     source: Device
     target: Device
-    #: How many bytes.
     nbytes: int
 
 

@@ -25,10 +25,8 @@ NDArray = npt.NDArray[Any]
 class Kernel:
     """An MDH to be called on Arrays of one device, whatever their strides: known by itself, which costs no hash."""
 
-    #: What is computed.
     mdhom: Computation
-    #: Of whose call it is part.
-    function: str
+    function: str  # of whose call it is part
 
     def __call__(self, device: Device, arrays: Sequence[NDArray], into: NDArray | None = None) -> tuple[Array, ...]:
         """Compute, on views of a device's memory; puts the only result into such a view, where there is one."""

@@ -125,7 +125,7 @@ class Executable:
         # What OpenCL refuses is tried again from here, where its error can be told.
         if state.native is None or not state.launched(arrays_in, arrays_out):
             with self._bound(state, self._queue, arrays_in, arrays_out) as bound:
-                state.complete(state.launch(self._queue)[-1], self._queue, bound, arrays_out)
+                state.complete(state.launch(self._queue)[-1], bound, arrays_out)
         self.free.append(state)
 
     def profile(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any], repeats: int = 3) -> list[float]:
@@ -145,7 +145,7 @@ class Executable:
                 events[-1].wait()
                 seconds = [(event.profile.end - event.profile.start) * 1e-9 for event in events]
                 fastest = [min(pair) for pair in zip(fastest, seconds, strict=True)]
-            state.complete(events[-1], queue, bound, arrays_out)
+            state.complete(events[-1], bound, arrays_out)
         self.free.append(state)
         return fastest
 
@@ -156,13 +156,12 @@ class Executable:
         found = None if state.enqueuer is None else state.enqueuer.run(views_in, views_out)
         if found is None:
             found = self.make() if views_out is None else views_out
-            bound = state.bind(self._queue, views_in, found)
+            bound = state.bind(views_in, found)
             try:
                 event = state.launch(self._queue)[-1]
             finally:
                 self._pool.give_back(*bound.blocks)
-            wanted = pending.wants_event(self.device)
-            pending.note(self.device, event if wanted else None, state.launches[-1].where)
+            pending.note(self.device, event, state.launches[-1].where)
         self.free.append(state)
         return found
 
@@ -179,7 +178,7 @@ class Executable:
         """Bind arrays for a block that launches in `queue`. Whatever ends it, no kernel uses their blocks any more."""
         blocks: tuple[Block, ...] = ()
         try:
-            bound = state.bind(self._queue, arrays_in, arrays_out)
+            bound = state.bind(arrays_in, arrays_out)
             blocks = bound.blocks
             yield bound
         except BaseException:  # after Ctrl-C, too, kernels may still write into arrays about to be freed

@@ -34,11 +34,8 @@ _enqueue: Callable[..., cl.Event] = cl.enqueue_nd_range_kernel
 class Launch(NamedTuple):
     """A kernel with its sizes set: what remains is one argument for each pair in `bindings` and `offsets`."""
 
-    #: Not shared with any other state.
-    kernel: cl.Kernel
-    #: ``kernel.set_arg``, looked up once.
-    set_arg: Callable[[int, Any], None]
-    #: One dimension each.
+    kernel: cl.Kernel  # not shared with any other state
+    set_arg: Callable[[int, Any], None]  # the kernel's, looked up once
     global_size: tuple[int]
     local_size: tuple[int]
     #: Argument's index, and position among the inputs, followed by the outputs, followed by the temporaries.
@@ -68,12 +65,12 @@ class State:
             return self.native.launch(arrays_in, arrays_out)
         return self.native.launch(arrays_in, (*arrays_out, *self.temporaries()))
 
-    def bind(self, queue: cl.CommandQueue, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> Bound:
+    def bind(self, arrays_in: Sequence[Any], arrays_out: Sequence[Any]) -> Bound:
         """Set what changes from call to call, and give it."""
         if self.enqueuer is not None:
             self.enqueuer.forget()
         with translating(self.device, self.nbytes):
-            bound = self.memory.bind(queue, arrays_in, arrays_out)
+            bound = self.memory.bind(arrays_in, arrays_out)
             for launch in self.launches:
                 for index, slot in launch.bindings:
                     launch.set_arg(index, bound.arguments[slot])
@@ -88,10 +85,10 @@ class State:
                 events.append(_enqueue(queue, launch.kernel, launch.global_size, launch.local_size))
         return events
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, arrays_out: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, bound: Bound, arrays_out: Sequence[Any]) -> None:
         """Wait for the last launch, see that the results are in `arrays_out`, and let go of what was bound."""
         with translating(self.device, self.nbytes, self.launches[-1]):
-            self.memory.complete(event, queue, bound, arrays_out)
+            self.memory.complete(event, bound, arrays_out)
             if self.memory.transient:  # a freed buffer that is still set has crashed PoCL
                 for launch in self.launches:
                     for index, _ in launch.bindings:

@@ -59,10 +59,10 @@ class Memory:
     def _prepare(self) -> None:
         """Set what a kind of memory has besides; MemoryError as of :func:`memory_for`."""
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         raise NotImplementedError
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
         raise NotImplementedError
 
     def _checked_sizes(self) -> list[int]:
@@ -83,7 +83,7 @@ class SystemMemory(Memory):
         self._direct = [layout.contiguous for layout in self._layouts]
         self.temporaries = maker([((nbytes,), np.dtype(np.uint8)) for nbytes in self._sizes])
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         own = [_SVM(memory) for memory in self.temporaries()]
         return Bound([*(self._pointer(n, array) for n, array in enumerate((*inputs, *outputs))), *own])
 
@@ -95,7 +95,7 @@ class SystemMemory(Memory):
                 self._direct[n] = False
         return _SVM(self._layouts[n].bytes_of(array))
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
         """Wait: on PoCL and Intel, waiting for the event takes half the time of finishing the queue."""
         event.wait()
 
@@ -108,7 +108,7 @@ class HostBuffers(Memory):
     def _prepare(self) -> None:
         self._checked_sizes()
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Make the buffers; an array given twice gets one, since two over the same memory are undefined."""
         shared: dict[tuple[int, int], cl.Buffer] = {}
         bound = []
@@ -126,9 +126,9 @@ class HostBuffers(Memory):
     def _buffer(self, access: int, view: ctypes.Array[ctypes.c_char]) -> cl.Buffer:
         return cl.Buffer(self._device.context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=view)
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
         """Map each output: only then must a runtime that worked on a copy bring the host's memory up to date."""
-        first = len(self._inputs)
+        first, queue = len(self._inputs), self._device.queue
         for buffer in bound.arguments[first : first + len(self._outputs)]:
             mapped, _ = cl.enqueue_map_buffer(queue, buffer, cl.map_flags.READ, 0, (buffer.size,), np.dtype(np.uint8))
             mapped.base.release(queue).wait()
@@ -141,7 +141,7 @@ class DeviceBuffers(Memory):
         self._pool, self._sizes = pool(self._device), self._checked_sizes()
         self._offsets = [np.int64(0)] * len(self._layouts)
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Copy the inputs; gaps between elements go along, because kernels have the strides built in."""
         blocks = self._pool.take_all(self._sizes)
         arguments = [block.buffer for block in blocks]
@@ -151,29 +151,29 @@ class DeviceBuffers(Memory):
                 view = layout.bytes_of(array)
                 key = (ctypes.addressof(view), layout.nbytes)
                 if key not in sent:  # what is given twice is copied once
-                    send(self._device, view, arguments[n], 0, queue)
+                    send(self._device, view, arguments[n], 0)
                 arguments[n] = sent.setdefault(key, arguments[n])
         except BaseException:
             self._pool.give_back(*blocks)
             raise
         return Bound(arguments, self._offsets, blocks)
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
-        """Copy the outputs, which waits for the kernels before, in an in-order queue."""
+    def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
+        """Copy the outputs, which waits for the kernels before: the queue is in order."""
         for array, buffer in zip(outputs, bound.arguments[len(self._inputs) :], strict=False):
-            receive(self._device, array, buffer, 0, queue)
+            receive(self._device, array, buffer, 0)
 
 
 class Resident(Memory):
     """Views of the device's memory (`resident.py`): nothing is copied, and nobody waits."""
 
-    def bind(self, queue: cl.CommandQueue, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         places = [location(view) for view in (*inputs, *outputs)]
         blocks = pool(self._device).take_all(self._sizes)
         offsets = [np.int64(at.offset + low) for at, low in zip(places, self.lows, strict=True)]
         return Bound([*(at.block.buffer for at in places), *(block.buffer for block in blocks)], offsets, blocks)
 
-    def complete(self, event: cl.Event, queue: cl.CommandQueue, bound: Bound, outputs: Sequence[Any]) -> None:
+    def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
         """Do nothing: the kernels are on their way."""
 
 

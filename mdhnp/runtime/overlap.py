@@ -25,8 +25,7 @@ class Job(NamedTuple):
 
     #: From views of the inputs to views of the results.
     enqueue: Callable[[Sequence[Array]], Sequence[Array]]
-    #: Of the host.
-    inputs: Sequence[Array]
+    inputs: Sequence[Array]  # of the host
     outputs: Sequence[Array]
 
 

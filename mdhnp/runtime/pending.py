@@ -22,7 +22,7 @@ from mdhnp.runtime.handle import Device
 
 __all__ = [
     "EACH", "FULL", "PACKAGE", "LaunchError", "Waiting", "errors", "note", "settled", "synchronize", "waiting",
-    "wants_event", "watch",
+    "watch",
 ]  # fmt: skip
 
 #: Launches to an event, and events that may be waited for: with more, a call waits until half of them are done.
@@ -109,18 +109,15 @@ def waiting(device: Device) -> Waiting:
     return _waiting.setdefault(device, Waiting(device)) if found is None else found
 
 
-def wants_event(device: Device) -> bool:
-    return len(waiting(device).last) >= EACH - 1
-
-
-def note(device: Device, event: cl.Event | None, what: str) -> None:
+def note(device: Device, event: cl.Event, what: str) -> None:
     """Keep what was just launched until it is done; errors as of :meth:`Waiting.put`."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
-    waiting(device).last.append((what, frame.f_code, frame.f_lasti))
-    if event is not None:
-        waiting(device).put(event)
+    here = waiting(device)
+    here.last.append((what, frame.f_code, frame.f_lasti))
+    if len(here.last) >= EACH:
+        here.put(event)
 
 
 def watch(device: Device, event: cl.Event) -> None:

@@ -183,11 +183,11 @@ def _links(device: Device) -> dict[str, list[float]]:
         sent, received = [], []
         for _ in range(4):
             begin = time.perf_counter()
-            bound = memory.bind(device.queue, [x], [y])
+            bound = memory.bind([x], [y])
             device.queue.finish()
             middle = time.perf_counter()
             event = cl.enqueue_marker(device.queue)
-            memory.complete(event, device.queue, bound, [y])
+            memory.complete(event, bound, [y])
             sent.append(middle - begin)
             received.append(time.perf_counter() - middle)
         times["sending"].append(min(sent[1:]))
