@@ -13,28 +13,13 @@ if TYPE_CHECKING:  # which load OpenCL
     from mdhnp.arrays.array import Array
     from mdhnp.runtime.handle import Device
 
-__all__ = ["FEW", "changed", "constant", "empty", "fixed", "is_fixed", "put", "read"]
+__all__ = ["FEW", "changed", "constant", "empty", "fixed", "is_fixed", "put"]
 
 #: Bytes up to which an operand is kept on the device for the next call: weights, factors.
 FEW = 1024
 #: Small operands that are kept on each device, since they come again in most programs.
 _MOST = 256
 _constants: dict[tuple[Any, ...], npt.NDArray[Any]] = {}
-
-
-def read(array: "Array") -> npt.NDArray[Any]:
-    """Give an array's elements as a read-only ndarray: its memory itself, or a copy that is kept until it changes."""
-    view, device = array._view, array.device
-    if not device.own_memory:
-        found = view.view()
-    else:
-        version = device.memory.version(view)
-        if array._copy is not None and array._copy[0] == version:
-            return array._copy[1]
-        found = device.memory.download(device, view)
-        array._copy = version, found
-    found.flags.writeable = False
-    return found
 
 
 def changed(array: "Array") -> None:

@@ -54,8 +54,7 @@ class Layer:
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Cut | None] = {}
         self._calls: dict[tuple[int, tuple[Assembly, ...]], Call] = {}
         self._work: dict[int, Work] = {}
-        self._slices: dict[tuple[Any, Any], Any] = {}
-        self._regions: dict[tuple[int, Any], Any] = {}
+        self._read_again: dict[tuple[Any, Any], int] = {}  # tasks for slices of blocks, and for regions of arrays
 
     def compute(self, h: Computation, inputs: Sequence[Blocks], largest: int) -> tuple[Blocks, ...] | None:
         """Have something computed by parts that read at most `largest` bytes of an input, where that can be.
@@ -173,11 +172,11 @@ class Layer:
         """Say how a region is put together, and of which blocks."""
         pieces = section.pieces()
         if len(pieces) > 1 and section.shared:
-            known = id(section.blocks), tuple([(s.start, s.stop) for s in section.region])
-            if known not in self._regions:
+            known = section.blocks, tuple([(s.start, s.stop) for s in section.region])
+            if known not in self._read_again:
                 read, keys = self._taken(section.shape, pieces)
-                self._regions[known] = section, self._add("-region", assembled, read, dtype, *map(TaskRef, keys))
-            return Assembly(section.shape), [self._regions[known][1]]
+                self._read_again[known] = self._add("-region", assembled, read, dtype, *map(TaskRef, keys))
+            return Assembly(section.shape), [self._read_again[known]]
         return self._taken(section.shape, pieces)
 
     def _taken(self, shape: tuple[int, ...], pieces: Sequence[tuple[Piece, int]]) -> tuple[Assembly, list[Any]]:
@@ -188,16 +187,12 @@ class Layer:
                 return Assembly(shape), [found.key]
             key, here = found.key, found.here
             if 2 * taken < size and size - taken >= _LEFT:
-                key = self._slice(key, here)
-                here = tuple([(0, end - begin) for begin, end in here])
+                if (known := (key, here)) not in self._read_again:
+                    self._read_again[known] = self._add("-slice", sliced, TaskRef(key), here)
+                key, here = self._read_again[known], tuple([(0, end - begin) for begin, end in here])
             keys.append(key)
             spans.append((here, found.there))
         return Assembly(shape, tuple(spans)), keys
-
-    def _slice(self, key: Any, here: Any) -> Any:
-        if (key, here) not in self._slices:
-            self._slices[key, here] = self._add("-slice", sliced, TaskRef(key), here)
-        return self._slices[key, here]
 
     def _row(self, blocks: Blocks, at: int) -> Blocks:
         """Give an array at one index of its first axis, along which it is in one block."""
