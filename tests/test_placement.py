@@ -21,8 +21,8 @@ from mdhnp.schedule import DeviceCaps
 from mdhnp.tuning.measure import machine
 from mdhnp.tuning.measure.machine import machine_of
 
-CPU = DeviceCaps("cpu", "cpu", 16, 32, 16, 1 << 18, 4096, 1 << 15, 1 << 20, True, False, 1 << 36)
-GPU = DeviceCaps("gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 1 << 17, 50 << 20, True, True, 1 << 36)
+CPU = DeviceCaps("cpu", "cpu", 16, 32, 16, 1 << 18, 4096, 1 << 15, 1 << 20, True, 1 << 36)
+GPU = DeviceCaps("gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 1 << 17, 50 << 20, True, 1 << 36)
 NUMPY = NumpyRates(4e-7, 1e11, 5e10, 1e11, 5e10, 2.5e9, 2.5e9, 2.5e9, 2.5e9, 1e11, 1e11, 1e10)
 ON_CPU = Machine("cpu", 4e-6, 1e11, 1e12, 5e11, numpy=NUMPY)
 #: Behind a link of 10 GB/s.

@@ -27,7 +27,7 @@ PRECISIONS = ("highest", "high", "default")
 #: What MDHs ask for: "high" is another name of "highest".
 LEVELS = ("highest", "default")
 GPU = DeviceCaps(
-    "gpu", "gpu", 132, 16, 255, 49136, 1024, 128 << 10, 50 << 20, True, True, 1 << 34, True,
+    "gpu", "gpu", 132, 16, 255, 49136, 1024, 128 << 10, 50 << 20, True, 1 << 34, True,
     async_copies=True, atoms=tuple(ATOMS), subgroup=32,
 )  # fmt: skip
 

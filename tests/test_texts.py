@@ -46,14 +46,14 @@ RANDOM, GENERAL, SIZES = 400, 150, 60
 
 #: A server's core and a small one's, and GPUs with and without double precision.
 DEVICES = {
-    "wide": DeviceCaps("wide", "cpu", 2, 64, 32, 1 << 18, 4096, 48 << 10, 2 << 20, True, False, 1 << 32),
-    "narrow": DeviceCaps("narrow", "cpu", 8, 16, 16, 32 << 10, 1024, 32 << 10, 256 << 10, True, False, 1 << 30),
+    "wide": DeviceCaps("wide", "cpu", 2, 64, 32, 1 << 18, 4096, 48 << 10, 2 << 20, True, 1 << 32),
+    "narrow": DeviceCaps("narrow", "cpu", 8, 16, 16, 32 << 10, 1024, 32 << 10, 256 << 10, True, 1 << 30),
     "gpu": DeviceCaps(
-        "gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 128 << 10, 50 << 20, True, True, 1 << 34, True, subgroup=32
+        "gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 128 << 10, 50 << 20, True, 1 << 34, True, subgroup=32
     ),
     "matrices": MATRICES,
     "small gpu": DeviceCaps(
-        "small gpu", "gpu", 8, 16, 128, 16 << 10, 128, 16 << 10, 512 << 10, True, False, 1 << 30, True
+        "small gpu", "gpu", 8, 16, 128, 16 << 10, 128, 16 << 10, 512 << 10, True, 1 << 30, True
     ),
 }
 

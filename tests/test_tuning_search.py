@@ -30,7 +30,7 @@ from mdhnp.tuning.search.matrices import corrected
 from mdhnp.tuning.search.search import Search
 from mdhnp.tuning.search.space import neighbours, sample, schedule
 
-CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, False, 1 << 32)
+CAPS = DeviceCaps("any", "cpu", 2, 64, 32, 1 << 18, 4096, 1 << 15, 1 << 21, True, 1 << 32)
 GPU = replace(
     CAPS, kind="gpu", compute_units=100, vector_bytes=16, registers=255, local_memory=49152, max_work_group=1024
 )

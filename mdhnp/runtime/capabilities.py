@@ -10,7 +10,8 @@ from typing import Literal
 
 import pyopencl as cl
 
-from mdhnp.schedule.caps import DeviceCaps, atoms_of
+from mdhnp.schedule.atoms import ATOMS
+from mdhnp.schedule.caps import DeviceCaps
 
 __all__ = ["cpu_model", "query_caps", "refusal"]
 
@@ -65,14 +66,13 @@ def query_caps(device: cl.Device) -> DeviceCaps:
         l1=l1,
         l2=l2,
         fp64="cl_khr_fp64" in extensions,
-        fp16="cl_khr_fp16" in extensions,
         max_allocation=device.max_mem_alloc_size,
         offsets=kind == "gpu",
         mixed_lanes=device.platform.name.strip() == _POCL,
         async_copies=_nvidia(device) >= _AMPERE,
         nan_extrema=_nvidia(device) >= _AMPERE,
         split_vectors=_nvidia(device) > 0,
-        atoms=atoms_of(_nvidia(device)),
+        atoms=tuple(name for name, atom in ATOMS.items() if _nvidia(device) >= atom.capability),
         subgroup=_WARP if _nvidia(device) >= _VOLTA else 0,
     )
 

@@ -1,16 +1,11 @@
-"""What a schedule and the code generator may know about a device.
-
-Takes nothing, gives :class:`DeviceCaps`, a frozen record of sizes and limits. It must not know OpenCL
-objects: the runtime fills the record in, tests write one down by hand.
-"""
+"""What a schedule and the code generator may know about a device: sizes and limits, which the runtime fills in."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from mdhnp.cost.machine import Machine, usual
-from mdhnp.schedule.atoms import ATOMS
 
-__all__ = ["DeviceCaps", "atoms_of"]
+__all__ = ["DeviceCaps"]
 
 
 @dataclass(frozen=True)
@@ -34,9 +29,8 @@ class DeviceCaps:
     #: Bytes of first- and second-level cache of one compute unit (for a GPU, `l2` of the whole device).
     l1: int
     l2: int
-    #: Whether kernels may use ``double`` and ``half``.
+    #: Whether kernels may use ``double``.
     fp64: bool
-    fp16: bool
     #: Largest buffer in bytes.
     max_allocation: int
     #: Whether arrays may begin anywhere in a buffer, so that kernels take the distance as an argument.
@@ -58,14 +52,3 @@ class DeviceCaps:
     def machine(self) -> Machine:
         """What such a device usually has: so that default schedules are the same whatever was measured."""
         return usual(self.kind, self.compute_units, self.vector_bytes)
-
-
-def atoms_of(capability: int) -> tuple[str, ...]:
-    """Give the matrix instructions of NVIDIA's GPUs with a compute capability, here ten times that.
-
-    Examples
-    --------
-    >>> atoms_of(80)
-    ('tf32', '3xtf32', 'f16', 'f64')
-    """
-    return tuple(name for name, atom in ATOMS.items() if capability >= atom.capability)

@@ -29,18 +29,7 @@ class TileStrides(NamedTuple):
 
 
 def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], private_tile: Sequence[int]) -> TileStrides:
-    """Return how the elements of an input's tile lie, of a footprint of points and of private tiles.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh import Affine
-    >>> axes = Affine((1, 0, 0)), Affine((0, 1, 0)), Affine((0, 0, 1))
-    >>> view = View("x", np.dtype(np.float32), (9, 9, 3), (27, 3, 1), 0, (axes,))
-    >>> found = tile_strides(view, LocalCopy((0, 1, 2), pad=4), (2, 8, 3), (1, 1, 1))
-    >>> found.strides, found.size  # rows are of the last two axes
-    ((28, 3, 1), 56)
-    """
+    """Return how the elements of an input's tile lie; the tile has `footprint` points in each dimension."""
     axes, size = len(view.shape), 1
     strides, blocks, block_strides = [0] * axes, [0] * axes, [0] * axes
     for axis in reversed(copy.blocked):
