@@ -18,6 +18,7 @@ from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_count
 
 __all__ = ["covering", "gpu_candidates", "gpu_schedule", "of_tiles", "product_candidates"]
 
+# Chosen by times on an NVIDIA H200, but for what its data sheet says.
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
 _POINTS, _ROUNDS = 4, 8
@@ -25,14 +26,12 @@ _POINTS, _ROUNDS = 4, 8
 _AT_ONCE = 16
 #: Points of a work-item of a stencil, and elements that they read, at most.
 _WINDOW, _TAPS = 8, 256
-#: Points of a work-item at least, of a reduction that work-items share.
-_EACH = 8
-#: The same from which on work-groups share it, too.
-_SERIAL = 64
-#: Work-items of a group at least, where a line does not keep as many busy.
+#: Points of a sum for each work-item, at least, where work-items share it, and where work-groups do.
+_EACH, _SERIAL = 8, 64
+#: Work-items of a group, at least, where one row has fewer.
 _FEWEST = 128
-#: Of a scan: bytes that a work-item has under way, work-groups a compute unit that are wanted, the most tiles of a line
-#: that one of them walks over all the same, and points of a tile of lines beside each other.
+#: Scans: bytes that a work-item loads ahead; work-groups a compute unit; most tiles of a row for one work-group where
+#: there are fewer; points of a tile where rows are scanned beside each other.
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
 
 
@@ -56,7 +55,7 @@ def product_candidates(h: MdHom, caps: DeviceCaps, most: int) -> list[Schedule]:
 
 
 def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
-    """The schedule of one row of a batch whose results stay in registers, with the orders of the default ones."""
+    """Return the schedule of one row of a batch whose results stay in registers."""
     h, units = access.h, access.contiguous_first
     x = access.sides[0].written if access.sides else units[0] if units else -1
     copies = tuple(_shared_tile(access, n, x) if p else None for n, p in enumerate(batch.packed[row]))
@@ -69,7 +68,7 @@ def gpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
 
 
 def _power_of_two(n: int) -> int:
-    """Return the largest power of two up to n."""
+    """The largest power of two up to n."""
     return 1 << (max(n, 1).bit_length() - 1)
 
 
@@ -84,27 +83,23 @@ def _halves(n: int) -> list[int]:
 
 
 def of_tiles(access: AccessPattern, items: dict[int, int], points: dict[int, int], tiles: dict[int, int]) -> Schedule:
-    """One local tile a work-group in kept dimensions; the caller gives the reduced dimensions' tiles."""
-    h = access.h
-    plain = Schedule.plain(h.extents, len(h.inputs))
-    num_wi = tuple(items.get(d, 1) for d in range(h.rank))
-    private = tuple(points.get(d, 1) for d in range(h.rank))
-    local, num_wg = [], []
-    for d in range(h.rank):
-        tile = tiles.get(d, num_wi[d] * private[d])
-        tile = min(tile, h.extents[d])
-        local.append(tile)
-        num_wg.append(-(-h.extents[d] // tile) if d in access.kept else 1)
-    order = access.loop_order
+    """Return the schedule with so many work-items, private tiles and local tiles, one work-item and point by default.
+
+    A local tile is one step of the work-items by default; in kept dimensions each work-group has one.
+    """
+    h, order = access.h, access.loop_order
     kept, combined = order[: len(access.kept)], order[len(access.kept) :]
-    fastest = tuple(sorted(range(h.rank), key=lambda d: (d not in access.combined, order.index(d)), reverse=True))
-    fast_items = tuple(sorted(range(h.rank), key=lambda d: -order.index(d)))
-    return replace(
-        plain, num_wg=tuple(num_wg), num_wi=num_wi, local_tile=tuple(local), private_tile=private, results="private",
+    s = replace(
+        Schedule.plain(h.extents, len(h.inputs)), results="private", private_copies=(True,) * len(h.inputs),
         global_order=order, local_order=order, private_order=(*combined, *kept),
-        group_order=fastest, item_order=fast_items,
-        private_copies=(True,) * len(h.inputs),
+        group_order=(*kept[::-1], *combined[::-1]), item_order=order[::-1],
     )  # fmt: skip
+    for d, extent in enumerate(h.extents):
+        num_wi, private = items.get(d, 1), points.get(d, 1)
+        local = min(tiles.get(d, num_wi * private), extent)
+        groups = -(-extent // local) if d in kept else 1
+        s = s.at(d, num_wg=groups, num_wi=num_wi, local_tile=local, private_tile=private)
+    return s
 
 
 def _product(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
@@ -153,7 +148,7 @@ def _shared_tile(access: AccessPattern, n: int, x: int) -> LocalCopy | None:
 
 
 def _walked(access: AccessPattern) -> list[int]:
-    """Dimensions that neighbouring work-items should walk along: where the largest input is contiguous."""
+    """Return the dimensions along which the largest input is contiguous, and work-items should be neighbours."""
     h = access.h
     largest = max(range(len(h.inputs)), key=lambda n: h.inputs[n].elements())
     return [d for d in range(h.rank) if access.near(largest, d) and h.extents[d] > 1]
@@ -161,11 +156,8 @@ def _walked(access: AccessPattern) -> list[int]:
 
 def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
     """Few results, or inputs contiguous along the reduction: work-items share each reduction and combine in a tree."""
-    h = access.h
-    if not access.combined or h.dims("ps"):
-        return []
-    operator = h.operator
-    if operator is None or not operator.commutative:
+    h, operator = access.h, access.h.operator
+    if not h.dims("pw") or operator is None or not operator.commutative:
         return []
     unit = _walked(access)
     contiguous = [d for d in unit if d in access.combined]
@@ -182,7 +174,7 @@ def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]
         # Of short lines each work-item has several points all the same: the tree at the end takes as long as some.
         items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
         if not beside and units and items[inner] < min(count, _FEWEST):
-            # Several short lines a work-group: the device starts no more than one a nanosecond or so.
+            # Several short rows a work-group: the device starts about one a nanosecond.
             items[units[0]] = min(_FEWEST // items[inner], covering(h.extents[units[0]]))
         tiles = {d: h.extents[d] for d in access.combined}
         s = of_tiles(access, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
@@ -210,17 +202,17 @@ def _compensated(access: AccessPattern, s: Schedule, inner: int) -> Schedule:
 
 
 def _elementwise(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
-    """Neighbouring work-items along the output's contiguous dimension; each has an element, of large maps some.
+    """Maps: neighbouring work-items along the output's contiguous dimension, each with one element, or some if large.
 
-    A work-item with one element has too few loads under way for the memory's bandwidth: of H200's a quarter. Those of
-    stencils lie along other dimensions, so that it reads what they share once, and caches are asked for less.
+    With one element each, loads reach a quarter of an H200's memory bandwidth. A stencil's elements of a work-item lie
+    along other dimensions, so that neighbours which they share are loaded once.
     """
     h, units = access.h, access.contiguous_first
     shared = {} if access.combined else _windows(access, units)
     found = []
-    tiles = {d: 1 for d in access.combined[:-1]} | {
-        d: min(h.extents[d], longest_chain(h)) for d in access.combined[-1:]
-    }
+    tiles = dict.fromkeys(access.combined, 1)
+    for d in access.combined[-1:]:
+        tiles[d] = min(h.extents[d], longest_chain(h))
     for total in (256, 64, 1):
         left, items, points = min(total, caps.max_work_group), dict[int, int](), dict[int, int]()
         rounds = 0 if access.combined else h.points // (caps.compute_units * total * _ROUNDS)
@@ -241,10 +233,9 @@ def _elementwise(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
 
 
 def _lanes(access: AccessPattern, d: int) -> int:
-    """How many neighbours along a dimension are loaded and stored at once; 1 where they are no neighbours everywhere.
+    """Return the elements of the widest type that one instruction moves: a third faster than one by one.
 
-    That are the bytes of the widest type that one instruction moves: a third faster than so many instructions, each of
-    one element of all work-items.
+    That is 1 where neighbours along the dimension are no neighbours in each array.
     """
     views = (*access.h.inputs, *access.h.outputs)
     moved = [view.linear(a).coefficients[d] if a else 0 for view in views for a in view.accesses]
@@ -253,7 +244,7 @@ def _lanes(access: AccessPattern, d: int) -> int:
 
 
 def _windows(access: AccessPattern, units: Sequence[int]) -> dict[int, int]:
-    """Give points of a work-item of a stencil along the dimensions, but the first unit, whose neighbours are read."""
+    """Return the points of a stencil's work-item in each dimension along which neighbours are read, but the first."""
     h = access.h
     taps = sum(len(v.accesses) for v in h.inputs)
     apart = {
@@ -276,16 +267,11 @@ def _scan(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
     h = access.h
     if not h.dims("ps"):
         return []
-    (d,) = h.dims("ps")
-    lines = prod(h.extents[k] for k in access.kept)
-    operator = h.operator
-    if caps.subgroup and operator is not None and operator.identity is not None:
+    (d,), operator, lines = h.dims("ps"), h.operator, prod(h.extents[k] for k in access.kept)
+    able = operator is not None and operator.identity is not None
+    if caps.subgroup and able:
         return _exchanging_scan(access, caps, d)
-    if (
-        operator is None
-        or operator.identity is None
-        or (lines >= 64 * caps.compute_units and abs(access.output_strides[d]) != access.output_step)
-    ):
+    if not able or (lines >= 64 * caps.compute_units and abs(access.output_strides[d]) != access.output_step):
         items = {k: min(64, covering(h.extents[k])) for k in access.contiguous_first[:1]}
         return [of_tiles(access, items, {}, {d: h.extents[d]})]
     found = []
@@ -301,10 +287,7 @@ def _scan(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
 
 
 def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> list[Schedule]:
-    """A scan whose work-items exchange registers: beside each other where lines are, else along the line, in rows.
-
-    A work-item has so many points that enough bytes are under way.
-    """
+    """A scan whose work-items exchange registers: across rows where results are contiguous so, else along a row."""
     h, units, row = access.h, access.contiguous_first, caps.subgroup
     # Registers have no less than 4 bytes.
     extent, most = h.extents[d], _power_of_two(_UNDER_WAY // sum(max(t.itemsize, 4) for t in h.scalar.dtypes))
@@ -323,7 +306,7 @@ def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> list[Sc
 
 
 def _cut(s: Schedule, caps: DeviceCaps, d: int, extent: int) -> Schedule:
-    """The schedule with several work-groups along a long dimension, of whole tiles, if there are not enough others."""
+    """Return the schedule with several work-groups along a long dimension, if there are not enough others."""
     tiles = -(-extent // s.local_tile[d])
     wanted = _SCANNING * caps.compute_units // s.work_groups if tiles > _SHORT else 1
     return s.at(d, num_wg=even_groups(tiles, wanted))
