@@ -49,18 +49,28 @@ class AccessPattern:
         return _coefficients(self.h.outputs[0], self.h.rank)
 
     @cached_property
-    def output_step(self) -> int:
-        """Distance of neighbours in the first output: 2 for the real parts of complex numbers."""
-        return 2 if len(self.h.outputs) > 1 and interleaved(*self.h.outputs[:2]) else 1
+    def near_output(self) -> tuple[int, ...]:
+        """Dimensions along which neighbours are neighbours in the first output, or have the imaginary part between."""
+        step = 2 if len(self.h.outputs) > 1 and interleaved(*self.h.outputs[:2]) else 1
+        return tuple(d for d, stride in enumerate(self.output_strides) if abs(stride) == step)
 
     def near(self, n: int, d: int) -> bool:
         """Whether neighbours along a dimension are neighbours in an input, or have the other part in between."""
         return abs(self.strides[n][d]) in (1, 2)
 
+    def near_any(self, d: int) -> bool:
+        """Whether they are in some input."""
+        return any(self.near(n, d) for n in range(len(self.h.inputs)))
+
     @cached_property
     def depends(self) -> tuple[frozenset[int], ...]:
         """Dimensions that move each input."""
         return tuple(frozenset(d for d in range(self.h.rank) if v.depends_on(d)) for v in self.h.inputs)
+
+    def spans(self, n: int) -> list[int]:
+        """How far an input's accesses lie apart along each of its axes, in elements."""
+        constants = zip(*[[index.constant for index in access] for access in self.h.inputs[n].accesses], strict=True)
+        return [max(each) - min(each) for each in constants]
 
     def only(self, n: int, other: int) -> list[int]:
         """Kept dimensions that move an input and not another one."""

@@ -4,7 +4,7 @@ A :class:`Batch` holds tile sizes, work-groups, work-items, vectors, copies and 
 row a schedule; the rest of a :class:`Schedule` is derived, not searched. A :class:`Tiling` adds what models need of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import gcd
@@ -129,6 +129,13 @@ class Tiling:
         for d in dims:
             along |= self.moves[d]
         return along
+
+    def of_vectors(self, values: Mapping[int, float], otherwise: float) -> Floats:
+        """The value of the dimension along which vectors lie."""
+        found = np.full(len(self.pt), otherwise)
+        for d, value in values.items():
+            found = np.where(self.moves[d], value, found)
+        return found
 
     def in_order(self, columns: Floats) -> Floats:
         """Each schedule's columns as its loops over local tiles stand, outermost first; one line a loop."""

@@ -248,8 +248,8 @@ def _windows(access: AccessPattern, units: Sequence[int]) -> dict[int, int]:
     h = access.h
     taps = sum(len(v.accesses) for v in h.inputs)
     apart = {
-        d for v in h.inputs for x in range(len(v.shape)) if len({a[x].constant for a in v.accesses}) > 1
-        for d in v.accesses[0][x].dims()
+        d for n, v in enumerate(h.inputs) for index, span in zip(v.accesses[0], access.spans(n), strict=True) if span
+        for d in index.dims()
     }  # fmt: skip
     dims = [d for d in units[1:] if d in apart]
     left, found = min(_power_of_two(_TAPS // max(taps, 1)), _WINDOW), dict[int, int]()
@@ -271,7 +271,7 @@ def _scan(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
     able = operator is not None and operator.identity is not None
     if caps.subgroup and able:
         return _exchanging_scan(access, caps, d)
-    if not able or (lines >= 64 * caps.compute_units and abs(access.output_strides[d]) != access.output_step):
+    if not able or (lines >= 64 * caps.compute_units and d not in access.near_output):
         items = {k: min(64, covering(h.extents[k])) for k in access.contiguous_first[:1]}
         return [of_tiles(access, items, {}, {d: h.extents[d]})]
     found = []
@@ -291,7 +291,7 @@ def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> list[Sc
     h, units, row = access.h, access.contiguous_first, caps.subgroup
     # Registers have no less than 4 bytes.
     extent, most = h.extents[d], _power_of_two(_UNDER_WAY // sum(max(t.itemsize, 4) for t in h.scalar.dtypes))
-    side = units and h.extents[units[0]] >= row and abs(access.output_strides[d]) != access.output_step
+    side = units and h.extents[units[0]] >= row and d not in access.near_output
     if side or extent < row:
         items = {k: min(2 * row, covering(h.extents[k])) for k in units[:1]}
         return [_cut(of_tiles(access, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]

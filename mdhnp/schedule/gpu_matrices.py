@@ -158,9 +158,7 @@ def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[i
         others = [d for d in access.combined if d != terms]
         ones = dict.fromkeys(others, 1)
         window = {d: extents[d] for d in others if 1 < extents[d] <= _WINDOW}
-        near = [
-            d for d in others if extents[d] > _WINDOW and any(access.near(n, d) for n in range(len(access.h.inputs)))
-        ]
+        near = [d for d in others if extents[d] > _WINDOW and access.near_any(d)]
         tiles = [ones, *([ones | window] if window else []), *(ones | {d: run} for d, run in product(near, _RUNS))]
         for depth, tile in product(_DEPTHS, tiles):
             few = depth * prod(tile.values()) <= _MOST_DEPTH or depth == atom.shape[2]

@@ -46,5 +46,4 @@ def _scan_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floa
     moved = access.bytes_read + access.bytes_written
     busy = np.minimum(groups, caps.compute_units)
     overhead = core.group * (groups / caps.compute_units + passes**2)
-    seconds: Floats = passes * np.maximum(cycles / core.clock, moved / core.memory) / busy + overhead
-    return seconds
+    return np.asarray(passes * np.maximum(cycles / core.clock, moved / core.memory) / busy + overhead)

@@ -2,15 +2,15 @@
 
 Counts what a schedule makes a core do, per private tile (vector operations, loads, dependent chains, registers), per
 local tile (copies, stores) and in all (memory traffic: `model_memory.py`, uneven work-groups), and turns counts into
-seconds with the fitted numbers of a :class:`mdhnp.cost.Core`. It ranks batches, thousands in milliseconds; it does not
-predict seconds to better than a small factor.
+seconds with the fitted numbers of a :class:`mdhnp.cost.Core`. Numbers without a name are cycles, or parts of a cache,
+and were fitted with those. It ranks batches, thousands in milliseconds; it does not predict seconds to better than a
+small factor.
 """
 
 from math import gcd
 
 import numpy as np
 
-from mdhnp.mdh import View
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.batch import GLOBAL, PRIVATE, Batch, Floats, Tiling, product
 from mdhnp.schedule.caps import DeviceCaps
@@ -20,24 +20,19 @@ __all__ = ["cpu_seconds"]
 
 
 def cpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
-    """Estimate the time of one launch of each schedule, in seconds; one work-item a work-group.
-
-    Compute or memory, whichever is slower, some of the other, and what work-groups cost.
-    """
+    """Return the time of one launch of each schedule, in seconds: computing or moving data, and work-groups' cost."""
     c, units = Tiling(access, batch, caps), caps.compute_units
     core = c.core
-    groups = product(c.wg, range(access.h.rank))
-    bodies = np.ones(len(groups))
+    groups, bodies = np.prod(c.wg, axis=1), np.ones(len(c.pt))
     for d in range(access.h.rank):
-        inside = np.maximum(c.extents[:, d] / c.pt[:, d], 1)
-        bodies = bodies * (_steps(c, d) if d in access.combined else np.ceil(inside))
+        bodies = bodies * (_steps(c, d) if d in access.combined else np.ceil(c.extents[:, d] / c.pt[:, d]))
     visits = product(np.ceil(c.extents / c.pt), access.kept) * product(c.tiles, access.combined)
     cycles = bodies * _body(c) + visits * _visit(c) + _copies(c) * groups + _border(c)
     busy = np.minimum(groups, units)
     rounds = np.where(groups >= units, np.ceil(groups / units) * units / groups, 1.0)
     # The slowest unit: whole rounds of work-groups, each with the most points any group has.
     points = np.minimum(c.per_group * c.lt, c.extents)
-    ragged = product(points * c.wg / c.extents, range(access.h.rank))
+    ragged = np.prod(points * c.wg / c.extents, axis=1)
     compute = cycles / core.clock / busy * rounds * ragged
     memory = seconds_moving(c) / busy
     slower, faster = np.maximum(compute, memory), np.minimum(compute, memory)
@@ -47,8 +42,7 @@ def cpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
     moved = 3 * parts * access.bytes_written / units
     second = np.where(parts > 1, core.second_kernel + moved / core.shared_cache, 0.0)
     woken = np.where(groups > 1, core.wake, 0.0)
-    seconds: Floats = slower + core.exposed * faster + core.group * (groups / units + 1) + second + woken
-    return seconds
+    return np.asarray(slower + core.exposed * faster + core.group * (groups / units + 1) + second + woken)
 
 
 def _steps(c: Tiling, d: int) -> Floats:
@@ -61,16 +55,14 @@ def _steps(c: Tiling, d: int) -> Floats:
 def _body(c: Tiling) -> Floats:
     """Cycles of one private tile of one step: the busiest of arithmetic, loads, dependent chain; spills on top."""
     access = c.access
-    everything = range(access.h.rank)
-    arithmetic = product(c.pt, everything) / c.width * access.operations / 2 * c.registers
+    arithmetic = np.prod(c.pt, axis=1) / c.width * access.operations / 2 * c.registers
     loads, live, far, paged = (np.zeros(len(c.pt)) for _ in range(4))
     for n, view in enumerate(access.h.inputs):
-        lanes, stride = c.vectors_along(access.depends[n]), np.zeros(len(c.pt))
-        for d in access.depends[n]:
-            stride = np.where(c.moves[d], abs(access.strides[n][d]), stride)
+        lanes = c.vectors_along(access.depends[n])
+        stride = c.of_vectors({d: abs(access.strides[n][d]) for d in access.depends[n]}, 0.0)
         stride = np.where(lanes & c.packed[:, n], _packed_stride(c, n), stride)
         points = product(c.pt, access.depends[n]) / np.where(lanes, c.width, 1)
-        vectors, waiting, lines = _neighbours(c, view, points)
+        vectors, waiting, lines = _neighbours(c, n, points)
         paged += c.core.row * lines * bool(access.depends[n])
         loads += vectors * np.where(lanes, _vector_load(c, stride, view.dtype.itemsize), 1.0)
         live += np.where(lanes, np.maximum(np.minimum(vectors, 4), waiting) * c.registers, 1.0)
@@ -85,8 +77,7 @@ def _body(c: Tiling) -> Floats:
         chain = product(c.pt, access.combined) / np.where(reduced, c.width, 1.0) * c.core.latency
     spilled = np.maximum(0.0, accumulators + live - c.caps.registers)
     busiest = np.maximum(np.maximum(arithmetic, loads / 2), np.maximum(chain, far))
-    cycles: Floats = busiest + paged + 2 * spilled + 1.0
-    return cycles
+    return np.asarray(busiest + paged + 2 * spilled + 1.0)
 
 
 def _vector_load(c: Tiling, stride: Floats, itemsize: int) -> Floats:
@@ -94,30 +85,22 @@ def _vector_load(c: Tiling, stride: Floats, itemsize: int) -> Floats:
     lane = np.where(stride * itemsize < c.core.page, 1.5, c.core.scattered)
     # Shuffles take the place of arithmetic, too.
     apart = np.where(stride == 2, 6 * c.registers, lane * c.width)
-    cycles: Floats = np.where(stride <= 1, c.registers, apart)
-    return cycles
+    return np.where(stride <= 1, c.registers, apart)
 
 
 def _packed_stride(c: Tiling, n: int) -> Floats:
     """Distance of lanes in a packed tile: 1 where the vector's axis is blocked, which register tiles are."""
-    stride = np.ones(len(c.pt))
-    for d in c.access.kept:
-        steps = [abs(index.coefficients[d]) for index in c.access.h.inputs[n].accesses[0] if d in index.dims()]
-        stride = np.where(c.moves[d], max(steps, default=1), stride)
-    for d in c.access.combined:
-        stride = np.where(c.moves[d] & (d in c.access.depends[n]) & (d != c.access.loop_order[-1]), 2.0, stride)
-    return stride
+    indices, inner = c.access.h.inputs[n].accesses[0], c.access.loop_order[-1:]
+    steps = {d: max([abs(i.coefficients[d]) for i in indices]) or 1 for d in c.access.kept if indices}
+    return c.of_vectors(steps | {d: 2 for d in c.access.combined if d in c.access.depends[n] and d not in inner}, 1.0)
 
 
-def _neighbours(c: Tiling, view: View, points: Floats) -> tuple[Floats, Floats, Floats]:
+def _neighbours(c: Tiling, n: int, points: Floats) -> tuple[Floats, Floats, Floats]:
     """Loads of a private tile, how many of them wait in registers for the tile's other rows, and the array's rows.
 
     A stencil that fills its box loads each of the tile's neighbours once, at every distance along the vectors.
     """
-    spans = []
-    for axis in range(len(view.shape)):
-        constants = [a[axis].constant for a in view.accesses]
-        spans.append(max(constants) - min(constants))
+    view, spans = c.access.h.inputs[n], c.access.spans(n)
     if len(view.accesses) == 1:
         return points, np.zeros(len(points)), np.zeros(len(points))
     loads, waiting, lines = (np.ones(len(points)) for _ in range(3))
@@ -192,33 +175,24 @@ def _visit(c: Tiling) -> Floats:
     """Cycles to start and store one private tile."""
     access, itemsize = c.access, c.access.h.outputs[0].dtype.itemsize
     elements = product(c.pt, access.kept)
-    contiguous = c.vectors_along(d for d in access.kept if abs(access.output_strides[d]) == access.output_step)
-    lanes = elements / c.width
-    cycles: Floats
+    contiguous, lanes = c.vectors_along(access.near_output), elements / c.width
     if not access.combined:
-        step = np.ones(len(elements))
-        for d in access.kept:
-            step = np.where(c.moves[d], abs(access.output_strides[d]) * itemsize, step)
+        step = c.of_vectors({d: abs(access.output_strides[d]) * itemsize for d in access.kept}, 1.0)
         apart = np.where(step < c.core.page, 2.0, c.core.scattered) * c.width
-        cycles = lanes * np.where(contiguous, 1.0, np.where(c.width == 1, c.core.scalar_store, apart)) + 6
-        return cycles
-    kept = c.vectors_along(access.kept)
+        return np.asarray(lanes * np.where(contiguous, 1.0, np.where(c.width == 1, c.core.scalar_store, apart)) + 6)
     row = np.ones(len(elements))
-    for d in access.kept:
-        row = np.where(abs(access.output_strides[d]) == access.output_step, c.pt[:, d], row)
+    for d in access.near_output:
+        row = c.pt[:, d]
     lines = elements / np.minimum(row, c.core.line / itemsize)
     alone = np.where(lines * c.core.line > c.caps.l1 / 4, c.core.scattered * lines / elements, 0.0)
     scattered = np.where(c.clashing(c.core.page, itemsize), c.core.scattered, np.maximum(0.5, alone)) * c.width
     vector_stores = lanes * np.where(contiguous, 1.0, scattered)
     scalar_stores = elements * (2 + np.where(c.width > 1, 1.2 * (1 + np.log2(c.width)), 0.0))
-    stores = np.where(kept, vector_stores, scalar_stores)
+    stores = np.where(c.vectors_along(access.kept), vector_stores, scalar_stores)
     passes = product(c.tiles, access.combined)
-    cycles = np.where(
-        c.results == PRIVATE,
-        3 + elements / c.width + (20 + 3 * stores) / np.maximum(passes, 1),
-        20 + stores * (2 + np.where((passes > 1) & (c.results == GLOBAL), 2.0, 1.0)),
-    )
-    return cycles
+    waiting = 20 + stores * (2 + np.where((passes > 1) & (c.results == GLOBAL), 2.0, 1.0))
+    stored_once = 3 + elements / c.width + (20 + 3 * stores) / np.maximum(passes, 1)
+    return np.asarray(np.where(c.results == PRIVATE, stored_once, waiting))
 
 
 def _border(c: Tiling) -> Floats:
@@ -245,8 +219,7 @@ def _copies(c: Tiling) -> Floats:
     access, total = c.access, np.zeros(len(c.pt))
     trips = c.in_order(c.per_group)
     for n in np.flatnonzero(c.packed.any(axis=0)).tolist():
-        times = np.ones(len(total))
-        pending = np.ones(len(total))
+        times, pending = np.ones(len(total)), np.ones(len(total))
         for count, moved in zip(trips, c.moved(n), strict=True):
             pending = pending * count
             # A loop that moves the tile copies it anew, with all loops around it.

@@ -69,9 +69,7 @@ def _rows_again(c: Tiling, n: int) -> Floats:
     """How often more than once register tiles read rows of neighbours that the first-level cache does not keep."""
     view, times = c.access.h.inputs[n], np.ones(len(c.pt))
     size = c.access.tile_elements(n, c.lt) * view.dtype.itemsize
-    for axis, index in enumerate(view.accesses[0]):
-        constants = [a[axis].constant for a in view.accesses]
-        span = max(constants) - min(constants)
+    for index, span in zip(view.accesses[0], c.access.spans(n), strict=True):
         rows, moved = np.ones(len(c.pt)), np.zeros(len(c.pt), bool)
         for d in index.dims():
             rows, moved = rows * c.pt[:, d], moved | c.moves[d]
@@ -98,8 +96,7 @@ def _waste(c: Tiling, run: Floats, size: int, gap: Floats | float) -> Floats:
     Beyond the caches, as much as `gap` bytes is lost between two runs.
     """
     gap = gap if size > 8 * c.caps.l2 else np.minimum(gap, c.core.shared_gap)
-    waste: Floats = 1 + gap / run if size > c.caps.l2 else np.maximum(1.0, c.core.line / run)
-    return waste
+    return 1 + gap / run if size > c.caps.l2 else np.maximum(1.0, c.core.line / run)
 
 
 def _apart(c: Tiling, view: View, strides: Sequence[int]) -> Floats:
