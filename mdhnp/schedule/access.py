@@ -150,11 +150,6 @@ class AccessPattern:
         """Bytes of the first result."""
         return self.h.scalar.dtypes[0].itemsize
 
-    @cached_property
-    def vectorisable(self) -> bool:
-        """Whether the scalar functions exist on vectors."""
-        return not self.h.calls_text
-
 
 def _coefficients(view: View, rank: int) -> tuple[int, ...]:
     """Distances along each dimension of the view's first access."""

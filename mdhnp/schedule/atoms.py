@@ -7,8 +7,6 @@ holds the value's elements in registers. Source of the maps: PTX ISA, "Matrix fr
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
-from math import prod
 
 import numpy as np
 
@@ -28,35 +26,26 @@ class Fragment:
     values: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
-        places = [self._number(self.lanes, n) + v for n in range(self.many(self.lanes)) for v in self.numbers]
+        places = [lane + value for lane in _offsets(self.lanes) for value in self.numbers]
         if sorted(places) != [*range(self.rows * self.columns)]:
             raise ValueError(f"{self}: not each element in one place")
-
-    @staticmethod
-    def many(digits: tuple[tuple[int, int], ...]) -> int:
-        """How many numbers the digits make."""
-        return prod(count for count, _ in digits)
-
-    @staticmethod
-    def _number(digits: tuple[tuple[int, int], ...], number: int) -> int:
-        total = 0
-        for count, stride in digits:
-            total += number % count * stride
-            number //= count
-        return total
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """By how much the elements of each register lie behind that of the first."""
-        digits = [range(count) for count, _ in reversed(self.values)]
-        return tuple(
-            sum(n * stride for n, (_, stride) in zip(combo, reversed(self.values), strict=True))
-            for combo in product(*digits)
-        )
+        return _offsets(self.values)
 
     def place(self, number: int) -> tuple[int, int]:
         """Row and column of an element with a number."""
         return number % self.rows, number // self.rows
+
+
+def _offsets(digits: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+    """Element numbers of all that the digits count."""
+    offsets = [0]
+    for count, stride in digits:
+        offsets = [n * stride + offset for n in range(count) for offset in offsets]
+    return tuple(offsets)
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ class Atom:
     @cached_property
     def lanes(self) -> int:
         """Work-items that compute it together."""
-        return Fragment.many(self.c.lanes)
+        return len(_offsets(self.c.lanes))
 
     @property
     def itemsize(self) -> int:

@@ -4,7 +4,6 @@
 """
 
 from dataclasses import replace
-from functools import singledispatch
 from math import prod
 
 from mdhnp.mdh import Chain, Computation, MdHom, Rows
@@ -34,20 +33,18 @@ _ALIGNED = 16
 def check(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
     """Raise IllegalSchedule, with the broken rule, unless the schedule is legal for a stage in canonical form."""
     check_fields(s, h.rank, len(h.inputs))
-    _check_kind(h, s, caps)
+    if isinstance(h, Rows):
+        _check_rows(h, s, caps)
+    elif isinstance(h, Chain):
+        _check_maps(h, s, caps)
+    else:
+        _check_one(h.last, s, caps)
     need = local_memory(h, s, caps)
     require(need <= caps.local_memory, f"local memory: {need} bytes, the device has {caps.local_memory}")
     require(caps.fp64 or all(t.name != "float64" for t in h.dtypes), "float64: the device has no double precision")
 
 
-@singledispatch
-def _check_kind(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
-    """Raise IllegalSchedule unless a schedule is legal for what is computed, and the device."""
-    raise NotImplementedError
-
-
-@_check_kind.register
-def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
+def _check_one(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(not s.steps, f"steps: {len(s.steps)} for one MDH")
     _check_sizes(h, s, caps)
     _check_vectors(h, s)
@@ -61,8 +58,7 @@ def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     require(chain_is_short(h, s), f"local_tile: more than {most}")
 
 
-@_check_kind.register
-def _(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
+def _check_maps(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
     require(not s.steps, f"steps: {len(s.steps)} for maps whose tiles overlap")
     check_chain(h, s)
     _check_sizes(h.last, s, caps)
@@ -71,8 +67,7 @@ def _(h: Chain, s: Schedule, caps: DeviceCaps) -> None:
     check_atom(h.last, s, caps)
 
 
-@_check_kind.register
-def _(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
+def _check_rows(h: Rows, s: Schedule, caps: DeviceCaps) -> None:
     points, each = at_once(h, s), s.steps
     require(len(each) == len(h.mdhoms), f"steps: schedules of {len(each)} MDHs for {len(h.mdhoms)}")
     groups = tuple([s.num_wg[d] for d in h.shared[-1]])
@@ -282,26 +277,18 @@ def _check_order(h: MdHom, s: Schedule) -> None:
     require(not ordered or len(h.dims("pw")) <= 1, "stage: a reduction in order is of one dimension")
 
 
-@singledispatch
 def local_memory(h: Computation, s: Schedule, caps: DeviceCaps) -> int:
-    """Bytes of local memory the kernel declares."""
-    raise NotImplementedError
+    """Return the bytes of local memory that the kernel declares."""
+    if isinstance(h, Chain):
+        return chain_memory(h, s)
+    if isinstance(h, Rows):
+        each = zip(links(h, at_once(h, s)), s.steps, strict=True)
+        return rows_memory(h, at_once(h, s)) + sum([local_memory(one, own, caps) for one, own in each])
+    return _own_memory(h.last, s, caps)
 
 
-@local_memory.register
-def _(h: Chain, s: Schedule, caps: DeviceCaps) -> int:
-    return chain_memory(h, s)
-
-
-@local_memory.register
-def _(h: Rows, s: Schedule, caps: DeviceCaps) -> int:
-    points = at_once(h, s)
-    each = zip(links(h, points), s.steps, strict=True)
-    return rows_memory(h, points) + sum([local_memory(one, own, caps) for one, own in each])
-
-
-@local_memory.register
-def _(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
+def _own_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
+    """Bytes of copied tiles, of a flag, of what work-items share, and of results."""
     footprint, ahead, total = [s.footprint(d) for d in range(h.rank)], copied_ahead(h, s), _FLAG if s.atom else 0
     for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
         if copy is not None:

@@ -50,7 +50,7 @@ def vectorisations(access: AccessPattern, caps: DeviceCaps) -> list[tuple[int, i
     operator = h.operator
     reducible = operator is None or (operator.commutative and operator.identity is not None)
     found = []
-    for d in range(h.rank if access.vectorisable else 0):
+    for d in range(0 if h.calls_text else h.rank):
         unit = d in access.near_output or access.near_any(d)
         # Copies make a strided dimension contiguous; a long sum pays for scattering its results.
         long = prod(h.extents[k] for k in access.combined) >= _LONG and h.extents[d] >= full

@@ -1,9 +1,8 @@
 """Candidate schedules, the best first, and the one to use before anything was tuned: the first of them."""
 
 from collections.abc import Iterator
-from functools import singledispatch
 
-from mdhnp.mdh import Chain, Computation, MdHom, Rows
+from mdhnp.mdh import Chain, Computation, Rows
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_candidates
 from mdhnp.schedule.cpu import cpu_candidates
@@ -14,22 +13,16 @@ from mdhnp.schedule.schedule import IllegalSchedule, Schedule
 __all__ = ["candidates", "default"]
 
 
-@singledispatch
 def candidates(h: Computation, caps: DeviceCaps) -> Iterator[Schedule]:
-    """Yield legal schedules of a stage in canonical form without extents of 0, the best by the cost model first.
+    """Iterate over legal schedules of a stage in canonical form without extents of 0, the best by the cost model first.
 
     Of an MDH the last is legal on every device; of what is fused there may be none.
     """
-    raise NotImplementedError
-
-
-candidates.register(Rows, rows_candidates)
-candidates.register(Chain, chain_candidates)
-
-
-@candidates.register
-def _(h: MdHom, caps: DeviceCaps) -> Iterator[Schedule]:
-    return gpu_candidates(h, caps) if caps.kind == "gpu" else cpu_candidates(h, caps)
+    if isinstance(h, Rows):
+        return rows_candidates(h, caps)
+    if isinstance(h, Chain):
+        return chain_candidates(h, caps)
+    return gpu_candidates(h.last, caps) if caps.kind == "gpu" else cpu_candidates(h.last, caps)
 
 
 def default(h: Computation, caps: DeviceCaps) -> Schedule:

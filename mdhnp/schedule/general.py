@@ -5,9 +5,8 @@ only work-groups follow the sizes of a call. Where kept dimensions have too few 
 kernel that combines the parts is a general one, too.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from math import prod
 
 from mdhnp.mdh import Computation, MdHom, View
@@ -32,7 +31,6 @@ _ENOUGH = {"cpu": 1, "gpu": 4}
 _PART = {"cpu": 1 << 22, "gpu": 1 << 16}
 
 
-@singledispatch
 def form(h: Computation) -> MdHom | None:
     """Return the MDH with typical extents and dense arrays that stands for all of the same form.
 
@@ -40,13 +38,7 @@ def form(h: Computation) -> MdHom | None:
     general kernel: for what is fused, scans, boundaries, indices that fit some extents only, and arrays whose offsets
     need more than 32 bits.
     """
-    return None
-
-
-@form.register
-def _(h: MdHom) -> MdHom | None:
-    views = (*h.inputs, *h.outputs)
-    if h.dims("ps") or any(v.boundary is not None for v in views) or h.wide:
+    if not isinstance(h, MdHom) or h.dims("ps") or any(v.boundary is not None for v in h.inputs) or h.wide:
         return None
     extent = min(max(round(_POINTS ** (1 / max(h.rank, 1))), _SHORTEST), _LONGEST)
     return stretched(h, (extent,) * h.rank)
@@ -81,10 +73,12 @@ def fitted(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
     tiles = tile_counts(h.extents, s.local_tile)
     kept, most = h.dims("cc"), 4 * caps.compute_units
     wanted = prod(tiles[d] for d in kept) if caps.kind == "gpu" else min(most, h.points // _WORTH)
-    groups = _groups(tiles, kept, wanted)
+    most_tiles = sorted(range(h.rank), key=lambda d: -tiles[d])
+    groups = shared_groups(tiles, [d for d in most_tiles if d in kept], wanted)
     alone = prod(groups)
     if alone < _ENOUGH[caps.kind] * caps.compute_units:
-        parts = _groups(tiles, h.dims("pw"), min(most // alone, h.points // alone // _PART[caps.kind]))
+        wanted = min(most // alone, h.points // alone // _PART[caps.kind])
+        parts = shared_groups(tiles, [d for d in most_tiles if d in h.dims("pw")], wanted)
         cut = replace(s, num_wg=tuple(map(max, groups, parts)))
         if splits(h, cut) and (found := _followed(h, cut, caps)) is not None:
             return found
@@ -99,11 +93,6 @@ def _followed(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
     after = None if typical is None else general_schedule(typical, caps)
     suited = None if after is None else fitted(second, after, caps)
     return None if suited is None or not chain_is_short(h, s) else replace(s, second=suited)
-
-
-def _groups(tiles: Sequence[int], dims: Sequence[int], wanted: int) -> list[int]:
-    """Cut some dimensions into `wanted` work-groups or less, those with most tiles first."""
-    return shared_groups(tiles, sorted(dims, key=lambda d: -tiles[d]), wanted)
 
 
 def any_sizes(s: Schedule) -> Schedule:

@@ -239,7 +239,7 @@ def _lanes(access: AccessPattern, d: int) -> int:
     """
     views = (*access.h.inputs, *access.h.outputs)
     moved = [view.linear(a).coefficients[d] if a else 0 for view in views for a in view.accesses]
-    plain = all([n in (0, 1) for n in moved]) and access.vectorisable and not any([v.boundary for v in views])
+    plain = all([n in (0, 1) for n in moved]) and not access.h.calls_text and not any([v.boundary for v in views])
     return min(_AT_ONCE // max([v.dtype.itemsize for v in views]), _POINTS) if plain else 1
 
 

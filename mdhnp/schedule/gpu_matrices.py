@@ -28,7 +28,7 @@ from mdhnp.schedule.model_matrices import (
     most_parts,
     sharing_groups,
     tile_read,
-)  # fmt: skip
+)
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
 __all__ = ["matrix_neighbours", "matrix_schedules"]

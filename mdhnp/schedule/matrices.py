@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import singledispatch
 
 import numpy as np
 
@@ -71,18 +70,12 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     )
 
 
-@singledispatch
 def at_precision(h: Computation, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
     """The same with products of a precision; of the highest, where none of a device's instructions differs by that.
 
     So float64 keeps the highest, and MDHs are told apart only where results may differ.
     """
-    return h
-
-
-@at_precision.register
-def _(h: MdHom, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
-    if precision == h.precision == "highest":
+    if not isinstance(h, MdHom) or precision == h.precision == "highest":
         return h
     asked, exact = (h if h.precision == p else replace(h, precision=p) for p in (precision, "highest"))
     given, enough = ({atom.name for atom in allowed(each)} & {*atoms} for each in (asked, exact))
