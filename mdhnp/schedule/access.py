@@ -72,6 +72,11 @@ class AccessPattern:
         constants = zip(*[[index.constant for index in access] for access in self.h.inputs[n].accesses], strict=True)
         return [max(each) - min(each) for each in constants]
 
+    @cached_property
+    def summed(self) -> list[bool]:
+        """Whether each input moves along sums and more, so that its tiles serve several work-items."""
+        return [len(moved) > 1 and not moved.isdisjoint(self.combined) for moved in self.depends]
+
     def only(self, n: int, other: int) -> list[int]:
         """Kept dimensions that move an input and not another one."""
         return [d for d in self.kept if d in self.depends[n] and d not in self.depends[other]]

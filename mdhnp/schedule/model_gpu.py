@@ -22,8 +22,7 @@ def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
     found = _Gpu(access, batch, caps).seconds()
     if access.sides is None:
         return found
-    added = [len(moved) > 1 and not moved.isdisjoint(access.combined) for moved in access.depends]
-    copied = batch.packed[:, added].all(axis=1)
+    copied = batch.packed[:, access.summed].all(axis=1)
     products = _product_seconds(access, access.sides, batch, caps)
     usual = (np.prod(batch.num_wi, axis=1) <= _MOST) & (np.prod(batch.private_tile, axis=1) <= _MOST_POINTS)
     return np.where(copied, np.where(usual, products, np.maximum(found, products)), found)
