@@ -169,12 +169,7 @@ def product(atom: Atom, a: Array, b: Array, c: Array) -> Array:
 @lru_cache
 def elements(fragment: Fragment) -> tuple[Array, Array]:
     """Row and column of each lane's registers."""
-    lanes = np.arange(fragment.many(fragment.lanes))
-    begin = np.zeros_like(lanes)
-    for count, stride in fragment.lanes:
-        begin += lanes % count * stride
-        lanes = lanes // count
-    rows, columns = fragment.place(begin[:, None] + np.array(fragment.numbers))
+    rows, columns = fragment.place(np.array(fragment.firsts)[:, None] + np.array(fragment.numbers))
     return rows, columns
 
 

@@ -52,9 +52,7 @@ DEVICES = {
         "gpu", "gpu", 132, 16, 255, 48 << 10, 1024, 128 << 10, 50 << 20, True, 1 << 34, True, subgroup=32
     ),
     "matrices": MATRICES,
-    "small gpu": DeviceCaps(
-        "small gpu", "gpu", 8, 16, 128, 16 << 10, 128, 16 << 10, 512 << 10, True, 1 << 30, True
-    ),
+    "small gpu": DeviceCaps("small gpu", "gpu", 8, 16, 128, 16 << 10, 128, 16 << 10, 512 << 10, True, 1 << 30, True),
 }
 
 #: Changes after which no more are looked for.

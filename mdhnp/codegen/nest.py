@@ -20,8 +20,7 @@ import numpy as np
 from mdhnp.codegen.ir.index import ONE, ZERO, Index, Limit, Var, constant, least, variable
 from mdhnp.mdh import Affine, MdHom, View, interleaved
 from mdhnp.mdh.views import Access
-from mdhnp.schedule.layout import copied_ahead, exchanging, shared_slots
-from mdhnp.schedule.matrices import packed
+from mdhnp.schedule.layout import copied_ahead, exchanging, packed, shared_slots
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 

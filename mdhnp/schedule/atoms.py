@@ -26,9 +26,14 @@ class Fragment:
     values: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
-        places = [lane + value for lane in _offsets(self.lanes) for value in self.numbers]
+        places = [lane + value for lane in self.firsts for value in self.numbers]
         if sorted(places) != [*range(self.rows * self.columns)]:
             raise ValueError(f"{self}: not each element in one place")
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """The number of the element in each lane's first register."""
+        return _offsets(self.lanes)
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
@@ -89,7 +94,7 @@ class Atom:
     @cached_property
     def lanes(self) -> int:
         """Work-items that compute it together."""
-        return len(_offsets(self.c.lanes))
+        return len(self.c.firsts)
 
     @property
     def itemsize(self) -> int:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mdhnp.mdh import Chain, Computation, Footprint, MdHom, Ring, Tiles, footprints, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
+from mdhnp.schedule.layout import value_itemsize
 from mdhnp.schedule.schedule import Schedule, require, shared_groups, tile_counts
 
 __all__ = [
@@ -75,7 +76,7 @@ def chain_memory(h: Chain, s: Schedule) -> int:
     where, sizes = places(h, s), dict[int, int]()
     for one, region in zip(h.mdhoms[:-1], footprints_of(h, s), strict=False):
         for view in one.outputs:
-            size = prod(region.sizes) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
+            size = prod(region.sizes) * value_itemsize(view.dtype)
             sizes[where[view.name]] = max(sizes.get(where[view.name], 0), size)
     return sum(sizes.values())
 

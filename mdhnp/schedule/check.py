@@ -11,8 +11,8 @@ from mdhnp.schedule.accuracy import MOST_TILES, chain_is_short, longest_chain
 from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, check_chain
-from mdhnp.schedule.layout import copied_ahead, shared_slots, sole_dimension, tile_itemsize, tile_strides
-from mdhnp.schedule.matrices import check_atom, packed
+from mdhnp.schedule.layout import copied_ahead, own_memory, shared_slots, sole_dimension
+from mdhnp.schedule.matrices import check_atom
 from mdhnp.schedule.rows import at_once, links, rows_memory, rows_plain
 from mdhnp.schedule.schedule import IllegalSchedule, Schedule, even_groups, require, tile_counts
 
@@ -22,12 +22,8 @@ __all__ = ["UNROLL_LIMIT", "check", "check_ahead", "check_fields", "is_legal", "
 UNROLL_LIMIT = 512
 #: A size that integers of NumPy's hold.
 _LARGEST = 1 << 62
-#: Bytes in which work-items tell each other that a matrix instruction may be wrong.
-_FLAG = 4
 #: Most copies of a work-item for one tile that is copied ahead, all of which are written out.
 _MOST_COPIES = 64
-#: Bytes at whose multiples tiles begin that are copied ahead.
-_ALIGNED = 16
 
 
 def check(h: Computation, s: Schedule, caps: DeviceCaps) -> None:
@@ -284,22 +280,4 @@ def local_memory(h: Computation, s: Schedule, caps: DeviceCaps) -> int:
     if isinstance(h, Rows):
         each = zip(links(h, at_once(h, s)), s.steps, strict=True)
         return rows_memory(h, at_once(h, s)) + sum([local_memory(one, own, caps) for one, own in each])
-    return _own_memory(h.last, s, caps)
-
-
-def _own_memory(h: MdHom, s: Schedule, caps: DeviceCaps) -> int:
-    """Bytes of copied tiles, of a flag, of what work-items share, and of results."""
-    footprint, ahead, total = [s.footprint(d) for d in range(h.rank)], copied_ahead(h, s), _FLAG if s.atom else 0
-    for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
-        if copy is not None:
-            size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
-            size *= tile_strides(view, copy, footprint, s.private_tile).size
-            total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
-    kept, slots = h.dims("cc"), shared_slots(h, s, caps.subgroup)
-    if slots:
-        value = sum(max(t.itemsize, 4 if t.kind == "b" else 1) for t in h.scalar.dtypes)
-        lanes = s.vector_width if s.vector_dim in kept else 1
-        total += max(prod(s.private_tile[d] for d in kept), lanes) * slots * value + 4 * slots
-    if s.results == "local" and h.dims("pw"):
-        total += sum(t.itemsize for t in h.scalar.dtypes) * prod(footprint[d] for d in kept)
-    return total
+    return own_memory(h.last, s, caps.subgroup)

@@ -17,18 +17,9 @@ from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
-from mdhnp.schedule.layout import tile_itemsize
-from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, one_sum, packed
-from mdhnp.schedule.model_matrices import (
-    FactorTile,
-    ResultTile,
-    TermTile,
-    bank_turns,
-    bank_waiting,
-    most_parts,
-    sharing_groups,
-    tile_read,
-)
+from mdhnp.schedule.layout import packed, tile_itemsize
+from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, one_sum
+from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
 __all__ = ["matrix_neighbours", "matrix_schedules"]
@@ -45,6 +36,8 @@ _TRIED = 24
 _SHORT = 96
 #: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
 _MOST_WARPS, _MOST_POINTS = 8, 64
+#: Points of a sum in each of its parts, at least.
+_PART = 128
 #: Schedules that wait for others which may be faster, at most.
 _MADE = 24
 #: Terms of a tile; the most points of a sum in it; along another combined dimension whose neighbours are neighbours in
@@ -75,7 +68,7 @@ def matrix_schedules(access: AccessPattern, caps: DeviceCaps, plain: Schedule) -
 
 def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> Iterator[Schedule]:
     """Yield schedules that differ in one thing each from one with a matrix instruction; some may be illegal."""
-    (row, column, terms), parts = s.atom_dims, sharing_groups(access, s)
+    (row, column, terms), parts = s.atom_dims, prod(s.num_wg[d] for d in access.combined)
     tile = {d: s.local_tile[d] for d in access.combined}
     for d, step in ((row, DOWN), (column, ACROSS)):
         for items in {s.num_wi[d] - step, s.num_wi[d] + step, 2 * s.num_wi[d]} - {0}:
@@ -125,7 +118,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
         rows = _ways(access, access.only(a, b), a, points, atom.shape[0] // DOWN)
         columns = _ways(access, access.only(b, a), b, points, 0)
         read = [
-            [(x, [tile_read(access, caps, n, x, s) for s in sums]) for x in some]
+            [(x, [TileRead.of(access, caps, n, x, s) for s in sums]) for x in some]
             for n, some in ((a, rows), (b, columns))
         ]
         for (x, above), (y, across) in product(*read):
@@ -134,7 +127,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
             result = ResultTile(access, caps, atom, (a, b), x, y)
             if result.warps > _MOST_WARPS:
                 continue
-            limit, best = most_parts(access, caps, result.groups), dict[int, _Shape]()
+            limit, best = _most_parts(access, caps, result.groups), dict[int, _Shape]()
             for s, left_tile, right_tile in zip(sums, above, across, strict=True):
                 stages = min(fit // (left_tile.elements + right_tile.elements), _STAGES[0])
                 if stages < _STAGES[-1]:
@@ -145,6 +138,13 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
                     if s.terms not in best or seconds < best[s.terms].seconds:
                         best[s.terms] = _Shape(seconds, atom, x, y, s, parts)
             yield from best.values()
+
+
+def _most_parts(access: AccessPattern, caps: DeviceCaps, groups: int) -> int:
+    """Into how many parts sums may be split where kept dimensions have so many work-groups."""
+    reduced = prod(access.h.extents[d] for d in access.combined)
+    wanted = caps.machine.unit.busy_groups * caps.compute_units // groups
+    return min(max(wanted, 1), max(reduced // _PART, 1))
 
 
 def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[int]) -> Iterator[TermTile]:

@@ -1,19 +1,28 @@
 """What a kernel keeps in local memory: where a copied tile's elements lie, which tiles are copied ahead, and results.
 
-Work-items that share a reduction or a scan bring their results together in slots there. Where the device's work-items
-run together in subgroups, neighbours exchange registers instead, and only what is left takes slots.
+Work-items that share a reduction or a scan combine their results in slots there. In subgroups neighbours exchange
+registers instead, and only one result of each subgroup takes a slot.
 """
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mdhnp.mdh import MdHom, View
+from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 
 __all__ = [
-    "TileStrides", "copied_ahead", "exchanging", "shared_slots", "sole_dimension", "tile_itemsize", "tile_strides",
+    "TileStrides", "copied_ahead", "exchanging", "own_memory", "packed", "shared_slots", "sole_dimension",
+    "tile_itemsize", "tile_strides", "value_itemsize",
 ]  # fmt: skip
+
+#: Bytes in which work-items tell each other that a matrix instruction may be wrong.
+_FLAG = 4
+#: Bytes at whose multiples tiles begin that are copied ahead.
+_ALIGNED = 16
 
 
 class TileStrides(NamedTuple):
@@ -50,7 +59,7 @@ def tile_strides(view: View, copy: LocalCopy, footprint: Sequence[int], private_
 
 
 def _row(view: View, copy: LocalCopy, footprint: Sequence[int]) -> int:
-    """Give the place in the order where a row's axes begin: inside of it elements are neighbours in the array, too."""
+    """Return the place in the order where a row's axes begin: its elements are neighbours in the array, too."""
     begin = len(copy.order) - 1
     while begin > 0:
         outer, axis = copy.order[begin - 1], copy.order[begin]
@@ -68,28 +77,33 @@ def sole_dimension(view: View, axis: int) -> int | None:
     return dims[0] if not others and len(dims) == 1 and index.coefficients[dims[0]] == 1 else None
 
 
+def packed(s: Schedule) -> bool:
+    """Whether tiles that are copied ahead have float16 in two bytes, for the matrix instruction."""
+    return bool(s.atom) and ATOMS[s.atom].packed > 1
+
+
 def tile_itemsize(view: View, *, packed: bool = False) -> int:
-    """Bytes of an input's element in local memory, where float16 is kept as float32 unless it is `packed`."""
+    """Return the bytes of an input's element in local memory, where float16 is float32 unless it is `packed`."""
     return 4 if view.dtype.char == "e" and not packed else view.dtype.itemsize
 
 
-def _walked(h: MdHom, s: Schedule) -> tuple[int, ...]:
-    """Combined dimensions along which a work-group walks over several local tiles, in loop order."""
-    tiles, combined = tile_counts(h.extents, s.local_tile), h.combined
-    return tuple(d for d in s.global_order if d in combined and tiles[d] > s.num_wg[d])
+def value_itemsize(dtype: np.dtype[Any]) -> int:
+    """Return the bytes of a computed value in local memory, where bool is kept as int."""
+    return 4 if dtype.kind == "b" else dtype.itemsize
 
 
 def copied_ahead(h: MdHom, s: Schedule) -> tuple[int, ...]:
-    """Inputs whose local tiles are copied ahead: those that move with the reduction."""
+    """Return the inputs whose local tiles are copied ahead: those that move with the reduction."""
     if s.stages == 1:
         return ()
-    dims = _walked(h, s)
+    tiles = tile_counts(h.extents, s.local_tile)
+    dims = [d for d in h.combined if tiles[d] > s.num_wg[d]]
     copies = enumerate(s.local_copies)
     return tuple(n for n, copy in copies if copy is not None and any(h.inputs[n].depends_on(d) for d in dims))
 
 
 def exchanging(h: MdHom, s: Schedule, subgroup: int) -> int:
-    """How many neighbouring work-items combine their results by exchanging registers; 1 for none.
+    """Return how many neighbouring work-items combine their results by exchanging registers; 1 for none.
 
     These must be the neighbours in the dimension, too, and a power of two; all work-items of a subgroup must take part;
     and one result of each subgroup must be few enough for one subgroup to combine them.
@@ -108,7 +122,7 @@ def exchanging(h: MdHom, s: Schedule, subgroup: int) -> int:
 
 
 def shared_slots(h: MdHom, s: Schedule, subgroup: int) -> int:
-    """How many results of work-items of a group are in local memory; of scans without exchanges twice as many."""
+    """Return how many work-items' results are in local memory; of scans without exchanges twice as many."""
     near = exchanging(h, s, subgroup)
     left = prod(s.num_wi[d] for d in _sharing(h, s)) // near
     twice = 2 if h.dims("ps") and near == 1 else 1
@@ -118,3 +132,21 @@ def shared_slots(h: MdHom, s: Schedule, subgroup: int) -> int:
 def _sharing(h: MdHom, s: Schedule) -> list[int]:
     """Reduced or scanned dimensions along which there are several work-items."""
     return [d for d in h.combined if s.num_wi[d] > 1]
+
+
+def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
+    """Return the bytes of local memory for one MDH: of copied tiles, a flag, what work-items share, and results."""
+    footprint, ahead, total = [s.footprint(d) for d in range(h.rank)], copied_ahead(h, s), _FLAG if s.atom else 0
+    for n, (view, copy) in enumerate(zip(h.inputs, s.local_copies, strict=True)):
+        if copy is not None:
+            size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
+            size *= tile_strides(view, copy, footprint, s.private_tile).size
+            total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
+    kept, slots = h.dims("cc"), shared_slots(h, s, subgroup)
+    if slots:
+        value = sum(map(value_itemsize, h.scalar.dtypes))
+        lanes = s.vector_width if s.vector_dim in kept else 1
+        total += max(prod(s.private_tile[d] for d in kept), lanes) * slots * value + 4 * slots
+    if s.results == "local" and h.dims("pw"):
+        total += sum(t.itemsize for t in h.scalar.dtypes) * prod(footprint[d] for d in kept)
+    return total

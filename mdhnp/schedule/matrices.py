@@ -9,12 +9,11 @@ from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.mdhom import Precision
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.layout import copied_ahead, tile_strides
+from mdhnp.schedule.layout import copied_ahead, packed, tile_strides
 from mdhnp.schedule.schedule import Schedule, require
 
 __all__ = [
     "ACROSS", "DOWN", "allowed", "at_precision", "axis_of", "check_atom", "factors", "in_rows", "one_sum", "operands",
-    "packed",
 ]  # fmt: skip
 
 #: Lanes along the columns of a result, and along its rows.
@@ -131,11 +130,6 @@ def one_sum(h: MdHom) -> bool:
     step = h.finish.body[h.finish.results[0]]
     total = h.finish.body[step.args[0]] if step.op == "cast" else step
     return total.op == "param" and total.position == 0
-
-
-def packed(s: Schedule) -> bool:
-    """Whether local tiles have float16 in two bytes, for the matrix instruction."""
-    return bool(s.atom) and ATOMS[s.atom].packed > 1
 
 
 def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:

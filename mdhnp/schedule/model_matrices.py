@@ -15,19 +15,14 @@ from typing import NamedTuple
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.layout import tile_itemsize, tile_strides
-from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands, packed
+from mdhnp.schedule.layout import packed, tile_itemsize, tile_strides
+from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
 from mdhnp.schedule.schedule import Schedule
 
-__all__ = [
-    "FactorTile", "ResultTile", "TermTile", "TileRead", "bank_turns", "bank_waiting", "matrix_seconds", "most_parts",
-    "sharing_groups", "tile_read",
-]  # fmt: skip
+__all__ = ["FactorTile", "ResultTile", "TermTile", "TileRead", "bank_turns", "bank_waiting", "matrix_seconds"]
 
 #: Registers that are loaded at once where lanes point at rows, and bytes that are copied at once.
 _AT_ONCE, _WIDE = 4, 16
-#: Points of a sum for each of its parts at least.
-_PART = 32
 
 
 class FactorTile(NamedTuple):
@@ -73,6 +68,20 @@ class TileRead(NamedTuple):
 
     elements: int
     run: float
+
+    @classmethod
+    def of(cls, access: AccessPattern, caps: DeviceCaps, n: int, side: FactorTile, terms: TermTile) -> "TileRead":
+        view, points = access.h.inputs[n], [1] * access.h.rank
+        for d, tile in (side.tiles | terms.tile).items():
+            points[d] = tile
+        boxes, run = [view.box(axis, points) for axis in range(len(view.shape))], 1
+        for axis in sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis])):
+            if abs(view.strides[axis]) > run:
+                break
+            run *= min(boxes[axis], view.shape[axis]) if view.strides[axis] else 1
+            if boxes[axis] < view.shape[axis] and view.strides[axis]:
+                break
+        return cls(prod(boxes), min(run * view.dtype.itemsize / caps.machine.unit.sector, 1.0))
 
 
 class ResultTile:
@@ -155,23 +164,6 @@ def _passes(access: AccessPattern, caps: DeviceCaps, n: int, size: int, tiles: M
     return max(prod(counts[:inner]) / max(at_once, 1.0), 1.0)
 
 
-def tile_read(access: AccessPattern, caps: DeviceCaps, n: int, side: FactorTile, terms: TermTile) -> TileRead:
-    view, points = access.h.inputs[n], [1] * access.h.rank
-    for d, tile in (side.tiles | terms.tile).items():
-        points[d] = tile
-    boxes = [view.box(axis, points) for axis in range(len(view.shape))]
-    run = 1
-    for axis in sorted(range(len(boxes)), key=lambda axis: abs(view.strides[axis])):
-        if not view.strides[axis]:
-            continue
-        if abs(view.strides[axis]) > run:
-            break
-        run *= min(boxes[axis], view.shape[axis])
-        if boxes[axis] < view.shape[axis]:
-            break
-    return TileRead(prod(boxes), min(run * view.dtype.itemsize / caps.machine.unit.sector, 1.0))
-
-
 def matrix_seconds(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:
     """Return the estimated time of a legal schedule with a matrix instruction, in seconds."""
     row, column, terms = s.atom_dims
@@ -181,27 +173,16 @@ def matrix_seconds(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> floa
     rows, columns = (_factor_tile(access, s, *side) for side in ((row, a, b), (column, b, a)))
     atom = ATOMS[s.atom]
     tile = TermTile.of(access, caps, atom, terms, {d: s.local_tile[d] for d in access.combined})
-    reads = tile_read(access, caps, a, rows, tile), tile_read(access, caps, b, columns, tile)
+    reads = TileRead.of(access, caps, a, rows, tile), TileRead.of(access, caps, b, columns, tile)
     result = ResultTile(access, caps, atom, (a, b), rows, columns)
-    return result.seconds(tile, reads, s.stages, sharing_groups(access, s)) * bank_waiting(access, caps, s)
+    parts = prod(s.num_wg[d] for d in access.combined)
+    return result.seconds(tile, reads, s.stages, parts) * bank_waiting(access, caps, s)
 
 
 def _factor_tile(access: AccessPattern, s: Schedule, main: int, n: int, other: int) -> FactorTile:
     """The tile of the dimensions that move an input and not the other one."""
     side = (main, *access.only(n, other))
     return FactorTile.of(access.h.extents, {main: s.num_wi[main]}, {d: s.private_tile[d] for d in side})
-
-
-def most_parts(access: AccessPattern, caps: DeviceCaps, groups: int) -> int:
-    """Into how many parts the sums may be split, where there are so many work-groups."""
-    reduced = prod(access.h.extents[d] for d in access.combined)
-    wanted = caps.machine.unit.busy_groups * caps.compute_units // groups
-    return min(max(wanted, 1), max(reduced // (4 * _PART), 1))
-
-
-def sharing_groups(access: AccessPattern, s: Schedule) -> int:
-    """How many work-groups share each sum."""
-    return prod(s.num_wg[d] for d in access.combined)
 
 
 def bank_waiting(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:

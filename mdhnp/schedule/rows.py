@@ -7,26 +7,26 @@ schedules.
 from dataclasses import replace
 from math import prod
 
-from mdhnp.mdh import MdHom, Rows, Step, View, sized
+from mdhnp.mdh import MdHom, Rows, Step, sized
 from mdhnp.mdh.mdhom import row_major
+from mdhnp.schedule.layout import value_itemsize
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["at_once", "links", "places", "rows_memory", "rows_plain"]
 
 
 def at_once(h: Rows, s: Schedule) -> tuple[int, ...]:
-    """Give how many indices of each shared dimension a work-group computes at a time."""
+    """Return how many indices of each shared dimension a work-group computes at a time."""
     return tuple([s.local_tile[d] for d in h.shared[-1]])
 
 
 def links(h: Rows, points: tuple[int, ...]) -> tuple[MdHom, ...]:
-    """Give all MDHs, of so many indices of each shared dimension, between arrays of so many."""
+    """Return all MDHs with so many rows only, and so many rows in the arrays between them."""
     found, strides, last = list[MdHom](), dict[int, tuple[int, ...]](), len(h.mdhoms) - 1
     for n, (step, along) in enumerate(zip(h.graph.steps, h.shared, strict=True)):
         one = sized(step.mdhom.last, along, points)
-        inputs = [
-            replace(v, strides=strides.get(p, v.strides)) for p, v in zip(step.inputs, one.inputs, strict=True)
-        ]  # fmt: skip
+        read = zip(step.inputs, one.inputs, strict=True)
+        inputs = [replace(v, strides=strides.get(p, v.strides)) for p, v in read]
         outputs = one.outputs if n == last else tuple([replace(v, strides=row_major(v.shape)) for v in one.outputs])
         strides |= {p: v.strides for p, v in enumerate(outputs, h.graph.firsts[n])}
         found.append(replace(one, inputs=tuple(inputs), outputs=outputs))
@@ -34,9 +34,9 @@ def links(h: Rows, points: tuple[int, ...]) -> tuple[MdHom, ...]:
 
 
 def places(h: Rows) -> dict[int, int]:
-    """Give each value that MDHs leave to others the one in whose memory it lies: mostly its own.
+    """Return for each value between MDHs the value in whose memory it lies: mostly its own.
 
-    A map puts its result in the place of what is read for the last time, element by element.
+    A map's result takes the place of a value that is read for the last time, element by element.
     """
     found: dict[int, int] = {}
     for n, step in enumerate(h.graph.steps[:-1]):
@@ -56,25 +56,14 @@ def _is_changed_in_place(step: Step, value: int) -> bool:
 
 def rows_memory(h: Rows, points: tuple[int, ...]) -> int:
     """Bytes of local memory for what MDHs leave to others."""
-    where, values = places(h), h.graph.firsts
-    kept = [
-        view
-        for n, one in enumerate(links(h, points)[:-1])
-        for p, view in enumerate(one.outputs, values[n])
-        if where[p] == p
-    ]
-    return sum(map(_bytes, kept))
-
-
-def _bytes(view: View) -> int:
-    return prod(view.shape) * max(view.dtype.itemsize, 4 if view.dtype.kind == "b" else 1)
+    where, views = places(h), [view for one in links(h, points)[:-1] for view in one.outputs]
+    kept = [view for p, view in enumerate(views, h.graph.given) if where[p] == p]
+    return sum([prod(view.shape) * value_itemsize(view.dtype) for view in kept])
 
 
 def rows_plain(h: Rows, points: tuple[int, ...], groups: tuple[int, ...], items: int) -> Schedule:
-    """Give the schedule of the loops over rows: everything else is one tile."""
-    plain = Schedule.plain(h.extents, len(h.inputs))
-    plain = replace(plain, num_wi=(*plain.num_wi[:-1], items))
-    tile, num_wg = list(plain.local_tile), list(plain.num_wg)
+    """Return the schedule of the loops over rows: everything else is one tile."""
+    plain = Schedule.plain(h.extents, len(h.inputs)).at(h.rank - 1, num_wi=items)
     for d, count, group in zip(h.shared[-1], points, groups, strict=True):
-        tile[d], num_wg[d] = count, group
-    return replace(plain, local_tile=tuple(tile), num_wg=tuple(num_wg))
+        plain = plain.at(d, local_tile=count, num_wg=group)
+    return plain
