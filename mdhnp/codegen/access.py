@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import FillLanes, Store
 from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value, in_type
 from mdhnp.codegen.nest import Nest, index_at
+from mdhnp.mdh import MdHom
 from mdhnp.mdh.views import Slice, View
 from mdhnp.schedule.layout import tile_strides
-from mdhnp.schedule.schedule import LocalCopy
+from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = [
     "Context", "Point", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
@@ -20,18 +23,15 @@ __all__ = [
 _PAIRS = constant(2)
 
 
-@dataclass
-class Context:
-    """What the emitters of one kernel share."""
+@dataclass(frozen=True)
+class Context(Nest):
+    """A nest that is being emitted."""
 
-    nest: Nest
     build: Builder = field(default_factory=Builder)
     #: Added to every output offset: where a work-group's own part of a split reduction begins.
     output_offset: Index = ZERO
     #: Whether work-items can copy to local memory without waiting for it.
     async_copies: bool = False
-    _layouts: dict[int, "TileLayout"] = field(default_factory=dict)
-    _addresses: dict[tuple[str, int], tuple[tuple[Index, ...], Index]] = field(default_factory=dict)
     _buffers: dict[str, Buffer] = field(default_factory=dict)
 
     def buffer(self, view: View) -> Buffer:
@@ -45,25 +45,17 @@ class Context:
         """Have a view be of a buffer that is no argument, or no output."""
         self._buffers[view.name] = buffer
 
-    def of(self, nest: Nest) -> "Context":
-        return Context(nest, self.build, _buffers=self._buffers)
+    def inner(self, h: MdHom, s: Schedule, **modes: Any) -> "Context":
+        """Another nest of the same kernel."""
+        return Context(h, s, build=self.build, _buffers=self._buffers, **modes)
 
-    def address(self, view: View, access: int) -> tuple[tuple[Index, ...], Index]:
-        """How far each dimension moves an access, and where it begins; see :meth:`Nest.address`."""
-        found = self._addresses.get((view.name, access))
-        if found is None:
-            found = self._addresses[view.name, access] = self.nest.address(view, view.accesses[access])
-        return found
-
-    def layout(self, number: int) -> "TileLayout":
-        """Layout of an input's local tile."""
-        found = self._layouts.get(number)
-        if found is None:
-            found = self._layouts[number] = _layout(self.nest, number)
-        return found
+    @cached_property
+    def layouts(self) -> dict[int, "TileLayout"]:
+        """Layouts of inputs' local tiles."""
+        return {n: _layout(self, n) for n, copy in enumerate(self.s.local_copies) if copy is not None}
 
     def tile(self, view: View) -> Buffer:
-        return Buffer(f"{view.name}_l", view.dtype, "local", packed=view.name in self.nest.packed)
+        return Buffer(f"{view.name}_l", view.dtype, "local", packed=view.name in self.packed)
 
 
 @dataclass(frozen=True)
@@ -86,23 +78,23 @@ class Point:
 
 def load(c: Context, number: int, access: int, place: Point) -> Value:
     """The value an access of an input gives at a place, or where its slice begins."""
-    view = c.nest.h.inputs[number]
-    copy = c.nest.copies[number]
-    vector = c.nest.s.vector_dim
+    view = c.h.inputs[number]
+    copy = c.copies[number]
+    vector = c.s.vector_dim
     if copy is not None:
-        layout = c.layout(number)
+        layout = c.layouts[number]
         offset, stride = layout.offset(access, place, vector)
-        if number in c.nest.staged:
-            offset = offset + variable(c.nest.slot) * layout.size
+        if number in c.staged:
+            offset = offset + variable(c.slot) * layout.size
         return read(c.tile(view), offset, stride, place.lanes)
     moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
     if view.boundary is not None and place.bounded:
         return _load_bounded(c, view, access, place, moves)
-    steps, offset = c.address(view, access)
+    steps, offset = c.steps[view.name, access]
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
-    offset = offset + c.nest.turned(view, view.accesses[access], place.point)
-    along = zip(view.accesses[access], c.nest.strides(view), strict=True)
+    offset = offset + c.turned(view, view.accesses[access], place.point)
+    along = zip(view.accesses[access], c.strides(view), strict=True)
     if axes := tuple([(constant(i.length), step) for i, step in along if isinstance(i, Slice)]):
         return Address(c.buffer(view), offset, axes, view.dtype)
     stride = steps[vector] if moves else ZERO
@@ -111,7 +103,7 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
 
 def store(c: Context, number: int, place: Point, value: Value, imaginary: Value | None = None) -> None:
     """Write a result to its place in the output: complex ones as whole vectors where all lanes lie inside."""
-    view = c.nest.h.outputs[number]
+    view = c.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
     whole = stride == _PAIRS and place.valid is None and place.done is None
     pair = imaginary if whole else None
@@ -122,19 +114,19 @@ def store(c: Context, number: int, place: Point, value: Value, imaginary: Value 
 
 def read_back(c: Context, number: int, place: Point) -> Value:
     """Give the partial result that waits in an output."""
-    view = c.nest.h.outputs[number]
+    view = c.h.outputs[number]
     offset, stride = _output_offset(c, view, place)
     return read(c.buffer(view), offset, stride, place.lanes, place.valid)
 
 
 def _output_offset(c: Context, view: View, place: Point) -> tuple[Index, Index]:
     """Where a place's result lies in an output, and the distance of neighbouring lanes."""
-    steps, start = c.address(view, 0)
+    steps, start = c.steps[view.name, 0]
     offset = c.output_offset + start
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
-    offset = offset + c.nest.turned(view, view.accesses[0], place.point)
-    return offset, steps[c.nest.s.vector_dim] if place.lanes > 1 else ZERO
+    offset = offset + c.turned(view, view.accesses[0], place.point)
+    return offset, steps[c.s.vector_dim] if place.lanes > 1 else ZERO
 
 
 def read(buffer: Buffer, offset: Index, stride: Index, lanes: int, valid: Index | None = None) -> Load:
@@ -181,15 +173,15 @@ def outside_value(view: View) -> Outside:
 
 def flat(c: Context, view: View, indices: Sequence[Index]) -> Index:
     """Offset of an element of an input."""
-    offset = c.nest.offset(view)
+    offset = c.offset(view)
     for axis, index in enumerate(indices):
-        offset = offset + c.nest.along(view, axis, index)
+        offset = offset + c.along(view, axis, index)
     return offset
 
 
 def _load_bounded(c: Context, view: View, access: int, place: Point, moves: bool) -> Value:
     """An element, or a vector of them, of which some may lie outside of the array."""
-    vector = c.nest.s.vector_dim
+    vector = c.s.vector_dim
     indices = [index_at(index, place.point) for index in view.accesses[access]]
     if not moves:
         return bounded_element(c, view, indices)
@@ -211,11 +203,11 @@ def _bounded_row(c: Context, view: View, indices: Sequence[Index], row: int, lan
     low, high = indices[row].range()
     if guard is not None and low >= 0 and high <= view.shape[row] - lanes:
         outside = outside_value(view) if guard else None
-        found = read(c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], lanes)
+        found = read(c.buffer(view), flat(c, view, inside), c.strides(view)[row], lanes)
         return replace(found, guard=guard, outside=outside)
     inside[row] = ZERO
     return LoadRow(
-        c.buffer(view), flat(c, view, inside), c.nest.strides(view)[row], indices[row],
+        c.buffer(view), flat(c, view, inside), c.strides(view)[row], indices[row],
         0 if guard is None else view.shape[row], guard or (), view.boundary, outside_value(view), view.dtype, lanes,
     )  # fmt: skip
 
@@ -279,5 +271,5 @@ def _layout(nest: Nest, number: int) -> TileLayout:
 
 def result_convert(c: Context, value: Value, number: int) -> Value:
     """A result in the type of its output."""
-    dtype = c.nest.h.outputs[number].dtype
+    dtype = c.h.outputs[number].dtype
     return value if value.dtype == dtype else in_type("convert", value, dtype)

@@ -24,17 +24,17 @@ from mdhnp.codegen.ir.statements import AllocLocal
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import declare_local, emit_tiles, map_tile
 from mdhnp.codegen.layers import group_ids, group_loops, ids, item_ids, tile_count
-from mdhnp.codegen.nest import Nest
 from mdhnp.mdh import Chain, MdHom, Rows, View
 from mdhnp.mdh.mdhom import row_major
 from mdhnp.schedule import chains
 from mdhnp.schedule.rows import at_once, links, places
+from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["emit_chain", "emit_rows"]
 
 
 def emit_chain(chain: Chain, c: Context) -> None:
-    emitter, s = _Chain(chain, c), c.nest.s
+    emitter, s = _Chain(chain, c), c.s
     ids(c)
     with group_loops(c, [d for d in s.global_order if d != s.streamed]):
         if s.streamed < 0:
@@ -47,7 +47,7 @@ class _Chain:
     """What the loop nests of a chain share: where each value lies in local memory, and the strides of its axes."""
 
     def __init__(self, chain: Chain, c: Context) -> None:
-        self._c, self._chain, self._s = c, chain, c.nest.s
+        self._c, self._chain, self._s = c, chain, c.s
         *self._first, self._last = chain.mdhoms
         self._footprints = chains.footprints_of(chain, self._s)
         self._strides = dict[str, tuple[int, ...]]()
@@ -75,9 +75,9 @@ class _Chain:
         The first rounds are for the maps that are ahead only; later ones begin where the one before ended.
         """
         c, d, held = self._c, self._s.streamed, chains.rings_of(self._chain, self._s)
-        tile, (begin, end) = self._s.local_tile[d], c.nest.group_range(d)
+        tile, (begin, end) = self._s.local_tile[d], c.group_range(d)
         early = -(-max([ring.ahead - ring.before for ring in held]) // tile) * tile
-        now = Var(f"{c.nest.h.names[d]}_s", low=-early, high=c.nest.var(d, "l").high)
+        now = Var(f"{c.h.names[d]}_s", low=-early, high=c.var(d, "l").high)
         at = [variable(now) + ring.ahead for ring in held]
         origins = self._origins(dict(enumerate(at)))
         moved = self._moved(origins)
@@ -90,34 +90,41 @@ class _Chain:
                     self._map(n, h, sizes, origin=origins[n], moved=moved, limits={d: (low, high)}, rings=rings)
             final = self._results(moved=moved, rings=rings)
             with c.build.when([Compare(variable(now), ">=", begin)]), c.build.block():
-                c.build.let(final.nest.var(d, "l"), variable(now))
+                c.build.let(final.var(d, "l"), variable(now))
                 tile_count(final, d)
                 map_tile(final)
 
     def _map(self, n: int, h: MdHom, sizes: tuple[int, ...], **where: Any) -> None:
         """Build the points of one map that a tile needs, in a loop nest of its own."""
         s = chains.link(self._s, h, sizes)
-        one = self._nest(n, Nest(self._within(h, sizes), s, pulls=s.work_items == 1, **where))
+        one = self._nest(n, h, sizes, s, pulls=s.work_items == 1, **where)
         with self._c.build.block():
             for d in range(h.rank):
                 if s.num_wi[d] > 1:
-                    self._c.build.let(one.nest.var(d, "w"), self._c.nest.at(d, "w"))
+                    self._c.build.let(one.var(d, "w"), self._c.at(d, "w"))
             with group_loops(one, s.global_order):
                 map_tile(one)
 
     def _results(self, **where: Any) -> Context:
         """The loop nest of the last map."""
-        h = self._within(self._last, self._chain.extents)
-        return self._nest(
-            len(self._first), Nest(h, chains.link(self._s, h, self._s.local_tile, self._s.num_wg), **where)
-        )
+        h, extents = self._last, self._chain.extents
+        s = chains.link(self._s, h, self._s.local_tile, self._s.num_wg)
+        return self._nest(len(self._first), h, extents, s, **where)
 
-    def _nest(self, n: int, nest: Nest) -> Context:
-        """A map's loop nest, whose views are of local memory; it writes nothing that it reads."""
-        for view in (*nest.h.inputs, *nest.h.outputs):
+    def _nest(self, n: int, h: MdHom, extents: tuple[int, ...], s: Schedule, **where: Any) -> Context:
+        """The loop nest of a map of a region's points, between arrays of which regions are in memory.
+
+        It writes nothing that it reads.
+        """
+        inputs, outputs = (
+            tuple([replace(v, strides=self._strides.get(v.name, v.strides)) for v in views])
+            for views in (h.inputs, h.outputs)
+        )
+        for view in (*inputs, *outputs):
             if view.name in self._kept:
                 self._c.hold(view, replace(self._kept[view.name], phase=n + 1))
-        return self._c.of(nest)
+        outputs = tuple([replace(v, shape=extents) for v in outputs])
+        return self._c.inner(replace(h, extents=extents, inputs=inputs, outputs=outputs), s, **where)
 
     def _origins(self, streamed: Mapping[int, Index]) -> dict[int, tuple[Index, ...]]:
         """Name where the maps' regions begin: those of the last ones first, since they say where others do.
@@ -127,7 +134,7 @@ class _Chain:
         """
         c, last = self._c, len(self._first)
         wholes = [max(n - t, 0) for n, t in zip(self._chain.extents, self._s.local_tile, strict=True)]
-        found = {last: tuple([least(c.nest.begin(d), constant(whole)) for d, whole in enumerate(wholes)])}
+        found = {last: tuple([least(c.begin(d), constant(whole)) for d, whole in enumerate(wholes)])}
         for n, h in reversed([*enumerate(self._first)]):
             begins = []
             for d, (size, extent) in enumerate(zip(self._footprints[n].sizes, h.extents, strict=True)):
@@ -153,14 +160,6 @@ class _Chain:
                         found[view.name] = found[view.name] - begin * stride
         return found
 
-    def _within(self, h: MdHom, extents: tuple[int, ...]) -> MdHom:
-        """A map of a region's points, between arrays of which regions are in memory."""
-        inputs, outputs = (
-            tuple([replace(v, strides=self._strides.get(v.name, v.strides)) for v in views])
-            for views in (h.inputs, h.outputs)
-        )
-        return replace(h, extents=extents, inputs=inputs, outputs=tuple([replace(v, shape=extents) for v in outputs]))
-
 
 def emit_rows(h: Rows, c: Context) -> None:
     each, shared = _nests(c, h), h.shared[-1]
@@ -170,9 +169,9 @@ def emit_rows(h: Rows, c: Context) -> None:
     with group_loops(c, shared, all_dims=shared):
         for one in each:
             with _work_items(c, one):
-                for d, own in zip(shared, one.nest.opened, strict=True):
-                    if one.nest.several(own):
-                        c.build.let(one.nest.var(own, "l"), c.nest.at(d, "l"))
+                for d, own in zip(shared, one.opened, strict=True):
+                    if one.several(own):
+                        c.build.let(one.var(own, "l"), c.at(d, "l"))
                         tile_count(one, own)
                 emit_tiles(one)
 
@@ -180,11 +179,11 @@ def emit_rows(h: Rows, c: Context) -> None:
 @contextmanager
 def _work_items(c: Context, one: Context) -> Iterator[None]:
     """A block in which an MDH's work-items have their ids: all of the group, or the first ones of them."""
-    every, own = c.nest.s.work_items, one.nest.s.work_items
+    every, own = c.s.work_items, one.s.work_items
     with ExitStack() as stack:
         stack.enter_context(c.build.block())
         if own < every:
-            item = c.build.let(c.nest.item_id, call("local_id"))
+            item = c.build.let(c.item_id, call("local_id"))
             stack.enter_context(c.build.when([Compare(item, "<", constant(own))]))
         item_ids(one)
         yield
@@ -192,7 +191,7 @@ def _work_items(c: Context, one: Context) -> Iterator[None]:
 
 def _nests(c: Context, h: Rows) -> list[Context]:
     """The loop nests of all MDHs, after what they leave to others was declared."""
-    s, last, found = c.nest.s, len(h.mdhoms) - 1, list[Context]()
+    s, last, found = c.s, len(h.mdhoms) - 1, list[Context]()
     where = places(h)
     buffers, moved = dict(enumerate(map(c.buffer, h.inputs))), dict[str, Index]()
     for n, (step, part, own) in enumerate(zip(h.graph.steps, links(h, at_once(h, s)), s.steps, strict=True)):
@@ -214,8 +213,8 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
         )
         whole = replace(step.mdhom.last, inputs=inputs, outputs=outputs)
-        one = Nest(whole, own, subgroup=c.nest.subgroup, moved=moved, opened=h.shared[n], prefix=f"m{n}")
-        found.append(c.of(one))
+        one = c.inner(whole, own, subgroup=c.subgroup, moved=moved, opened=h.shared[n], prefix=f"m{n}")
+        found.append(one)
     return found
 
 
@@ -224,5 +223,5 @@ def _row_moved(c: Context, h: Rows, n: int, view: View) -> Index:
     total = ZERO
     for d, own in zip(h.shared[-1], h.shared[n], strict=True):
         for stride, index in zip(view.strides, view.accesses[0], strict=True):
-            total = total - c.nest.begin(d) * (stride if own in index.dims() else 0)
+            total = total - c.begin(d) * (stride if own in index.dims() else 0)
     return total

@@ -160,22 +160,22 @@ class _Build:
         partial: bool = False,
     ) -> None:
         """Build one kernel."""
-        nest = Nest(h.loops, s, self.default is None, self.caps.subgroup)
-        offset = _group_offset(nest) if partial else ZERO
-        c = Context(nest, output_offset=offset, async_copies=self.caps.async_copies)
+        c = Context(h.loops, s, self.default is None, self.caps.subgroup, async_copies=self.caps.async_copies)
+        if partial:
+            c = replace(c, output_offset=_group_offset(c))
         for view in h.inputs:
             c.hold(view, Buffer(view.name, view.dtype, constant=True))
         if isinstance(h, Rows):
             emit_rows(h, c)
         elif isinstance(h, Chain):
             emit_chain(h, c)
-        elif nest.h.dims("ps"):
+        elif c.h.dims("ps"):
             emit_scan(c, bool(carry))
         else:
             emit_kernel(c)
         name = f"mdh_{len(self.kernels)}"
         # The imaginary parts of a complex array come with the real ones.
-        written = [(v, a) for n, (v, a) in enumerate(zip(h.outputs, outputs, strict=True)) if n - 1 not in nest.paired]
+        written = [(v, a) for n, (v, a) in enumerate(zip(h.outputs, outputs, strict=True)) if n - 1 not in c.paired]
         passed = [*zip(h.inputs, inputs, strict=True), *written]
         moved = [(v, a) for v, a in passed if self.caps.offsets and a.role != "temporary"]
         types = [t for one in h.mdhoms for t in (*one.scalar.dtypes, *(v.dtype for v in one.inputs))]
@@ -185,22 +185,22 @@ class _Build:
             work_items=s.work_items,
             vector_bytes=s.vector_width * max(t.itemsize for t in types),
             contract=all(map(_may_contract, h.mdhoms)),
-            wide=h.wide and not nest.general,
+            wide=h.wide and not c.general,
             # A map has its border once, with many calls in it; that of a reduction stands in its innermost loop.
-            inline_borders=bool(nest.combined) and not nest.general,
+            inline_borders=bool(c.combined) and not c.general,
             buffers=(
                 *map(c.buffer, h.inputs),
                 *(before_chunks(c) if carry else ()),
                 *(c.buffer(v) for v, _ in written),
             ),
-            sizes=tuple(nest.sizes),
+            sizes=tuple(c.sizes),
             moved=tuple([c.buffer(v) for v, _ in moved]),
-            aliases=tuple([(c.buffer(h.outputs[n + 1]), c.buffer(h.outputs[n])) for n in nest.paired]),
+            aliases=tuple([(c.buffer(h.outputs[n + 1]), c.buffer(h.outputs[n])) for n in c.paired]),
             body=c.build.body(),
         )
         self.procedures.append(lowered(built, barrier_first=self.caps.kind == "cpu"))
-        sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(nest.sizes))]
-        self.sizes += nest.sizes.values()
+        sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(c.sizes))]
+        self.sizes += c.sizes.values()
         offsets = [Argument(_OFFSETS[a.role], a.position) for _, a in moved]
         arguments = (*inputs, *carry, *(a for _, a in written), *sizes, *offsets)
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))

@@ -40,26 +40,25 @@ def emit_kernel(c: Context) -> None:
 def declare_local(c: Context) -> None:
     """Declare the local memory that the loops need."""
     declare_tiles(c)
-    if c.nest.combined:
+    if c.combined:
         work_items.declare_shared(c)
     declare_doubt(c)
-    if c.nest.s.results == "local":
+    if c.s.results == "local":
         _declare_local_results(c)
 
 
 def emit_tiles(c: Context) -> None:
     """Build the loops over local tiles, and what is in them."""
-    nest = c.nest
-    outer = [d for d in nest.global_order if d in nest.kept]
-    inner = [d for d in nest.global_order if d in nest.combined]
-    if nest.combined and nest.s.results == "global":
-        with group_loops(c, nest.global_order):
+    outer = [d for d in c.global_order if d in c.kept]
+    inner = [d for d in c.global_order if d in c.combined]
+    if c.combined and c.s.results == "global":
+        with group_loops(c, c.global_order):
             _tile_to_output(c)
         return
-    with group_loops(c, outer, all_dims=nest.global_order):
-        if not nest.combined:
+    with group_loops(c, outer, all_dims=c.global_order):
+        if not c.combined:
             map_tile(c)
-        elif nest.s.results == "private":
+        elif c.s.results == "private":
             _private_results(c, inner)
         else:
             _local_results(c, inner)
@@ -67,20 +66,19 @@ def emit_tiles(c: Context) -> None:
 
 def _private_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results stay in registers over all local tiles of the reduction; one private tile a local tile."""
-    nest = c.nest
     with ExitStack() as stack:
         step_loops(c, stack)
-        moving = any(nest.moving(d) for d in inner)
-        per_tile = nest.s.combine_on == "local" and (nest.reduced_items > 1 or moving)
+        moving = any(c.moving(d) for d in inner)
+        per_tile = c.s.combine_on == "local" and (c.reduced_items > 1 or moving)
         total = reduce.declare(c, "acc")
-        lost = reduce.declare_lost(c, total, _compensated(nest) if per_tile else ())
-        watched = watch(c) if nest.s.atom else None
-        every = nest.s.combine_every
+        lost = reduce.declare_lost(c, total, _compensated(c) if per_tile else ())
+        watched = watch(c) if c.s.atom else None
+        every = c.s.combine_every
         part = reduce.declare(c, "part") if every > 1 else total
         with _tiles(c, inner) as before:
             if per_tile and every == 1:
                 part = reduce.declare(c, "part")
-            if nest.s.atom:
+            if c.s.atom:
                 accumulate_products(c, part, watched)
             else:
                 accumulate(c, part)
@@ -103,11 +101,11 @@ def _private_results(c: Context, inner: Sequence[int]) -> None:
 @contextmanager
 def _tiles(c: Context, inner: Sequence[int]) -> Iterator[Index]:
     """The loop over the local tiles of a sum; it gives how many were there before, where they are copied ahead."""
-    if c.nest.s.stages > 1:
+    if c.s.stages > 1:
         with pipeline(c, inner) as before:
             yield before
     else:
-        with group_loops(c, inner, all_dims=c.nest.global_order, first=False):
+        with group_loops(c, inner, all_dims=c.global_order, first=False):
             yield ZERO
 
 
@@ -125,13 +123,13 @@ def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Regis
 
     One term after the other: what is written out here takes registers of the whole kernel.
     """
-    s, terms = c.nest.s, c.nest.s.atom_dims[2]
+    s, terms = c.s, c.s.atom_dims[2]
     one_by_one = replace(s, private_tile=tuple(1 if d == terms else n for d, n in enumerate(s.private_tile)))
-    direct = replace(c, nest=replace(c.nest, s=one_by_one, uncopied=True))
+    direct = replace(c, s=one_by_one, uncopied=True)
     with c.build.when([Truth(doubtful(c, total, watched))]):
         reduce.restart(c, total)
-        lost = reduce.declare_lost(c, total, _compensated(c.nest))
-        with group_loops(direct, inner, all_dims=c.nest.global_order, first=False):
+        lost = reduce.declare_lost(c, total, _compensated(c))
+        with group_loops(direct, inner, all_dims=c.global_order, first=False):
             part = reduce.declare(c, "part")
             accumulate(direct, part)
             _add_tile(direct, total, part, lost)
@@ -140,7 +138,7 @@ def _again(c: Context, total: Accumulators, inner: Sequence[int], watched: Regis
 def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequence[Mapping[int, Register]]) -> None:
     """Combine one local tile's results with those of the tiles before; float sums carry along what rounding loses."""
     pairs = [*zip(total.values, part.values, strict=True), *zip(total.tails, part.tails, strict=True)]
-    first = is_first_item(c.nest)
+    first = is_first_item(c)
     if first:
         part = reduce.flatten_lanes(c, part)
         work_items.across_items(c, part)
@@ -163,8 +161,7 @@ def _tile_to_output(c: Context) -> None:
 
 def _first_tile(c: Context) -> list[Compare]:
     """Conditions for the current local tile to be the first of the reduction."""
-    nest = c.nest
-    return [Compare(nest.at(d, "l"), "==", nest.group_range(d)[0]) for d in nest.combined if nest.moving(d)]
+    return [Compare(c.at(d, "l"), "==", c.group_range(d)[0]) for d in c.combined if c.moving(d)]
 
 
 def _accumulated(c: Context) -> Accumulators:
@@ -178,56 +175,55 @@ def _accumulated(c: Context) -> Accumulators:
 
 def _local_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results wait in local memory; after the last local tile each work-item stores what it wrote there."""
-    nest, first = c.nest, is_first_item(c.nest)
-    with group_loops(c, inner, all_dims=nest.global_order, first=False), c.build.block(), ExitStack() as stack:
+    first = is_first_item(c)
+    with group_loops(c, inner, all_dims=c.global_order, first=False), c.build.block(), ExitStack() as stack:
         step_loops(c, stack)
         acc = _accumulated(c)
         with c.build.when(first):
             again = _first_tile(c)
             if again:
                 with c.build.when([Not(tuple(again))]):
-                    for offset, values in zip(elements(nest), acc.values, strict=True):
+                    for offset, values in zip(elements(c), acc.values, strict=True):
                         reduce.apply(c, values, _read_results(c, offset, values[0].lanes), before=True)
-            for offset, values in zip(elements(nest), acc.values, strict=True):
+            for offset, values in zip(elements(c), acc.values, strict=True):
                 where, stride = _result_offset(c, offset, values[0].lanes)
                 for n, value in enumerate(values):
                     c.build.add(Store(_waiting(c, n), where, value, stride))
     # Only the work-items that wrote results read them.
     with c.build.when(first) if first else c.build.block(), ExitStack() as stack:
         step_loops(c, stack)
-        lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
-        found = [tuple(c.build.name("acc", v) for v in _read_results(c, o, lanes)) for o in elements(nest)]
+        lanes = 1 if c.s.vector_dim in c.combined else c.s.vector_width
+        found = [tuple(c.build.name("acc", v) for v in _read_results(c, o, lanes)) for o in elements(c)]
         store_all(c, Accumulators(tuple(found)), by_all=True)
 
 
 def _waiting(c: Context, n: int) -> Buffer:
     """The local memory in which partial results wait."""
-    return Buffer(f"o{n}_l", c.nest.result_dtypes[n], "local", own=True)
+    return Buffer(f"o{n}_l", c.result_dtypes[n], "local", own=True)
 
 
 def _declare_local_results(c: Context) -> None:
     size = 1
-    for d in c.nest.kept:
-        size *= c.nest.s.footprint(d)
-    for n in range(len(c.nest.result_dtypes)):
+    for d in c.kept:
+        size *= c.s.footprint(d)
+    for n in range(len(c.result_dtypes)):
         c.build.add(AllocLocal(_waiting(c, n), size))
 
 
 def _result_offset(c: Context, offset: dict[int, int], lanes: int) -> tuple[Index, Index]:
     """Where an element's partial result lies in local memory: row-major, vectors innermost."""
-    nest = c.nest
-    order = sorted(nest.kept, key=lambda d: d == nest.s.vector_dim)
+    order = sorted(c.kept, key=lambda d: d == c.s.vector_dim)
     total, size, stride = ZERO, 1, 0
     for d in reversed(order):
-        total = total + (nest.local(d) + offset[d]) * size
-        stride = size if d == nest.s.vector_dim and lanes > 1 else stride
-        size *= nest.s.footprint(d)
+        total = total + (c.local(d) + offset[d]) * size
+        stride = size if d == c.s.vector_dim and lanes > 1 else stride
+        size *= c.s.footprint(d)
     return total, constant(stride)
 
 
 def _read_results(c: Context, offset: dict[int, int], lanes: int) -> list[Load]:
     where, stride = _result_offset(c, offset, lanes)
-    return [read(_waiting(c, n), where, stride, lanes) for n in range(len(c.nest.result_dtypes))]
+    return [read(_waiting(c, n), where, stride, lanes) for n in range(len(c.result_dtypes))]
 
 
 def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dict[int, int]], Point]:
@@ -235,29 +231,27 @@ def accumulate_coordinates(c: Context, *, inside: bool = False) -> Callable[[dic
 
     Each is kept inside its extent, unless the whole tile is known to be `inside`.
     """
-    nest = c.nest
     coordinates: dict[int, dict[int, Index]] = {}
-    for d in nest.kept:
+    for d in c.kept:
         coordinates[d] = {}
-        for offset in nest.offsets(d):
-            at = nest.base(d) + offset
-            if nest.partial(d) and nest.width(d) == 1 and not inside:
-                at = c.build.named(f"{nest.h.names[d]}_", least(at, nest.end(d) - 1))
+        for offset in c.offsets(d):
+            at = c.base(d) + offset
+            if c.partial(d) and c.width(d) == 1 and not inside:
+                at = c.build.named(f"{c.h.names[d]}_", least(at, c.end(d) - 1))
             coordinates[d][offset] = at
 
     def place(offset: dict[int, int]) -> Point:
         point = {d: coordinates[d][o] for d, o in offset.items()}
-        return Point(point, {d: nest.local(d) + o for d, o in offset.items()})
+        return Point(point, {d: c.local(d) + o for d, o in offset.items()})
 
     return place
 
 
 def accumulate(c: Context, acc: Accumulators) -> None:
     """Run the reduction of one local tile, without checks where the private tile lies inside, else with them."""
-    nest = c.nest
-    moving = [d for d in nest.ragged if any(v.depends_on(d) for v in nest.direct)]
+    moving = [d for d in c.ragged if any(v.depends_on(d) for v in c.direct)]
     c.build.either(
-        [*steps_inside(c, moving), *reads_inside(c, step_spans(nest))],
+        [*steps_inside(c, moving), *reads_inside(c, step_spans(c))],
         lambda: reduce.reduce_loops(c, acc, accumulate_coordinates(c, inside=True)),
         lambda: _guarded(c, acc),
     )
@@ -265,18 +259,18 @@ def accumulate(c: Context, acc: Accumulators) -> None:
 
 def _guarded(c: Context, acc: Accumulators) -> None:
     """The reduction at a border, with lanes and indices checked."""
-    nest, vector = c.nest, c.nest.s.vector_dim
+    vector = c.s.vector_dim
     place = accumulate_coordinates(c)
     first: dict[int, Index] = {}
     valid: dict[int, Index] = {}
-    if vector in nest.kept and nest.partial(vector):
-        for offset in nest.offsets(vector):
-            where = nest.base(vector) + offset
-            if nest.shifted:
+    if vector in c.kept and c.partial(vector):
+        for offset in c.offsets(vector):
+            where = c.base(vector) + offset
+            if c.shifted:
                 first[offset] = shifted(c, where)
             else:
-                first[offset] = c.build.named("first", least(where, nest.end(vector) - 1))
-                valid[offset] = c.build.named("valid", nest.end(vector) - first[offset])
+                first[offset] = c.build.named("first", least(where, c.end(vector) - 1))
+                valid[offset] = c.build.named("valid", c.end(vector) - first[offset])
 
     def guarded(offset: dict[int, int]) -> Point:
         at = replace(place(offset), bounded=True)
@@ -290,21 +284,19 @@ def _guarded(c: Context, acc: Accumulators) -> None:
 
 def map_tile(c: Context) -> None:
     """No combination at all: compute and store, without tests inside."""
-    nest = c.nest
     with ExitStack() as stack:
         step_loops(c, stack)
-        checks = [*steps_inside(c, nest.ragged), *reads_inside(c, step_spans(nest))]
+        checks = [*steps_inside(c, c.ragged), *reads_inside(c, step_spans(c))]
         c.build.either(checks, lambda: _map_elements(c), lambda: _map_border(c))
 
 
 def _map_elements(c: Context) -> None:
-    nest = c.nest
     pending = []
-    for offset in elements(nest):
-        point = {d: nest.base(d) + o for d, o in offset.items()}
-        local = {d: nest.local(d) + o for d, o in offset.items()}
-        at = Point(point, local, nest.s.vector_width)
-        found = point_values(c, nest.h.scalar, at)
+    for offset in elements(c):
+        point = {d: c.base(d) + o for d, o in offset.items()}
+        local = {d: c.local(d) + o for d, o in offset.items()}
+        at = Point(point, local, c.s.vector_width)
+        found = point_values(c, c.h.scalar, at)
         pending.append((at, [c.build.name("o", v) for v in found]))
     # Stores come after all loads, so that loads of neighbouring elements can be shared.
     for at, values in pending:
@@ -313,26 +305,26 @@ def _map_elements(c: Context) -> None:
 
 def _map_border(c: Context) -> None:
     """The points of the private tile that lie inside: in vectors, of which lanes that stick out are not stored."""
-    nest, width = c.nest, c.nest.s.vector_width
+    width = c.s.vector_width
     with ExitStack() as stack:
         point, local = {}, {}
-        for d in (d for d in nest.s.private_order if d in nest.kept):
-            count, distance = nest.s.private_tile[d] // nest.width(d), nest.width(d) * nest.s.num_wi[d]
+        for d in (d for d in c.s.private_order if d in c.kept):
+            count, distance = c.s.private_tile[d] // c.width(d), c.width(d) * c.s.num_wi[d]
             shift = ZERO
             if count > 1:
-                stack.enter_context(c.build.up_to(nest.var(d, "b"), count))
-                shift = nest.at(d, "b") * distance
-            point[d], local[d] = nest.base(d) + shift, nest.local(d) + shift
-        stack.enter_context(c.build.when(points_inside(c, point, nest.ragged)))
-        whole, vector = [], nest.s.vector_dim
+                stack.enter_context(c.build.up_to(c.var(d, "b"), count))
+                shift = c.at(d, "b") * distance
+            point[d], local[d] = c.base(d) + shift, c.local(d) + shift
+        stack.enter_context(c.build.when(points_inside(c, point, c.ragged)))
+        whole, vector = [], c.s.vector_dim
         at = Point(point, local, width)
         border = replace(at, bounded=True)
-        if width > 1 and nest.partial(vector):
-            whole = [Compare(point[vector], "<=", nest.end(vector) - width)]
+        if width > 1 and c.partial(vector):
+            whole = [Compare(point[vector], "<=", c.end(vector) - width)]
             border = clipped(c, border)
-        whole += reads_inside(c, {d: (point[d], nest.width(d)) for d in nest.kept})
+        whole += reads_inside(c, {d: (point[d], c.width(d)) for d in c.kept})
 
         def store(at: Point) -> None:
-            store_results(c, at, point_values(c, nest.h.scalar, at))
+            store_results(c, at, point_values(c, c.h.scalar, at))
 
         c.build.either(whole, partial(store, at), partial(store, border))

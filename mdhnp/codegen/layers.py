@@ -22,17 +22,16 @@ def ids(c: Context, backwards: int | None = None) -> None:
 
 
 def group_ids(c: Context, backwards: int | None = None) -> None:
-    _taken_apart(c, "g", Var("g"), "group_id", {d: c.nest.groups(d) for d in c.nest.s.group_order}, backwards)
+    _taken_apart(c, "g", Var("g"), "group_id", {d: c.groups(d) for d in c.s.group_order}, backwards)
 
 
 def item_ids(c: Context) -> None:
     """Declare work-item ids of each dimension."""
-    nest = c.nest
-    items = {d: constant(nest.s.num_wi[d]) for d in nest.s.item_order}
-    if nest.s.atom:
+    items = {d: constant(c.s.num_wi[d]) for d in c.s.item_order}
+    if c.s.atom:
         _lanes(c)
     else:
-        _taken_apart(c, "w", nest.item_id, "local_id", items)
+        _taken_apart(c, "w", c.item_id, "local_id", items)
 
 
 def _taken_apart(
@@ -46,19 +45,18 @@ def _taken_apart(
         part = whole // divisor
         divisor = divisor * counts[d]
         number = part if d == several[-1] else part % counts[d]
-        c.build.let(c.nest.var(d, letter), counts[d] - 1 - number if d == backwards else number)
+        c.build.let(c.var(d, letter), counts[d] - 1 - number if d == backwards else number)
 
 
 def _lanes(c: Context) -> None:
     """The ids of work-items that compute matrix instructions together: their lanes, then everything else."""
-    nest = c.nest
-    rows, columns, _ = nest.s.atom_dims
+    rows, columns, _ = c.s.atom_dims
     lanes = {columns: ACROSS, rows: DOWN}
-    digits = [*lanes.items(), *((d, nest.s.num_wi[d] // lanes.get(d, 1)) for d in nest.s.item_order)]
-    left = c.build.let(nest.item_id, call("local_id"))
+    digits = [*lanes.items(), *((d, c.s.num_wi[d] // lanes.get(d, 1)) for d in c.s.item_order)]
+    left = c.build.let(c.item_id, call("local_id"))
     ids: dict[int, Index] = {}
     sizes: dict[int, int] = {}
-    items = nest.s.work_items
+    items = c.s.work_items
     for d, count in digits:
         if count > 1:
             items //= count
@@ -66,7 +64,7 @@ def _lanes(c: Context) -> None:
             sizes[d] = sizes.get(d, 1) * count
             left = left // count
     for d, number in ids.items():
-        c.build.let(nest.var(d, "w"), number)
+        c.build.let(c.var(d, "w"), number)
 
 
 @contextmanager
@@ -78,24 +76,23 @@ def group_loops(
     Inputs are copied inside the innermost loop that moves them; `all_dims` are the dimensions of all loops of the
     kernel, of which those not in `dims` are opened later by the caller.
     """
-    nest = c.nest
     all_dims = dims if all_dims is None else all_dims
-    moving = [d for d in all_dims if nest.moving(d)]
+    moving = [d for d in all_dims if c.moving(d)]
     if first:
         for d in all_dims:
-            if nest.several(d) and d not in moving:
+            if c.several(d) and d not in moving:
                 # The only local tile of a work-group in the dimension.
-                c.build.let(nest.var(d, "l"), nest.at(d, "g") * nest.s.local_tile[d])
+                c.build.let(c.var(d, "l"), c.at(d, "g") * c.s.local_tile[d])
                 tile_count(c, d)
-        copy_tiles(c, _copied_at(nest, moving, None))
+        copy_tiles(c, _copied_at(c, moving, None))
     with ExitStack() as loops:
         for d in dims:
             if d in moving:
-                begin, end = nest.group_range(d)
-                test = Compare(nest.at(d, "l"), "<", end)
-                loops.enter_context(c.build.loop(nest.var(d, "l"), begin, test, nest.s.local_tile[d]))
+                begin, end = c.group_range(d)
+                test = Compare(c.at(d, "l"), "<", end)
+                loops.enter_context(c.build.loop(c.var(d, "l"), begin, test, c.s.local_tile[d]))
                 tile_count(c, d)
-                copy_tiles(c, _copied_at(nest, moving, d))
+                copy_tiles(c, _copied_at(c, moving, d))
         yield
 
 
@@ -112,22 +109,20 @@ def _copied_at(nest: Nest, moving: Sequence[int], loop: int | None) -> list[int]
 
 def tile_count(c: Context, d: int) -> None:
     """Name the points of the current local tile, where they are not always as many."""
-    nest = c.nest
-    if not nest.even(d):
-        left = nest.extent(d) - nest.at(d, "l")
-        c.build.let(nest.var(d, "n"), least(constant(nest.s.local_tile[d]), left))
+    if not c.even(d):
+        left = c.extent(d) - c.at(d, "l")
+        c.build.let(c.var(d, "n"), least(constant(c.s.local_tile[d]), left))
 
 
 def step_loops(c: Context, stack: ExitStack) -> None:
     """Open the local layer's loops over private tiles of the kept dimensions and declare their first points."""
-    nest = c.nest
-    for d in nest.s.local_order:
-        if d in nest.kept and not nest.single(d):
-            stack.enter_context(c.build.up_to(nest.var(d, "p"), nest.points(d), nest.s.step(d)))
-            if nest.pulled(d):
-                c.build.let(nest.var(d, "q"), least(nest.at(d, "p"), nest.extent(d) - nest.s.step(d)))
-    for d in nest.kept:
-        c.build.let(nest.point(d), nest.begin(d) + nest.local(d))
+    for d in c.s.local_order:
+        if d in c.kept and not c.single(d):
+            stack.enter_context(c.build.up_to(c.var(d, "p"), c.points(d), c.s.step(d)))
+            if c.pulled(d):
+                c.build.let(c.var(d, "q"), least(c.at(d, "p"), c.extent(d) - c.s.step(d)))
+    for d in c.kept:
+        c.build.let(c.point(d), c.begin(d) + c.local(d))
 
 
 def _step_begin(nest: Nest, d: int) -> Index:
@@ -136,16 +131,15 @@ def _step_begin(nest: Nest, d: int) -> Index:
 
 def steps_inside(c: Context, dims: Sequence[int]) -> list[Compare]:
     """Conditions for the work-items' current step to lie inside what is computed along some dimensions."""
-    nest = c.nest
-    tests = [Compare(_step_begin(nest, d), ">=", nest.limits[d][0]) for d in dims if d in nest.limits]
-    return tests + [Compare(_step_begin(nest, d), "<=", nest.end(d) - nest.s.step(d)) for d in dims]
+    tests = [Compare(_step_begin(c, d), ">=", c.limits[d][0]) for d in dims if d in c.limits]
+    return tests + [Compare(_step_begin(c, d), "<=", c.end(d) - c.s.step(d)) for d in dims]
 
 
 def points_inside(c: Context, point: Mapping[int, Index], dims: Sequence[int]) -> list[Compare]:
     """Conditions for a point to lie inside what is computed along some dimensions."""
-    limits = c.nest.limits
+    limits = c.limits
     tests = [Compare(point[d], ">=", limits[d][0]) for d in dims if d in limits]
-    return tests + [Compare(point[d], "<", c.nest.end(d)) for d in dims]
+    return tests + [Compare(point[d], "<", c.end(d)) for d in dims]
 
 
 def step_spans(nest: Nest) -> dict[int, tuple[Index, int]]:
@@ -162,7 +156,7 @@ def reads_inside(c: Context, spans: Mapping[int, tuple[Index, int]]) -> list[Com
     Only those with a boundary mode that are read where they are may be left.
     """
     checks = []
-    bounded = [v for v in c.nest.direct if v.boundary is not None]
+    bounded = [v for v in c.direct if v.boundary is not None]
     for view, axis in ((v, axis) for v in bounded for axis in range(len(v.shape))):
         for coefficients in dict.fromkeys(a[axis].coefficients for a in view.accesses):
             constants = [a[axis].constant for a in view.accesses if a[axis].coefficients == coefficients]

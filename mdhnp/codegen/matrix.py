@@ -40,26 +40,25 @@ _DOUBT = Buffer("doubtful_l", np.dtype(np.int32), "local", values=1)
 
 def declare_doubt(c: Context) -> None:
     """Declare what work-items tell each other of their factors; at the kernel's beginning, as all local memory."""
-    if c.nest.s.atom and ATOMS[c.nest.s.atom].split:
+    if c.s.atom and ATOMS[c.s.atom].split:
         c.build.add(AllocLocal(_DOUBT, 1))
 
 
 def watch(c: Context) -> Register | None:
     """Declare what is known of the factors, where their parts may not be what they are."""
-    return c.build.declare("least", Const(str(_MOST), _BITS)) if ATOMS[c.nest.s.atom].split else None
+    return c.build.declare("least", Const(str(_MOST), _BITS)) if ATOMS[c.s.atom].split else None
 
 
 def accumulate_products(c: Context, acc: Accumulators, watched: Register | None) -> None:
     """Add the products of one local tile's points."""
-    nest = c.nest
     with ExitStack() as loops:
-        others = [d for d in nest.combined if d != nest.s.atom_dims[2]]
-        local = {d: nest.local(d) for d in nest.kept}
+        others = [d for d in c.combined if d != c.s.atom_dims[2]]
+        local = {d: c.local(d) for d in c.kept}
         for d in others:
             local[d] = ZERO
-            if nest.points(d).known != 1:
-                loops.enter_context(c.build.up_to(nest.var(d, "p"), nest.points(d)))
-                local[d] = nest.at(d, "p")
+            if c.points(d).known != 1:
+                loops.enter_context(c.build.up_to(c.var(d, "p"), c.points(d)))
+                local[d] = c.at(d, "p")
         _Products(c, acc, local, watched).all()
 
 
@@ -68,23 +67,23 @@ class _Products:
 
     def __init__(self, c: Context, acc: Accumulators, local: dict[int, Index], watched: Register | None) -> None:
         self._c, self._local, self._watched = c, local, watched
-        self._atom: Atom = ATOMS[c.nest.s.atom]
-        self._rows, self._columns, self._terms = c.nest.s.atom_dims
-        found = operands(c.nest.h, *c.nest.s.atom_dims)
+        self._atom: Atom = ATOMS[c.s.atom]
+        self._rows, self._columns, self._terms = c.s.atom_dims
+        found = operands(c.h, *c.s.atom_dims)
         assert found is not None
         self._factors = found
         self._results = {
-            tuple(sorted(offset.items())): values for offset, values in zip(elements(c.nest), acc.values, strict=True)
+            tuple(sorted(offset.items())): values for offset, values in zip(elements(c), acc.values, strict=True)
         }
-        across, down = c.nest.at(self._columns, "w"), c.nest.at(self._rows, "w")
+        across, down = c.at(self._columns, "w"), c.at(self._rows, "w")
         self._beside, self._below = across // ACROSS, down // DOWN
         sides = zip(found, (self._rows, self._columns), strict=True)
-        self._turned = [in_rows(c.nest.h, c.nest.s, factor, d) for factor, d in sides]
+        self._turned = [in_rows(c.h, c.s, factor, d) for factor, d in sides]
         if None in self._turned:
             self._term = c.build.named("term", across % ACROSS)
             self._column = c.build.named("column", across // ACROSS * DOWN + down % DOWN)
         if self._turned != [None, None]:
-            lane = variable(c.nest.item_id) % self._atom.lanes
+            lane = variable(c.item_id) % self._atom.lanes
             self._row_of_block = c.build.named("row", lane % DOWN)
             self._block = [c.build.named("block", lane // n % 2) for n in (DOWN, 2 * DOWN)]
             self._first_row = self._local[self._rows] + (down // DOWN * DOWN - down)
@@ -92,27 +91,25 @@ class _Products:
 
     def all(self) -> None:
         """One step of the atom's terms after the other, and in each all points of the private tile."""
-        nest = self._c.nest
-        others = [d for d in nest.kept if d not in (self._rows, self._columns)]
-        for step in range(nest.s.local_tile[self._terms] // self._atom.shape[2]):
-            for combo in product(*(nest.offsets(d) for d in others)):
+        others = [d for d in self._c.kept if d not in (self._rows, self._columns)]
+        for step in range(self._c.s.local_tile[self._terms] // self._atom.shape[2]):
+            for combo in product(*(self._c.offsets(d) for d in others)):
                 self._step(step, dict(zip(others, combo, strict=True)))
 
     def _step(self, step: int, others: dict[int, int]) -> None:
         """Load the elements of both factors, then multiply; part by part, so that sums do not wait for each other."""
-        nest, atom = self._c.nest, self._atom
+        c, atom = self._c, self._atom
         halves, first = atom.shape[0] // DOWN, step * atom.shape[2]
-        downs = [nest.offsets(self._rows)[n : n + halves] for n in range(0, len(nest.offsets(self._rows)), halves)]
+        rows, columns = c.offsets(self._rows), c.offsets(self._columns)
+        downs = [rows[n : n + halves] for n in range(0, len(rows), halves)]
         left = [self._parts("a", 0, v) for v in self._loaded("a", 0, atom.a, downs, first, others)]
-        columns = [(o,) for o in nest.offsets(self._columns)]
-        right = [self._parts("b", 1, v) for v in self._loaded("b", 1, atom.b, columns, first, others)]
-        self._watch(left, self._beside, nest.s.num_wi[self._columns] // ACROSS, step)
-        self._watch(right, self._below, nest.s.num_wi[self._rows] // DOWN, step)
+        single = [(column,) for column in columns]
+        right = [self._parts("b", 1, v) for v in self._loaded("b", 1, atom.b, single, first, others)]
+        self._watch(left, self._beside, c.s.num_wi[self._columns] // ACROSS, step)
+        self._watch(right, self._below, c.s.num_wi[self._rows] // DOWN, step)
         for one, other in ((1, 0), (0, 1), (0, 0)) if atom.split else ((0, 0),):
-            for (offsets, a), (o, b) in product(
-                zip(downs, left, strict=True), zip(nest.offsets(self._columns), right, strict=True)
-            ):
-                self._c.build.add(MatrixProduct(atom.name, self._into(offsets, o, others), a[one], b[other]))
+            for (offsets, a), (o, b) in product(zip(downs, left, strict=True), zip(columns, right, strict=True)):
+                c.build.add(MatrixProduct(atom.name, self._into(offsets, o, others), a[one], b[other]))
 
     def _into(self, rows: Sequence[int], column: int, others: dict[int, int]) -> tuple[Register, ...]:
         points = [{**others, self._rows: row, self._columns: column} for row in rows]
@@ -147,7 +144,7 @@ class _Products:
             local[self._columns] = self._column + place[0]
         local[self._terms] = self._term + place[1]
         build = self._c.build
-        name = build.shared if self._c.nest.s.private_copies[number] else build.name
+        name = build.shared if self._c.s.private_copies[number] else build.name
         return name(stem, load(self._c, number, access, Point(local, local)))
 
     def _rows_of_blocks(
@@ -156,7 +153,7 @@ class _Products:
         """Load as many blocks at once as can be: each lane points at a row, and gets its elements of all of them."""
         c, (number, access) = self._c, self._factors[which]
         across, begin = (self._rows, self._first_row) if which == 0 else (self._columns, self._first_column)
-        dtype = _BITS if self._atom.packed > 1 else c.nest.h.inputs[number].dtype
+        dtype = _BITS if self._atom.packed > 1 else c.h.inputs[number].dtype
         found: list[Value] = []
         while len(found) < len(places):
             some = places[len(found) : len(found) + 4]
@@ -179,7 +176,7 @@ class _Products:
 
     def _parts(self, stem: str, which: int, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...]:
         """Elements as the unit takes them, rounded if need be; or their high and low parts, then themselves."""
-        if self._c.nest.h.inputs[self._factors[which][0]].dtype.name in self._atom.rounded:
+        if self._c.h.inputs[self._factors[which][0]].dtype.name in self._atom.rounded:
             return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v)) for v in values]),)
         if not self._atom.split:
             return (values,)
@@ -215,7 +212,7 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     A factor that is not finite makes results that are not.
     """
     b, flag = c.build, _DOUBT
-    with b.when([Compare(variable(c.nest.item_id), "==", ZERO)]):
+    with b.when([Compare(variable(c.item_id), "==", ZERO)]):
         b.add(Store(flag, ZERO, Const("0", flag.dtype)))
     nothing: Value | None = None
     for (result,) in total.values:

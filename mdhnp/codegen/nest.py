@@ -143,11 +143,16 @@ class Nest:
         """Where element (0, …, 0) of an array lies, counted from its lowest address."""
         return self._size(f"{view.name}_o", view.offset, 0) + self.moved.get(view.name, ZERO)
 
-    def address(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
+    @cached_property
+    def steps(self) -> dict[tuple[str, int], tuple[tuple[Index, ...], Index]]:
         """How far each dimension moves an access, and where it begins, in elements from the array's lowest address.
 
-        Along a ring it does not move here: see :meth:`turned`.
+        Of each view's accesses by number. Along a ring they do not move here: see :meth:`turned`.
         """
+        views = (*self.h.inputs, *self.h.outputs)
+        return {(v.name, n): self._steps(v, access) for v in views for n, access in enumerate(v.accesses)}
+
+    def _steps(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
         steps, start = [ZERO] * self.h.rank, self.offset(view)
         ring, _ = self.rings.get(view.name, (None, 0))
         for axis, (stride, index) in enumerate(zip(self.strides(view), access, strict=True)):

@@ -28,50 +28,49 @@ def pipeline(c: Context, dims: Sequence[int]) -> Iterator[Index]:
 
     It gives how many were there before.
     """
-    nest = c.nest
-    counts = {d: c.build.named("tiles", nest.rounds(d)) for d in dims if nest.moving(d)}
+    counts = {d: c.build.named("tiles", c.rounds(d)) for d in dims if c.moving(d)}
     rounds = ONE
     for count in counts.values():
         rounds = rounds * count
-    lanes = {n: _lanes(c, n) if c.async_copies else 0 for n in nest.staged}
+    lanes = {n: _lanes(c, n) if c.async_copies else 0 for n in c.staged}
     asynchronous = all(lanes.values())
     with c.build.part() as fill:
         _begin(c, _FILLED, counts)
-        for n in nest.staged:
+        for n in c.staged:
             _fill(c, n, lanes[n] if asynchronous else 1, asynchronous)
     with c.build.part() as work:
         _begin(c, _ROUND, counts)
         yield variable(_ROUND)
-    c.build.add(Pipeline(_FILLED, _ROUND, rounds, nest.s.stages, asynchronous, tuple(fill), tuple(work)))
+    c.build.add(Pipeline(_FILLED, _ROUND, rounds, c.s.stages, asynchronous, tuple(fill), tuple(work)))
 
 
 def _begin(c: Context, number: Var, counts: dict[int, Index]) -> None:
     """Name the slot of a round, and where its tile begins; the last dimension's tiles change fastest."""
-    nest, left = c.nest, variable(number)
-    c.build.let(nest.slot, left % nest.s.stages)
+    left = variable(number)
+    c.build.let(c.slot, left % c.s.stages)
     found = {}
     for place, (d, count) in reversed([*enumerate(counts.items())]):
         found[d] = left % count if place else left
         left = left // count
     for d in counts:
-        c.build.let(nest.var(d, "l"), nest.group_range(d)[0] + found[d] * nest.s.local_tile[d])
+        c.build.let(c.var(d, "l"), c.group_range(d)[0] + found[d] * c.s.local_tile[d])
         tile_count(c, d)
 
 
 def _fill(c: Context, number: int, lanes: int, asynchronous: bool) -> None:
     """Copy an input's tile, so many elements at once; all work-items take part, neighbours beside each other."""
-    items = c.nest.s.work_items
+    items = c.s.work_items
     tile = local_tile(c, number)
-    layout, last = tile.layout, _last_term(c.nest, number, tile)
+    layout, last = tile.layout, _last_term(c, number, tile)
     outside = range(len(tile.corner)) if tile.before else tile.beyond
     total = prod(layout.extents) // lanes
-    item = variable(c.nest.item_id) if items > 1 else ZERO
+    item = variable(c.item_id) if items > 1 else ZERO
     c.build.comment(f"The next tile of {layout.view.name} to local memory")
     for first in range(0, total, items):
         e = c.build.named("e", item + first)
         with c.build.when([Compare(e, "<", constant(total))]):
             places = _places(c, layout, e, lanes)
-            target = variable(c.nest.slot) * layout.size
+            target = variable(c.slot) * layout.size
             for place, stride in zip(places, layout.strides, strict=True):
                 target = target + place * stride
             source = _source(c, layout, tile.indices(places), outside, lanes, last)
@@ -126,11 +125,11 @@ def _source(
         wide = lanes if axis == layout.contiguous else 1
         if last_term is not None and axis == last_term[0]:
             guard.append(Compare(index, "<=", last_term[1] + (1 - wide)))
-        elif axis in outside and c.nest.h.calls_text:
-            indices[axis] = clamp(index, ZERO, c.nest.last(layout.view, axis) + (1 - wide))
+        elif axis in outside and c.h.calls_text:
+            indices[axis] = clamp(index, ZERO, c.last(layout.view, axis) + (1 - wide))
         elif axis in outside:
             guard.append(Compare(index, ">=", ZERO))
-            guard.append(Compare(index, "<=", c.nest.last(layout.view, axis) + (1 - wide)))
+            guard.append(Compare(index, "<=", c.last(layout.view, axis) + (1 - wide)))
     unknown = open_tests(guard)
     if unknown is None:
         return Outside("0", layout.view.dtype)
@@ -146,11 +145,11 @@ def _lanes(c: Context, number: int) -> int:
 
     That is so in array and tile; the address of the array itself is not known here. It is 0 where they are too few.
     """
-    layout = c.layout(number)
+    layout = c.layouts[number]
     size = layout.view.dtype.itemsize
-    if layout.view.dtype == HALF and not c.nest.packed:
+    if layout.view.dtype == HALF and not c.packed:
         return 0  # it changes its type
-    wide = gcd(*_steps(c.nest, layout, local_tile(c, number), number), _WIDE // size)
+    wide = gcd(*_steps(c, layout, local_tile(c, number), number), _WIDE // size)
     return wide if wide * size >= _NARROW else 0
 
 

@@ -65,25 +65,25 @@ def elements(nest: Nest) -> list[dict[int, int]]:
 
 def _beginning(c: Context) -> tuple[str, ...]:
     """What accumulators hold before anything is combined: the identity, where there is one."""
-    op = c.nest.h.operator
+    op = c.h.operator
     assert op is not None
-    return op.identity or ("0",) * len(c.nest.result_dtypes)
+    return op.identity or ("0",) * len(c.result_dtypes)
 
 
 def declare(c: Context, prefix: str) -> Accumulators:
     """Declare and initialise accumulators."""
-    nest, op, literals = c.nest, c.nest.h.operator, _beginning(c)
+    op, literals = c.h.operator, _beginning(c)
     assert op is not None
     seen = None
     if op.identity is None:
         seen = c.build.declare(f"{prefix}_seen", Const("0", BOOL))
-    across = nest.s.vector_dim in nest.combined
+    across = c.s.vector_dim in c.combined
 
     def variables(name: str, lanes: int) -> tuple[tuple[Register, ...], ...]:
-        starts = [start(literal, t, lanes) for literal, t in zip(literals, nest.result_dtypes, strict=True)]
-        return tuple([tuple([c.build.declare(name, value) for value in starts]) for _ in elements(nest)])
+        starts = [start(literal, t, lanes) for literal, t in zip(literals, c.result_dtypes, strict=True)]
+        return tuple([tuple([c.build.declare(name, value) for value in starts]) for _ in elements(c)])
 
-    return Accumulators(variables(prefix, nest.s.vector_width), variables(f"{prefix}_tail", 1) if across else (), seen)
+    return Accumulators(variables(prefix, c.s.vector_width), variables(f"{prefix}_tail", 1) if across else (), seen)
 
 
 def restart(c: Context, acc: Accumulators) -> None:
@@ -138,9 +138,9 @@ def apply(
 
 def _combined(c: Context, left: Sequence[Value], right: Sequence[Value], before: bool) -> list[Value]:
     """The operator's results; a sum of products is added term by term, each one fused multiply-add."""
-    op, lanes = c.nest.h.operator, left[0].lanes
+    op, lanes = c.h.operator, left[0].lanes
     assert op is not None
-    terms = [adds and c.nest.h.scalar.contract and floats_added(v) for adds, v in zip(op.adds, right, strict=True)]
+    terms = [adds and c.h.scalar.contract and floats_added(v) for adds, v in zip(op.adds, right, strict=True)]
     parameters = dict(enumerate((*right, *left) if before else (*left, *right)))
     results = [] if all(terms) else emit(op.function, parameters, {}, c.build)
     return [
@@ -175,17 +175,17 @@ def point_values(
     parameters = dict(given or {})
     for p in sorted(function.used_parameters()):
         if p >= first:
-            number, access = c.nest.h.accesses[p - first]
+            number, access = c.h.accesses[p - first]
             value = load(c, number, access, place)
-            if c.nest.s.private_copies[number] and not isinstance(value, Address | Outside):
-                value = c.build.shared(f"{c.nest.h.inputs[number].name}_", value)
+            if c.s.private_copies[number] and not isinstance(value, Address | Outside):
+                value = c.build.shared(f"{c.h.inputs[number].name}_", value)
             parameters[p] = value
     indices = {d: _index_value(c, d, place) for d in function.used_indices()}
     return emit(function, parameters, indices, c.build)
 
 
 def _index_value(c: Context, d: int, place: Point) -> Value:
-    lanes = place.lanes if d == c.nest.s.vector_dim else 1
+    lanes = place.lanes if d == c.s.vector_dim else 1
     return IndexValue(place.point[d], np.dtype(np.int64), lanes)
 
 
@@ -200,7 +200,7 @@ class _Run:
 
 
 def reduce_loops(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Point]) -> None:
-    _loops(c, list(c.nest.combined), {}, acc, place)
+    _loops(c, list(c.combined), {}, acc, place)
 
 
 def _loops(
@@ -210,30 +210,29 @@ def _loops(
         _accumulate(c, runs, acc, place)
         return
     d, rest = dims[0], dims[1:]
-    nest = c.nest
-    step, items, width = nest.s.step(d), nest.s.num_wi[d], nest.width(d)
-    count, item, here = nest.points(d), nest.item(d), nest.at(d, "p")
+    step, items, width = c.s.step(d), c.s.num_wi[d], c.width(d)
+    count, item, here = c.points(d), c.item(d), c.at(d, "p")
 
     def walk(local: Index, offsets: tuple[int, ...], lanes: int) -> None:
-        _loops(c, rest, {**runs, d: _Run(nest.begin(d) + local, local, offsets, lanes)}, acc, place)
+        _loops(c, rest, {**runs, d: _Run(c.begin(d) + local, local, offsets, lanes)}, acc, place)
 
     def loop(
         begin: Index, end: Index, by: int, local: Index, offsets: tuple[int, ...], lanes: int, all_of: int
     ) -> None:
         """A loop whose rounds take `all_of` points."""
         test = Compare(here + all_of, "<=", end) if all_of > 1 else Compare(here, "<", end)
-        with c.build.loop(nest.var(d, "p"), begin, test, by):
+        with c.build.loop(c.var(d, "p"), begin, test, by):
             walk(local, offsets, lanes)
 
-    if nest.ordered(d) and items > 1:
-        last = least(item + nest.s.private_tile[d], count)
+    if c.ordered(d) and items > 1:
+        last = least(item + c.s.private_tile[d], count)
         loop(item, last, 1, here, (0,), 1, 1)
         return
     if count.known == step:
-        walk(item, nest.offsets(d), width)
+        walk(item, c.offsets(d), width)
         return
-    if step <= nest.s.local_tile[d]:
-        loop(ZERO, count, step, here + item, nest.offsets(d), width, step)
+    if step <= c.s.local_tile[d]:
+        loop(ZERO, count, step, here + item, c.offsets(d), width, step)
     # What is left of the steps: whole vectors first.
     left = step - 1 if count.known is None else count.known % step
     vectors = width * items
@@ -241,7 +240,7 @@ def _loops(
         loop(count.covered(step), count, vectors, here + item, (0,), width, vectors)
         step = vectors
     if step > 1 and (count.known is None or count.known % step):
-        loop(count.covered(step) + _first(nest, d), count, items, here, (0,), 1, 1)
+        loop(count.covered(step) + _first(c, d), count, items, here, (0,), 1, 1)
 
 
 def _first(nest: Nest, d: int) -> Index:
@@ -251,21 +250,20 @@ def _first(nest: Nest, d: int) -> Index:
 
 def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Point]) -> None:
     """Apply the scalar function to every point of the private tile and combine."""
-    nest = c.nest
-    vector = nest.s.vector_dim
-    tail = vector in runs and runs[vector].lanes == 1 and nest.s.vector_width > 1
+    vector = c.s.vector_dim
+    tail = vector in runs and runs[vector].lanes == 1 and c.s.vector_width > 1
     targets = acc.tails if tail else acc.values
-    position = {tuple(sorted(e.items())): n for n, e in enumerate(elements(nest))}
-    axes = [(d, runs[d].offsets if d in runs else nest.offsets(d)) for d in nest.s.private_order]
+    position = {tuple(sorted(e.items())): n for n, e in enumerate(elements(c))}
+    axes = [(d, runs[d].offsets if d in runs else c.offsets(d)) for d in c.s.private_order]
     started: set[int] = set()
     for combo in product(*(offsets for _, offsets in axes)):
         offset = {d: o for (d, _), o in zip(axes, combo, strict=True)}
-        kept = {d: o for d, o in offset.items() if d in nest.kept}
+        kept = {d: o for d, o in offset.items() if d in c.kept}
         at = place(kept)
         point = {**at.point, **{d: runs[d].point + offset[d] for d in runs}}
         local = {**at.local, **{d: runs[d].local + offset[d] for d in runs}}
-        lanes = 1 if tail else nest.s.vector_width
-        results = point_values(c, nest.h.scalar, replace(at, point=point, local=local, lanes=lanes))
+        lanes = 1 if tail else c.s.vector_width
+        results = point_values(c, c.h.scalar, replace(at, point=point, local=local, lanes=lanes))
         element = position[tuple(sorted(kept.items()))]
         apply(c, targets[element], results, None if element in started else acc.seen)
         started.add(element)

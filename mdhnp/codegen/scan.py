@@ -36,48 +36,46 @@ _Places = Callable[[dict[int, int], Index, Index], Point]
 
 def emit_scan(c: Context, carried: bool) -> None:
     """Build the body; with `carried` it takes the prefixes before each work-group's chunk as S0, S1 and so on."""
-    nest = c.nest
-    d = nest.combined[0]
+    d = c.combined[0]
     declare_tiles(c)
-    if nest.shared_slots:
-        for n in range(len(nest.result_dtypes)):
-            c.build.add(AllocLocal(mailbox(nest, n, nest.s.vector_width), len(elements(nest)) * nest.shared_slots))
+    if c.shared_slots:
+        for n in range(len(c.result_dtypes)):
+            c.build.add(AllocLocal(mailbox(c, n, c.s.vector_width), len(elements(c)) * c.shared_slots))
     # Where chunks' totals come first, what they read last is read again first: it is still in the cache.
     ids(c, backwards=d if carried else None)
-    outer = [k for k in nest.s.global_order if k in nest.kept]
-    with group_loops(c, outer, all_dims=nest.s.global_order), ExitStack() as stack:
+    outer = [k for k in c.s.global_order if k in c.kept]
+    with group_loops(c, outer, all_dims=c.s.global_order), ExitStack() as stack:
         step_loops(c, stack)
         carry = reduce.declare(c, "carry")
         if carried:
             _take_carry(c, carry, d)
-        with group_loops(c, [d], all_dims=nest.s.global_order, first=False):
+        with group_loops(c, [d], all_dims=c.s.global_order, first=False):
             _tile(c, carry, d)
 
 
 def before_chunks(c: Context) -> tuple[Buffer, ...]:
     """The arguments that hold the prefixes before each work-group's chunk."""
-    return tuple([Buffer(f"S{n}", dtype, constant=True) for n, dtype in enumerate(c.nest.result_dtypes)])
+    return tuple([Buffer(f"S{n}", dtype, constant=True) for n, dtype in enumerate(c.result_dtypes)])
 
 
 def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
     """Begin from the totals of the chunks before."""
-    nest = c.nest
     size = 1
-    for k in nest.kept:
-        size *= nest.h.extents[k]
+    for k in c.kept:
+        size *= c.h.extents[k]
     place, buffers = accumulate_coordinates(c), before_chunks(c)
-    with c.build.when([Compare(nest.at(d, "g"), ">", ZERO)]):
-        for offset, values in zip(elements(nest), carry.values, strict=True):
+    with c.build.when([Compare(c.at(d, "g"), ">", ZERO)]):
+        for offset, values in zip(elements(c), carry.values, strict=True):
             point = dict(place(offset).point)
             valid = None
-            if nest.s.vector_width > 1 and nest.partial(nest.s.vector_dim):
-                first, valid = _clamped(c, nest.s.vector_dim, point)
-                point[nest.s.vector_dim] = first
-            where, step, stride = (nest.at(d, "g") - 1) * size, 1, 0
-            for k in reversed(nest.kept):
+            if c.s.vector_width > 1 and c.partial(c.s.vector_dim):
+                first, valid = _clamped(c, c.s.vector_dim, point)
+                point[c.s.vector_dim] = first
+            where, step, stride = (c.at(d, "g") - 1) * size, 1, 0
+            for k in reversed(c.kept):
                 where = where + point[k] * step
-                stride = step if k == nest.s.vector_dim else stride
-                step *= nest.h.extents[k]
+                stride = step if k == c.s.vector_dim else stride
+                step *= c.h.extents[k]
             for v, buffer in zip(values, buffers, strict=True):
                 lanes = () if v.lanes == 1 else (v.lanes, constant(stride), valid or constant(v.lanes))
                 c.build.assign(v, Load(buffer, where, v.dtype, *lanes))
@@ -86,17 +84,16 @@ def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
 
 def _clamped(c: Context, vector: int, point: Mapping[int, Index]) -> tuple[Index, Index]:
     """Where a vector begins, kept inside the extent, and how many of its lanes lie inside."""
-    extent = constant(c.nest.h.extents[vector])
+    extent = constant(c.h.extents[vector])
     first = least(point[vector], extent - 1)
     return first, extent - first
 
 
 def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
     """Scan one local tile."""
-    nest = c.nest
     place = accumulate_coordinates(c)
-    checks = steps_inside(c, [k for k in nest.ragged if nest.width(k) > 1])
-    unbounded = all(v.boundary is None for v in nest.h.inputs)
+    checks = steps_inside(c, [k for k in c.ragged if c.width(k) > 1])
+    unbounded = all(v.boundary is None for v in c.h.inputs)
 
     def at(offset: dict[int, int], point: Index, local: Index) -> Point:
         base = place(offset)
@@ -104,15 +101,15 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
 
     def careful(offset: dict[int, int], point: Index, local: Index) -> Point:
         base = at(offset, point, local)
-        vector = nest.s.vector_dim
-        if vector in nest.kept and nest.width(vector) > 1:
+        vector = c.s.vector_dim
+        if vector in c.kept and c.width(vector) > 1:
             first, valid = _clamped(c, vector, base.point)
             base = replace(base, point={**base.point, vector: first}, valid=valid)
         return base
 
-    if nest.s.num_wi[d] > 1:
+    if c.s.num_wi[d] > 1:
         # Its barriers must not stand in branches: PoCL miscompiles them even where all work-items agree.
-        across = _across_subgroups if nest.exchanging > 1 else _across_items
+        across = _across_subgroups if c.exchanging > 1 else _across_items
         across(c, carry, d, careful if checks else at)
         return
     c.build.either(checks, lambda: _sequential(c, carry, d, at), lambda: _sequential(c, carry, d, careful))
@@ -120,16 +117,15 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
 
 def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> None:
     """One work-item walks over the tile."""
-    nest = c.nest
-    step, count, var, here = nest.s.private_tile[d], nest.points(d), nest.var(d, "p"), nest.at(d, "p")
+    step, count, var, here = c.s.private_tile[d], c.points(d), c.var(d, "p"), c.at(d, "p")
 
     def points(offsets: range) -> None:
         for o in offsets:
             local = here + o
-            point = nest.begin(d) + local
-            for offset, values in zip(elements(nest), carry.values, strict=True):
+            point = c.begin(d) + local
+            for offset, values in zip(elements(c), carry.values, strict=True):
                 where = at(offset, point, local)
-                apply(c, values, point_values(c, nest.h.scalar, replace(where, lanes=nest.s.vector_width)), carry.seen)
+                apply(c, values, point_values(c, c.h.scalar, replace(where, lanes=c.s.vector_width)), carry.seen)
                 store_prefix(c, offset, where, values)
             mark_seen(c, carry)
 
@@ -147,13 +143,13 @@ def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> 
 
 def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> None:
     """Each work-item scans its points, then the work-items' totals are scanned in local memory."""
-    nest, b = c.nest, c.build
-    parts, items, me = elements(nest), nest.s.num_wi[d], nest.at(d, "w")
+    b = c.build
+    parts, items, me = elements(c), c.s.num_wi[d], c.at(d, "w")
     scanned = [_scanned(c, d, at, offset) for offset in parts]
 
     def slots(half: Index, element: int, item: Index) -> list[Load]:
         """Where that work-item's totals are of an element, in one half of the local memory."""
-        return _slots(c, d, element, items, item, half * (len(parts) * nest.s.work_items))
+        return _slots(c, d, element, items, item, half * (len(parts) * c.s.work_items))
 
     # Rounds read one half of the memory and write the other.
     half = b.var("half", 0, 1, agreed=True)
@@ -174,21 +170,20 @@ def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -
         with b.when([Compare(me, ">", ZERO)]):
             apply(c, prefix, slots(now, e, me - 1))
         for p, row in enumerate(rows):
-            point = nest.begin(d) + nest.item(d) + p
+            point = c.begin(d) + c.item(d) + p
             _prepend(c, prefix, row)
-            with b.when([Compare(point, "<", constant(nest.h.extents[d]))]):
-                store_prefix(c, offset, at(offset, point, nest.item(d) + p), row)
+            with b.when([Compare(point, "<", constant(c.h.extents[d]))]):
+                store_prefix(c, offset, at(offset, point, c.item(d) + p), row)
         apply(c, carry.values[e], slots(now, e, constant(items - 1)))
 
 
 def _scanned(c: Context, d: int, at: _Places, offset: dict[int, int]) -> list[list[Register]]:
     """The prefixes of the work-item's own points, of one element."""
-    nest = c.nest
     rows: list[list[Register]] = []
-    for p in range(nest.s.private_tile[d]):
-        point, local = nest.begin(d) + nest.item(d) + p, nest.item(d) + p
+    for p in range(c.s.private_tile[d]):
+        point, local = c.begin(d) + c.item(d) + p, c.item(d) + p
         row = _identities(c)
-        with c.build.when([Compare(point, "<", constant(nest.h.extents[d]))]):
+        with c.build.when([Compare(point, "<", constant(c.h.extents[d]))]):
             _load(c, at(offset, point, local), row)
         if rows:
             _prepend(c, rows[-1], row)
@@ -205,16 +200,16 @@ def _prepend(c: Context, left: _Values, right: _Values) -> None:
 
 def _identities(c: Context) -> list[Register]:
     """Declare the values of a point, which count for nothing at first."""
-    nest, op = c.nest, c.nest.h.operator
+    op = c.h.operator
     assert op is not None and op.identity is not None
-    starts = zip(op.identity, nest.result_dtypes, strict=True)
-    return [c.build.declare("x", start(literal, dtype, nest.s.vector_width)) for literal, dtype in starts]
+    starts = zip(op.identity, c.result_dtypes, strict=True)
+    return [c.build.declare("x", start(literal, dtype, c.s.vector_width)) for literal, dtype in starts]
 
 
 def _load(c: Context, where: Point, values: _Values) -> None:
     """Let values be those of a point."""
-    lanes = c.nest.s.vector_width
-    found = point_values(c, c.nest.h.scalar, replace(where, lanes=lanes))
+    lanes = c.s.vector_width
+    found = point_values(c, c.h.scalar, replace(where, lanes=lanes))
     _assign(c, values, [splat(f, lanes) for f in found])
 
 
@@ -225,10 +220,10 @@ def _assign(c: Context, targets: Sequence[Register | Load], values: Sequence[Val
 
 def _slots(c: Context, d: int, element: int, members: int, member: Index, begin: Index = ZERO) -> list[Load]:
     """Where in local memory a member of those along the scanned dimension leaves its totals of an element."""
-    nest, lanes = c.nest, c.nest.s.vector_width
-    number = items_index(nest, nest.kept) + element * (nest.s.work_items // nest.s.num_wi[d])
+    lanes = c.s.vector_width
+    number = items_index(c, c.kept) + element * (c.s.work_items // c.s.num_wi[d])
     slot = begin + number * members + member
-    return [Load(mailbox(nest, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(nest.result_dtypes)]
+    return [Load(mailbox(c, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(c.result_dtypes)]
 
 
 @dataclass(frozen=True)
@@ -251,13 +246,13 @@ class _Tile:
 
 def _across_subgroups(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> None:
     """Scan one tile; the carry is its total then."""
-    nest, b = c.nest, c.build
-    row, points, me = nest.exchanging, nest.s.private_tile[d], nest.at(d, "w")
-    subgroups = nest.s.num_wi[d] // row
+    b = c.build
+    row, points, me = c.exchanging, c.s.private_tile[d], c.at(d, "w")
+    subgroups = c.s.num_wi[d] // row
     lane, subgroup = (b.named("lane", me % row), b.named("part", me // row)) if subgroups > 1 else (me, ZERO)
     tile = _Tile(d, at, row, lane, subgroup, b.named("first", subgroup * (row * points) + lane))
     # The identity outside.
-    scanned = [[_identities(c) for _ in range(points)] for _ in elements(nest)]
+    scanned = [[_identities(c) for _ in range(points)] for _ in elements(c)]
     _each_point(c, tile, scanned, lambda _, where, values: _load(c, where, values))
     _scan_rows(c, tile, [values for rows in scanned for values in rows])
     totals = [_joined(c, tile, rows) for rows in scanned]
@@ -277,18 +272,17 @@ def _each_point(
     c: Context, t: _Tile, scanned: Sequence[Sequence[_Values]], do: Callable[[dict[int, int], Point, _Values], None]
 ) -> None:
     """Do something with each point of the work-item that lies inside, and its registers."""
-    nest = c.nest
-    extent = constant(nest.h.extents[t.d])
+    extent = constant(c.h.extents[t.d])
 
     def do_all(checked: bool) -> None:
-        for offset, rows in zip(elements(nest), scanned, strict=True):
+        for offset, rows in zip(elements(c), scanned, strict=True):
             for p, values in enumerate(rows):
                 local = t.first + p * t.row
-                point = nest.begin(t.d) + local
+                point = c.begin(t.d) + local
                 with c.build.when([Compare(point, "<", extent)] if checked else []):
                     do(offset, t.at(offset, point, local), values)
 
-    whole = Compare(nest.begin(t.d) + nest.s.step(t.d), "<=", extent)
+    whole = Compare(c.begin(t.d) + c.s.step(t.d), "<=", extent)
     c.build.either([whole], lambda: do_all(False), lambda: do_all(True))
 
 
@@ -323,7 +317,7 @@ def _through_local_memory(
     c: Context, t: _Tile, carry: reduce.Accumulators, prefixes: Sequence[_Values], totals: Sequence[_Values]
 ) -> None:
     """Each work-item goes through the subgroups' totals, and sees on its way what comes before its own subgroup."""
-    b, subgroups = c.build, c.nest.s.num_wi[t.d] // t.row
+    b, subgroups = c.build, c.s.num_wi[t.d] // t.row
     with b.when([Compare(t.lane, "==", ZERO)]):
         for e, total in enumerate(totals):
             _assign(c, _slots(c, t.d, e, subgroups, t.subgroup), total)

@@ -16,17 +16,16 @@ __all__ = ["clipped", "shifted", "store_all", "store_prefix", "store_results"]
 
 def shifted(c: Context, where: Index) -> Index:
     """Name where a vector begins that is moved inside of its dimension if it sticks out."""
-    nest = c.nest
-    last = nest.end(nest.s.vector_dim) - nest.s.vector_width
+    last = c.end(c.s.vector_dim) - c.s.vector_width
     return c.build.named("first", least(where, last))
 
 
 def clipped(c: Context, at: Point) -> Point:
     """Give the place of a vector that may stick out of its dimension: moved inside, or with some lanes valid only."""
-    nest, vector = c.nest, c.nest.s.vector_dim
+    vector = c.s.vector_dim
     where = at.point[vector]
-    if not nest.shifted:
-        return replace(at, valid=nest.end(vector) - where)
+    if not c.shifted:
+        return replace(at, valid=c.end(vector) - where)
     first = shifted(c, where)
     return replace(at, point={**at.point, vector: first}, done=where - first)
 
@@ -36,23 +35,22 @@ def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = 
 
     Only the work-items that hold a tree's outcome do, unless the caller sees to it: then it is done `by_all`.
     """
-    nest = c.nest
-    with c.build.when([] if by_all else is_first_item(nest)):
+    with c.build.when([] if by_all else is_first_item(c)):
         c.build.either(
-            steps_inside(c, nest.ragged),
+            steps_inside(c, c.ragged),
             lambda: _store_elements(c, acc, (), onto),
-            lambda: _store_elements(c, acc, nest.ragged, onto),
+            lambda: _store_elements(c, acc, c.ragged, onto),
         )
 
 
 def _store_elements(c: Context, acc: Accumulators, ragged: Sequence[int], onto: bool) -> None:
-    nest, vector = c.nest, c.nest.s.vector_dim
-    for offset, values in zip(elements(nest), acc.values, strict=True):
+    vector = c.s.vector_dim
+    for offset, values in zip(elements(c), acc.values, strict=True):
         lanes = values[0].lanes
-        point = {d: nest.base(d) + o for d, o in offset.items()}
-        for d in nest.combined:
+        point = {d: c.base(d) + o for d, o in offset.items()}
+        for d in c.combined:
             point[d] = ZERO
-        local = {d: nest.local(d) + offset[d] if d in offset else ZERO for d in range(nest.h.rank)}
+        local = {d: c.local(d) + offset[d] if d in offset else ZERO for d in range(c.h.rank)}
         at = Point(point, local, lanes, bounded=True)
         with c.build.when(points_inside(c, point, ragged)):
             if vector in ragged and lanes > 1:
@@ -64,21 +62,20 @@ def _store_elements(c: Context, acc: Accumulators, ragged: Sequence[int], onto: 
 
 def store_prefix(c: Context, offset: Mapping[int, int], where: Point, values: Sequence[Value]) -> None:
     """Store one prefix of a scan, of one element, if it lies inside."""
-    nest, vector = c.nest, c.nest.s.vector_dim
+    vector = c.s.vector_dim
     lanes = values[0].lanes
-    point = {**where.point, **{k: nest.base(k) + o for k, o in offset.items()}}
-    valid = nest.end(vector) - point[vector] if vector in nest.ragged and lanes > 1 else None
-    with c.build.when(points_inside(c, point, nest.ragged)):
+    point = {**where.point, **{k: c.base(k) + o for k, o in offset.items()}}
+    valid = c.end(vector) - point[vector] if vector in c.ragged and lanes > 1 else None
+    with c.build.when(points_inside(c, point, c.ragged)):
         store_results(c, replace(where, point=point, lanes=lanes, valid=valid), values)
 
 
 def store_results(c: Context, at: Point, values: Sequence[Value]) -> None:
     """Finish one element's results and store them."""
-    nest = c.nest
     final = list(values)
-    if nest.h.finish is not None:
-        final = point_values(c, nest.h.finish, at, dict(enumerate(values)), len(values))
+    if c.h.finish is not None:
+        final = point_values(c, c.h.finish, at, dict(enumerate(values)), len(values))
     wide = [result_convert(c, splat(v, at.lanes), n) for n, v in enumerate(final)]
     for n, value in enumerate(wide):
-        if n - 1 not in nest.paired:
-            store(c, n, at, value, wide[n + 1] if n in nest.paired else None)
+        if n - 1 not in c.paired:
+            store(c, n, at, value, wide[n + 1] if n in c.paired else None)

@@ -49,22 +49,22 @@ class Tile(NamedTuple):
 
 
 def declare_tiles(c: Context) -> None:
-    for number, copy in enumerate(c.nest.s.local_copies):
+    for number, copy in enumerate(c.s.local_copies):
         if copy is not None:
-            layout = c.layout(number)
-            staged = number in c.nest.staged
-            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.nest.s.stages if staged else 1), staged))
+            layout = c.layouts[number]
+            staged = number in c.staged
+            c.build.add(AllocLocal(c.tile(layout.view), layout.size * (c.s.stages if staged else 1), staged))
 
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
     """Copy the current local tiles of the given inputs; all work-items take part."""
-    shared = c.nest.s.work_items > 1
+    shared = c.s.work_items > 1
     for number in numbers:
         tile = local_tile(c, number)
         view, beyond = tile.layout.view, list(tile.beyond.values())
         c.build.comment(f"The tile of {view.name} to local memory")
         # C text might fail on values that are not in the array.
-        if shared or view.boundary is not None or tile.before or c.nest.h.calls_text:
+        if shared or view.boundary is not None or tile.before or c.h.calls_text:
             copy = _copy_shared if shared else _copy_guarded
             c.build.either([*tile.before, *beyond], partial(copy, c, tile, True), partial(copy, c, tile, False))
         else:
@@ -73,13 +73,13 @@ def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
 
 def local_tile(c: Context, number: int) -> Tile:
     """The current local tile of an input."""
-    nest, layout = c.nest, c.layout(number)
-    axes, joins = range(len(layout.extents)), layout.view.boundary is None and not nest.general
-    corner = [_corner(nest, layout, axis) for axis in axes]
+    layout = c.layouts[number]
+    axes, joins = range(len(layout.extents)), layout.view.boundary is None and not c.general
+    corner = [_corner(c, layout, axis) for axis in axes]
     groups = _groups(layout, corner) if joins else [[axis] for axis in axes]
     inside = [prod(layout.extents[axis] for axis in group[1:]) for group in groups]
     before = [Compare(begin, ">=", ZERO) for begin in corner]
-    ends = [Compare(corner[a], "<=", nest.last(layout.view, a) + (1 - layout.extents[a])) for a in axes]
+    ends = [Compare(corner[a], "<=", c.last(layout.view, a) + (1 - layout.extents[a])) for a in axes]
     place = {axis: n for n, group in enumerate(groups) for axis in group}
     return Tile(
         _joined(layout, groups, place) if joins else layout,
@@ -195,7 +195,7 @@ def _copy_part(c: Context, tile: Tile) -> None:
     c.build.add(Clear(c.tile(layout.view), layout.size))
     ends = {}
     for axis in tile.beyond:
-        rest = c.nest.last(layout.view, axis) + 1 - tile.corner[axis]
+        rest = c.last(layout.view, axis) + 1 - tile.corner[axis]
         ends[axis] = c.build.named(f"n{axis}_", least(constant(layout.extents[axis]), rest))
     _copy(c, tile, ends)
 
@@ -203,7 +203,7 @@ def _copy_part(c: Context, tile: Tile) -> None:
 def _copy(c: Context, tile: Tile, ends: Mapping[int, Index]) -> None:
     """One work-item copies a tile up to the given ends of axes: in blocks turned in registers where it can be."""
     layout = tile.layout
-    blocks = _transposable(c.nest, layout)
+    blocks = _transposable(c, layout)
     if blocks is None:
         with ExitStack() as loops:
             _element(c, tile, *_walk(c, layout, loops, ends), True)
@@ -219,7 +219,7 @@ def _copy(c: Context, tile: Tile, ends: Mapping[int, Index]) -> None:
                 constant(layout.strides[blocks.axis]),
                 c.buffer(view),
                 source,
-                c.nest.strides(view)[blocks.inner],
+                c.strides(view)[blocks.inner],
                 lanes,
             )
         )
@@ -238,7 +238,7 @@ def _element(c: Context, tile: Tile, places: Sequence[Index], target: Index, ins
     elif view.boundary is not None:
         source = bounded_element(c, view, indices)
     else:
-        last = [c.nest.last(view, axis) for axis in range(len(indices))]
+        last = [c.last(view, axis) for axis in range(len(indices))]
         source = element(c, view, [clamp(i, ZERO, n) for i, n in zip(indices, last, strict=True)])
     c.build.add(Copy(c.tile(view), target, source))
 
@@ -333,7 +333,7 @@ def _share(c: Context, layout: TileLayout, loops: ExitStack) -> tuple[list[Index
     total = prod(layout.extents)
     e = Var("e", None, 0, total - 1)
     test = Compare(variable(e), "<", constant(total))
-    loops.enter_context(c.build.loop(e, variable(c.nest.item_id), test, c.nest.s.work_items))
+    loops.enter_context(c.build.loop(e, variable(c.item_id), test, c.s.work_items))
     places = [ZERO for _ in layout.extents]
     target, divisor = ZERO, 1
     for axis in sorted(range(len(places)), key=lambda a: (abs(layout.view.strides[a]), -a)):

@@ -46,32 +46,31 @@ def _seen(nest: Nest) -> Buffer:
 
 def declare_shared(c: Context) -> None:
     """Declare the local memory of the tree across work-items."""
-    nest = c.nest
-    if not nest.shared_slots:
+    if not c.shared_slots:
         return
-    lanes = 1 if nest.s.vector_dim in nest.combined else nest.s.vector_width
-    for n in range(len(nest.result_dtypes)):
-        c.build.add(AllocLocal(mailbox(nest, n, lanes), len(elements(nest)) * nest.shared_slots))
-    assert nest.h.operator is not None
-    if nest.h.operator.identity is None:
-        c.build.add(AllocLocal(_seen(nest), nest.shared_slots))
+    lanes = 1 if c.s.vector_dim in c.combined else c.s.vector_width
+    for n in range(len(c.result_dtypes)):
+        c.build.add(AllocLocal(mailbox(c, n, lanes), len(elements(c)) * c.shared_slots))
+    assert c.h.operator is not None
+    if c.h.operator.identity is None:
+        c.build.add(AllocLocal(_seen(c), c.shared_slots))
 
 
 def across_items(c: Context, acc: Accumulators) -> None:
     """Combine the work-items' results in a tree, whose outcome the first of them has."""
-    nest, b = c.nest, c.build
-    if nest.reduced_items == 1:
+    b = c.build
+    if c.reduced_items == 1:
         return
     b.comment("The work-items' results together, in a tree")
-    m = b.named("m", items_index(nest, nest.combined))
-    if nest.exchanging == 1:
+    m = b.named("m", items_index(c, c.combined))
+    if c.exchanging == 1:
         _in_local_memory(c, acc, m)
         return
-    _in_registers(c, acc, nest.exchanging)
-    subgroups = nest.reduced_items // nest.exchanging
+    _in_registers(c, acc, c.exchanging)
+    subgroups = c.reduced_items // c.exchanging
     if subgroups > 1:
-        with b.when([Compare(m % nest.exchanging, "==", ZERO)]):
-            _left(c, acc, m // nest.exchanging, subgroups).assign(c, acc)
+        with b.when([Compare(m % c.exchanging, "==", ZERO)]):
+            _left(c, acc, m // c.exchanging, subgroups).assign(c, acc)
         # Each subgroup reads them all, which takes as long as if one did.
         acc.assign(c, _left(c, acc, m % subgroups, subgroups))
         _in_registers(c, acc, subgroups)
@@ -87,10 +86,10 @@ def _in_registers(c: Context, acc: Accumulators, count: int) -> None:
 
 def _in_local_memory(c: Context, acc: Accumulators, m: Index) -> None:
     """A tree in which neighbours stay at work, where their order does not matter: its first half takes the second's."""
-    count, b = c.nest.reduced_items, c.build
+    count, b = c.reduced_items, c.build
     distance = Var("d", low=1, high=count)
     d = variable(distance)
-    operator = c.nest.h.operator
+    operator = c.h.operator
     assert operator is not None
     if operator.commutative:
         levels, taking = b.halving(distance, count), Compare(m, "<", d)
@@ -105,17 +104,16 @@ def _in_local_memory(c: Context, acc: Accumulators, m: Index) -> None:
 
 def _left(c: Context, acc: Accumulators, item: Index, members: int) -> Accumulators:
     """The local memory in which one of the members of a tree leaves its results: neighbours lie side by side."""
-    nest = c.nest
-    group, groups = items_index(nest, nest.kept), nest.s.work_items // nest.reduced_items
-    fastest = next(d for d in nest.s.item_order if nest.s.num_wi[d] > 1)
-    slot = group * members + item if fastest in nest.combined else item * groups + group
+    group, groups = items_index(c, c.kept), c.s.work_items // c.reduced_items
+    fastest = next(d for d in c.s.item_order if c.s.num_wi[d] > 1)
+    slot = group * members + item if fastest in c.combined else item * groups + group
 
     def slots(e: int, row: Sequence[Value]) -> tuple[Load, ...]:
         at = slot + e * groups * members
-        return tuple([Load(mailbox(nest, n, v.lanes), at, v.dtype, v.lanes) for n, v in enumerate(row)])
+        return tuple([Load(mailbox(c, n, v.lanes), at, v.dtype, v.lanes) for n, v in enumerate(row)])
 
     values = tuple([slots(e, row) for e, row in enumerate(acc.values)])
-    return Accumulators(values, (), Load(_seen(nest), slot, BOOL) if acc.seen else None)
+    return Accumulators(values, (), Load(_seen(c), slot, BOOL) if acc.seen else None)
 
 
 def _combine(c: Context, left: Accumulators, right: Accumulators, tests: Sequence[Test]) -> None:
