@@ -8,7 +8,7 @@ from typing import Any
 from mdhnp.codegen.ir.builder import Builder
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, constant, open_tests, variable
 from mdhnp.codegen.ir.statements import FillLanes, Store
-from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value, in_type
+from mdhnp.codegen.ir.values import Address, Apply, Buffer, Load, LoadRow, Outside, Value
 from mdhnp.codegen.nest import Nest, index_at
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.views import Slice, View
@@ -17,7 +17,7 @@ from mdhnp.schedule.schedule import LocalCopy, Schedule
 
 __all__ = [
     "Context", "Point", "TileLayout", "bounded_element", "bounded_index", "element", "flat", "folded", "load",
-    "outside_value", "read", "read_back", "result_convert", "store",
+    "outside_value", "read", "read_back", "store",
 ]  # fmt: skip
 
 _PAIRS = constant(2)
@@ -267,9 +267,3 @@ def _layout(nest: Nest, number: int) -> TileLayout:
         view, copy, tuple(extents), places.strides, places.blocks, places.block_strides, low, places.size, footprints,
         steps,
     )  # fmt: skip
-
-
-def result_convert(c: Context, value: Value, number: int) -> Value:
-    """A result in the type of its output."""
-    dtype = c.h.outputs[number].dtype
-    return value if value.dtype == dtype else in_type("convert", value, dtype)

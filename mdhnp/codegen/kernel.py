@@ -22,7 +22,7 @@ from mdhnp.codegen.matrix import accumulate_products, declare_doubt, doubtful, w
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.pipeline import pipeline
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
-from mdhnp.codegen.store import clipped, shifted, store_all, store_results
+from mdhnp.codegen.store import clipped, element_point, shifted, store_all, store_results
 from mdhnp.codegen.tiles import declare_tiles
 from mdhnp.codegen.work_items import is_first_item
 from mdhnp.schedule.accuracy import LONGEST, float_sums
@@ -66,8 +66,7 @@ def emit_tiles(c: Context) -> None:
 
 def _private_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results stay in registers over all local tiles of the reduction; one private tile a local tile."""
-    with ExitStack() as stack:
-        step_loops(c, stack)
+    with step_loops(c):
         moving = any(c.moving(d) for d in inner)
         per_tile = c.s.combine_on == "local" and (c.reduced_items > 1 or moving)
         total = reduce.declare(c, "acc")
@@ -153,8 +152,7 @@ def _add_tile(c: Context, total: Accumulators, part: Accumulators, lost: Sequenc
 
 def _tile_to_output(c: Context) -> None:
     """Partial results wait in the output; the first local tile of the reduction writes, later ones combine."""
-    with ExitStack() as stack:
-        step_loops(c, stack)
+    with step_loops(c):
         acc = _accumulated(c)
         c.build.either(_first_tile(c), lambda: store_all(c, acc), lambda: store_all(c, acc, onto=True))
 
@@ -176,8 +174,7 @@ def _accumulated(c: Context) -> Accumulators:
 def _local_results(c: Context, inner: Sequence[int]) -> None:
     """Partial results wait in local memory; after the last local tile each work-item stores what it wrote there."""
     first = is_first_item(c)
-    with group_loops(c, inner, all_dims=c.global_order, first=False), c.build.block(), ExitStack() as stack:
-        step_loops(c, stack)
+    with group_loops(c, inner, all_dims=c.global_order, first=False), c.build.block(), step_loops(c):
         acc = _accumulated(c)
         with c.build.when(first):
             again = _first_tile(c)
@@ -190,10 +187,8 @@ def _local_results(c: Context, inner: Sequence[int]) -> None:
                 for n, value in enumerate(values):
                     c.build.add(Store(_waiting(c, n), where, value, stride))
     # Only the work-items that wrote results read them.
-    with c.build.when(first) if first else c.build.block(), ExitStack() as stack:
-        step_loops(c, stack)
-        lanes = 1 if c.s.vector_dim in c.combined else c.s.vector_width
-        found = [tuple(c.build.name("acc", v) for v in _read_results(c, o, lanes)) for o in elements(c)]
+    with c.build.when(first) if first else c.build.block(), step_loops(c):
+        found = [tuple(c.build.name("acc", v) for v in _read_results(c, o, c.lanes)) for o in elements(c)]
         store_all(c, Accumulators(tuple(found)), by_all=True)
 
 
@@ -284,8 +279,7 @@ def _guarded(c: Context, acc: Accumulators) -> None:
 
 def map_tile(c: Context) -> None:
     """No combination at all: compute and store, without tests inside."""
-    with ExitStack() as stack:
-        step_loops(c, stack)
+    with step_loops(c):
         checks = [*steps_inside(c, c.ragged), *reads_inside(c, step_spans(c))]
         c.build.either(checks, lambda: _map_elements(c), lambda: _map_border(c))
 
@@ -293,9 +287,7 @@ def map_tile(c: Context) -> None:
 def _map_elements(c: Context) -> None:
     pending = []
     for offset in elements(c):
-        point = {d: c.base(d) + o for d, o in offset.items()}
-        local = {d: c.local(d) + o for d, o in offset.items()}
-        at = Point(point, local, c.s.vector_width)
+        at = element_point(c, offset, c.s.vector_width)
         found = point_values(c, c.h.scalar, at)
         pending.append((at, [c.build.name("o", v) for v in found]))
     # Stores come after all loads, so that loads of neighbouring elements can be shared.

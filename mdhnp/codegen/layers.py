@@ -114,15 +114,18 @@ def tile_count(c: Context, d: int) -> None:
         c.build.let(c.var(d, "n"), least(constant(c.s.local_tile[d]), left))
 
 
-def step_loops(c: Context, stack: ExitStack) -> None:
-    """Open the local layer's loops over private tiles of the kept dimensions and declare their first points."""
-    for d in c.s.local_order:
-        if d in c.kept and not c.single(d):
-            stack.enter_context(c.build.up_to(c.var(d, "p"), c.points(d), c.s.step(d)))
-            if c.pulled(d):
-                c.build.let(c.var(d, "q"), least(c.at(d, "p"), c.extent(d) - c.s.step(d)))
-    for d in c.kept:
-        c.build.let(c.point(d), c.begin(d) + c.local(d))
+@contextmanager
+def step_loops(c: Context) -> Iterator[None]:
+    """Write the local layer's loops over private tiles of the kept dimensions and declare their first points."""
+    with ExitStack() as loops:
+        for d in c.s.local_order:
+            if d in c.kept and not c.single(d):
+                loops.enter_context(c.build.up_to(c.var(d, "p"), c.points(d), c.s.step(d)))
+                if c.pulled(d):
+                    c.build.let(c.var(d, "q"), least(c.at(d, "p"), c.extent(d) - c.s.step(d)))
+        for d in c.kept:
+            c.build.let(c.point(d), c.begin(d) + c.local(d))
+        yield
 
 
 def _step_begin(nest: Nest, d: int) -> Index:

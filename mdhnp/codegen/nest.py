@@ -361,6 +361,11 @@ class Nest:
         """Types of the partial results."""
         return self.h.scalar.dtypes
 
+    @property
+    def lanes(self) -> int:
+        """Lanes of a partial result, after those of a vectorised reduction were combined."""
+        return 1 if self.s.vector_dim in self.combined else self.s.vector_width
+
     @cached_property
     def reduced_items(self) -> int:
         """Work-items that work on the same results."""

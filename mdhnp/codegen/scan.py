@@ -12,21 +12,20 @@ local memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Point
 from mdhnp.codegen.ir.index import ONE, ZERO, Compare, Index, Var, constant, least, most, variable
-from mdhnp.codegen.ir.statements import AllocLocal, Assign, Declare
+from mdhnp.codegen.ir.statements import Assign, Declare
 from mdhnp.codegen.ir.values import Buffer, Load, Register, Shuffled, Value, splat
 from mdhnp.codegen.kernel import accumulate_coordinates
 from mdhnp.codegen.layers import group_loops, ids, step_loops, steps_inside
 from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, start
 from mdhnp.codegen.store import store_prefix
 from mdhnp.codegen.tiles import declare_tiles
-from mdhnp.codegen.work_items import items_index, mailbox
+from mdhnp.codegen.work_items import declare_shared, items_index, mailbox
 
 __all__ = ["before_chunks", "emit_scan"]
 
@@ -38,14 +37,11 @@ def emit_scan(c: Context, carried: bool) -> None:
     """Build the body; with `carried` it takes the prefixes before each work-group's chunk as S0, S1 and so on."""
     d = c.combined[0]
     declare_tiles(c)
-    if c.shared_slots:
-        for n in range(len(c.result_dtypes)):
-            c.build.add(AllocLocal(mailbox(c, n, c.s.vector_width), len(elements(c)) * c.shared_slots))
+    declare_shared(c)
     # Where chunks' totals come first, what they read last is read again first: it is still in the cache.
     ids(c, backwards=d if carried else None)
     outer = [k for k in c.s.global_order if k in c.kept]
-    with group_loops(c, outer, all_dims=c.s.global_order), ExitStack() as stack:
-        step_loops(c, stack)
+    with group_loops(c, outer, all_dims=c.s.global_order), step_loops(c):
         carry = reduce.declare(c, "carry")
         if carried:
             _take_carry(c, carry, d)

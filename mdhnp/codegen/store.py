@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mdhnp.codegen import reduce
-from mdhnp.codegen.access import Context, Point, read_back, result_convert, store
+from mdhnp.codegen.access import Context, Point, read_back, store
 from mdhnp.codegen.ir.index import ZERO, Index, least
-from mdhnp.codegen.ir.values import Value, splat
+from mdhnp.codegen.ir.values import Value, in_type, splat
 from mdhnp.codegen.layers import points_inside, steps_inside
 from mdhnp.codegen.reduce import Accumulators, elements, point_values
 from mdhnp.codegen.work_items import is_first_item
 
-__all__ = ["clipped", "shifted", "store_all", "store_prefix", "store_results"]
+__all__ = ["clipped", "element_point", "shifted", "store_all", "store_prefix", "store_results"]
 
 
 def shifted(c: Context, where: Index) -> Index:
@@ -28,6 +28,13 @@ def clipped(c: Context, at: Point) -> Point:
         return replace(at, valid=c.end(vector) - where)
     first = shifted(c, where)
     return replace(at, point={**at.point, vector: first}, done=where - first)
+
+
+def element_point(c: Context, offset: Mapping[int, int], lanes: int) -> Point:
+    """Give the place of an element of the private tile; along combined dimensions it is at 0."""
+    combined = dict.fromkeys(c.combined, ZERO)
+    point, local = ({d: of(d) + o for d, o in offset.items()} for of in (c.base, c.local))
+    return Point(point | combined, local | combined, lanes)
 
 
 def store_all(c: Context, acc: Accumulators, onto: bool = False, by_all: bool = False) -> None:
@@ -47,12 +54,8 @@ def _store_elements(c: Context, acc: Accumulators, ragged: Sequence[int], onto: 
     vector = c.s.vector_dim
     for offset, values in zip(elements(c), acc.values, strict=True):
         lanes = values[0].lanes
-        point = {d: c.base(d) + o for d, o in offset.items()}
-        for d in c.combined:
-            point[d] = ZERO
-        local = {d: c.local(d) + offset[d] if d in offset else ZERO for d in range(c.h.rank)}
-        at = Point(point, local, lanes, bounded=True)
-        with c.build.when(points_inside(c, point, ragged)):
+        at = replace(element_point(c, offset, lanes), bounded=True)
+        with c.build.when(points_inside(c, at.point, ragged)):
             if vector in ragged and lanes > 1:
                 at = clipped(c, at)
             if onto:
@@ -75,7 +78,8 @@ def store_results(c: Context, at: Point, values: Sequence[Value]) -> None:
     final = list(values)
     if c.h.finish is not None:
         final = point_values(c, c.h.finish, at, dict(enumerate(values)), len(values))
-    wide = [result_convert(c, splat(v, at.lanes), n) for n, v in enumerate(final)]
+    outputs = zip(final, c.h.outputs, strict=True)
+    wide = [in_type("convert", splat(v, at.lanes), view.dtype) for v, view in outputs]
     for n, value in enumerate(wide):
         if n - 1 not in c.paired:
             store(c, n, at, value, wide[n + 1] if n in c.paired else None)

@@ -48,9 +48,8 @@ def declare_shared(c: Context) -> None:
     """Declare the local memory of the tree across work-items."""
     if not c.shared_slots:
         return
-    lanes = 1 if c.s.vector_dim in c.combined else c.s.vector_width
     for n in range(len(c.result_dtypes)):
-        c.build.add(AllocLocal(mailbox(c, n, lanes), len(elements(c)) * c.shared_slots))
+        c.build.add(AllocLocal(mailbox(c, n, c.lanes), len(elements(c)) * c.shared_slots))
     assert c.h.operator is not None
     if c.h.operator.identity is None:
         c.build.add(AllocLocal(_seen(c), c.shared_slots))

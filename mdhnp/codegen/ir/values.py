@@ -209,7 +209,7 @@ def splat(value: Value, lanes: int) -> Value:
 
 
 def in_type(op: Literal["convert", "retype"], value: Value, dtype: DType) -> Value:
-    return Apply(op, (value,), dtype, value.lanes)
+    return value if value.dtype == dtype else Apply(op, (value,), dtype, value.lanes)
 
 
 def half(value: Value, lanes: int, *, upper: bool) -> Value:
