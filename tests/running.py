@@ -70,7 +70,7 @@ def _stood_in(body: Iterable[Stmt], subgroup: int, found: dict[Buffer, None]) ->
                 source = own % subgroup + v.distance
                 reached = (Compare(source, ">=", ZERO), Compare(source, "<", constant(subgroup)))
                 yield Store(buffer, own, v.value)
-                yield Let(s.target, Load(buffer, own + choice(reached, v.distance, ZERO), v.dtype, v.lanes))
+                yield Let(s.target, Load(buffer, own + choice(reached, v.distance, ZERO), v.lanes))
             case _:
                 yield with_bodies(s, lambda inner: tuple(_stood_in(inner, subgroup, found)))
 

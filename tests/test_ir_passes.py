@@ -50,7 +50,7 @@ ONE = constant(1)
 
 
 def load(buffer: Buffer, at: Index) -> Load:
-    return Load(buffer, at, F4)
+    return Load(buffer, at)
 
 
 def store(buffer: Buffer, at: Index) -> Store:
@@ -203,7 +203,7 @@ INVALID: dict[str, tuple[Stmt, ...]] = {
     "A cannot be written": (Store(A, w, ZERO),),
     "A is no local buffer": (AllocLocal(A, 3),),
     "a barrier stands in a branch": (when(Barrier()),),
-    "values are exchanged in a branch": (when(Let(X, Apply("add", (ZERO, Shuffled(ZERO, ONE, F4)), F4))),),
+    "values are exchanged in a branch": (when(Let(X, Apply("add", (ZERO, Shuffled(ZERO, ONE)), F4))),),
     r"add of \[2, 4\] lanes gives 4": (
         Let(X, Apply("add", (Const("0", F4, 2), Const("0", F4, 4)), F4, 4)),
     ),

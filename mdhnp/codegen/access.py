@@ -132,12 +132,12 @@ def _output_offset(c: Context, view: View, place: Point) -> tuple[Index, Index]:
 def read(buffer: Buffer, offset: Index, stride: Index, lanes: int, valid: Index | None = None) -> Load:
     """Read a scalar or a vector; lanes that do not lie apart are one scalar."""
     if lanes == 1 or stride == ZERO:
-        return Load(buffer, offset, buffer.dtype)
-    return Load(buffer, offset, buffer.dtype, lanes, stride, valid)
+        return Load(buffer, offset)
+    return Load(buffer, offset, lanes, stride, valid)
 
 
 def element(c: Context, view: View, indices: Sequence[Index]) -> Load:
-    return Load(c.buffer(view), flat(c, view, indices), view.dtype)
+    return Load(c.buffer(view), flat(c, view, indices))
 
 
 def bounded_element(c: Context, view: View, indices: Sequence[Index]) -> Load | Outside:

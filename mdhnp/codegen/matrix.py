@@ -226,4 +226,4 @@ def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:
     strange = Apply("logical_or", (small, Apply("logical_or", (first, second), BOOL)), BOOL)
     with b.when([Truth(strange)]):
         b.add(Copy(flag, ZERO, Outside("1", flag.dtype)))
-    return Apply("not_equal", (Load(flag, ZERO, flag.dtype), Const("0", flag.dtype)), BOOL)
+    return Apply("not_equal", (Load(flag, ZERO), Const("0", flag.dtype)), BOOL)

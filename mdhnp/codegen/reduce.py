@@ -8,6 +8,7 @@ work-groups by a second kernel.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -191,30 +192,29 @@ def _index_value(c: Context, d: int, place: Point) -> Value:
 
 @dataclass(frozen=True)
 class _Run:
-    """How one combined dimension is walked in the loop being written: first point, offsets, lanes."""
+    """How one combined dimension is walked in the loop being written: first point in the tile, offsets, lanes."""
 
-    point: Index
     local: Index
     offsets: tuple[int, ...]
     lanes: int
 
 
-def reduce_loops(c: Context, acc: Accumulators, place: Callable[[dict[int, int]], Point]) -> None:
-    _loops(c, list(c.combined), {}, acc, place)
-
-
-def _loops(
-    c: Context, dims: list[int], runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Point]
+def reduce_loops(
+    c: Context,
+    acc: Accumulators,
+    place: Callable[[dict[int, int]], Point],
+    runs: Mapping[int, _Run] = MappingProxyType({}),
 ) -> None:
-    if not dims:
+    """Write the loops over the combined dimensions, of which some are open already, and accumulate their points."""
+    if len(runs) == len(c.combined):
         _accumulate(c, runs, acc, place)
         return
-    d, rest = dims[0], dims[1:]
+    d = c.combined[len(runs)]
     step, items, width = c.s.step(d), c.s.num_wi[d], c.width(d)
     count, item, here = c.points(d), c.item(d), c.at(d, "p")
 
     def walk(local: Index, offsets: tuple[int, ...], lanes: int) -> None:
-        _loops(c, rest, {**runs, d: _Run(c.begin(d) + local, local, offsets, lanes)}, acc, place)
+        reduce_loops(c, acc, place, {**runs, d: _Run(local, offsets, lanes)})
 
     def loop(
         begin: Index, end: Index, by: int, local: Index, offsets: tuple[int, ...], lanes: int, all_of: int
@@ -240,15 +240,13 @@ def _loops(
         loop(count.covered(step), count, vectors, here + item, (0,), width, vectors)
         step = vectors
     if step > 1 and (count.known is None or count.known % step):
-        loop(count.covered(step) + _first(c, d), count, items, here, (0,), 1, 1)
+        number = c.at(d, "w") if items > 1 else ZERO
+        loop(count.covered(step) + number, count, items, here, (0,), 1, 1)
 
 
-def _first(nest: Nest, d: int) -> Index:
-    """The work-item's number along the dimension."""
-    return nest.at(d, "w") if nest.s.num_wi[d] > 1 else ZERO
-
-
-def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Point]) -> None:
+def _accumulate(
+    c: Context, runs: Mapping[int, _Run], acc: Accumulators, place: Callable[[dict[int, int]], Point]
+) -> None:
     """Apply the scalar function to every point of the private tile and combine."""
     vector = c.s.vector_dim
     tail = vector in runs and runs[vector].lanes == 1 and c.s.vector_width > 1
@@ -260,8 +258,8 @@ def _accumulate(c: Context, runs: dict[int, _Run], acc: Accumulators, place: Cal
         offset = {d: o for (d, _), o in zip(axes, combo, strict=True)}
         kept = {d: o for d, o in offset.items() if d in c.kept}
         at = place(kept)
-        point = {**at.point, **{d: runs[d].point + offset[d] for d in runs}}
-        local = {**at.local, **{d: runs[d].local + offset[d] for d in runs}}
+        inner = {d: run.local + offset[d] for d, run in runs.items()}
+        point, local = {**at.point, **{d: c.begin(d) + o for d, o in inner.items()}}, {**at.local, **inner}
         lanes = 1 if tail else c.s.vector_width
         results = point_values(c, c.h.scalar, replace(at, point=point, local=local, lanes=lanes))
         element = position[tuple(sorted(kept.items()))]

@@ -74,7 +74,7 @@ def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
                 step *= c.h.extents[k]
             for v, buffer in zip(values, buffers, strict=True):
                 lanes = () if v.lanes == 1 else (v.lanes, constant(stride), valid or constant(v.lanes))
-                c.build.assign(v, Load(buffer, where, v.dtype, *lanes))
+                c.build.assign(v, Load(buffer, where, *lanes))
         mark_seen(c, carry)
 
 
@@ -219,7 +219,7 @@ def _slots(c: Context, d: int, element: int, members: int, member: Index, begin:
     lanes = c.s.vector_width
     number = items_index(c, c.kept) + element * (c.s.work_items // c.s.num_wi[d])
     slot = begin + number * members + member
-    return [Load(mailbox(c, n, lanes), slot, dtype, lanes) for n, dtype in enumerate(c.result_dtypes)]
+    return [Load(mailbox(c, n, lanes), slot, lanes) for n in range(len(c.result_dtypes))]
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def _joined(c: Context, t: _Tile, rows: Sequence[_Values]) -> _Values:
 
 def _of(c: Context, value: Register, distance: Index) -> Register:
     """Another work-item's value."""
-    return c.build.name("other", Shuffled(value, distance, value.dtype, value.lanes))
+    return c.build.name("other", Shuffled(value, distance))
 
 
 def _through_local_memory(

@@ -79,7 +79,7 @@ def _in_registers(c: Context, acc: Accumulators, count: int) -> None:
     """A tree of neighbours, each of whom takes what the next ones have; their order is kept."""
     distance = Var("d", low=1, high=count // 2)
     with c.build.doubling(distance, count):
-        others = acc.mapped(lambda v: c.build.name("other", Shuffled(v, variable(distance), v.dtype, v.lanes)))
+        others = acc.mapped(lambda v: c.build.name("other", Shuffled(v, variable(distance))))
         _combine(c, acc, others, [])
 
 
@@ -109,10 +109,10 @@ def _left(c: Context, acc: Accumulators, item: Index, members: int) -> Accumulat
 
     def slots(e: int, row: Sequence[Value]) -> tuple[Load, ...]:
         at = slot + e * groups * members
-        return tuple([Load(mailbox(c, n, v.lanes), at, v.dtype, v.lanes) for n, v in enumerate(row)])
+        return tuple([Load(mailbox(c, n, v.lanes), at, v.lanes) for n, v in enumerate(row)])
 
     values = tuple([slots(e, row) for e, row in enumerate(acc.values)])
-    return Accumulators(values, (), Load(_seen(c), slot, BOOL) if acc.seen else None)
+    return Accumulators(values, (), Load(_seen(c), slot) if acc.seen else None)
 
 
 def _combine(c: Context, left: Accumulators, right: Accumulators, tests: Sequence[Test]) -> None:

@@ -40,14 +40,7 @@ class Accesses:
     def __init__(self) -> None:
         self._known: dict[int, _Summary] = {}
 
-    def of(self, s: st.Stmt) -> tuple[Access, ...]:
-        return self._find(s).accesses
-
-    def changes(self, s: st.Stmt) -> bool:
-        """Whether a statement changes an index that it does not declare itself."""
-        return self._find(s).changes
-
-    def _find(self, s: st.Stmt) -> "_Summary":
+    def of(self, s: st.Stmt) -> "_Summary":
         known = self._known.get(id(s))
         if known is not None:
             return known
@@ -55,7 +48,7 @@ class Accesses:
         changes = isinstance(s, st.Assign) and isinstance(s.target, Var)
         inner = bodies(s)
         for body in inner:
-            for one in map(self._find, body):
+            for one in map(self.of, body):
                 found |= dict.fromkeys(one.accesses)
                 changes |= one.changes
         if isinstance(s, st.If):
@@ -72,7 +65,7 @@ class Accesses:
 
 
 class _Summary(NamedTuple):
-    """A statement (which is held, so that nothing else gets its id), and whether it changes an index."""
+    """A statement (which is held, so that nothing else gets its id), and whether it changes an index of others."""
 
     statement: st.Stmt
     accesses: tuple[Access, ...]

@@ -29,7 +29,7 @@ class Builder:
         self._bodies[-1].append(statement)
         shared = self._shared[-1]
         if not isinstance(statement, Let) and not all(load.buffer.constant for load in shared):
-            written = {a.buffer for a in Accesses().of(statement) if a.how != "read"}
+            written = {a.buffer for a in Accesses().of(statement).accesses if a.how != "read"}
             self._shared[-1] = {load: name for load, name in shared.items() if load.buffer not in written}
 
     def body(self) -> Body:

@@ -51,18 +51,17 @@ class _Barriers:
 
     def __init__(self, first: bool) -> None:
         self._first = first
-        accesses = Accesses()
-        self._of, self._changes = accesses.of, accesses.changes
+        self._of = Accesses().of
 
     def placed(self, body: st.Body, pending: list[Access]) -> st.Body:
         """Insert barriers; `pending` are the accesses since the last one, before and, on return, behind the body."""
         found: list[st.Stmt] = []
         touched = 0  # behind the last statement that touches local memory
         for s in body:
-            if self._changes(s):
+            _, own, changes = self._of(s)
+            if changes:
                 # Where it stands in a place, that is another one from here on.
                 pending[:] = map(_somewhere, pending)
-            own = self._of(s)
             if not own:
                 found.append(s)
                 continue
@@ -96,7 +95,7 @@ class _Barriers:
         pending: list[Access] = []
         found = self.placed(body, pending)
         # The places are those of another round.
-        again = {_somewhere(a) for s in body for a in self._of(s)}
+        again = {_somewhere(a) for s in body for a in self._of(s).accesses}
         between = _conflicts(map(_somewhere, pending), again)
         if not between and not has_barrier(found):
             return found

@@ -113,8 +113,14 @@ class Shuffled:
 
     value: "Value"
     distance: Index
-    dtype: DType
-    lanes: int = 1
+
+    @property
+    def dtype(self) -> DType:
+        return self.value.dtype
+
+    @property
+    def lanes(self) -> int:
+        return self.value.lanes
 
     @property
     def backwards(self) -> bool:
@@ -148,8 +154,6 @@ class Load:
     buffer: Buffer
     #: Number of the first element.
     offset: Index
-    #: Of the value.
-    dtype: DType
     lanes: int = 1
     #: How far the lanes lie apart.
     stride: Index = ZERO
@@ -159,6 +163,10 @@ class Load:
     guard: tuple[Compare, ...] = ()
     #: See there.
     outside: Outside | None = None
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
 
 
 @dataclass(frozen=True, slots=True)
