@@ -90,10 +90,7 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
     moves = place.lanes > 1 and any(i.coefficients[vector] for i in view.accesses[access])
     if view.boundary is not None and place.bounded:
         return _load_bounded(c, view, access, place, moves)
-    steps, offset = c.steps[view.name, access]
-    for d, step in enumerate(steps):
-        offset = offset + place.point[d] * step
-    offset = offset + c.turned(view, view.accesses[access], place.point)
+    offset, steps = _offset(c, view, access, place)
     along = zip(view.accesses[access], c.strides(view), strict=True)
     if axes := tuple([(constant(i.length), step) for i, step in along if isinstance(i, Slice)]):
         return Address(c.buffer(view), offset, axes, view.dtype)
@@ -104,7 +101,9 @@ def load(c: Context, number: int, access: int, place: Point) -> Value:
 def store(c: Context, number: int, place: Point, value: Value, imaginary: Value | None = None) -> None:
     """Write a result to its place in the output: complex ones as whole vectors where all lanes lie inside."""
     view = c.h.outputs[number]
-    offset, stride = _output_offset(c, view, place)
+    offset, steps = _offset(c, view, 0, place)
+    stride = steps[c.s.vector_dim] if place.lanes > 1 else ZERO
+    offset = c.output_offset + offset
     whole = stride == _PAIRS and place.valid is None and place.done is None
     pair = imaginary if whole else None
     c.build.add(Store(c.buffer(view), offset, value, stride, place.valid, place.done, pair))
@@ -115,18 +114,17 @@ def store(c: Context, number: int, place: Point, value: Value, imaginary: Value 
 def read_back(c: Context, number: int, place: Point) -> Value:
     """Give the partial result that waits in an output."""
     view = c.h.outputs[number]
-    offset, stride = _output_offset(c, view, place)
-    return read(c.buffer(view), offset, stride, place.lanes, place.valid)
+    offset, steps = _offset(c, view, 0, place)
+    stride = steps[c.s.vector_dim] if place.lanes > 1 else ZERO
+    return read(c.buffer(view), c.output_offset + offset, stride, place.lanes, place.valid)
 
 
-def _output_offset(c: Context, view: View, place: Point) -> tuple[Index, Index]:
-    """Where a place's result lies in an output, and the distance of neighbouring lanes."""
-    steps, start = c.steps[view.name, 0]
-    offset = c.output_offset + start
+def _offset(c: Context, view: View, access: int, place: Point) -> tuple[Index, tuple[Index, ...]]:
+    """Where an access lies at a place, and how far each dimension moves it."""
+    steps, offset = c.steps[view.name, access]
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
-    offset = offset + c.turned(view, view.accesses[0], place.point)
-    return offset, steps[c.s.vector_dim] if place.lanes > 1 else ZERO
+    return offset + c.turned(view, view.accesses[access], place.point), steps
 
 
 def read(buffer: Buffer, offset: Index, stride: Index, lanes: int, valid: Index | None = None) -> Load:

@@ -58,15 +58,14 @@ def declare_tiles(c: Context) -> None:
 
 def copy_tiles(c: Context, numbers: Sequence[int]) -> None:
     """Copy the current local tiles of the given inputs; all work-items take part."""
-    shared = c.s.work_items > 1
     for number in numbers:
         tile = local_tile(c, number)
         view, beyond = tile.layout.view, list(tile.beyond.values())
         c.build.comment(f"The tile of {view.name} to local memory")
         # C text might fail on values that are not in the array.
-        if shared or view.boundary is not None or tile.before or c.h.calls_text:
-            copy = _copy_shared if shared else _copy_guarded
-            c.build.either([*tile.before, *beyond], partial(copy, c, tile, True), partial(copy, c, tile, False))
+        if c.s.work_items > 1 or view.boundary is not None or tile.before or c.h.calls_text:
+            copy = partial(_copy_guarded, c, tile)
+            c.build.either([*tile.before, *beyond], partial(copy, True), partial(copy, False))
         else:
             c.build.either(beyond, partial(_copy, c, tile, {}), partial(_copy_part, c, tile))
 
@@ -141,15 +140,13 @@ def _joined(layout: TileLayout, groups: Sequence[Sequence[int]], place: Mapping[
     )
 
 
-def _copy_shared(c: Context, tile: Tile, inside: bool) -> None:
-    with ExitStack() as loops:
-        _element(c, tile, *_share(c, tile.layout, loops), inside)
-
-
 def _copy_guarded(c: Context, tile: Tile, inside: bool) -> None:
-    """One work-item; where a tile is not `inside` the array, row by row, or with a test or function for every index."""
+    """Where a tile is not `inside` the array, row by row, or with a test or function for every index."""
     row = tile.layout.contiguous
-    if inside:
+    if c.s.work_items > 1:
+        with ExitStack() as loops:
+            _element(c, tile, *_share(c, tile.layout, loops), inside)
+    elif inside:
         _copy(c, tile, {})
     elif tile.layout.view.boundary is not None and row is not None:
         _copy_rows(c, tile, row)
@@ -163,6 +160,7 @@ def _copy_rows(c: Context, tile: Tile, row: int) -> None:
     layout, begin = tile.layout, tile.corner[row]
     view, width = layout.view, constant(layout.extents[row])
     x = Var(f"x{row}", None, 0, layout.extents[row] - 1)
+    outside: Load | Outside
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, {}, rows=row)
         indices, tests = folded(view, tile.indices(places), row)
@@ -174,19 +172,14 @@ def _copy_rows(c: Context, tile: Tile, row: int) -> None:
         guard = open_tests(tests)  # where one does not hold, no element of the row lies in the array
         last = c.build.named("last", first if guard is None else choice(guard, end, first))
         indices[row] = begin + variable(x)
-        inside, outside = element(c, view, indices), _row_outside(c, layout, indices, row)
+        inside, outside = element(c, view, indices), outside_value(view)
+        if view.boundary != "constant":
+            indices[row] = bounded_index(view, row, indices[row])
+            outside = element(c, view, indices)
         at = target + variable(x) * layout.strides[row]
         for low, high, source in ((ZERO, first, outside), (first, last, inside), (last, width, outside)):
             copy = Copy(c.tile(view), at, source)
             c.build.add(For(x, low, Compare(variable(x), "<", high), variable(x) + 1, copy))
-
-
-def _row_outside(c: Context, layout: TileLayout, indices: Sequence[Index], row: int) -> Load | Outside:
-    """What lies before and behind the elements of a row that are in the array."""
-    if layout.view.boundary == "constant":
-        return outside_value(layout.view)
-    bounded = [bounded_index(layout.view, a, index) if a == row else index for a, index in enumerate(indices)]
-    return element(c, layout.view, bounded)
 
 
 def _copy_part(c: Context, tile: Tile) -> None:
@@ -212,17 +205,8 @@ def _copy(c: Context, tile: Tile, ends: Mapping[int, Index]) -> None:
     with ExitStack() as loops:
         places, target = _walk(c, layout, loops, ends, blocks)
         source = flat(c, view, tile.indices(places))
-        c.build.add(
-            Transpose(
-                c.tile(view),
-                target,
-                constant(layout.strides[blocks.axis]),
-                c.buffer(view),
-                source,
-                c.strides(view)[blocks.inner],
-                lanes,
-            )
-        )
+        into, out = constant(layout.strides[blocks.axis]), c.strides(view)[blocks.inner]
+        c.build.add(Transpose(c.tile(view), target, into, c.buffer(view), source, out, lanes))
     for rest in (blocks.axis, blocks.inner):
         if rest in ends or (layout.blocks[rest] or layout.extents[rest]) % lanes:
             with ExitStack() as loops:
