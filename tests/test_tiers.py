@@ -305,7 +305,8 @@ report()
 @pytest.mark.parametrize("what", ["mdhnp.stencil(A, np.ones((2, 2), np.float32), 'nearest')", "least(A)"])
 def test_what_numpy_has_no_function_for_loads_opencl_at_once(what: str) -> None:
     code = f"""
-least = mdhnp.md_hom(lambda x, y: x, {{"i": mdhnp.cc, "j": mdhnp.pw("min")}}, "A[i,j], A[0,j] -> B[i]")
+dims = {{"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}}
+least = mdhnp.md_hom(np.add, dims, "A[i,k], A[j,k] -> B[i,j]")
 {what}
 report()
 """

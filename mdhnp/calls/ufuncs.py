@@ -1,31 +1,22 @@
 """Maps, reductions and scans by NumPy's ufuncs, on views of the inputs that have the MDH's dimensions for axes.
 
 Takes MDHs, gives functions of their inputs. It must not know devices.
-
-Large maps are computed block by block, so that what one ufunc gives is still in the caches when the next one reads
-it, and into memory of earlier results. Ufuncs on whole arrays would mostly wait for memory, and for the system that
-clears it: three operations on 64 MB take twice as long.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from mdhnp.cost.operations import passes
-from mdhnp.mdh import Affine, Function, MdHom, View
+from mdhnp.mdh import Function, MdHom, View
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
-from mdhnp.mdh.function import Instruction, evaluate_step, literal_value
-from mdhnp.mdh.mdhom import contiguous
-from mdhnp.mdh.views import Access
-from mdhnp.runtime.results import LARGE, maker
+from mdhnp.mdh.function import evaluate_step, literal_value
 
-__all__ = ["ByUfuncs", "einsum", "map_by_ufuncs", "reduction_by_ufunc", "row_sums"]
+__all__ = ["by_ufuncs", "einsum"]
 
 Compute = Callable[..., Any]
 
@@ -39,305 +30,192 @@ _SILENT = frozenset(
     less less_equal greater greater_equal logical_and logical_or logical_not where isnan conjugate
     """.split()  # noqa: SIM905
 )
+#: Operations whose results may be views.
+_VIEWS = ("param", "real", "imag")
 #: Points of a sum that take as long as one of an einsum, and as one of a scan.
 _FAST, _SCAN = 4, 32
-#: Bytes of a block: a few of them fit a core's second cache, and calls on them take much longer than to begin them.
-_BLOCK = 1 << 19
-#: Elements that an einsum adds in a row, to lose no more by rounding than NumPy's sums do; from how many on it matters.
-_ROW, _LONG = 512, 1 << 14
+#: Elements that an einsum adds in a row, to lose no more by rounding than NumPy's sums do; from how many elements in
+#: all such rows take half as long as these.
+_ROW, _MANY = 512, 1 << 15
 
-_WHICH: tuple[Which, ...] = ("max", "min")
+_EXTREMES: dict[Which, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 _REDUCTIONS: dict[str, np.ufunc] = {
     f.__name__: f for f in (np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or)
 }
 
 
-#: Name for people, what computes, and the points of an einsum that take as long.
-ByUfuncs = tuple[str, Compute, int]
-#: From an input to a view of it with axes for the MDH's dimensions, and the view's shape.
-_Aligned = tuple[Compute, tuple[int, ...]]
+def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
+    """Return a map, a reduction, a scan along one dimension, or the first place of an extreme, by NumPy's ufuncs.
 
-
-def _aligned(view: View, access: Access, dims: Sequence[int], extents: Sequence[int], fewer: bool) -> _Aligned | None:
-    """Align an access's axes with dimensions; None where an index is neither a number nor a dimension, maybe shifted.
-
-    Where there may be fewer axes, those in front may be missing, as NumPy allows where it broadcasts.
+    That is a name for people, what computes, and how many points of an einsum take as long. None where an index is no
+    dimension, or where what is combined would be larger than the operands.
     """
-    missing = len(dims) - len(access)
-    along = [replace(index, constant=0).dim() for index in access if index.dims()]
-    moved = [d for d in along if d is not None]
-    if view.boundary is not None or len({*moved}) < len(along):
+    kept = [index.dim() for index in h.outputs[0].accesses[0] if index.dims()]
+    dims = [d for d in kept if d is not None] + list(h.dims("pw"))
+    if sorted(dims) != list(range(h.rank)) or any([f.text is not None for f in h.functions]):
         return None
-    if (missing == 0 or (fewer and missing > 0)) and all([
-        (index.dim() == d and size == extents[d]) or (size == 1 and not index.dims())
-        for index, d, size in zip(access, dims[missing:], view.shape, strict=True)
-    ]):  # fmt: skip
-        return _itself, view.shape
-    ranges = [slice(i.constant, i.constant + extents[i.dims()[0]]) if i.dims() else i.constant for i in access]
-    axes = tuple(sorted(range(len(moved)), key=lambda n: dims.index(moved[n])))
-    spread = (*[slice(None) if d in moved else None for d in dims], ...)  # without axes a view, too, no scalar
-    shape = tuple([extents[d] if d in moved else 1 for d in dims])
-    return lambda a: a[(*ranges, ...)].transpose(axes)[spread], shape
-
-
-def _itself(a: Any) -> Any:
-    return a
-
-
-def map_by_ufuncs(h: MdHom) -> ByUfuncs | None:
-    """Return what computes an MDH that reduces nothing of its inputs; None where some index is no dimension.
-
-    Examples
-    --------
-    >>> from mdhnp.mdh import cc, md_hom
-    >>> a = np.ones((2, 3))
-    >>> name, compute, _ = map_by_ufuncs(md_hom(np.add, {"i": cc, "j": cc}, "A[i,j], B[j] -> C[i,j]").bind(a, a[0]))
-    >>> name, compute(a, a[0]).shape
-    ('numpy.add', (2, 3))
-    """
-    (out, *others), used = h.outputs, sorted(h.scalar.used_parameters())
-    dims = [d for d in [index.dim() for index in out.accesses[0]] if d is not None]
-    if others or h.finish or h.scalar.text or len(h.dims("cc")) < h.rank or sorted(dims) != list(range(h.rank)):
+    if kept == sorted(dims[: len(kept)]):
+        dims.sort()  # as operands mostly have them
+    place, last = _place_of(h), h.scalar.body[h.scalar.results[0]]
+    scalar, finish, count = h.scalar, None if place else h.finish, len(h.scalar.results)
+    if place is not None:
+        scalar = replace(scalar, results=scalar.results[:1])
+    elif h.operator is not None and count == 1 and last.op == "cast" and last.dtype.char != "e":
+        scalar = replace(scalar, results=last.args)  # a ufunc converts as it reads
+    read = scalar.used_parameters() | {p - count for p in (finish.used_parameters() if finish else ()) if p >= count}
+    aligned = {p: _aligned(h, h.inputs[h.accesses[p][0]], h.accesses[p][1], dims) for p in read}
+    shapes = [each[1] for p, each in aligned.items() if each and p in scalar.used_parameters()]
+    shapes += [tuple([h.extents[d] if d == e else 1 for e in dims]) for d in scalar.used_indices()]
+    full, shape = tuple([h.extents[d] for d in dims]), h.outputs[0].shape
+    combined = _combination(h, scalar, dims, place, keepdims=finish is not None)
+    if None in aligned.values() or combined is None or (h.operator is not None and full not in shapes):
         return None
-    accesses = [h.accesses[p] for p in used]
-    found = [_aligned(h.inputs[n], h.inputs[n].accesses[a], dims, h.extents, True) for n, a in accesses]
-    aligned = [each for each in found if each is not None]
-    if len(aligned) < len(found):
-        return None
-    indices = [np.arange(n).reshape([n if e == d else 1 for e in dims]) for d, n in enumerate(h.extents)]
-    grid, shapes = indices if h.scalar.used_indices() else [], [shape for _, shape in aligned]
-    name, whole = _elementwise(h.scalar, grid)
-    shape = np.broadcast_shapes((), *shapes, *[grid[d].shape for d in h.scalar.used_indices()])
-    if shape == out.shape and not grid and out.element_bytes >= LARGE:
-        whole = _in_blocks(whole, h.scalar, shapes, out)
-    compute, views = whole, [(n, view) for (n, _), (view, _) in zip(accesses, aligned, strict=True)]
-    if views != [(n, _itself) for n in range(len(h.inputs))]:
-        compute = lambda *arrays: whole(*[view(arrays[n]) for n, view in views])  # noqa: E731
-    if shape != out.shape:  # the same along dimensions that nothing moves with
-        return name, lambda *arrays: np.array(np.broadcast_to(compute(*arrays), out.shape), order="C"), h.points
-    return name, compute, passes(h.scalar) * h.points // _FAST
-
-
-def _elementwise(function: Function, grid: Sequence[Any] = ()) -> tuple[str, Compute]:
-    """Return NumPy's functions for a scalar function of one result: their name, and what computes without warnings.
-
-    Takes an array for each parameter that is used, in order.
-    """
-    used, (last,), live = sorted(function.used_parameters()), function.results, function.live()
-    final = {a: n for n in live for a in function.body[n].args}
-    parameters: list[list[int]] = [[] for _ in used]
-    constants, steps = {}, []
-    for n in live:
-        step = function.body[n]
-        if step.op == "param":
-            parameters[used.index(step.position)].append(n)
-        elif step.op in ("const", "index"):
-            constants[n] = evaluate_step(step, (), (), grid)
-        else:
-            done = [a for a in {*step.args} if final[a] == n]
-            steps.append((n, _of_arrays(step, [function.body[a].dtype for a in step.args]), step.args, done))
-    new = function.body[last].op not in ("param", "real", "imag")  # whose values may be views
+    name, combine = combined
+    values = _evaluator(scalar, h.extents, dims)
+    ending, final = None if finish is None else _evaluator(finish, h.extents, dims), finish or scalar
+    copy = True if (finish or combine is None) and final.body[final.results[0]].op in _VIEWS else None
+    if combine is None and np.broadcast_shapes((), *shapes) != full:  # the same along what nothing moves with
+        combine, copy = partial(np.broadcast_to, shape=full), True
+    views = [(n, known[0] if (known := aligned.get(p)) else None) for p, (n, _) in enumerate(h.accesses)]
+    plain = views == [(n, None) for n in range(len(h.inputs))]
 
     def compute(*arrays: Any) -> Any:
-        values = {**constants, **{n: a for a, at in zip(arrays, parameters, strict=True) for n in at}}
+        given = arrays if plain else [arrays[n] if view is None else view(arrays[n]) for n, view in views]
+        found = values(*given)
+        if combine is not None:
+            found = combine(found)
+        if ending is not None:
+            found = ending(found, *given)
+        found = np.array(found, order="C", copy=copy)
+        return found.reshape(shape) if shape else found.reshape(())[()]
+
+    walked = h.points * (_SCAN if h.dims("ps") else passes(scalar)) // _FAST
+    if plain and combine is ending is None and isinstance(values, partial) and full == shape:
+        return name, values, walked
+    return name, compute, walked
+
+
+def _combination(
+    h: MdHom, scalar: Function, dims: Sequence[int], place: Which | None, *, keepdims: bool
+) -> tuple[str, Compute | None] | None:
+    """Return a name, and what combines values of a scalar function whose axes are dimensions, if anything does."""
+    axes, dtype = tuple([n for n, d in enumerate(dims) if h.combine[d].kind != "cc"]), h.scalar.dtypes[0]
+    if h.operator is None:
+        ops = [scalar.body[n].op for n in scalar.live()]
+        working = [op for op in ops if op not in ("param", "const", "index", "cast")]
+        names = working or ["astype" if "cast" in ops else "copy"]
+        return (f"numpy.{names[0]}" if len(names) == 1 else f"numpy: {scalar}"), None
+    if place is not None:
+        return f"numpy.arg{place}", partial(getattr(np, f"arg{place}"), axis=axes[0])
+    ufunc, scans = _REDUCTIONS.get(h.operator.ufuncs[0]), h.dims("ps")
+    if dtype.kind == "c":  # whose order an operator has to spell out
+        ufunc = {extreme(w, dtype).operator: f for w, f in _EXTREMES.items()}.get(h.operator, ufunc)
+    several = len({c for c in h.combine if c.kind != "cc"}) > 1 or (scans and len(axes) > 1)
+    if ufunc is None or several or len(scalar.results) > 1 or 0 in h.extents:
+        return None
+    options: dict[str, Any] = {"axis": axes[0] if scans else axes, "dtype": None if dtype.kind == "b" else dtype}
+    if dtype.char == "e":
+        options["dtype"] = np.float32
+    if scans:
+        combine: Compute = partial(ufunc.accumulate, **options)
+    elif ufunc is np.add and (scalar.dtypes[0].char, dtype.char, len(axes)) == ("?", "l", h.rank) and not keepdims:
+        return "numpy.count_nonzero", np.count_nonzero
+    elif ufunc is np.add and dtype.char in "fd" and axes == tuple(range(axes[0], h.rank)) and h.points >= _MANY:
+        combine = partial(_sum_of_rows, keepdims=keepdims, **options)
+    else:
+        reduce: Compute = ufunc.reduce
+        combine = partial(reduce, keepdims=keepdims, **options)
+    name = f"numpy.{ufunc.__name__}.{'accumulate' if scans else 'reduce'}"
+    return name, combine if dtype.char != "e" else lambda values: combine(values).astype(dtype)
+
+
+def _sum_of_rows(a: Any, axis: tuple[int, ...], dtype: np.dtype[Any], keepdims: bool) -> Any:
+    """Sum floats along the last axes: as exactly as NumPy's reductions do, in half of the time."""
+    kept = a.shape[: axis[0]]
+    rows = a.reshape((*kept, -1)) if a.flags.c_contiguous else a
+    if a.dtype != dtype or not a.flags.c_contiguous or rows.shape[-1] < _ROW:
+        return a.sum(axis, dtype, keepdims=keepdims)
+    whole = rows.shape[-1] // _ROW * _ROW
+    total = np.add.reduce(einsum("...a->...", rows[..., :whole].reshape((*kept, -1, _ROW))), -1)
+    total = total + np.add.reduce(rows[..., whole:], -1)
+    return total.reshape((*kept, *[1 for _ in axis])) if keepdims else total
+
+
+def _place_of(h: MdHom) -> Which | None:
+    """Return of which extreme of its only input an MDH gives the first place along its only reduced dimension."""
+    f, finish, dims = h.scalar, h.finish, h.dims("pw")
+    if len(h.inputs) != 1 or len(dims) != 1 or len(f.results) != 2 or finish is None:
+        return None
+    value, place, stored = f.body[f.results[0]], f.body[f.results[1]], finish.body[finish.results[0]]
+    steps = value.op, place.op, place.position, stored.op, stored.position
+    which = [w for w in _EXTREMES if h.operator == first_extreme(w, value.dtype).operator]
+    return which[0] if which and steps == ("param", "index", dims[0], "param", 1) else None
+
+
+def _aligned(h: MdHom, view: View, access: int, dims: Sequence[int]) -> tuple[Compute | None, tuple[int, ...]] | None:
+    """Return what gives a view with axes for dimensions, None for the array itself, and its shape.
+
+    None where there is no such view, since an index is neither a number nor a dimension, maybe shifted.
+    """
+    indices = view.accesses[access]
+    moved = [replace(index, constant=0).dim() for index in indices if index.dims()]
+    shape = tuple([h.extents[d] if d in moved else 1 for d in dims])
+    scanned = [h.combine[d].kind == "ps" for d in dims]
+    if view.boundary == "constant" and any(scanned) and moved == dims and [-i.constant for i in indices] == scanned:
+        axis, wall = scanned.index(True), literal_value(view.fill, view.dtype)  # which stands before all others
+        first = np.full([1 if d == axis else n for d, n in enumerate(shape)], wall)
+        exclusive = view.shape == tuple([n - s for n, s in zip(shape, scanned, strict=True)])
+        return ((lambda a: np.concatenate([first, a], axis)), shape) if exclusive else None
+    if view.boundary is not None or None in moved or len({*moved}) < len(moved):
+        return None
+    missing = len(dims) - len(indices)  # axes in front, as NumPy allows where it broadcasts
+    if (missing == 0 or (missing > 0 and h.operator is None)) and all([
+        (index.dim() == d and size == h.extents[d]) or (size == 1 and not index.dims())
+        for index, d, size in zip(indices, dims[missing:], view.shape, strict=True)
+    ]):  # fmt: skip
+        return None, shape
+    ranges = [slice(i.constant, i.constant + h.extents[i.dims()[0]]) if i.dims() else i.constant for i in indices]
+    axes = tuple(sorted(range(len(moved)), key=lambda n: dims.index(moved[n])))
+    spread = (*[slice(None) if d in moved else None for d in dims], ...)  # without axes a view, too, no scalar
+    return (lambda a: a[(*ranges, ...)].transpose(axes)[spread]), shape
+
+
+def _evaluator(f: Function, extents: Sequence[int], dims: Sequence[int]) -> Compute:
+    """Return NumPy's functions for a scalar function of one result, on arrays, one a parameter; they do not warn."""
+    (last,), live = f.results, f.live()
+    final = {a: n for n in live for a in f.body[n].args}
+    grid = [np.arange(n).reshape([n if d == e else 1 for e in dims]) for d, n in enumerate(extents)]
+    given = {n: f.body[n].position for n in live if f.body[n].op == "param"}
+    fixed = {n: evaluate_step(f.body[n], (), (), grid) for n in live if f.body[n].op in ("const", "index")}
+    steps = [
+        (n, _function_of(f, n), f.body[n].args, [a for a in {*f.body[n].args} if final[a] == n])
+        for n in live
+        if n not in given and n not in fixed
+    ]
+
+    def compute(*arrays: Any) -> Any:
+        values = {**fixed, **{n: arrays[p] for n, p in given.items()}}
         for n, each, args, done in steps:
             values[n] = each(*[values[a] for a in args])
             for a in done:  # so that its memory, which is in the caches, is the next one's
                 del values[a]
-        return np.array(values[last], order="C", copy=None if new else True)
+        return values[last]
 
-    ops = [function.body[n].op for n in live]
-    working = [op for op in ops if op not in ("param", "const", "index", "cast")]
-    names = working or ["astype" if "cast" in ops else "copy"]
-    direct = len(steps) == 1 and [[a] for a in steps[0][2]] == parameters and isinstance(steps[0][1], np.ufunc)
-    best: Compute = partial(steps[0][1], order="C") if direct else compute
-    if not _SILENT.issuperset(ops):
-        best = np.errstate(all="ignore")(best)
-    return (f"numpy.{names[0]}" if len(names) == 1 else f"numpy: {function}"), best
+    found: Compute = compute
+    if not steps and last in given:
+        found = lambda *arrays: arrays[given[last]]  # noqa: E731
+    elif len(steps) == 1 and [given.get(a) for a in steps[0][2]] == list(range(len(f.parameters))):
+        found = partial(steps[0][1], order="C") if isinstance(steps[0][1], np.ufunc) else compute
+    return found if _SILENT.issuperset([f.body[n].op for n in live]) else np.errstate(all="ignore")(found)
 
 
-def _of_arrays(step: Instruction, args: Sequence[np.dtype[Any]]) -> Compute:
-    """Return what computes an instruction of arrays of such types: the ufunc that gives its type, if one does."""
+def _function_of(f: Function, n: int) -> Compute:
+    """Return what computes an instruction of arrays: the ufunc that gives its type, if one does."""
+    step = f.body[n]
     ufunc = getattr(np, step.op, None)
     if isinstance(ufunc, np.ufunc) and (step.op, step.dtype.kind) not in (("power", "i"), ("expm1", "c")):
+        types = tuple([f.body[a].dtype for a in step.args])
         with suppress(TypeError):  # of types that are converted before
-            if ufunc.resolve_dtypes((*args, None)) == (*args, step.dtype):
+            if ufunc.resolve_dtypes((*types, None)) == (*types, step.dtype):
                 return ufunc
     return lambda *values: evaluate_step(step, values, (), ())
-
-
-def _in_blocks(compute: Compute, function: Function, shapes: Sequence[tuple[int, ...]], out: View) -> Compute:
-    """Have a scalar function computed block by block; operands have such shapes, which broadcast to the result's."""
-    most = _BLOCK // max([function.body[n].dtype.itemsize for n in function.live()])
-    make = maker([(out.shape, out.dtype)])
-    # Operands may lack axes in front, and have one element along others.
-    moves = [[(d, n > 1) for d, n in enumerate(shape, len(out.shape) - len(shape))] for shape in shapes]
-
-    def in_blocks(*views: Any) -> Any:
-        (result,) = make()
-        for place in _places(out.shape, most):
-            cut = [tuple([place[d] if along else slice(None) for d, along in axes]) for axes in moves]
-            result[place] = compute(*[v[where] for v, where in zip(views, cut, strict=True)])
-        return result
-
-    return in_blocks
-
-
-def _places(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
-    """Cut an array into blocks of about so many elements at most, as they lie in memory.
-
-    Examples
-    --------
-    >>> [[f"{s.start}:{s.stop}" for s in place[:2]] for place in _places((2, 3, 4), 10)]
-    [['0:1', '0:2'], ['0:1', '2:3'], ['1:2', '0:2'], ['1:2', '2:3']]
-    """
-    axis = next(d for d in range(len(shape)) if prod(shape[d + 1 :]) <= most)
-    size, rest = shape[axis], (slice(None),) * (len(shape) - axis - 1)
-    step = -(-size // -(-size // max(most // prod(shape[axis + 1 :]), 1)))
-    for outer in product(*[range(n) for n in shape[:axis]]):
-        for start in range(0, size, step):
-            yield (*[slice(n, n + 1) for n in outer], slice(start, min(start + step, size)), *rest)
-
-
-def reduction_by_ufunc(h: MdHom) -> ByUfuncs | None:
-    """Return the reduction or scan of NumPy's that computes an MDH; None where there is none.
-
-    What the scalar function gives is an array as large as the largest operand, unless it only converts; one ufunc
-    combines it, or `argmax` and its like say where an extreme is.
-
-    Examples
-    --------
-    >>> import mdhnp
-    >>> a = np.array([[1, 5], [7, 3]])
-    >>> largest = mdhnp.md_hom(lambda x: x, {"i": mdhnp.cc, "j": mdhnp.pw("max")}, "A[i,j] -> O[i]").bind(a)
-    >>> name, compute, _ = reduction_by_ufunc(largest)
-    >>> compute(a)
-    array([5, 7])
-    """
-    dims = tuple([d for d, c in enumerate(h.combine) if c.kind != "cc"])
-    if len({h.combine[d] for d in dims}) != 1 or len(h.outputs) != 1 or 0 in h.extents:
-        return None
-    if h.combine[dims[0]].kind == "ps" and (after := _after_identity(h, dims[0])) is not None:
-        return after
-    order, shape = range(h.rank), h.outputs[0].shape
-    found = [_aligned(v, v.accesses[0], order, h.extents, False) if len(v.accesses) == 1 else None for v in h.inputs]
-    aligned = [each for each in found if each is not None]
-    kept = [d for i in h.outputs[0].accesses[0] for d in i.dims()]
-    if len(aligned) < len(found) or kept != sorted(kept) or max([prod(shape) for _, shape in aligned]) < h.points:
-        return None
-    which = next((w for w in _WHICH if _is_place(h, w, dims)), None)
-    if which is None:
-        return _reduced(h, dims, aligned)
-    (view, _), function = aligned[0], np.argmax if which == "max" else np.argmin
-    return f"numpy.arg{which}", lambda a: _shaped(function(view(a), dims[0]), shape), h.points
-
-
-def _reduced(h: MdHom, dims: tuple[int, ...], aligned: Sequence[_Aligned]) -> ByUfuncs | None:
-    """Return what reduces or scans by a ufunc."""
-    finish, ufunc, scans = h.finish, _operator(h), h.combine[dims[0]].kind == "ps"
-    if ufunc is None or (scans and len(dims) > 1):
-        return None
-    (last,), dtype, shape = h.scalar.results, h.scalar.dtypes[0], h.outputs[0].shape
-    if h.scalar.body[last].op == "cast" and dtype.char != "e":  # a ufunc converts as it reads
-        mapped = replace(h.scalar, results=h.scalar.body[last].args)
-    else:
-        mapped = h.scalar
-    whole = any([prod(aligned[p][1]) == h.points for p in mapped.used_parameters()])
-    if not whole or any([f is not None and (f.text is not None or f.used_indices()) for f in (mapped, finish)]):
-        return None
-    values, after = _of_parameters(mapped), None if finish is None else _of_parameters(finish)
-    inner = None if ufunc in (np.logical_and, np.logical_or) else np.float32 if dtype.char == "e" else dtype
-    wide = finish is not None and not scans and any([h.inputs[p - 1].shape for p in finish.used_parameters() if p])
-    if scans:
-        combine: Compute = partial(ufunc.accumulate, axis=dims[0], dtype=inner)
-    elif ufunc is np.add and (mapped.dtypes[0].char, dtype.char) == ("?", "l") and len(dims) == h.rank:
-        combine = np.count_nonzero
-    else:
-        combine = partial(ufunc.reduce, axis=dims, dtype=inner, keepdims=wide)
-
-    def compute(*arrays: Any) -> Any:
-        views = [view(a) for (view, _), a in zip(aligned, arrays, strict=True)]
-        total = combine(values(*views))
-        if inner is np.float32:
-            total = total.astype(dtype)
-        return _shaped(total if after is None else after(total, *(views if wide or scans else arrays)), shape)
-
-    name = f"numpy.{ufunc.__name__}.{'accumulate' if scans else 'reduce'}"
-    return name, compute, h.points * (_SCAN if scans else passes(mapped)) // _FAST
-
-
-def _of_parameters(f: Function) -> Compute:
-    """Return what computes a function of arrays for all its parameters, used or not; of one of them itself nothing."""
-    result = f.body[f.results[0]]
-    if result.op == "param":
-        return lambda *given: given[result.position]
-    used, (_, compute) = sorted(f.used_parameters()), _elementwise(f)
-    return lambda *given: compute(*[given[p] for p in used])
-
-
-def _operator(h: MdHom) -> np.ufunc | None:
-    """Return NumPy's ufunc behind the only operator, if it is one."""
-    op, (dtype, *others) = h.operator, h.scalar.dtypes
-    assert op is not None
-    if dtype.kind == "c":  # whose order an operator has to spell out
-        found = [op == extreme(which, dtype).operator for which in _WHICH]
-        if any(found):
-            return np.maximum if found[0] else np.minimum
-    return None if others else _REDUCTIONS.get(op.ufuncs[0])
-
-
-def _shaped(found: Any, shape: tuple[int, ...]) -> Any:
-    """Return a C-contiguous array of a shape; a scalar where it has no axes."""
-    return np.ascontiguousarray(found).reshape(shape) if shape else np.asarray(found).reshape(())[()]
-
-
-def _is_place(h: MdHom, which: Which, dims: tuple[int, ...]) -> bool:
-    """Whether an MDH gives the first place of an extreme of its only input along its only reduced dimension."""
-    f, finish, op = h.scalar, h.finish, h.operator
-    if len(h.inputs) != 1 or len(dims) != 1 or len(f.results) != 2 or finish is None or op is None:
-        return False
-    value, place, stored = f.body[f.results[0]], f.body[f.results[1]], finish.body[finish.results[0]]
-    steps = value.op, place.op, place.position, stored.op, stored.position
-    return steps == ("param", "index", dims[0], "param", 1) and op == first_extreme(which, value.dtype).operator
-
-
-def _after_identity(h: MdHom, dim: int) -> ByUfuncs | None:
-    """Return a scan whose first point is the identity, which stands before the first element."""
-    (view, *others), op, rank = h.inputs, h.operator, h.rank
-    before = tuple([Affine.of(d, rank, -(d == dim)) for d in range(rank)])
-    extents = tuple([n - (d == dim) for d, n in enumerate(h.extents)])
-    if others or view.boundary != "constant" or view.accesses != (before,) or h.finish or extents != view.shape:
-        return None
-    first = h.scalar.evaluate([literal_value(view.fill, view.dtype)])[0]
-    if op is None or op.identity is None or first != literal_value(op.identity[0], h.scalar.dtypes[0]):
-        return None
-    plain = replace(view, boundary=None, accesses=(tuple([Affine.of(d, rank) for d in range(rank)]),))
-    output = contiguous("O0", h.outputs[0].dtype, extents, tuple(range(rank)))
-    rest = reduction_by_ufunc(replace(h, extents=extents, inputs=(plain,), outputs=(output,)))
-    if rest is None:
-        return None
-    (name, scan, walked), start = rest, np.full([1 if d == dim else n for d, n in enumerate(extents)], first)
-    return name, lambda a: np.concatenate([start, scan(a)], dim), walked
-
-
-def row_sums(view: View, labels: str, output: str) -> Compute | None:
-    """Return sums of floats over all but the output's axes, where an einsum would add too many in a row; else None.
-
-    They are as exact as those of NumPy's reductions, in half of the time.
-    """
-    outer, row = len(labels), 1
-    while outer and labels[outer - 1] not in output and view.strides[outer - 1] == row:
-        outer -= 1
-        row *= view.shape[outer]
-    order = "".join([n for n in labels if n in output])
-    if view.dtype.char not in "fd" or row < _LONG or order != output or len({*labels}) < len(labels):
-        return None
-    kept, others = view.shape[:outer], tuple([d for d in range(outer) if labels[d] not in output])
-    whole = row // _ROW * _ROW
-
-    def compute(a: Any) -> Any:
-        a = a.reshape((*kept, row))
-        rows = einsum("...a->...", a[..., :whole].reshape((*kept, -1, _ROW)))
-        return np.add.reduce(rows, (*others, outer)) + np.add.reduce(einsum("...a->...", a[..., whole:]), others)
-
-    return compute
