@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.calls.ufuncs import by_ufuncs, einsum
+from mdhnp.calls.ufuncs import MANY, by_ufuncs, einsum
 from mdhnp.cost.machine import usual_numpy
 from mdhnp.cost.seconds import numpy_seconds
 from mdhnp.cost.work import NumpyWork
@@ -55,9 +55,9 @@ def numpy_function(h: Computation) -> NumpyFunction | None:
     if one is not h or len(h.outputs) != 1:
         return None
     text = subscripts(one)
-    if (text is None or "," not in text or not one.dims("pw")) and (known := by_ufuncs(one)) is not None:
-        name, compute, walked = known
-        return _function(one, name, compute, walked=walked)
+    sums = text is not None and one.dims("pw") and ("," in text or one.points < MANY)
+    if not sums and (known := by_ufuncs(one)) is not None:
+        return _function(one, *known)
     return None if text is None else _matrix_product(one, text) or _by_einsum(one, text)
 
 
@@ -67,7 +67,7 @@ def roughly(function: NumpyFunction) -> float:
 
 
 def _function(
-    h: MdHom, name: str, compute: Compute, multiplied: int = 0, walked: int = 0, copied: int = 0
+    h: MdHom, name: str, compute: Compute, walked: int, multiplied: int = 0, copied: int = 0
 ) -> NumpyFunction:
     result = h.outputs[0].dtype
     moved = sum([v.element_bytes for v in (*h.inputs, *h.outputs)])
@@ -89,7 +89,7 @@ def _by_einsum(h: MdHom, text: str) -> NumpyFunction:
         found = np.array(product(*arrays), dtype, copy=copy, order="C")
         return found if output else found[()]
 
-    return _function(h, f'numpy.einsum("{text}")', compute, walked=h.points)
+    return _function(h, f'numpy.einsum("{text}")', compute, h.points)
 
 
 def _matrix_product(h: MdHom, text: str) -> NumpyFunction | None:
@@ -134,9 +134,11 @@ def _matrix_product(h: MdHom, text: str) -> NumpyFunction | None:
         compute = lambda x, y: product(x.astype(np.float32), y.astype(np.float32)).astype(dtype)  # noqa: E731
     copied = left_copied + right_copied + moved * prod(h.outputs[0].shape)
     copied += sum([prod(v.shape) for v in h.inputs if v.dtype != dtype or dtype.char == "e"])
+    if columns and abs(b.strides[second.index(sums[-1])]) == 1:  # BLAS copies what it reads along the sum
+        copied += prod(b.shape)
     name = "numpy.dot" if small else "numpy.matmul"
-    multiplied, walked = (h.points, 0) if blas else (0, h.points)
-    return _function(h, name, compute, multiplied, walked, copied)
+    walked, multiplied = (0, h.points) if blas else (h.points, 0)
+    return _function(h, name, compute, walked, multiplied, copied)
 
 
 def _transposed(labels: str, groups: Sequence[Sequence[str]], extents: Mapping[str, int]) -> tuple[Compute | None, int]:

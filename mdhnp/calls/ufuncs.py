@@ -16,7 +16,7 @@ from mdhnp.mdh import Function, MdHom, View
 from mdhnp.mdh.extremes import Which, extreme, first_extreme
 from mdhnp.mdh.function import evaluate_step, literal_value
 
-__all__ = ["by_ufuncs", "einsum"]
+__all__ = ["MANY", "by_ufuncs", "einsum"]
 
 Compute = Callable[..., Any]
 
@@ -35,8 +35,8 @@ _VIEWS = ("param", "real", "imag")
 #: Points of a sum that take as long as one of an einsum, and as one of a scan.
 _FAST, _SCAN = 4, 32
 #: Elements that an einsum adds in a row, to lose no more by rounding than NumPy's sums do; from how many elements in
-#: all such rows take half as long as these.
-_ROW, _MANY = 512, 1 << 15
+#: all such rows take half as long as these. Of fewer elements, an einsum takes half as long as a ufunc to begin.
+_ROW, MANY = 512, 1 << 14
 
 _EXTREMES: dict[Which, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 _REDUCTIONS: dict[str, np.ufunc] = {
@@ -89,10 +89,10 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
         found = np.array(found, order="C", copy=copy)
         return found.reshape(shape) if shape else found.reshape(())[()]
 
+    alone = plain and combine is ending is None and isinstance(values, partial) and full == shape
+    best, silent = values if alone else compute, [f.body[n].op in _SILENT for f in (scalar, final) for n in f.live()]
     walked = h.points * (_SCAN if h.dims("ps") else passes(scalar)) // _FAST
-    if plain and combine is ending is None and isinstance(values, partial) and full == shape:
-        return name, values, walked
-    return name, compute, walked
+    return name, best if all(silent) else np.errstate(all="ignore")(best), walked
 
 
 def _combination(
@@ -120,7 +120,7 @@ def _combination(
         combine: Compute = partial(ufunc.accumulate, **options)
     elif ufunc is np.add and (scalar.dtypes[0].char, dtype.char, len(axes)) == ("?", "l", h.rank) and not keepdims:
         return "numpy.count_nonzero", np.count_nonzero
-    elif ufunc is np.add and dtype.char in "fd" and axes == tuple(range(axes[0], h.rank)) and h.points >= _MANY:
+    elif ufunc is np.add and dtype.char in "fd" and axes == tuple(range(axes[0], h.rank)) and h.points >= MANY:
         combine = partial(_sum_of_rows, keepdims=keepdims, **options)
     else:
         reduce: Compute = ufunc.reduce
@@ -181,7 +181,7 @@ def _aligned(h: MdHom, view: View, access: int, dims: Sequence[int]) -> tuple[Co
 
 
 def _evaluator(f: Function, extents: Sequence[int], dims: Sequence[int]) -> Compute:
-    """Return NumPy's functions for a scalar function of one result, on arrays, one a parameter; they do not warn."""
+    """Return NumPy's functions for a scalar function of one result, on arrays, one a parameter."""
     (last,), live = f.results, f.live()
     final = {a: n for n in live for a in f.body[n].args}
     grid = [np.arange(n).reshape([n if d == e else 1 for e in dims]) for d, n in enumerate(extents)]
@@ -201,12 +201,10 @@ def _evaluator(f: Function, extents: Sequence[int], dims: Sequence[int]) -> Comp
                 del values[a]
         return values[last]
 
-    found: Compute = compute
     if not steps and last in given:
-        found = lambda *arrays: arrays[given[last]]  # noqa: E731
-    elif len(steps) == 1 and [given.get(a) for a in steps[0][2]] == list(range(len(f.parameters))):
-        found = partial(steps[0][1], order="C") if isinstance(steps[0][1], np.ufunc) else compute
-    return found if _SILENT.issuperset([f.body[n].op for n in live]) else np.errstate(all="ignore")(found)
+        return lambda *arrays: arrays[given[last]]
+    only = steps[0][1] if len(steps) == 1 and [given.get(a) for a in steps[0][2]] == [*range(len(given))] else None
+    return partial(only, order="C") if isinstance(only, np.ufunc) and len(given) == len(f.parameters) else compute
 
 
 def _function_of(f: Function, n: int) -> Compute:
