@@ -154,20 +154,6 @@ def equal_devices(identity: str) -> list[Device]:
 _chosen: ContextVar["Device | Group | None"] = ContextVar("mdhnp_device", default=None)
 
 
-@cache
-def _first_choice() -> Device:
-    spec = os.environ.get("MDHNP_DEVICE", "").strip()
-    if spec:
-        try:
-            return find_device(spec)
-        except NoDeviceError as error:
-            raise NoDeviceError(f"{error} (asked for by the environment variable MDHNP_DEVICE)") from None
-    found = devices()
-    if not found:
-        raise NoDeviceError(f"no OpenCL device found; {_listing_text(found)}")
-    return found[0]
-
-
 def default_device() -> Any:
     """Give the device of calls that name none; in a :func:`device` block of several, what stands for them.
 
@@ -175,16 +161,22 @@ def default_device() -> Any:
     before CPUs, on a CPU Intel's runtime before PoCL, a simulator only where there is nothing else. NoDeviceError if
     there is none, or none that ``MDHNP_DEVICE`` names.
     """
-    return _chosen.get() or _first_choice()
+    return candidates()[0]
 
 
 @cache
 def _undecided() -> tuple[Device, ...]:
-    if os.environ.get("MDHNP_DEVICE", "").strip():
-        return (_first_choice(),)
-    real = [d for d in devices() if d.runtime != "oclgrind"]
+    if spec := os.environ.get("MDHNP_DEVICE", "").strip():
+        try:
+            return (find_device(spec),)
+        except NoDeviceError as error:
+            raise NoDeviceError(f"{error} (asked for by the environment variable MDHNP_DEVICE)") from None
+    found = devices()
+    if not found:
+        raise NoDeviceError(f"no OpenCL device found; {_listing_text(found)}")
+    real = [d for d in found if d.runtime != "oclgrind"]
     cpus = [d for d in real if d.kind == "cpu"]
-    return tuple(d for d in real if d.kind == "gpu" or d is cpus[0]) or (_first_choice(),)
+    return tuple(d for d in real if d.kind == "gpu" or d is cpus[0]) or found[:1]
 
 
 def candidates() -> tuple[Any, ...]:
