@@ -67,6 +67,7 @@ class Device:
 
     #: What keeps arrays in memory of its own: `resident.py`, which knows devices, and is set by `devices.py`.
     memory: ClassVar[Any]
+    passing = several = False
 
     def __init__(self, device: cl.Device) -> None:
         if (why := refusal(device)) is not None:
@@ -85,7 +86,6 @@ class Device:
         self.key: Hashable = ("views", id(self)) if self.own_memory else self.alone
         self.identity: str = self._identity()
         self._lock = process.lock()
-        self.passing = self.several = False
         self._forks = process.forks
         self._context: cl.Context | None = None
         self._queues: dict[str, cl.CommandQueue] = {}
