@@ -18,7 +18,7 @@ from mdhnp.codegen import Program, generate
 from mdhnp.codegen.generate import procedures
 from mdhnp.mdh import Affine, Chain, Graph, MdHom, Step, View, chain, index, stages, trace
 from mdhnp.mdh.combine import CC
-from mdhnp.mdh.mdhom import contiguous, row_major
+from mdhnp.mdh.views import contiguous, row_major
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import check
 from mdhnp.schedule.default import default

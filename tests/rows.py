@@ -12,7 +12,7 @@ from strategies import Array
 from mdhnp.codegen import Program, generate
 from mdhnp.mdh import Affine, Combine, Graph, MdHom, Rows, Step, View, pw, rows, stages, trace
 from mdhnp.mdh.combine import CC
-from mdhnp.mdh.mdhom import contiguous, row_major
+from mdhnp.mdh.views import contiguous, row_major
 from mdhnp.schedule.default import candidates, default
 
 __all__ = ["program", "random_rows"]

@@ -18,7 +18,7 @@ import mdhnp
 from mdhnp.calls import kernels
 from mdhnp.mdh import Chain, Graph, MdHom, Step, chain, footprints, rings
 from mdhnp.mdh.canonical import fingerprint
-from mdhnp.mdh.mdhom import contiguous
+from mdhnp.mdh.views import contiguous
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.chains import chain_memory, pays
 from mdhnp.schedule.check import check

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.arrays.types import checked_type
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.views import row_major
 
 if TYPE_CHECKING:  # which load OpenCL
     import pyopencl as cl

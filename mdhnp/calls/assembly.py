@@ -13,9 +13,8 @@ from mdhnp.fusion.compose import Reads
 from mdhnp.mdh import Affine, Function, Instruction, MdHom, Step, View
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.complex import where
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.trace import Recorder, Symbol
-from mdhnp.mdh.views import unit
+from mdhnp.mdh.views import contiguous, unit
 
 __all__ = ["Box", "assembly", "box_of"]
 

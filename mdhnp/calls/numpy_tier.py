@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from mdhnp.calls.ufuncs import MANY, by_ufuncs, einsum
-from mdhnp.cost.machine import usual_numpy
-from mdhnp.cost.seconds import numpy_seconds
-from mdhnp.cost.work import NumpyWork
+from mdhnp.cost import NumpyWork, numpy_seconds, usual_numpy
 from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.subscripts import subscripts
 

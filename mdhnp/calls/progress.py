@@ -16,7 +16,7 @@ from mdhnp.calls.entry import Entry, Spent, Start, Watcher
 from mdhnp.calls.plans import Kernels, Leaf, Plan, SlicedKernels
 from mdhnp.calls.request import Request
 from mdhnp.mdh import Computation
-from mdhnp.mdh.mdhom import is_row_major
+from mdhnp.mdh.views import is_row_major
 from mdhnp.process import process
 from mdhnp.settings import config
 

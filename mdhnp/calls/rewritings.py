@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mdhnp.calls.build import affordable
 from mdhnp.fusion.rewrite import ALL, rewriting_of
 from mdhnp.mdh import Graph
-from mdhnp.mdh.mdhom import is_row_major
+from mdhnp.mdh.views import is_row_major
 from mdhnp.runtime.devices import Device
 from mdhnp.tuning.times import measured
 

@@ -21,7 +21,7 @@ from mdhnp.calls.request import HEAVY, Described, Request, known_to_numpy, secon
 from mdhnp.calls.states import progress_of, start
 from mdhnp.fusion.least_work import least_work
 from mdhnp.mdh import Computation, Graph
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.views import row_major
 from mdhnp.runtime.layout import Layout
 from mdhnp.settings import Mode
 

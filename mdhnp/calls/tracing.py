@@ -22,8 +22,8 @@ from mdhnp.calls.views import as_part, flat
 from mdhnp.mdh import Affine, Computation, Graph, MdHom, Step, View, trace
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.graph import with_numbers
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.views import contiguous
 
 __all__ = ["ResultView", "Tracer", "TracingError"]
 

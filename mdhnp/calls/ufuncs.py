@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.cost.operations import passes
+from mdhnp.cost import passes
 from mdhnp.mdh import Function, MdHom, View
-from mdhnp.mdh.extremes import Which, extreme, first_extreme
+from mdhnp.mdh.combine import Which, extreme, first_extreme
 from mdhnp.mdh.function import evaluate_step, literal_value
 
 __all__ = ["MANY", "by_ufuncs", "einsum"]

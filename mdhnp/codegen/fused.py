@@ -25,7 +25,7 @@ from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import declare_local, emit_tiles, map_tile
 from mdhnp.codegen.layers import group_ids, group_loops, ids, item_ids, tile_count
 from mdhnp.mdh import Chain, MdHom, Rows, View
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.views import row_major
 from mdhnp.schedule import chains
 from mdhnp.schedule.rows import at_once, links, places
 from mdhnp.schedule.schedule import Schedule

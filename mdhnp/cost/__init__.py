@@ -1,16 +1,26 @@
 """One cost model: what MDHs ask for, what machines give, and how many seconds follow from both.
 
-`operations.py` weighs scalar functions, `work.py` counts an MDH's operations and bytes, `machine.py` holds what was
-measured of a device and what was fitted beside it, `seconds.py` turns one and the other into time. Pure: what measures
-a machine is in `tuning/measure/machine.py`.
+`work.py` counts operations and bytes of an MDH, by weights of scalar functions, and turns them into time on a machine;
+`chains.py` says what a chain costs by its tiles; `machine.py` holds what was measured of a device and what was fitted
+beside it. Pure: what measures a machine is in `tuning/measure/machine.py`.
 """
 
+from mdhnp.cost.chains import INSTRUCTION, ChainCost, weighed
 from mdhnp.cost.machine import ComputeUnit, Core, Link, Machine, NumpyRates, usual, usual_numpy
-from mdhnp.cost.operations import passes, weight
-from mdhnp.cost.seconds import numpy_seconds, seconds
-from mdhnp.cost.work import NumpyWork, Work, bytes_read, operation_count, work
+from mdhnp.cost.work import (
+    NumpyWork,
+    Work,
+    bytes_read,
+    numpy_seconds,
+    operation_count,
+    passes,
+    seconds,
+    weight,
+    work,
+)
 
 __all__ = [
-    "ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "NumpyWork", "Work", "bytes_read",
-    "numpy_seconds", "operation_count", "passes", "seconds", "usual", "usual_numpy", "weight", "work",
+    "INSTRUCTION", "ChainCost", "ComputeUnit", "Core", "Link", "Machine", "NumpyRates", "NumpyWork", "Work",
+    "bytes_read", "numpy_seconds", "operation_count", "passes", "seconds", "usual", "usual_numpy", "weighed", "weight",
+    "work",
 ]  # fmt: skip

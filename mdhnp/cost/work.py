@@ -1,18 +1,46 @@
-"""What an MDH asks for, whoever computes it: operations by type, bytes that are read and written."""
+"""What an MDH asks for, whoever computes it: operations by type, bytes; and the seconds that a machine takes for it.
 
+Operations are counted in simple ones of vectors, by one table of weights. Seconds are those where no schedule is known,
+by kernels and by NumPy; what a known schedule makes of work the models in `schedule/` say.
+"""
+
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.cost.operations import weight
-from mdhnp.mdh import Computation, MdHom, View
+from mdhnp.cost.machine import Machine, NumpyRates
+from mdhnp.mdh import Computation, Function, MdHom, View
 
-__all__ = ["NumpyWork", "Work", "bytes_read", "operation_count", "work"]
+__all__ = ["NumpyWork", "Work", "bytes_read", "numpy_seconds", "operation_count", "passes", "seconds", "weight", "work"]
+
+#: Simple operations that one of these takes as long as; all others are simple. Measured as what one more operation of
+#: each kind adds to a sum over 4 million points in float32, relative to a multiplication: by kernels on one core of an
+#: AMD EPYC (Zen 5), between those of Intel's runtime, which are nearer, and those of PoCL. Remainders are computed
+#: element by element and take some hundred times as long in float32, but few integers' do. Of OpenCL C text (`text`)
+#: nothing is known.
+_WEIGHTS = {
+    "param": 0, "const": 0, "index": 0, "positive": 0, "cast": 0.5, "maximum": 2, "minimum": 2, "fmax": 2, "fmin": 2,
+    "sign": 2, "divide": 3, "reciprocal": 3, "sqrt": 5, "exp": 9, "exp2": 8, "log": 14, "log2": 14, "log10": 14,
+    "expm1": 25, "log1p": 25, "sin": 30, "cos": 30, "tan": 30, "arcsin": 15, "arccos": 15, "arctan": 17, "arctan2": 28,
+    "sinh": 25, "cosh": 25, "tanh": 20, "arcsinh": 35, "arccosh": 35, "arctanh": 45, "cbrt": 40, "hypot": 12,
+    "power": 40, "logaddexp": 55, "nextafter": 9, "remainder": 100, "fmod": 100, "floor_divide": 100,
+    "text": 10,
+}  # fmt: skip
+#: Simple operations that take as long as a pass of a NumPy ufunc over an element takes besides: by NumPy 2.4 on the
+#: same core, on arrays in its caches, remainders take 50 times as long as additions, `exp` 3 times.
+_PASS = 4
+#: Multiply-adds up to which OpenBLAS uses one thread.
+_ONE_THREAD = 1 << 20
+#: Bytes of operands and results that a core's caches hold.
+_NEAR = 1 << 20
+#: Bytes of arrays that a CPU's last cache may hold already: Xeon's and EPYC's have 32 to 64 MB for a program.
+_CACHED = 64 << 20
 
 
 class Work(NamedTuple):
     """Operations and bytes."""
 
-    #: Simple operations (`operations.py`; a multiplication and its addition are two) in types of up to 32 bits, and in
+    #: Simple operations (by `weight`; a multiplication and its addition are two) in types of up to 32 bits, and in
     #: MDHs that compute in double precision.
     float32: float
     float64: float
@@ -66,3 +94,49 @@ def operation_count(h: MdHom) -> float:
     kept = prod([n for n, c in zip(h.extents, h.combine, strict=True) if c.kind != "pw"])
     combined = 0.0 if h.operator is None else weight(h.operator.function)
     return h.points * (weight(h.scalar) + combined) + kept * (0.0 if h.finish is None else weight(h.finish))
+
+
+@lru_cache(maxsize=1024)
+def weight(function: Function) -> float:
+    """Return the simple operations that one application of a function takes as long as.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mdhnp.mdh import trace
+    >>> weight(trace(lambda x: np.exp(x) + 1, [np.float32]))
+    10.0
+    """
+    return float(sum([_WEIGHTS.get(function.body[n].op, 1) for n in function.live()]))
+
+
+def passes(function: Function) -> int:
+    """Return the additions of whole arrays that NumPy's ufuncs for a function take as long as, at least one."""
+    each = [step.op for step in (function.body[n] for n in function.live()) if step.op not in ("param", "const")]
+    return max(round(sum([1 + (_WEIGHTS.get(op, 1) - 1) / _PASS for op in each])), 1)
+
+
+def seconds(work: Work, machine: Machine, *, cached: bool = False) -> float:
+    """Return the seconds that no schedule gets below, the launch aside: the roofline (Williams et al., 2009).
+
+    Where arrays may be `cached`, a CPU reads what its last cache holds in no time.
+    """
+    computing = (work.float32 / machine.float32 + work.float64 / machine.float64) / 2  # a multiply-add is two
+    held = _CACHED if cached and machine.kind == "cpu" else 0
+    return max(computing, (work.read + work.written - held) / machine.memory)
+
+
+def numpy_seconds(work: NumpyWork, rates: NumpyRates) -> tuple[float, float]:
+    """Return the seconds that a function of NumPy's takes by estimate, and at least."""
+    double = work.char in "dD"
+    parts = 4 if work.char in "FD" else 1  # multiply-adds of real numbers in one of complex ones
+    core, threads = (rates.float64, rates.threads64) if double else (rates.float32, rates.threads32)
+    loop = {"e": rates.loop_float16, "F": rates.loop_complex64, "D": rates.loop_complex128}.get(work.char, rates.loop)
+    multiplied = parts * work.multiplied
+    few, fastest = min(multiplied, _ONE_THREAD), max(threads, core)
+    multiplying = few / core + (multiplied - few) / fastest
+    # BLAS reads ahead while it multiplies; loops that walk through arrays wait for them.
+    waiting = work.walked / loop + work.copied / rates.copying
+    floor = max(multiplied / fastest, max(work.moved - _CACHED, 0) / rates.memory)
+    reading = work.moved / (rates.cache if work.moved <= _NEAR else rates.memory)
+    return rates.call + max(multiplying, reading) + waiting, rates.call + floor

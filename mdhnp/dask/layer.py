@@ -18,8 +18,8 @@ from mdhnp.dask.blocks import Blocks, Piece, Section, concatenated, stacked
 from mdhnp.dask.sizes import TASK, Ends, chosen, shared_ends
 from mdhnp.dask.task import Assembly, Call, Work, assembled, sliced
 from mdhnp.mdh import Computation, Cut, MdHom, Partition, Prefix, Rows, Stack, Task, Window, cut
-from mdhnp.mdh.mdhom import packed
 from mdhnp.mdh.partition import Read
+from mdhnp.mdh.views import packed
 
 __all__ = ["Layer", "Node"]
 

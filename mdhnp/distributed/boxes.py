@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple, Self
 
-from mdhnp.mdh.mdhom import row_major
 from mdhnp.mdh.regions import Region
-from mdhnp.mdh.views import View
+from mdhnp.mdh.views import View, row_major
 
 __all__ = ["Box", "split"]
 

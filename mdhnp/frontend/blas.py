@@ -18,7 +18,7 @@ from mdhnp.frontend.map_reduce import operand, total_type, wide
 from mdhnp.frontend.public import public
 from mdhnp.frontend.types import astype
 from mdhnp.mdh import cc, index, pw
-from mdhnp.mdh.extremes import first
+from mdhnp.mdh.combine import first
 
 __all__ = ["asum", "axpy", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv"]
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from mdhnp.mdh import Affine, MdHom, pw, trace
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.function import Function
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.views import contiguous
 
 __all__ = ["ELLIPSIS", "Functions", "Terms", "combined", "contraction", "dimensions", "extents", "parse"]
 

@@ -18,8 +18,9 @@ from mdhnp.frontend.contraction import Functions
 from mdhnp.frontend.public import UNSUPPORTED
 from mdhnp.mdh import Affine, Function, MdHom, View, pw, trace
 from mdhnp.mdh.combine import CC, Combine
-from mdhnp.mdh.mdhom import contiguous, dimension_names, row_major
+from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.views import contiguous, row_major
 
 __all__ = [
     "RAISES", "axes_of", "convert", "named", "operand", "pointwise", "reduction", "total_type", "wide",

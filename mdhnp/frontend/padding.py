@@ -18,8 +18,9 @@ from mdhnp.frontend.public import public
 from mdhnp.mdh import Affine, MdHom
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import identity_function, literal_value
-from mdhnp.mdh.mdhom import contiguous, dimension_names
+from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.views import contiguous
 
 __all__ = ["pad"]
 

@@ -18,9 +18,9 @@ from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability
 from mdhnp.frontend.public import PAPER, public
 from mdhnp.mdh import Affine, Function, MdHom, View, cc, index, pw, trace
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import inlined
+from mdhnp.mdh.views import contiguous
 
 __all__ = ["Links", "described", "outlined", "prl"]
 

@@ -22,7 +22,7 @@ from mdhnp.frontend.map_reduce import RAISES, axes_of, convert, named, operand, 
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import public
 from mdhnp.mdh import Graph, MdHom, Step, index, trace
-from mdhnp.mdh.extremes import Which, extreme, first_extreme
+from mdhnp.mdh.combine import Which, extreme, first_extreme
 from mdhnp.mdh.function import identity_function
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"]

@@ -20,8 +20,8 @@ from mdhnp.frontend.map_reduce import convert, named, operand, pointwise, total_
 from mdhnp.frontend.public import UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.views import contiguous
 
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 

@@ -17,8 +17,7 @@ from mdhnp.frontend.contraction import Functions, Terms, combined, dimensions
 from mdhnp.frontend.pairwise import along_path
 from mdhnp.fusion.least_work import distributes, least_work
 from mdhnp.mdh import Function, Graph, MdHom, index, pw, trace
-from mdhnp.mdh.combine import CC, NAMED, Combine, CombineSpec, ufuncs_of
-from mdhnp.mdh.extremes import Which, first_extreme
+from mdhnp.mdh.combine import CC, NAMED, Combine, CombineSpec, Which, first_extreme, ufuncs_of
 from mdhnp.mdh.function import OPERATIONS
 from mdhnp.mdh.laws import Source
 from mdhnp.mdh.logarithms import log_sums

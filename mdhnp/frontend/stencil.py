@@ -22,9 +22,9 @@ from mdhnp.calls.request import results
 from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
 from mdhnp.frontend.public import PAPER, public
 from mdhnp.mdh import Affine, Function, MdHom, View, cc, pw, trace
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import trace_text
+from mdhnp.mdh.views import contiguous
 
 __all__ = ["of_text", "stencil"]
 

@@ -5,7 +5,7 @@ Values are numbered as in the graph that the old ones come from.
 """
 
 import string
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from mdhnp.mdh import Computation, Function, Graph, Instruction, MdHom, Step, Vi
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import Access, Place, composed, unit
 
-__all__ = ["Composer", "Reads", "composed_with", "is_known", "is_map", "loads", "reshaped"]
+__all__ = ["Composer", "Reads", "composed_with", "is_known", "is_map", "reshaped"]
 
 #: What was recorded of a function, and which values are its results.
 Recorded = tuple[Recorder, Sequence[int]]
@@ -30,14 +30,6 @@ def is_map(h: Computation) -> bool:
 def is_known(h: Computation) -> bool:
     """Whether it is one MDH whose functions are more than OpenCL C text: so it can be computed point by point."""
     return len(h.mdhoms) == 1 and not h.calls_text
-
-
-def loads(graph: Graph, n: int, value: int) -> Iterator[tuple[View, Access]]:
-    step = graph.steps[n]
-    for p, view in zip(step.inputs, step.mdhom.inputs, strict=True):
-        if p == value:
-            for access in view.accesses:
-                yield view, access
 
 
 class Reads:
@@ -84,14 +76,11 @@ class Reads:
         places = {
             self._known[value, view.array, access]: len(before) + n for n, (value, view, access) in enumerate(order)
         }
-        body = [
-            replace(s, position=places[s.position - len(before)])
-            if s.op == "param" and s.position >= len(before)
-            else s
-            for s in recorder.body
-        ]
-        parameters = (*before, *[view.dtype for _, view, _ in order])
-        return Function(tuple(parameters), tuple(body), tuple(results), None, contract)
+        made = Function((), tuple(recorder.body), tuple(results), None, contract)
+        return made.substituted(
+            (*before, *[view.dtype for _, view, _ in order]),
+            lambda s: s if s.position < len(before) else replace(s, position=places[s.position - len(before)]),
+        )
 
 
 class Composer:
@@ -189,5 +178,5 @@ def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step
 
 def reshaped(graph: Graph, step: Step, values: Collection[int]) -> list[tuple[View, tuple[int, ...]]]:
     """Give the views through which a step sees values in other shapes than they were made in, and these."""
-    seen = [(v, graph.view(p).shape) for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p in values]
+    seen = [(v, graph.view(p).shape) for p, v in step.reads if p in values]
     return [(v, shape) for v, shape in seen if v.shape != shape]

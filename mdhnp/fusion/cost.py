@@ -5,12 +5,11 @@ matters little. Bytes and operations add up, since before there is a schedule no
 the others.
 """
 
-from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from math import inf, prod
 
-from mdhnp.cost import bytes_read, operation_count, usual, weight
-from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows, Tiles
+from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
+from mdhnp.mdh import Chain, Computation, Graph, MdHom, Rows
 
 __all__ = ["ENOUGH", "bytes_of", "bytes_of_step", "cost_of_step", "near"]
 
@@ -76,7 +75,7 @@ def _(h: Rows) -> float:
         return inf
     moved = float(sum([v.element_bytes for v in (*h.inputs, *h.outputs)]))
     for step, along in zip(h.graph.steps, h.shared, strict=True):
-        for p, view in zip(step.inputs, step.mdhom.inputs, strict=True):
+        for p, view in step.reads:
             again = prod([step.mdhom.extents[d] for d in along if not view.depends_on(d)]) // _AT_ONCE
             if p < given and again:
                 size = view.element_bytes
@@ -87,38 +86,19 @@ def _(h: Rows) -> float:
 @cost_of_step.register
 def _(h: Chain) -> float:
     """Return the seconds of a chain by tiles that fit in a cache: each reads and computes what others do, too."""
-    tiles, streams = Tiles(h), Tiles(h, 0)
-    # What lies in a cache costs an operation for each load and store.
-    points = [operation_count(one) / one.points + len(one.accesses) + len(one.outputs) for one in h.mdhoms]
-
-    def cost(tiles: Tiles, tile: Sequence[int], inside: float) -> float:
-        done = sum([prod(sizes) * each for sizes, each in zip(tiles.sizes(tile), points, strict=True)])
-        return prod(h.extents) / prod(tile) * (_BYTE * tiles.moved(tile) + inside * _OPERATION * done)
-
-    whole = min([cost(tiles, tile, 1) for tile in _whole(h, tiles)], default=inf)
-    streamed = min([cost(streams, tile, _PASSING) for tile in _streams(h, streams)], default=inf)
-    return _MACHINE.launch + min(_APART * whole, streamed)
-
-
-def _whole(h: Chain, tiles: Tiles) -> Iterator[tuple[int, ...]]:
-    for inner in {min(n, h.extents[-1]) for n in (128, 512, 1 << 14)}:
-        for outer in (1 << n for n in range(1, 12)):
-            tile = (*[min(outer, n) for n in h.extents[:-1]], inner)
-            if tiles.kept(tile) <= _CACHED:
-                yield tile
-
-
-def _streams(h: Chain, tiles: Tiles) -> Iterator[tuple[int, ...]]:
-    """Give what work-groups go through along the first dimension, of whole rows, where what they keep fits.
-
-    None in two dimensions, where tiles have less border, nor of arrays that stay in a cache.
-    """
-    if len(h.extents) < 3 or bytes_of_step(h) < _FAR:
-        return
-    for outer in (1 << n for n in range(1, 12)):
-        across = (*[min(outer, n) for n in h.extents[1:-1]], h.extents[-1])
-        if tiles.kept((min(_PLANES, h.extents[0]), *across)) <= _CACHED:
-            yield (h.extents[0], *across)
+    whole, streamed = ChainCost(h), ChainCost(h, 0, lambda one: _PASSING * weighed(one))
+    outer = [1 << n for n in range(1, 12)]
+    tiles = [
+        (whole, (*[min(k, n) for n in h.extents[:-1]], min(inner, h.extents[-1])))
+        for inner in (128, 512, 1 << 14) for k in outer
+    ]  # fmt: skip
+    if h.rank > 2 and bytes_of_step(h) >= _FAR:  # in two dimensions tiles have less border
+        along = min(_PLANES, h.extents[0])
+        tiles += [(streamed, (along, *[min(k, n) for n in h.extents[1:-1]], h.extents[-1])) for k in outer]
+    each = [
+        cost(tile) * (_APART if cost is whole else 1) for cost, tile in tiles if cost.memory(tile) <= _CACHED
+    ]  # fmt: skip
+    return _MACHINE.launch + _BYTE * min(each, default=inf)
 
 
 def _across(h: MdHom) -> int:

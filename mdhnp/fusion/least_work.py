@@ -14,7 +14,7 @@ Source: Aji & McEliece, "The generalized distributive law", IEEE Transactions on
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce, singledispatch
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any, NamedTuple
 
@@ -25,9 +25,9 @@ from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step, expanded
-from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import Access, View
+from mdhnp.mdh.views import Access, View, contiguous
 
 __all__ = ["LAWS", "Law", "distributes", "law_holds", "least_work"]
 
@@ -130,20 +130,10 @@ class _Factor(NamedTuple):
 def least_work(graph: Graph) -> Graph:
     """Give a graph that computes the same with fewer applications of scalar functions, where that pays.
 
-    Parameters
-    ----------
-    graph : Graph
-        What is computed.
+    In place of a step whose factors have dimensions of their own several are put, the last of which multiplies. That is
+    done where at least half of a step's points go, and `LAUNCH` of them for each further step, in temporaries no larger
+    than the largest array.
 
-    Returns
-    -------
-    Graph
-        Of those same steps; in place of one whose factors have dimensions of their own several, the last of which
-        multiplies. That is done where at least half of a step's points go, and `LAUNCH` of them for each further step,
-        in temporaries no larger than the largest array.
-
-    Notes
-    -----
     Floats are rounded elsewhere, as NumPy's are when it sums before it multiplies. A sum of factors may overflow where
     no product does, and what products of infinities and zeros become is added up in another order.
 
@@ -173,15 +163,11 @@ def distributes(scalar: Function, operator: str) -> bool:
     return len(positions) == len(sources) and sorted(positions) == list(range(len(scalar.parameters)))
 
 
-@singledispatch
 def _parts(h: Computation) -> Sequence[Step] | None:
-    return None
-
-
-@_parts.register
-def _(h: MdHom) -> Sequence[Step] | None:
     """The steps that compute an MDH with the least work, a launch counted as so much of it."""
-    factors = _factors(h) if h.points > LAUNCH else ()
+    if not isinstance(h, MdHom) or h.points <= LAUNCH:
+        return None
+    factors = _factors(h)
     largest = max([prod(v.shape) for v in (*h.inputs, *h.outputs)])
     small = [f for f in factors if f.own and _points(h, f.dims - f.own) <= largest]
     own = sorted(small, key=lambda f: -_points(h, f.own))

@@ -1,9 +1,7 @@
 """Rewriting: rules are applied as long as one makes a graph cheaper, which is why that ends."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 
 from mdhnp.fusion.cost import bytes_of, cost_of_step
 from mdhnp.fusion.rule import Rule
@@ -39,8 +37,6 @@ class Rewriting:
     after: Graph
     #: The rules, in order.
     applied: tuple[Applied, ...]
-    #: That it took.
-    seconds: float
     #: Which of several it is: "all rules", "without" one of them, or "as written".
     name: str = ALL
 
@@ -78,14 +74,13 @@ def rewriting(
       give v1
     moved   120400 bytes before, 40400 after
     """
-    begin = time.perf_counter()
     # Rows take maps and reductions that other rules would put into others, or in one: it may be cheaper to have them
     # first, last, or not at all.
     of_rows = (*ROWS, *WITHOUT_PRODUCTS)
     others, own = [rule for rule in rules if rule not in of_rows], [rule for rule in rules if rule in of_rows]
     orders = dict.fromkeys([tuple(others), tuple(rules), (*others, *own)])
     work = min([_Work(graph, order, price) for order in orders], key=lambda work: work.paid)
-    return Rewriting(graph, work.graph, tuple(work.applied), time.perf_counter() - begin)
+    return Rewriting(graph, work.graph, tuple(work.applied))
 
 
 def rewriting_of(graph: Graph, name: str) -> Rewriting:
@@ -95,23 +90,17 @@ def rewriting_of(graph: Graph, name: str) -> Rewriting:
     return replace(rewriting(graph, rules), name=name if name == NONE or left_out else ALL)
 
 
-@singledispatch
 def apart(h: Computation) -> Graph:
     """Give the steps of what is not computed as one: those of rows as the other rules would have them.
 
     Where some of the rows are products, these are taken apart only.
     """
-    return unfused(h)
-
-
-@apart.register
-def _(h: Rows) -> Graph:
     others = [rule for rule in RULES if rule not in ROWS]
-    for rules in ((*WITHOUT_PRODUCTS, *others), others):
-        found = rewriting(h.graph, rules).after
+    for rules in ((*WITHOUT_PRODUCTS, *others), others) if isinstance(h, Rows) else ():
+        found = rewriting(unfused(h), rules).after
         if found == Graph.ending(found.given, found.steps) and len(found.steps) > 1:
             return found
-    return h.graph
+    return unfused(h)
 
 
 def all_apart(graph: Graph, stays: Callable[[Computation], bool]) -> Graph:

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mdhnp.fusion.compose import is_known, is_map, loads, reshaped
+from mdhnp.fusion.compose import is_known, is_map, reshaped
 from mdhnp.fusion.shapes import splits
 from mdhnp.mdh import Graph, MdHom
 
 __all__ = [
     "Condition", "Match", "Rule", "first_is_map", "first_is_only_read", "independent", "known", "last_is_map",
-    "only_read_by_last", "pairs", "pairs_of_one_result", "read_as_written", "read_in_order", "ufunc", "written_plainly",
+    "only_read_by_last", "pairs", "pairs_of_one_result", "read_as_written", "read_in_order", "reads_its_own",
+    "ufunc", "written_plainly",
 ]  # fmt: skip
 
 #: Steps of a graph that a rule is about.
@@ -64,14 +65,12 @@ def last_is_map(graph: Graph, match: Match) -> bool:
 
 def first_is_only_read(graph: Graph, match: Match) -> bool:
     """What the first step gives is read by others, and is none of the results."""
-    made = graph.values(match[0])
-    return not set(made) & set(graph.results) and any([graph.readers(v) for v in made])
+    return not set(graph.values(match[0])) & set(graph.results) and bool(graph.followers(match[0]))
 
 
 def only_read_by_last(graph: Graph, match: Match) -> bool:
     """Nothing but the last step needs what the first one gives."""
-    made = graph.values(match[0])
-    return not set(made) & set(graph.results) and all([set(graph.readers(v)) <= {match[-1]} for v in made])
+    return not set(graph.values(match[0])) & set(graph.results) and graph.followers(match[0]) <= {match[-1]}
 
 
 def written_plainly(graph: Graph, match: Match) -> bool:
@@ -87,7 +86,7 @@ def read_as_written(graph: Graph, match: Match) -> bool:
         for n in graph.readers(value):
             if not is_known(graph.steps[n].mdhom):
                 return False
-            if any([v.shape != made.shape or v.boundary is not None for v, _ in loads(graph, n, value)]):
+            if any([v.shape != made.shape or v.boundary is not None for v, _ in graph.loads(n, value)]):
                 return False
     return True
 
@@ -95,9 +94,9 @@ def read_as_written(graph: Graph, match: Match) -> bool:
 def read_in_order(graph: Graph, match: Match) -> bool:
     """All that read what the first step gives stay inside, and see its axes, or axes that were split or joined."""
     made = graph.values(match[0])
-    for n in {n for value in made for n in graph.readers(value)}:
+    for n in graph.followers(match[0]):
         step = graph.steps[n]
-        if not is_known(step.mdhom) or any([v.boundary is not None for p in made for v, _ in loads(graph, n, p)]):
+        if not is_known(step.mdhom) or any([v.boundary is not None for p, v in step.reads if p in made]):
             return False
         if splits(step.mdhom.last, reshaped(graph, step, made)) is None:
             return False
@@ -120,6 +119,13 @@ def pairs_of_one_result(graph: Graph) -> Iterator[Match]:
     for match in pairs(graph):
         if all([len(graph.steps[n].mdhom.last.scalar.results) == 1 for n in match]):
             yield match
+
+
+def reads_its_own(graph: Graph, match: Match) -> bool:
+    """The last step reads the only result of the first one once, at its own point."""
+    first, last = match
+    (made, *others), read = graph.steps[first].mdhom.outputs, graph.loads(last, graph.firsts[first])
+    return not others and [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
 
 
 def independent(graph: Graph, match: Match) -> bool:

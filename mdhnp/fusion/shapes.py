@@ -10,8 +10,7 @@ move them through maps.
 from collections.abc import Sequence
 
 from mdhnp.mdh import Affine, MdHom, View
-from mdhnp.mdh.mdhom import row_major
-from mdhnp.mdh.views import Access, Place, composed
+from mdhnp.mdh.views import Access, Place, composed, row_major
 
 __all__ = ["Splits", "parts", "splits", "unraveled"]
 

@@ -3,7 +3,7 @@
 Read `mdhom.py` first: :class:`MdHom` is the one datum that every other folder takes or gives. `function.py` holds
 scalar functions, `combine.py` the combine operators, `views.py` the index maps, `trace.py` turns Python functions into
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
-tests), `graph.py` holds several of them, `fused.py` several that are one step (`chain.py`, `rows.py`), `logarithms.py`
+tests), `graph.py` holds several of them, `fused.py` several that are one step, `logarithms.py`
 adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along
 any dimension (`regions.py` its parts, `recombine.py` their results, `partition.py` the tasks that this makes),
 `stages.py` splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex numbers
@@ -11,11 +11,10 @@ and float32 in place of float16.
 """
 
 from mdhnp.mdh.canonical import canonical, family, fingerprint
-from mdhnp.mdh.chain import Chain, chain
 from mdhnp.mdh.combine import Combine, Operator, cc, ps, pw
 from mdhnp.mdh.cut import cut, shares
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.fused import unfused
+from mdhnp.mdh.fused import Chain, Rows, along, chain, is_product, rows, sized, unfused
 from mdhnp.mdh.graph import Graph, Step
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
@@ -23,17 +22,16 @@ from mdhnp.mdh.partition import Cut, Partition, Prefix, Stack, Task, Window, who
 from mdhnp.mdh.pattern import Pattern, md_hom
 from mdhnp.mdh.recombine import combination, partial, prefixes
 from mdhnp.mdh.regions import Part, bounded, is_stretch, stretches
-from mdhnp.mdh.rows import Rows, along, is_product, rows, sized
 from mdhnp.mdh.stages import Argument, Stage, finish_inputs, stages
-from mdhnp.mdh.tiles import Footprint, Ring, Tiles, footprints, rings, slots
+from mdhnp.mdh.tiles import Footprint, Ring, footprints, overlaps, rings, slots
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved
 
 __all__ = [
     "Affine", "Argument", "Chain", "Combine", "Computation", "Cut", "Footprint", "Function", "Graph", "Instruction",
     "MdHom", "Operator", "Part", "Partition", "Pattern", "Prefix", "Ring", "Rows", "Stack", "Stage", "Step", "Task",
-    "Tiles", "View", "Window", "along", "bounded", "canonical", "cc", "chain", "combination", "cut", "family",
-    "fingerprint", "finish_inputs", "footprints", "index", "interleaved", "interpret", "is_product", "is_stretch",
-    "md_hom", "partial", "prefixes", "ps", "pw", "rings", "rows", "shares", "sized", "slots", "stages", "stretches",
+    "View", "Window", "along", "bounded", "canonical", "cc", "chain", "combination", "cut", "family", "fingerprint",
+    "finish_inputs", "footprints", "index", "interleaved", "interpret", "is_product", "is_stretch", "md_hom",
+    "overlaps", "partial", "prefixes", "ps", "pw", "rings", "rows", "shares", "sized", "slots", "stages", "stretches",
     "trace", "unfused", "whole",
 ]  # fmt: skip

@@ -6,14 +6,14 @@ matrix product. It must not know devices.
 """
 
 from dataclasses import replace
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from itertools import permutations
 from typing import TypeVar, cast
 
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.fused import Fused
 from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
-from mdhnp.mdh.views import Affine, Slice, View
+from mdhnp.mdh.views import Affine, Slice, View, numbered
 
 __all__ = ["canonical", "family", "fingerprint"]
 
@@ -35,16 +35,10 @@ def canonical(h: C, *, ones: bool = False) -> C:
     With `ones`, dimensions of extent 1 stay, as if they were longer; axes of length 1, whose strides mean nothing, are
     then as in a C-contiguous array.
     """
-    return cast(C, _canonical(h, ones))
+    return cast(C, _canonical(h, ones)) if isinstance(h, MdHom) else h
 
 
-@singledispatch
-def _canonical(h: Computation, ones: bool) -> Computation:
-    return h
-
-
-@_canonical.register
-def _(h: MdHom, ones: bool) -> MdHom:
+def _canonical(h: MdHom, ones: bool) -> MdHom:
     if ones:
         h = replace(h, inputs=tuple(map(_regular, h.inputs)), outputs=tuple(map(_regular, h.outputs)))
     elif 1 in h.extents:
@@ -52,8 +46,7 @@ def _(h: MdHom, ones: bool) -> MdHom:
     while pair := next((pair for pair in permutations(range(h.rank), 2) if _may_fuse(h, *pair)), None):
         h = _fuse(h, *pair)
     h = _order(h)
-    inputs = tuple(replace(_merge_axes(v, h), name=f"I{n}") for n, v in enumerate(h.inputs))
-    outputs = tuple(replace(_merge_axes(v, h), name=f"O{n}") for n, v in enumerate(h.outputs))
+    inputs, outputs = numbered(map(_merge_axes, h.inputs), "I"), numbered(map(_merge_axes, h.outputs), "O")
     return replace(h, inputs=inputs, outputs=outputs, names=dimension_names(h.rank))
 
 
@@ -79,14 +72,12 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
         if all([s.op != "index" for s in f.body]):
             return f
 
-        def step(s: Instruction) -> Instruction:
-            if s.op != "index":
-                return s
+        def index(s: Instruction) -> Instruction:
             if s.position in order:
                 return replace(s, position=order.index(s.position))
             return Instruction("const", (), s.dtype, literal="0")
 
-        return replace(f, body=tuple(step(s) for s in f.body))
+        return f.substituted(index=index)
 
     return MdHom.unchecked(
         tuple([h.extents[d] for d in order]),
@@ -179,7 +170,7 @@ def _order(h: MdHom) -> MdHom:
     return select_dims(h, sorted(range(h.rank), key=key))
 
 
-def _merge_axes(v: View, h: MdHom) -> View:
+def _merge_axes(v: View) -> View:
     """Drop axes that no index moves along, into the offset."""
     if v.boundary is not None:
         return v
@@ -218,15 +209,5 @@ def family(h: Computation) -> str:
 def _digest(text: str, h: Computation) -> str:
     import hashlib  # takes as long to load as half of this package
 
-    return hashlib.sha256((text + _others(h)).encode()).hexdigest()[:32]
-
-
-@singledispatch
-def _others(h: Computation) -> str:
-    """Text of what else tells computations apart."""
-    return f", {h.precision}" if h.precision != "highest" else ""
-
-
-@_others.register
-def _(h: Fused) -> str:
-    return f", {h.graph!r}"
+    others = f", {h.graph!r}" if isinstance(h, Fused) else f", {h.precision}" if h.precision != "highest" else ""
+    return hashlib.sha256((text + others).encode()).hexdigest()[:32]

@@ -2,23 +2,31 @@
 
 `cc` concatenates, `pw(op)` combines point by point (a reduction), `ps(op)` gives every prefix (a scan). An operator
 is written by name, as a Python function on (tuples of) results, or as OpenCL C text; it becomes an :class:`Operator`
-once the types of the results are known. It must not know views or devices.
+once the types of the results are known. Where the largest or smallest value is kept NaN wins, as in NumPy, and complex
+numbers are ordered by their real parts and then by their imaginary ones. It must not know views or devices.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
 
+from mdhnp.mdh.complex import where
 from mdhnp.mdh.function import Function, identity_function
 from mdhnp.mdh.laws import Source, laws
-from mdhnp.mdh.trace import trace, trace_text
+from mdhnp.mdh.trace import index, trace, trace_text
 
-__all__ = ["CC", "NAMED", "NAME_OF", "Combine", "CombineSpec", "Operator", "cc", "farthest", "ps", "pw", "ufuncs_of"]
+__all__ = [
+    "CC", "NAMED", "NAME_OF", "Combine", "CombineSpec", "Operator", "Which", "cc", "extreme", "farthest", "first",
+    "first_extreme", "ps", "pw", "ufuncs_of",
+]  # fmt: skip
 
 Kind = Literal["cc", "pw", "ps"]
+Which = Literal["max", "min"]
+
+_PLACE = np.dtype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -277,3 +285,44 @@ def farthest(which: str, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "b":
         return which == "min"
     return int(np.iinfo(dtype).min if which == "max" else np.iinfo(dtype).max)
+
+
+@lru_cache(maxsize=64)
+def extreme(which: Which, dtype: np.dtype[Any]) -> Combine:
+    """Give the reduction to the largest or smallest value."""
+    if dtype.kind != "c":
+        return pw(which).resolve([dtype])
+    spec = pw(
+        lambda p, q: where(_wins(which, q, p), q, p), identity=farthest(which, dtype), commutative=True, name=which
+    )
+    return spec.resolve([dtype])
+
+
+@lru_cache(maxsize=64)
+def first_extreme(which: Which, dtype: np.dtype[Any], place: np.dtype[Any] = _PLACE) -> Combine:
+    """Give the reduction of pairs of a value and its place to the first one of the largest or smallest values.
+
+    Places are of type `place`; vectors of narrower ones hold as many as of values.
+    """
+    identity = farthest(which, dtype), np.iinfo(place).max
+    places = trace(lambda x: (x, index(0).astype(place)), [dtype])
+    spec = pw(partial(first, which), identity=identity, commutative=True, name=f"first {which}")
+    return spec.resolve([dtype, place], Source(places))
+
+
+def first(which: Which, p: Any, q: Any) -> tuple[Any, Any]:
+    """Keep, of two pairs of a value and its place, the largest or smallest value, and the first of equal ones."""
+    (a, i), (b, j) = p, q
+    alike = (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind in "fc" else a == b
+    taken = _wins(which, b, a) | (alike & (j < i))
+    return where(taken, b, a), where(taken, j, i)
+
+
+def _wins(which: Which, a: Any, b: Any) -> Any:
+    """Whether `a` stands before `b`."""
+    before, behind = (np.greater, np.less_equal) if which == "max" else (np.less, np.greater_equal)
+    if a.dtype.kind == "c":
+        by_parts = before(a.real, b.real) | ((a.real == b.real) & before(a.imag, b.imag))
+        return ~np.isnan(b) & (by_parts | np.isnan(a))
+    # Not behind a number are those before it, and NaN.
+    return ~behind(a, b) & ~np.isnan(b) if a.dtype.kind == "f" else before(a, b)

@@ -106,12 +106,8 @@ def _log1p(a: _Complex) -> _Complex:
     return where(small, np.log1p(x * (x + 2) + y * y) / 2, real), angle
 
 
-def _log_to(base: float) -> Callable[[_Complex], _Complex]:
-    def logarithm(a: _Complex) -> _Complex:
-        real, angle = _log(a)
-        return real * (1 / log(base)), angle * (1 / log(base))
-
-    return logarithm
+def _log_to(base: float) -> Callable[[_Complex], Any]:
+    return lambda a: tuple([part * (1 / log(base)) for part in _log(a)])
 
 
 def _power(a: _Complex, b: _Complex) -> _Complex:
@@ -231,16 +227,7 @@ def _arctanh(a: _Complex) -> _Complex:
 
 def _exchanged(function: Callable[[_Complex], _Complex]) -> Callable[[_Complex], _Complex]:
     """Give f(iz)/i of a hyperbolic function f: that of the angle, whose parts are f's in the other order."""
-
-    def turned(a: _Complex) -> _Complex:
-        real, imaginary = function((a[1], a[0]))
-        return imaginary, real
-
-    return turned
-
-
-def _cos(a: _Complex) -> _Complex:
-    return _cosh((-a[1], a[0]))
+    return lambda a: function((a[1], a[0]))[::-1]
 
 
 def _either(test: Callable[[Any], Any]) -> Callable[[_Complex], Any]:
@@ -264,7 +251,7 @@ FORMULAS: Mapping[str, Callable[..., Any]] = {
     "log2": _log_to(2),
     "log10": _log_to(10),
     "sin": _exchanged(_sinh),
-    "cos": _cos,
+    "cos": lambda a: _cosh((-a[1], a[0])),
     "tan": _exchanged(_tanh),
     "sinh": _sinh,
     "cosh": _cosh,

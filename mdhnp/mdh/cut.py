@@ -25,30 +25,17 @@ __all__ = ["cut", "shares"]
 
 
 def cut(h: Computation, dim: int, parts: int | Sequence[int]) -> Cut:
-    """Cut a computation in parts along one dimension.
+    """Cut a computation in parts along one dimension: as equal as can be, or of these sizes, those of 0 left out.
 
-    Parameters
-    ----------
-    h : Computation
-        Without extents of 0. Partial results of float16 are float32, unless there are complex numbers, too.
-    dim : int
-        Any concatenated or reduced dimension, of nested MDHs as well: where dimensions before it are combined later and
-        by operators that do not change places with its own, they are left for the recombination, and partial results
-        are larger by their extents. Of scanned ones, those that no such dimension stands before. Of rows, those that
-        all MDHs have.
-    parts : int or sequence of int
-        How many, as equal as can be, and no more than there are points; or their sizes, those of 0 left out. For
-        weights see :func:`shares`.
+    That is any concatenated or reduced dimension, of nested MDHs as well: where dimensions before it are combined later
+    and by operators that do not change places with its own, they are left for the recombination, and partial results
+    are larger by their extents. Of scanned ones, those that no such dimension stands before. Of rows, those that all
+    MDHs have. Partial results of float16 are float32, unless there are complex numbers, too.
 
-    Raises
-    ------
-    IndexError
-        If there is no such dimension.
-    ValueError
-        If there is an extent of 0, parts are not those of the extent, or the dimension cannot be cut: one that is none
-        of `h.divisible` (cut the `mdhoms`), or along which parts of rows are none; one whose results are not a slice
-        along an axis of each output, a scanned one before which others are left, or one of an operator that is OpenCL C
-        text with a `finish` to be applied after it.
+    Raises IndexError if there is no such dimension; ValueError if there is an extent of 0, parts are not those of the
+    extent, or the dimension cannot be cut: one that is none of `h.divisible` (cut the `mdhoms`), or along which parts
+    of rows are none; one whose results are not a slice along an axis of each output, a scanned one before which others
+    are left, or one of an operator that is OpenCL C text with a `finish` to be applied after it.
 
     Examples
     --------

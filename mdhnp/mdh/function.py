@@ -6,8 +6,8 @@ partial results. It is a list of instructions, each naming earlier ones, so that
 is emitted or evaluated by one loop. It must not know OpenCL or views.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +86,16 @@ class Function:
         if all([step.op != op for step in self.body]):
             return frozenset()
         return frozenset([self.body[n].position for n in self.live() if self.body[n].op == op])
+
+    def substituted(
+        self,
+        parameters: Sequence[np.dtype[Any]] | None = None,
+        param: Callable[[Instruction], Instruction] = lambda s: s,
+        index: Callable[[Instruction], Instruction] = lambda s: s,
+    ) -> "Function":
+        """Give the function of other parameters, of which some, or numbers, stand for its own and for its indices."""
+        body = tuple([param(s) if s.op == "param" else index(s) if s.op == "index" else s for s in self.body])
+        return replace(self, parameters=self.parameters if parameters is None else tuple(parameters), body=body)
 
     def live(self) -> tuple[int, ...]:
         """Positions of the instructions that some result depends on, in order."""

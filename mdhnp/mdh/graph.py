@@ -4,7 +4,7 @@ Values are numbered: first the arrays given, then the results of all steps, in o
 C-contiguous. It must not know devices.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.views import View
+from mdhnp.mdh.views import Access, View
 
 __all__ = ["Graph", "Step", "expanded", "with_numbers"]
 
@@ -29,6 +29,11 @@ class Step(NamedTuple):
     #: The values that are its inputs. One of another shape than its view has as many elements, and they are read in C
     #: order.
     inputs: tuple[int, ...]
+
+    @property
+    def reads(self) -> list[tuple[int, View]]:
+        """The value behind each input, and how it is seen."""
+        return [*zip(self.inputs, self.mdhom.inputs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,14 @@ class Graph:
 
     def readers(self, value: int) -> tuple[int, ...]:
         return self._readers.get(value, ())
+
+    def followers(self, n: int) -> set[int]:
+        """Give the steps that read what a step gives."""
+        return {m for value in self.values(n) for m in self.readers(value)}
+
+    def loads(self, n: int, value: int) -> Iterator[tuple[View, Access]]:
+        """Yield each access of a step to a value."""
+        yield from [(view, access) for p, view in self.steps[n].reads if p == value for access in view.accesses]
 
     @cached_property
     def _readers(self) -> dict[int, tuple[int, ...]]:
@@ -149,9 +162,8 @@ class Graph:
     def interpret(self, *arrays: Any) -> tuple[Any, ...]:
         """Evaluate all by definition; slow, and what tests compare with."""
         values = [np.asarray(a) for a in arrays]
-        for mdhom, inputs in self.steps:
-            read = [values[p].reshape(v.shape) for p, v in zip(inputs, mdhom.inputs, strict=True)]
-            found = interpret(mdhom, *read)
+        for step in self.steps:
+            found = interpret(step.mdhom, *[values[p].reshape(v.shape) for p, v in step.reads])
             values.extend(found if isinstance(found, tuple) else (found,))
         return tuple(values[r] for r in self.results)
 
@@ -196,15 +208,12 @@ def with_numbers(step: Step, numbers: Mapping[int, npt.NDArray[Any]]) -> Step:
         place = {p: p for p in range(before)} | {before + p: before + n for n, p in enumerate(kept)}
 
         def put(s: Instruction) -> Instruction:
-            if s.op != "param":
-                return s
             if s.position in place:
                 return replace(s, position=place[s.position])
             number = numbers[step.inputs[h.accesses[s.position - before][0]]]
             return Instruction("const", (), s.dtype, literal=repr(number.item()))
 
-        parameters = tuple([t for p, t in enumerate(function.parameters) if p in place])
-        return replace(function, parameters=parameters, body=tuple([put(s) for s in function.body]))
+        return function.substituted([t for p, t in enumerate(function.parameters) if p in place], put)
 
     scalar = filled(h.scalar, 0)
     finish = None if h.finish is None else filled(h.finish, len(h.scalar.results))

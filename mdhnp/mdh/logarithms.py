@@ -8,16 +8,16 @@ logarithm, and so would most of a tuple (m, the sum scaled by it). It must not k
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 
 import numpy as np
 
-from mdhnp.mdh.combine import pw
-from mdhnp.mdh.extremes import extreme
+from mdhnp.mdh.combine import extreme, pw
 from mdhnp.mdh.function import Function, Instruction
 from mdhnp.mdh.graph import Graph, Step, expanded
-from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder, trace
+from mdhnp.mdh.views import contiguous
 
 __all__ = ["log_sums"]
 
@@ -38,13 +38,9 @@ def log_sums(graph: Graph) -> Graph:
     return expanded(graph, _passes)
 
 
-@singledispatch
 def _passes(h: Computation) -> Sequence[Step] | None:
-    return None
-
-
-@_passes.register
-def _(h: MdHom) -> Sequence[Step] | None:
+    if not isinstance(h, MdHom):
+        return None
     every = tuple(range(len(h.inputs)))
     op = h.operator
     if op is None or op.ufuncs != ("logaddexp",) or h.finish is not None or h.nested or h.dims("ps"):

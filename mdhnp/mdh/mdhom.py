@@ -11,11 +11,10 @@ from math import prod
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
-from mdhnp.mdh.views import Affine, Slice, View
+from mdhnp.mdh.views import Slice, View
 
 __all__ = ["Computation", "MdHom", "Precision", "dimension_names"]
 
@@ -46,12 +45,12 @@ class Computation:
     @property
     def loops(self) -> "MdHom":
         """The MDH whose loops over results are those of all, with names for people."""
-        raise NotImplementedError
+        return replace(self.last, names=dimension_names(self.rank))
 
     @property
     def divisible(self) -> tuple[int, ...]:
         """Dimensions along which it may be cut (:func:`mdhnp.mdh.cut.cut`)."""
-        raise NotImplementedError
+        return ()
 
     def relaid(self, inputs: Sequence[View]) -> Self:
         """The same on inputs that lie elsewhere in memory, as these views say."""
@@ -339,30 +338,3 @@ def _check_written_once(h: MdHom, view: View) -> None:
 def dimension_names(rank: int) -> tuple[str, ...]:
     """Name the dimensions of a canonical form, or of what else has no names of its own."""
     return tuple("ijklmnopqrstuv"[d] if d < 14 else f"i{d}" for d in range(rank))
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides, in elements, of a C-contiguous array."""
-    strides = []
-    step = 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
-def packed(views: Sequence[View]) -> tuple[View, ...]:
-    """The same views of arrays that are C-contiguous."""
-    return tuple([replace(v, strides=row_major(v.shape), offset=0) for v in views])
-
-
-def is_row_major(shape: tuple[int, ...], strides: tuple[int, ...], size: int = 1) -> bool:
-    """Whether an array with such strides, of which an element has `size`, is C-contiguous."""
-    return all([n <= 1 or s == size * c for n, s, c in zip(shape, strides, row_major(shape), strict=True)])
-
-
-def contiguous(name: str, dtype: npt.DTypeLike, extents: tuple[int, ...], dims: tuple[int, ...]) -> View:
-    """A C-contiguous array indexed by the given dimensions in order."""
-    shape = tuple(extents[d] for d in dims)
-    access = tuple(Affine.of(d, len(extents)) for d in dims)
-    return View(name, np.dtype(dtype), shape, row_major(shape), 0, (access,))

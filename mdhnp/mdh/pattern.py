@@ -17,9 +17,9 @@ from mdhnp.mdh.combine import Combine, CombineSpec
 from mdhnp.mdh.ctext import returned_type
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.laws import Source
-from mdhnp.mdh.mdhom import Computation, MdHom, row_major
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import trace, trace_text
-from mdhnp.mdh.views import BOUNDARIES, Access, Affine, Slice, View
+from mdhnp.mdh.views import BOUNDARIES, Access, Affine, Slice, View, row_major
 
 __all__ = ["Pattern", "array_view", "as_lying", "md_hom", "whole_extents"]
 

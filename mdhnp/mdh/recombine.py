@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.function import Function
-from mdhnp.mdh.mdhom import MdHom, contiguous, dimension_names
+from mdhnp.mdh.mdhom import MdHom, dimension_names
 from mdhnp.mdh.stages import combining, finish_inputs, renumber_finish
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import View
+from mdhnp.mdh.views import View, contiguous, numbered
 
 __all__ = ["carrying", "combination", "left_for_later", "partial", "prefixes"]
 
@@ -53,8 +53,7 @@ def prefixes(h: MdHom, dim: int, count: int) -> MdHom:
     extents = tuple([count if d == dim else n if d in _kept(h, dim) else 1 for d, n in enumerate(h.extents)])
     combine = tuple([Combine("ps", c.operator) if d == dim else CC for d, c in enumerate(h.combine)])
     inputs = _stacks(h, dim, extents)
-    outputs = tuple([replace(v, name=f"C{n}") for n, v in enumerate(inputs)])
-    return _ordered(h, dim, extents, combine, inputs, outputs, None)
+    return _ordered(h, dim, extents, combine, inputs, numbered(inputs, "C"), None)
 
 
 def _ordered(
@@ -118,6 +117,6 @@ def carrying(h: MdHom, dim: int) -> MdHom:
     if h.finish is not None:
         final, last = recorder.paste(h.finish, [*final, *given[count:-count]]), h.finish
     finish = Function(parameters, tuple(recorder.body), final, last.text, last.contract)
-    carry = [replace(v, name=f"C{n}") for n, v in enumerate(_partials(h, h.extents, _kept(h, dim)))]
+    carry = numbered(_partials(h, h.extents, _kept(h, dim)), "C")
     scalar = replace(h.scalar, parameters=(*h.scalar.parameters, *types))
     return replace(h, scalar=scalar, inputs=(*h.inputs, *carry), finish=finish)

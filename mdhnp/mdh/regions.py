@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.function import Function, Instruction
-from mdhnp.mdh.mdhom import Computation, MdHom, row_major
+from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import View
+from mdhnp.mdh.views import View, row_major
 
 __all__ = ["Part", "Region", "bounded", "is_stretch", "part_of", "read_region", "stretches", "unwrapped", "within"]
 
@@ -167,18 +167,14 @@ def unwrapped(region: Region, shape: Sequence[int]) -> list[tuple[Region, Region
     return [(tuple([here for here, _ in each]), tuple([there for _, there in each])) for each in product(*along)]
 
 
-@singledispatch
 def bounded(h: Computation, largest: int) -> tuple[Part, ...]:
     """Cut an MDH in parts that span at most `largest` bytes of each array; none where that cannot be.
 
     No extent is 0. Outputs are cut along their first axes, so that each part writes one stretch of memory. What asks
     for the index in a dimension is not cut along it; what is fused is not cut.
     """
-    return ()
-
-
-@bounded.register
-def _(h: MdHom, largest: int) -> tuple[Part, ...]:
+    if not isinstance(h, MdHom):
+        return ()
     for dim in h.dims("cc"):
         points = h.extents[dim]
         while points > 1:
@@ -198,18 +194,14 @@ def _(h: MdHom, largest: int) -> tuple[Part, ...]:
     return ()
 
 
-@singledispatch
 def stretches(h: Computation, count: int) -> tuple[Part, ...]:
     """Cut an MDH in about `count` parts, each of which reads and writes one stretch of each array or all of an input.
 
     All but the last have equal size; there are none where no dimension can be cut so. No extent is 0. Inputs must be in
     C or Fortran order; what is fused is not cut.
     """
-    return ()
-
-
-@stretches.register
-def _(h: MdHom, count: int) -> tuple[Part, ...]:
+    if not isinstance(h, MdHom):
+        return ()
     if any([v.offset or v.strides not in (row_major(v.shape), row_major(v.shape[::-1])[::-1]) for v in h.inputs]):
         return ()
     for dim in h.dims("cc"):

@@ -7,15 +7,14 @@ an argument twice.
 """
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Literal, NamedTuple
 
 from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC, Combine
-from mdhnp.mdh.function import Function, Instruction, identity_function
-from mdhnp.mdh.mdhom import Computation, MdHom, contiguous
-from mdhnp.mdh.views import View
+from mdhnp.mdh.function import Function, identity_function
+from mdhnp.mdh.mdhom import Computation, MdHom
+from mdhnp.mdh.views import View, contiguous
 
 __all__ = ["Argument", "Stage", "combining", "finish_inputs", "renumber_finish", "stages"]
 
@@ -39,7 +38,6 @@ class Stage:
     outputs: tuple[Argument, ...]
 
 
-@singledispatch
 def stages(h: Computation) -> tuple[Stage, ...]:
     """Give the stages that compute `h` one after the other; temporaries are numbered in order.
 
@@ -52,11 +50,8 @@ def stages(h: Computation) -> tuple[Stage, ...]:
     md_hom(id, (++, +)) ∘ (A[i,j]) -> T0[i]
     md_hom(id, (ps(+),)) ∘ (T0[i]) -> O[i]
     """
-    return (Stage(h, _arguments("input", len(h.inputs)), _arguments("output", len(h.outputs))),)
-
-
-@stages.register
-def _(h: MdHom) -> tuple[Stage, ...]:
+    if not isinstance(h, MdHom):
+        return (_alone(h),)
     lowered = lower(h)
     sources = {"input": lowered.inputs, "output": lowered.outputs}
 
@@ -68,11 +63,15 @@ def _(h: MdHom) -> tuple[Stage, ...]:
     )
 
 
+def _alone(h: Computation) -> Stage:
+    return Stage(h, _arguments("input", len(h.inputs)), _arguments("output", len(h.outputs)))
+
+
 def _nested(h: MdHom) -> tuple[Stage, ...]:
     """The stages of an MDH in kernels' types."""
     groups = _groups(h)
     if len(groups) <= 1:
-        return (Stage(h, _arguments("input", len(h.inputs)), _arguments("output", len(h.outputs))),)
+        return (_alone(h),)
     found: list[Stage] = []
     first = groups[0]
     alive = [d for d in range(h.rank) if d not in first or h.combine[d].kind != "pw"]
@@ -173,8 +172,5 @@ def renumber_finish(h: MdHom) -> Function | None:
             place[len(results) + number] = following
             following += 1
 
-    def step(s: Instruction) -> Instruction:
-        return replace(s, position=place.get(s.position, 0)) if s.op == "param" else s
-
     parameters = (*results, *results, *(h.inputs[n].dtype for n in carried))
-    return replace(h.finish, parameters=parameters, body=tuple(step(s) for s in h.finish.body))
+    return h.finish.substituted(parameters, lambda s: replace(s, position=place.get(s.position, 0)))

@@ -1,19 +1,14 @@
-"""Tiles of a chain's results: what they need of its maps, where that is kept, and how many bytes they move and keep.
-
-What a byte or an operation costs is the business of those who know devices, or none. It must not know devices.
-"""
+"""Tiles of a chain's results: what they need of its maps, and where that is kept. It must not know devices."""
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.mdh.chain import Chain
 from mdhnp.mdh.graph import Graph
 
-__all__ = ["Footprint", "Ring", "Tiles", "footprints", "rings", "slots"]
+__all__ = ["Footprint", "Ring", "footprints", "overlaps", "rings", "slots"]
 
 Ends = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 #: By the step that reads something, and for each dimension: ranges of distances, with the boundary mode.
@@ -54,10 +49,11 @@ class Ring(NamedTuple):
     points: int
 
 
-def rings(graph: Graph, d: int, tile: int) -> tuple[Ring, ...]:
+def rings(graph: Graph, d: int, tile: int, *, borders: bool = True) -> tuple[Ring, ...]:
     """Give what is kept of each map where tiles of so many points follow each other along dimension `d`.
 
     With each tile every map advances by as many points: those that the maps which read it need to advance by as many.
+    Without `borders`, as if arrays had none.
     """
     last = len(graph.steps) - 1
     found = {last: Ring(0, 0, tile)}
@@ -65,7 +61,8 @@ def rings(graph: Graph, d: int, tile: int) -> tuple[Ring, ...]:
         extent = graph.steps[n].mdhom.extents[d]
         ahead, before, kept = [], [], []
         for m, each in _readers(graph, n).items():
-            for low, high in [_around(reach, graph.steps[m].mdhom.extents[d] - extent) for reach in each[d]]:
+            beyond = graph.steps[m].mdhom.extents[d] - extent
+            for low, high in [_around(reach, beyond) if borders else reach[:2] for reach in each[d]]:
                 ahead.append(found[m].ahead + high)
                 kept.append(found[m].ahead + low)
                 before.append(found[m].before + low)
@@ -87,14 +84,12 @@ def _around(reach: tuple[int, int, str | None], beyond: int) -> tuple[int, int]:
 def _readers(graph: Graph, n: int) -> Readers:
     """What reads a step's results, and how."""
     found: Readers = {}
-    for o in range(len(graph.steps[n].mdhom.outputs)):
-        for m in graph.readers(graph.firsts[n] + o):
-            for p, view in zip(graph.steps[m].inputs, graph.steps[m].mdhom.inputs, strict=True):
-                if p == graph.firsts[n] + o:
-                    reach = found.setdefault(m, [[] for _ in view.shape])
-                    for axis, ranges in enumerate(reach):
-                        distances = [a[axis].constant for a in view.accesses]
-                        ranges.append((min(distances), max(distances), view.boundary))
+    for value in graph.values(n):
+        views = [(m, v) for m in graph.readers(value) for p, v in graph.steps[m].reads if p == value]
+        for m, view in views:
+            for axis, ranges in enumerate(found.setdefault(m, [[] for _ in view.shape])):
+                distances = [a[axis].constant for a in view.accesses]
+                ranges.append((min(distances), max(distances), view.boundary))
     return found
 
 
@@ -128,20 +123,10 @@ def _needed(ends: Ends, reach: tuple[int, int, str | None], extent: int) -> tupl
     return begin, first, last
 
 
-def _reaches(graph: Graph) -> tuple[tuple[int, ...], ...]:
+def overlaps(graph: Graph) -> tuple[tuple[int, ...], ...]:
     """Give, for each map of a chain and each dimension, how many points more than a tile has it computes at most."""
-    rank, last = graph.steps[-1].mdhom.rank, len(graph.steps) - 1
-    ends = {last: [(0, 0)] * rank}
-    for n in reversed(range(last)):
-        each = [(ends[m], reach) for m, reach in _readers(graph, n).items()]
-        ends[n] = [
-            (
-                min([after[d][0] + low for after, reach in each for low, _, _ in reach[d]]),
-                max([after[d][1] + high for after, reach in each for _, high, _ in reach[d]]),
-            )
-            for d in range(rank)
-        ]
-    return tuple([tuple([high - low for low, high in ends[n]]) for n in range(last + 1)])
+    each = [rings(graph, d, 1, borders=False) for d in range(graph.steps[-1].mdhom.rank)]
+    return tuple([tuple([ring.ahead - ring.before for ring in along]) for along in zip(*each, strict=True)])
 
 
 def slots(graph: Graph) -> dict[str, int]:
@@ -150,55 +135,9 @@ def slots(graph: Graph) -> dict[str, int]:
     types: dict[int, np.dtype[Any]] = {}
     busy: dict[int, int] = {}  # until which step
     for n, step in enumerate(graph.steps[:-1]):
-        for o, view in enumerate(step.mdhom.outputs):
+        for value, view in zip(graph.values(n), step.mdhom.outputs, strict=True):
             free = [slot for slot, until in busy.items() if until < n and types[slot] == view.dtype]
             slot = free[0] if free else len(types)
             found[view.name], types[slot] = slot, view.dtype
-            busy[slot] = max(graph.readers(graph.firsts[n] + o), default=n)
+            busy[slot] = max(graph.readers(value), default=n)
     return found
-
-
-class Tiles:
-    """Tiles of a chain, which may follow each other along a dimension, `streamed`."""
-
-    def __init__(self, h: Chain, streamed: int = -1) -> None:
-        self._h, self._streamed = h, streamed
-        self._beyond, self._slots = _reaches(h.graph), slots(h.graph)
-        self._given = [
-            [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p < h.graph.given]
-            for step in h.graph.steps
-        ]
-        self._kept: dict[int, tuple[Ring, ...]] = {}
-
-    def sizes(self, tile: Sequence[int]) -> list[list[int]]:
-        """Points of each map's region along each dimension."""
-        return [
-            [min(t + more, n) for t, more, n in zip(tile, beyond, one.extents, strict=True)]
-            for beyond, one in zip(self._beyond, self._h.mdhoms, strict=True)
-        ]
-
-    def kept(self, tile: Sequence[int]) -> int:
-        """Bytes of what maps leave to each other."""
-        if (d := self._streamed) >= 0:
-            if tile[d] not in self._kept:
-                self._kept[tile[d]] = rings(self._h.graph, d, tile[d])
-            each = zip(self._h.mdhoms[:-1], self.sizes(tile), self._kept[tile[d]], strict=False)
-            return sum([
-                prod(sizes) // sizes[d] * ring.points * view.dtype.itemsize
-                for one, sizes, ring in each for view in one.outputs
-            ])  # fmt: skip
-        found: dict[int, int] = {}
-        for one, sizes in zip(self._h.mdhoms[:-1], self.sizes(tile), strict=False):
-            for view in one.outputs:
-                slot = self._slots[view.name]
-                found[slot] = max(found.get(slot, 0), prod(sizes) * view.dtype.itemsize)
-        return sum(found.values())
-
-    def moved(self, tile: Sequence[int]) -> int:
-        """Bytes that are read of the arrays given, with what neighbours read, too, and written."""
-        total = prod(tile) * sum([v.dtype.itemsize for v in self._h.outputs])
-        for sizes, given in zip(self.sizes(tile), self._given, strict=True):
-            for view in given:
-                box = prod([view.box(axis, sizes) for axis in range(len(view.shape))])
-                total += min(box, prod(sizes) * len(view.accesses)) * view.dtype.itemsize
-        return total

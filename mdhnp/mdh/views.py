@@ -7,17 +7,18 @@ leave the array name a boundary mode, in scipy.ndimage's terms. A point may read
 :class:`Slice`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = [
     "BOUNDARIES", "Access", "Affine", "Place", "Slice", "View", "bound_index", "composed", "in_place", "interleaved",
-    "unit",
+    "numbered", "unit",
 ]  # fmt: skip
 
 BOUNDARIES = ("constant", "nearest", "reflect", "mirror", "wrap")
@@ -211,6 +212,37 @@ class View:
     def show(self, names: Sequence[str]) -> str:
         """Text such as ``A[i,k]``, all accesses beside each other."""
         return ", ".join(f"{self.name}[{','.join(i.show(names) for i in access)}]" for access in self.accesses)
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides, in elements, of a C-contiguous array."""
+    strides = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def packed(views: Sequence[View]) -> tuple[View, ...]:
+    """The same views of arrays that are C-contiguous."""
+    return tuple([replace(v, strides=row_major(v.shape), offset=0) for v in views])
+
+
+def is_row_major(shape: tuple[int, ...], strides: tuple[int, ...], size: int = 1) -> bool:
+    """Whether an array with such strides, of which an element has `size`, is C-contiguous."""
+    return all([n <= 1 or s == size * c for n, s, c in zip(shape, strides, row_major(shape), strict=True)])
+
+
+def contiguous(name: str, dtype: npt.DTypeLike, extents: tuple[int, ...], dims: tuple[int, ...]) -> View:
+    """A C-contiguous array indexed by the given dimensions in order."""
+    shape = tuple(extents[d] for d in dims)
+    access = tuple(Affine.of(d, len(extents)) for d in dims)
+    return View(name, np.dtype(dtype), shape, row_major(shape), 0, (access,))
+
+
+def numbered(views: Iterable[View], prefix: str) -> tuple[View, ...]:
+    return tuple([replace(v, name=f"{prefix}{n}") for n, v in enumerate(views)])
 
 
 def interleaved(first: View, second: View) -> bool:

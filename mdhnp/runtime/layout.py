@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mdhnp.mdh.mdhom import is_row_major
+from mdhnp.mdh.views import is_row_major
 
 __all__ = ["Layout"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mdhnp.cost.operations import weight
+from mdhnp.cost import weight
 from mdhnp.mdh import MdHom, View, interleaved
 
 __all__ = ["AccessPattern", "Side"]

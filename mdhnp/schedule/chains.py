@@ -5,12 +5,13 @@ The other maps have the same work-items and private tiles; their local tiles are
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from itertools import chain, islice, product, zip_longest
 from math import prod
 from typing import NamedTuple
 
-from mdhnp.mdh import Chain, Computation, Footprint, MdHom, Ring, Tiles, footprints, rings, slots
+from mdhnp.cost import INSTRUCTION, ChainCost
+from mdhnp.mdh import Chain, Computation, Footprint, MdHom, Ring, footprints, rings, slots
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.layout import value_itemsize
 from mdhnp.schedule.schedule import Schedule, require, shared_groups, tile_counts
@@ -22,16 +23,10 @@ __all__ = [
 
 #: Tiles that are looked at: along the innermost dimension, and along the others.
 _INNER, _OUTER = (32, 64, 128, 256, 512, 1024, 4096, 16384), (1, 2, 4, 8, 16, 24, 32, 48, 64, 128)
-#: Bytes from memory that take as long as one instruction of a vector or of all work-items, for each of its elements.
-_INSTRUCTION = 0.2
 #: Points that could be computed in the time that a row takes besides.
 _ROW = 32
 #: Bytes from memory that take as long as a launch.
 _LAUNCH = {"cpu": 1 << 16, "gpu": 1 << 25}
-#: What a byte from a cache costs.
-_AGAIN = 0.2
-#: How much longer it takes to go through rings whose rows begin anywhere, so that vectors lie across lines of a cache.
-_ACROSS = 1.5
 #: By what factor tiles that follow each other must cost less than others to be the default: costs are rough, and in two
 #: dimensions both take about as long.
 _SURE = 1.2
@@ -106,7 +101,7 @@ def _has_rows(h: Chain, s: Schedule) -> bool:
 
 def _beyond(h: Chain) -> int:
     """How far beyond the ends of rows maps read what others leave to them."""
-    each = [(s.mdhom, p, v) for s in h.graph.steps for p, v in zip(s.inputs, s.mdhom.inputs, strict=True)]
+    each = [(s.mdhom, p, v) for s in h.graph.steps for p, v in s.reads]
     bounded = [(one, v) for one, p, v in each if p >= h.graph.given and v.boundary is not None]
     before = [-a[-1].constant for _, v in bounded for a in v.accesses]
     behind = [one.extents[-1] + a[-1].constant - v.shape[-1] for one, v in bounded for a in v.accesses]
@@ -145,8 +140,9 @@ def _(h: Chain, s: Schedule, caps: DeviceCaps) -> bool:
     apart = (len(h.mdhoms) - 1.0) * _LAUNCH[caps.kind]
     for one in h.mdhoms:
         moved = sum([min(v.elements(), one.points * len(v.accesses)) * v.dtype.itemsize for v in one.inputs])
-        moved += sum([one.points * v.dtype.itemsize for v in one.outputs])
-        apart += moved + _INSTRUCTION * _work(one, one.extents)
+        points = prod(one.extents[:-1]) * (one.extents[-1] + _ROW)
+        apart += moved + sum([one.points * v.dtype.itemsize for v in one.outputs])
+        apart += INSTRUCTION * points * _instructions(one)
     return _cost_of(h, s, caps) < apart
 
 
@@ -159,11 +155,11 @@ def _ranked(h: Chain, caps: DeviceCaps, register: "_RegisterTile") -> Iterator[S
         for d, (k, n) in enumerate(zip(step, h.extents, strict=True))
     ]
     memory = caps.local_memory if caps.kind == "gpu" else min(caps.local_memory, int(_CACHED * caps.l2))
-    cost = _Cost(h, caps, step[0], streamed)
+    cost = _cost(h, streamed, step[0], caps)
     plain = Schedule.plain(h.extents, len(h.inputs))
     for tile in sorted([t for t in product(*sizes) if cost.memory(t) <= memory], key=cost):
         s = replace(
-            plain, local_tile=tile, private_tile=private, num_wi=items, num_wg=_groups(h, tile, caps, streamed),
+            plain, local_tile=tile, private_tile=private, num_wi=items, num_wg=_groups(h, caps, tile, streamed),
             vector_dim=h.rank - 1 if width > 1 else -1, vector_width=width, streamed=streamed,
         )  # fmt: skip
         if chain_memory(h, s) <= memory and _has_rows(h, s):
@@ -171,7 +167,16 @@ def _ranked(h: Chain, caps: DeviceCaps, register: "_RegisterTile") -> Iterator[S
 
 
 def _cost_of(h: Chain, s: Schedule, caps: DeviceCaps) -> float:
-    return _Cost(h, caps, s.step(0), s.streamed)(s.local_tile)
+    return _cost(h, s.streamed, s.step(0), caps)(s.local_tile)
+
+
+def _cost(h: Chain, streamed: int, planes: int, caps: DeviceCaps) -> ChainCost:
+    groups = partial(_groups, h, caps)
+    return ChainCost(h, streamed, _instructions, planes=planes, row=_ROW, groups=groups, units=caps.compute_units)
+
+
+def _instructions(h: MdHom) -> int:
+    return len(h.scalar.live()) + len(h.outputs)
 
 
 class _RegisterTile(NamedTuple):
@@ -216,7 +221,7 @@ def _streamed_tiles(h: Chain, caps: DeviceCaps) -> Iterator[_RegisterTile]:
             yield _RegisterTile((planes, *(1,) * (h.rank - 2), width), (1, *items[1:]), width, 0)
 
 
-def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps, streamed: int = -1) -> tuple[int, ...]:
+def _groups(h: Chain, caps: DeviceCaps, tile: Sequence[int], streamed: int) -> tuple[int, ...]:
     """Work-groups along each dimension: a tile each, but for CPUs no more than keep all cores busy to the end.
 
     Where tiles follow each other, the fewest do that are enough, since each has to begin.
@@ -227,44 +232,3 @@ def _groups(h: Chain, tile: Sequence[int], caps: DeviceCaps, streamed: int = -1)
     if streamed >= 0:
         groups[streamed] = min(groups[streamed], -(-tiles[streamed] // 2))  # two tiles each at least
     return tuple(groups)
-
-
-def _work(h: MdHom, sizes: Sequence[int]) -> int:
-    """Instructions for so many points of a map along each dimension."""
-    return prod(sizes[:-1]) * (sizes[-1] + _ROW) * (len(h.scalar.live()) + len(h.outputs))
-
-
-class _Cost:
-    """What a chain costs by its tile on a device, in bytes to or from memory, roughly."""
-
-    def __init__(self, h: Chain, caps: DeviceCaps, planes: int, streamed: int) -> None:
-        self._h, self._caps, self._planes, self._streamed = h, caps, planes, streamed
-        self._tiles = Tiles(h, streamed)
-        self.memory = self._tiles.kept
-
-    def __call__(self, tile: Sequence[int]) -> float:
-        """Bytes that all tiles move, and those that could be moved while they compute, on compute units that wait."""
-        h, tile = self._h, self._stretch(tile) if self._streamed >= 0 else tile
-        moved, work = self._tiles.moved(tile) + prod(tile) * self._beside(), 0.0
-        for one, sizes in zip(h.mdhoms, self._tiles.sizes(tile), strict=True):
-            across = _ACROSS if self._streamed >= 0 and sizes[-1] < h.extents[-1] else 1
-            work += _work(one, sizes) * across
-        groups = prod(_groups(h, tile, self._caps))
-        waiting = -(-groups // self._caps.compute_units) * self._caps.compute_units / groups
-        tiles = prod(tile_counts(h.extents, tile))
-        return tiles * waiting * (moved + _INSTRUCTION * work)
-
-    def _stretch(self, tile: Sequence[int]) -> tuple[int, ...]:
-        """All that a work-group computes where its tiles follow each other, which costs as much as one such tile."""
-        d = self._streamed
-        groups = _groups(self._h, tile, self._caps, d)[d]
-        each = -(-self._h.extents[d] // (tile[d] * groups)) * tile[d]
-        return (*tile[:d], min(each, self._h.extents[d]), *tile[d + 1 :])
-
-    def _beside(self) -> float:
-        """Bytes of a point that come from a cache since some planes at a time read others beside them."""
-        total = 0
-        for view in [v for one in self._h.mdhoms for v in one.inputs if v.shape]:
-            distances = [a[0].constant for a in view.accesses]
-            total += (max(distances) - min(distances)) * view.dtype.itemsize
-        return _AGAIN * total / self._planes

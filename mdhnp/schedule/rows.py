@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 
 from mdhnp.mdh import MdHom, Rows, Step, sized
-from mdhnp.mdh.mdhom import row_major
+from mdhnp.mdh.views import row_major
 from mdhnp.schedule.layout import value_itemsize
 from mdhnp.schedule.schedule import Schedule
 

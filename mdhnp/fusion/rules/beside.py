@@ -8,7 +8,7 @@ from mdhnp.fusion.cost import bytes_of_step
 from mdhnp.fusion.rule import Match, Rule, independent, known
 from mdhnp.mdh import Combine, Graph, Operator
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import in_place
+from mdhnp.mdh.views import in_place, numbered
 
 __all__ = ["RULES"]
 
@@ -33,9 +33,7 @@ def same_read(graph: Graph, match: Match) -> bool:
     """Both read the same elements of some value at each point."""
     f, s = (graph.steps[n] for n in match)
     read = [
-        {(p, v.array, a) for p, v in zip(x.inputs, x.mdhom.inputs, strict=True)
-         for a in v.accesses if any([i.dims() for i in a])}
-        for x in (f, s)
+        {(p, v.array, a) for p, v in x.reads for a in v.accesses if any([i.dims() for i in a])} for x in (f, s)
     ]  # fmt: skip
     return bool(read[0] & read[1])
 
@@ -60,7 +58,7 @@ def _both(graph: Graph, match: Match) -> Graph:
         f, (scalar, results), None if f.finish is None and s.finish is None else (finish, final),
         combine=tuple([Combine(c.kind, None if c.operator is None else both) for c in f.combine]),
         contract=f.scalar.contract and s.scalar.contract,
-        outputs=tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))]),
+        outputs=numbered((*f.outputs, *s.outputs), "O"),
     )  # fmt: skip
     moved = {v: (first, len(f.outputs) + n) for n, v in enumerate(graph.values(last))}
     return graph.edited({first: new, last: None}, moved)

@@ -39,15 +39,11 @@ def no_result_in_another_shape(graph: Graph, match: Match) -> bool:
 def _once(graph: Graph, match: Match) -> Graph:
     last, first = match
     gone, stays = graph.values(last), graph.values(first)
-    readers = {n for v in gone for n in graph.readers(v)}
     views = {v: (graph.view(v), graph.view(w)) for v, w in zip(gone, stays, strict=True)}
     new: dict[int, Step | None] = {last: None}
-    for n in readers:
+    for n in graph.followers(last):
         step = graph.steps[n]
-        seen = [
-            _seen_of(v, *views[p], step.mdhom.rank) if p in views else v
-            for p, v in zip(step.inputs, step.mdhom.inputs, strict=True)
-        ]
+        seen = [_seen_of(v, *views[p], step.mdhom.rank) if p in views else v for p, v in step.reads]
         new[n] = Step(step.mdhom.relaid(seen), step.inputs)
     return graph.edited(new, {v: graph.made_by[w] for v, w in zip(gone, stays, strict=True)})
 

@@ -28,17 +28,14 @@ def _each(graph: Graph) -> Iterator[Match]:
 
 def _into_readers(graph: Graph, match: Match) -> Graph:
     (n,) = match
-    made = graph.values(n)
-    readers = {m for v in made for m in graph.readers(v)}
-    inlined = dict.fromkeys(made, graph.steps[n])
-    return graph.edited({n: None} | {m: composed_with(graph, graph.steps[m], inlined) for m in readers})
+    inlined = dict.fromkeys(graph.values(n), graph.steps[n])
+    return graph.edited({n: None} | {m: composed_with(graph, graph.steps[m], inlined) for m in graph.followers(n)})
 
 
 def _pairs(graph: Graph) -> Iterator[Match]:
     """A step, and the only one that reads it."""
     for first in range(len(graph.steps)):
-        readers = {n for v in graph.values(first) for n in graph.readers(v)}
-        if len(readers) == 1:
+        if len(readers := graph.followers(first)) == 1:
             yield first, *readers
 
 

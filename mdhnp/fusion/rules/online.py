@@ -7,17 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdhnp.fusion.compose import Composer, Recorded, loads
-from mdhnp.fusion.rule import Match, Rule, known, pairs_of_one_result, ufunc, written_plainly
+from mdhnp.fusion.compose import Composer, Recorded
+from mdhnp.fusion.rule import Match, Rule, known, pairs_of_one_result, reads_its_own, ufunc, written_plainly
 from mdhnp.fusion.rules.results import not_through_others
 from mdhnp.mdh import Affine, Combine, Graph, Instruction, MdHom, Operator, Step, trace
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC
 from mdhnp.mdh.complex import where
 from mdhnp.mdh.function import literal_value
-from mdhnp.mdh.mdhom import contiguous
 from mdhnp.mdh.trace import Recorder, Symbol
-from mdhnp.mdh.views import in_place, unit
+from mdhnp.mdh.views import contiguous, in_place, numbered, unit
 
 __all__ = ["RULES"]
 
@@ -30,14 +29,11 @@ _MOST = 64
 
 def same_reduction(graph: Graph, match: Match) -> bool:
     """Both reduce the same dimensions, and the last one reads the first one's result of its own point."""
-    first, last = match
     f, s = (graph.mdhom(n) for n in match)
     alike = f.extents == s.extents and [c.kind for c in f.combine] == [c.kind for c in s.combine]
-    if not alike or f.nested or s.nested or not f.dims("pw") or f.dims("ps") or len(f.outputs) != 1:
+    if not alike or f.nested or s.nested or not f.dims("pw") or f.dims("ps"):
         return False
-    made = f.outputs[0]
-    read = [*loads(graph, last, graph.firsts[first])]
-    return [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
+    return reads_its_own(graph, match)
 
 
 class _Two(NamedTuple):
@@ -250,7 +246,7 @@ def _one_pass(
     value, total = results(after, *combined)
     after.known[graph.firsts[first]] = value.number
     stored = [value.number, *after.finished(final, graph.steps[last], place, [total.number])]
-    outputs = tuple([replace(v, name=f"O{n}") for n, v in enumerate((*f.outputs, *s.outputs))])
+    outputs = numbered((*f.outputs, *s.outputs), "O")
     points = tuple([n if d in kept else 1 for d, n in enumerate(f.extents)])
     mapped = after.step(f, (final, stored), extents=points, combine=(CC,) * f.rank, outputs=outputs)
     moved = {-1 - n: (first, n) for n in range(len(totals))}

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mdhnp.fusion.compose import Composer, is_map, loads
+from mdhnp.fusion.compose import Composer, is_map
 from mdhnp.fusion.rule import Match, Rule, known, last_is_map, pairs
-from mdhnp.mdh import Affine, Graph, View
+from mdhnp.mdh import Affine, Graph
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import Place, in_place, unit
+from mdhnp.mdh.views import Place, composed, in_place, numbered, unit
 
 __all__ = ["RULES"]
 
@@ -43,7 +43,7 @@ def _place(graph: Graph, match: Match) -> Place | None:
     seen: set[int] = set()
     for value in graph.values(first):
         made = graph.view(value)
-        for view, access in loads(graph, last, value):
+        for view, access in graph.loads(last, value):
             if view.shape != made.shape or view.boundary is not None:
                 return None
             for read, index in zip(access, made.accesses[0], strict=True):
@@ -70,7 +70,7 @@ def _finished(graph: Graph, match: Match) -> Graph:
     step, after, made = graph.steps[first], graph.steps[last], graph.values(first)
     h, own = step.mdhom.last, in_place(step.mdhom.rank)
     kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
-    outputs = [*[h.outputs[o] for o in kept], *[_written(v, place, h.rank) for v in after.mdhom.outputs]]
+    written = [replace(v, accesses=(composed(v.accesses[0], place, h.rank),)) for v in after.mdhom.outputs]
     composer, scalar, finish = Composer(graph, h.rank), Recorder(), Recorder()
 
     def results(recorder: Recorder, found: Sequence[int], before: int = 0) -> list[int]:
@@ -84,17 +84,11 @@ def _finished(graph: Graph, match: Match) -> Graph:
         types = h.scalar.dtypes
         found = composer.finished(finish, step, own, finish.parameters(types), len(types))
         final = finish, results(finish, found, len(types))
-    named = tuple([replace(v, name=f"O{n}") for n, v in enumerate(outputs)])
-    new = composer.step(h, (scalar, combined), final, outputs=named, contract=contract)
+    outputs = numbered([*[h.outputs[o] for o in kept], *written], "O")
+    new = composer.step(h, (scalar, combined), final, outputs=outputs, contract=contract)
     moved = {made[o]: (first, n) for n, o in enumerate(kept)}
     moved |= {v: (first, len(kept) + n) for n, v in enumerate(graph.values(last))}
     return graph.edited({first: new, last: None}, moved)
-
-
-def _written(view: View, place: Place, rank: int) -> View:
-    """What the last step writes, in the dimensions of the first one."""
-    access = tuple([place[index.dims()[0]] if index.dims() else unit(rank) for index in view.accesses[0]])
-    return replace(view, accesses=(access,))
 
 
 RULES = (

@@ -85,7 +85,7 @@ def _given(h: Rows) -> list[tuple[MdHom, tuple[int, ...], View]]:
     return [
         (step.mdhom.last, along, view)
         for step, along in zip(h.graph.steps, h.shared, strict=True)
-        for p, view in zip(step.inputs, step.mdhom.inputs, strict=True)
+        for p, view in step.reads
         if p < h.graph.given
     ]
 

@@ -5,9 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from mdhnp.fusion.compose import loads
 from mdhnp.fusion.least_work import law_holds
-from mdhnp.fusion.rule import Match, Rule, known, only_read_by_last, pairs_of_one_result, ufunc, written_plainly
+from mdhnp.fusion.rule import (
+    Match,
+    Rule,
+    known,
+    only_read_by_last,
+    pairs_of_one_result,
+    reads_its_own,
+    ufunc,
+    written_plainly,
+)
 from mdhnp.mdh import Combine, Function, Graph, MdHom, Operator, Step, trace
 from mdhnp.mdh.trace import Recorder
 
@@ -26,18 +34,15 @@ def scans(graph: Graph, match: Match) -> bool:
 
 def combines_a_scan(graph: Graph, match: Match) -> bool:
     """The first one is a scan, whose every result the last one combines along the same dimension, as it is."""
-    first, last = match
     f, s = (graph.mdhom(n) for n in match)
     scanned = f.dims("ps")
-    made = f.outputs[0]
-    read = [*loads(graph, last, graph.firsts[first])]
     return (
         len(scanned) == 1
         and f.finish is None
         and f.extents == s.extents
         and len(s.inputs) == 1
         and [d for d, c in enumerate(s.combine) if c.kind != "cc"] == [*scanned]
-        and [(v.shape, v.boundary, a) for v, a in read] == [(made.shape, None, made.accesses[0])]
+        and reads_its_own(graph, match)
         and s.scalar.body[s.scalar.results[0]].op == "param"
         and not f.dims("pw")
     )
