@@ -1,5 +1,6 @@
 """Rules: each fires where it must and not where a condition fails, and never changes what is computed."""
 
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -216,7 +217,9 @@ def test_powers_by_squares_take_no_time() -> None:
         h = power(x, 40) + x
         return (np.exp(h - h.max(axis=1, keepdims=True)) * power(x, 60)).sum(axis=1)
 
-    assert mdhnp.fuse(function).rewriting(np.ones((4, 3), np.float32)).seconds < 60
+    begin = time.perf_counter()
+    mdhnp.fuse(function).rewriting(np.ones((4, 3), np.float32))
+    assert time.perf_counter() - begin < 60
 
 
 def test_work_is_not_repeated_where_that_costs_more() -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mdhnp.fusion.compose import is_known, is_map, reshaped
-from mdhnp.fusion.shapes import splits
+from mdhnp.fusion.compose import is_known, is_map, reshaped, splits
 from mdhnp.mdh import Graph, MdHom
 
 __all__ = [

@@ -5,8 +5,8 @@ scalar functions, `combine.py` the combine operators, `views.py` the index maps,
 scalar functions, `pattern.py` writes an MDH down by hand, `interpret.py` evaluates one plainly (the oracle of the
 tests), `graph.py` holds several of them, `fused.py` several that are one step, `logarithms.py`
 adds logarithms in two passes, `canonical.py` names all calls that share a kernel by one form, `cut.py` cuts one along
-any dimension (`regions.py` its parts, `recombine.py` their results, `partition.py` the tasks that this makes),
-`stages.py` splits one into kernels' worth, for which `arithmetic.py` puts pairs of reals in place of complex numbers
+any dimension (`regions.py` its parts, `partition.py` the tasks that this makes), `stages.py` splits one into kernels'
+worth and recombines results of parts, for which `arithmetic.py` puts pairs of reals in place of complex numbers
 and float32 in place of float16.
 """
 
@@ -20,9 +20,8 @@ from mdhnp.mdh.interpret import interpret
 from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.partition import Cut, Partition, Prefix, Stack, Task, Window, whole
 from mdhnp.mdh.pattern import Pattern, md_hom
-from mdhnp.mdh.recombine import combination, partial, prefixes
 from mdhnp.mdh.regions import Part, bounded, is_stretch, stretches
-from mdhnp.mdh.stages import Argument, Stage, finish_inputs, stages
+from mdhnp.mdh.stages import Argument, Stage, combination, finish_inputs, partial, prefixes, stages
 from mdhnp.mdh.tiles import Footprint, Ring, footprints, overlaps, rings, slots
 from mdhnp.mdh.trace import index, trace
 from mdhnp.mdh.views import Affine, View, interleaved

@@ -18,8 +18,8 @@ import numpy as np
 from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.mdhom import Computation
 from mdhnp.mdh.partition import Cut
-from mdhnp.mdh.recombine import carrying, left_for_later, partial
 from mdhnp.mdh.regions import part_of
+from mdhnp.mdh.stages import carrying, left_for_later, partial
 
 __all__ = ["cut", "shares"]
 

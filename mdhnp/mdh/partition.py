@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.recombine import combination, left_for_later, prefixes
 from mdhnp.mdh.regions import Part, Region, part_of, read_region, within
-from mdhnp.mdh.stages import finish_inputs
+from mdhnp.mdh.stages import combination, finish_inputs, left_for_later, prefixes
 
 __all__ = ["Cut", "Partition", "Prefix", "Read", "Stack", "Task", "Window", "whole"]
 

@@ -4,8 +4,13 @@ One stage either reduces with one commutative operator, or reduces one dimension
 everything else (nested operators, several scans, a scan of a reduction) is several such stages over temporaries,
 from the last dimension to the first, as the definition nests them. Stages compute in kernels' types: a complex array is
 an argument twice.
+
+The same recombines the results of an MDH's parts, whoever computes them (`cut.py`; reductions and scans over
+work-groups): combinations of partial results, scans of totals, scans that go on. Parts of concatenated dimensions write
+what is wanted.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -13,10 +18,13 @@ from mdhnp.mdh.arithmetic import lower
 from mdhnp.mdh.canonical import select_dims
 from mdhnp.mdh.combine import CC, Combine
 from mdhnp.mdh.function import Function, identity_function
-from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.views import View, contiguous
+from mdhnp.mdh.mdhom import Computation, MdHom, dimension_names
+from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import View, contiguous, numbered
 
-__all__ = ["Argument", "Stage", "combining", "finish_inputs", "renumber_finish", "stages"]
+__all__ = [
+    "Argument", "Stage", "carrying", "combination", "finish_inputs", "left_for_later", "partial", "prefixes", "stages",
+]  # fmt: skip
 
 
 class Argument(NamedTuple):
@@ -75,7 +83,7 @@ def _nested(h: MdHom) -> tuple[Stage, ...]:
     found: list[Stage] = []
     first = groups[0]
     alive = [d for d in range(h.rank) if d not in first or h.combine[d].kind != "pw"]
-    outputs = _temporaries(h, alive, 0)
+    outputs = _partials(h, h.extents, alive, "T")
     combine = tuple(c if d in first or c.kind == "cc" else CC for d, c in enumerate(h.combine))
     head = replace(h, combine=combine, outputs=outputs, finish=None, nested=False)
     found.append(Stage(head, _arguments("input", len(h.inputs)), _arguments("temporary", len(outputs))))
@@ -109,45 +117,42 @@ def _arguments(role: Literal["input", "output", "temporary"], count: int, start:
     return tuple(Argument(role, start + n) for n in range(count))
 
 
-def _temporaries(h: MdHom, alive: list[int], start: int) -> tuple[View, ...]:
-    """C-contiguous arrays over the dimensions that are left, in the rank of `h`."""
-    return tuple(contiguous(f"T{start + n}", t, h.extents, tuple(alive)) for n, t in enumerate(h.scalar.dtypes))
-
-
 def _link(h: MdHom, alive: list[int], group: frozenset[int], start: int, last: bool) -> Stage:
     """A later stage: reads the temporaries before `start`, combines `group`, writes the next ones or the outputs."""
     count = len(h.scalar.dtypes)
     extents = tuple(h.extents[d] if d in alive else 1 for d in range(h.rank))
-    combine = tuple(h.combine[d] if d in group else CC for d in range(h.rank))
-    inputs = _temporaries(h, alive, start - count)
-    sources = _arguments("temporary", count, start - count)
-    finish = None
+    inputs, sources = _partials(h, h.extents, alive, "T", start - count), _arguments("temporary", count, start - count)
     if last:
-        outputs, targets = h.outputs, _arguments("output", len(h.outputs))
-        finish = renumber_finish(h)
-        carried = finish_inputs(h)
-        inputs = (*inputs, *(h.inputs[n] for n in carried))
-        sources = (*sources, *(Argument("input", n) for n in carried))
+        outputs, targets = None, _arguments("output", len(h.outputs))
+        sources = (*sources, *(Argument("input", n) for n in finish_inputs(h)))
     else:
         left = [d for d in alive if d not in group or h.combine[d].kind != "pw"]
-        outputs, targets = _temporaries(h, left, start), _arguments("temporary", count, start)
-    return Stage(combining(h, extents, combine, inputs, outputs, finish, h.names, alive), sources, targets)
+        outputs, targets = _partials(h, h.extents, left, "T", start), _arguments("temporary", count, start)
+    along = {d: h.combine[d] for d in group}
+    return Stage(_combining(h, along, extents, inputs, outputs, h.names, alive), sources, targets)
 
 
-def combining(
+def _combining(
     h: MdHom,
+    along: Mapping[int, Combine],
     extents: tuple[int, ...],
-    combine: tuple[Combine, ...],
     inputs: tuple[View, ...],
-    outputs: tuple[View, ...],
-    finish: Function | None,
+    outputs: tuple[View, ...] | None,
     names: tuple[str, ...],
     order: list[int],
 ) -> MdHom:
-    """Give an MDH that combines partial results of `h`, its first inputs, over the dimensions in `order`."""
+    """Give an MDH of the dimensions in `order` that combines partial results of `h`, its inputs, `along` some of them.
+
+    Without outputs it gives the results, from the inputs that `finish` reads (:func:`finish_inputs`), too.
+    """
+    finish = None
+    if outputs is None:
+        inputs = (*inputs, *[_still(h.inputs[n], h.dims("pw")) for n in finish_inputs(h)])
+        outputs, finish = h.outputs, _later_finish(h)
+    combine = tuple([along.get(d, CC) for d in range(h.rank)])
     parameters = tuple([v.dtype for v in inputs for _ in v.accesses])
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
-    nested = len({c.operator for c in combine if c.operator is not None}) > 1
+    nested = len({c.operator for c in along.values()}) > 1
     return select_dims(MdHom(extents, combine, scalar, inputs, outputs, finish, names, nested), order)
 
 
@@ -159,7 +164,7 @@ def finish_inputs(h: MdHom) -> tuple[int, ...]:
     return tuple(sorted({h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}))
 
 
-def renumber_finish(h: MdHom) -> Function | None:
+def _later_finish(h: MdHom) -> Function | None:
     """Fit `finish` to a later MDH that combines partial results of `h`, and then reads :func:`finish_inputs`."""
     if h.finish is None:
         return None
@@ -174,3 +179,91 @@ def renumber_finish(h: MdHom) -> Function | None:
 
     parameters = (*results, *results, *(h.inputs[n].dtype for n in carried))
     return h.finish.substituted(parameters, lambda s: replace(s, position=place.get(s.position, 0)))
+
+
+def partial(h: MdHom, dim: int) -> MdHom:
+    """Give what computes one partial result where dimension `dim` is reduced, or the total where it is scanned.
+
+    It lies over all dimensions that are not reduced, and those that have to be combined later, in C order.
+    """
+    left = left_for_later(h, dim)
+    combine = tuple([
+        Combine("pw", c.operator) if d == dim else CC if d in left else c for d, c in enumerate(h.combine)
+    ])  # fmt: skip
+    return replace(h, combine=combine, outputs=_partials(h, h.extents, _kept(h, dim)), finish=None)
+
+
+def combination(h: MdHom, dim: int, count: int, *, finish: bool = True) -> MdHom:
+    """Give what combines stacks of `count` partial results of neighbours along their first axis.
+
+    `h` is the whole, or any part that gave partial results; `dim` was cut: where several reduced ones were, any. With
+    `finish` it gives results of the whole, from the inputs that `finish` reads (:func:`finish_inputs`) after the
+    stacks, too; else one partial result.
+    """
+    return _on_stacks(h, dim, count, "pw", finish)
+
+
+def prefixes(h: MdHom, dim: int, count: int) -> MdHom:
+    """Give what scans stacks of totals along their first axis, in order."""
+    return _on_stacks(h, dim, count, "ps", False)
+
+
+def _on_stacks(h: MdHom, dim: int, count: int, kind: Literal["pw", "ps"], finish: bool) -> MdHom:
+    """An MDH whose first dimension is the first axis of stacks but for those combined later; unnamed."""
+    kept, left = _kept(h, dim), left_for_later(h, dim) if finish else ()
+    extents = tuple([count if d == dim else n if d in kept else 1 for d, n in enumerate(h.extents)])
+    along = {d: h.combine[d] for d in left} | {dim: Combine(kind, h.combine[dim].operator)}
+    stacks = _partials(h, extents, (dim, *kept))
+    outputs = None if finish else numbered(stacks, "C") if kind == "ps" else _partials(h, extents, kept)
+    order = [*left, dim, *[d for d in kept if d not in left]]
+    new = dict(zip(order, dimension_names(len(order)), strict=True))
+    return _combining(h, along, extents, stacks, outputs, tuple([new.get(d, "") for d in range(h.rank)]), order)
+
+
+def left_for_later(h: MdHom, dim: int) -> tuple[int, ...]:
+    """Dimensions that must be combined after `dim`: those before it, unless all combining may change places."""
+    operators = {c.operator for c in h.combine if c.operator is not None}
+    if len(operators) == 1 and all([op.commutative for op in operators]):
+        return ()
+    return tuple([d for d in range(dim) if h.combine[d].kind != "cc"])
+
+
+def _kept(h: MdHom, dim: int) -> tuple[int, ...]:
+    """Dimensions of partial results."""
+    left = left_for_later(h, dim)
+    return tuple([d for d, c in enumerate(h.combine) if d != dim and (c.kind != "pw" or d in left)])
+
+
+def _partials(
+    h: MdHom, extents: tuple[int, ...], kept: Sequence[int], name: str = "P", start: int = 0
+) -> tuple[View, ...]:
+    """C-contiguous arrays of partial results over some dimensions, in the rank of `h`."""
+    types = enumerate(h.scalar.dtypes, start)
+    return tuple([contiguous(f"{name}{n}", t, extents, tuple(kept)) for n, t in types])
+
+
+def _still(v: View, dims: tuple[int, ...]) -> View:
+    """A view of which only accesses are used that do not move with some dimensions, so that none has to."""
+    accesses = tuple([
+        tuple([i.moved([0 if d in dims else c for d, c in enumerate(i.coefficients)]) for i in a])
+        for a in v.accesses
+    ])  # fmt: skip
+    return replace(v, accesses=accesses)
+
+
+def carrying(h: MdHom, dim: int) -> MdHom:
+    """The scan that goes on from totals, its last inputs: prefixes are combined with them before they are finished."""
+    operator = h.combine[dim].operator
+    assert operator is not None
+    types, count = h.scalar.dtypes, len(h.scalar.dtypes)
+    parameters = (*types, *h.scalar.parameters, *types)
+    recorder = Recorder()
+    given = recorder.parameters(parameters)
+    final = recorder.paste(operator.function, [*given[-count:], *given[:count]])
+    last = operator.function
+    if h.finish is not None:
+        final, last = recorder.paste(h.finish, [*final, *given[count:-count]]), h.finish
+    finish = Function(parameters, tuple(recorder.body), final, last.text, last.contract)
+    carry = numbered(_partials(h, h.extents, _kept(h, dim)), "C")
+    scalar = replace(h.scalar, parameters=(*h.scalar.parameters, *types))
+    return replace(h, scalar=scalar, inputs=(*h.inputs, *carry), finish=finish)

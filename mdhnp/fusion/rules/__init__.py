@@ -1,10 +1,10 @@
 """The rules, grouped by what they are about, in the order in which they are tried."""
 
 from mdhnp.fusion.rule import Rule
-from mdhnp.fusion.rules import beside, equal, maps, online, results, rows, scans
+from mdhnp.fusion.rules import beside, maps, online, rows
 
 __all__ = ["RULES"]
 
 RULES: tuple[Rule, ...] = (
-    *equal.RULES, *rows.RULES, *results.RULES, *maps.RULES, *online.RULES, *scans.RULES, *beside.RULES, *maps.CHAINS,
+    *beside.ONCE, *rows.RULES, *maps.FINISHES, *maps.RULES, *online.RULES, *beside.RULES, *maps.CHAINS,
 )  # fmt: skip

@@ -1,22 +1,30 @@
-"""Maps: what combines nothing can be computed wherever it is read, or tile by tile where that would cost more."""
+"""Maps: what combines nothing can be computed where its operands are made, where it is read, or tile by tile.
 
-from collections.abc import Iterator
+The first is an MDH's `finish`: what is done with each result, in the kernel that has it.
+"""
 
-from mdhnp.fusion.compose import composed_with
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mdhnp.fusion.compose import Composer, composed_with, is_map
 from mdhnp.fusion.rule import (
     Match,
     Rule,
     first_is_map,
     first_is_only_read,
     known,
+    last_is_map,
     only_read_by_last,
+    pairs,
     read_in_order,
     written_plainly,
 )
-from mdhnp.mdh import Graph, Step, chain, unfused
+from mdhnp.mdh import Affine, Graph, Step, chain, unfused
 from mdhnp.mdh.graph import expanded
+from mdhnp.mdh.trace import Recorder
+from mdhnp.mdh.views import Place, composed, in_place, numbered, unit
 
-__all__ = ["CHAINS", "RULES"]
+__all__ = ["CHAINS", "FINISHES", "RULES", "not_through_others"]
 
 #: Maps of a chain at most: of more, compiling takes longer than they win.
 _MOST = 8
@@ -63,6 +71,95 @@ def _chained(graph: Graph, match: Match) -> Step | None:
     return None if made is None else Step(made, given)
 
 
+def point_by_point(graph: Graph, match: Match) -> bool:
+    """The last step has a point for each result of the first one, and reads that one."""
+    return _place(graph, match) is not None
+
+
+def not_through_others(graph: Graph, match: Match) -> bool:
+    """What else the last step reads does not depend on the first one."""
+    first, last = match
+    others = {graph.made_by[p][0] for p in graph.steps[last].inputs if p in graph.made_by} - {first}
+    return not graph.reaches(first, *others)
+
+
+def combines_or_stays(graph: Graph, match: Match) -> bool:
+    """The first step is no map that the last one could compute itself, as nobody else wants its results."""
+    first, last = match
+    made = graph.values(first)
+    stays = any([v in graph.results or graph.readers(v) != (last,) for v in made])
+    return stays or not is_map(graph.mdhom(first))
+
+
+def _place(graph: Graph, match: Match) -> Place | None:
+    """The place of the last step in the first one; None where points and results are not one to one.
+
+    So each axis of what the first one gives is a dimension of it, or has one element.
+    """
+    first, last = match
+    h, f = graph.mdhom(last), graph.mdhom(first)
+    found: list[Affine] = [unit(f.rank)] * h.rank
+    seen: set[int] = set()
+    for value in graph.values(first):
+        made = graph.view(value)
+        for view, access in graph.loads(last, value):
+            if view.shape != made.shape or view.boundary is not None:
+                return None
+            for read, index in zip(access, made.accesses[0], strict=True):
+                d, own = read.dim(), index.dim()
+                if d is not None and own is not None and f.extents[own] > 1:
+                    if h.extents[d] != f.extents[own] or found[d] not in (unit(f.rank), Affine.of(own, f.rank)):
+                        return None
+                    found[d] = Affine.of(own, f.rank)
+                    seen.add(own)
+                elif (read.dims() and not (d is not None and h.extents[d] == 1)) or (
+                    own is not None and f.extents[own] > 1
+                ):
+                    return None
+    kept = {d for d, c in enumerate(f.combine) if c.kind != "pw" and f.extents[d] > 1}
+    moving = [d for d, n in enumerate(h.extents) if n > 1]
+    placed = [index for d in moving for index in (found[d],) if index.dims()]
+    return tuple(found) if seen == kept and len(placed) == len(moving) == len({*placed}) else None
+
+
+def _finished(graph: Graph, match: Match) -> Graph:
+    first, last = match
+    place = _place(graph, match)
+    assert place is not None
+    step, after, made = graph.steps[first], graph.steps[last], graph.values(first)
+    h, own = step.mdhom.last, in_place(step.mdhom.rank)
+    kept = [o for o, v in enumerate(made) if v in graph.results or set(graph.readers(v)) - {last}]
+    written = [replace(v, accesses=(composed(v.accesses[0], place, h.rank),)) for v in after.mdhom.outputs]
+    composer, scalar, finish = Composer(graph, h.rank), Recorder(), Recorder()
+
+    def results(recorder: Recorder, found: Sequence[int], before: int = 0) -> list[int]:
+        composer.known = dict(zip(made, found, strict=True))
+        return [*[found[o] for o in kept], *composer.mapped(recorder, after, place, before)]
+
+    combined, contract, final = [*composer.combined(scalar, step, own)], h.scalar.contract, None
+    if is_map(h):
+        combined, contract = results(scalar, composer.finished(scalar, step, own, combined)), False
+    else:
+        types = h.scalar.dtypes
+        found = composer.finished(finish, step, own, finish.parameters(types), len(types))
+        final = finish, results(finish, found, len(types))
+    outputs = numbered([*[h.outputs[o] for o in kept], *written], "O")
+    new = composer.step(h, (scalar, combined), final, outputs=outputs, contract=contract)
+    moved = {made[o]: (first, n) for n, o in enumerate(kept)}
+    moved |= {v: (first, len(kept) + n) for n, v in enumerate(graph.values(last))}
+    return graph.edited({first: new, last: None}, moved)
+
+
+FINISHES = (
+    Rule(
+        "map(f) ∘ md_hom(g, ⊗) = md_hom(g, ⊗, finish=f)",
+        "Rasch & Gorlatch, “Multi-dimensional homomorphisms and their implementation in OpenCL”, Section 2: "
+        "what follows an md_hom",
+        pairs,
+        (known, last_is_map, combines_or_stays, point_by_point, not_through_others),
+        _finished,
+    ),
+)
 RULES = (
     Rule(
         "F ∘ map(g) = F(g)",

@@ -7,7 +7,7 @@ from math import prod
 
 from mdhnp.fusion.cost import ENOUGH, near
 from mdhnp.fusion.rule import Match, Rule
-from mdhnp.fusion.rules import maps, results
+from mdhnp.fusion.rules import maps
 from mdhnp.mdh import Graph, MdHom, Rows, Step, View, along, is_product, rows
 
 __all__ = ["RULES", "WITHOUT_PRODUCTS"]
@@ -117,7 +117,7 @@ def _rows(graph: Graph, match: Match) -> tuple[Rows, tuple[int, ...]] | None:
 def _simpler(graph: Graph) -> Graph:
     """Put maps into what reads them, where that saves work: what lies in a cache is cheap, not free."""
     paid = sum([near(s.mdhom.last) for s in graph.steps])
-    for rule in (*results.RULES, *maps.RULES):
+    for rule in (*maps.FINISHES, *maps.RULES):
         for match in rule.found(graph):
             made = rule.rewrite(graph, match)
             if sum([near(s.mdhom.last) for s in made.steps]) < paid:
