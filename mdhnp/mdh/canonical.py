@@ -25,10 +25,6 @@ _text = lru_cache(maxsize=4096)(repr)
 _combine_text = lru_cache(maxsize=4096)(lambda combine, names: repr(combine))
 
 
-def _operators(h: MdHom) -> str:
-    return _combine_text(h.combine, tuple(map(str, h.combine)))
-
-
 def canonical(h: C, *, ones: bool = False) -> C:
     """Give the canonical form: same arrays in the same order, same results, fewest dimensions; of what is fused itself.
 
@@ -52,10 +48,7 @@ def _canonical(h: MdHom, ones: bool) -> MdHom:
 
 def fingerprint(h: Computation) -> str:
     """Give a hash of a canonical form that is the same in every process."""
-    last = h.last
-    functions = f"{_operators(last)}, {_text(last.scalar)}"
-    text = f"({h.extents!r}, {functions}, {h.inputs!r}, {h.outputs!r}, {_text(last.finish)}, {last.nested!r})"
-    return _digest(text, h)
+    return _digest(h, repr(h.extents), f"{h.inputs!r}, {h.outputs!r}")
 
 
 def select_dims(h: MdHom, order: list[int]) -> MdHom:
@@ -201,13 +194,14 @@ def family(h: Computation) -> str:
         order = tuple(sorted(range(len(v.strides)), key=lambda a, v=v: -abs(v.strides[a])))  # type: ignore[misc]
         signs = tuple((s > 0) - (s < 0) if abs(s) != 1 else 2 * s for s in v.strides)
         views.append((v.dtype.str, order, signs, v.accesses, v.boundary))
-    last = h.last
-    text = f"({h.rank!r}, {_operators(last)}, {_text(last.scalar)}, {views!r}, {_text(last.finish)}, {last.nested!r})"
-    return _digest(text, h)
+    return _digest(h, repr(h.rank), repr(views))
 
 
-def _digest(text: str, h: Computation) -> str:
+def _digest(h: Computation, size: str, views: str) -> str:
     import hashlib  # takes as long to load as half of this package
 
+    last = h.last
+    functions = f"{_combine_text(last.combine, tuple(map(str, last.combine)))}, {_text(last.scalar)}"
     others = f", {h.graph!r}" if isinstance(h, Fused) else f", {h.precision}" if h.precision != "highest" else ""
-    return hashlib.sha256((text + others).encode()).hexdigest()[:32]
+    text = f"({size}, {functions}, {views}, {_text(last.finish)}, {last.nested!r}){others}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

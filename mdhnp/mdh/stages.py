@@ -23,7 +23,8 @@ from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View, contiguous, numbered
 
 __all__ = [
-    "Argument", "Stage", "carrying", "combination", "finish_inputs", "left_for_later", "partial", "prefixes", "stages",
+    "Argument", "Stage", "carrying", "combination", "finish_inputs", "left_for_later", "partial", "prefixes",
+    "renumber_finish", "stages",
 ]  # fmt: skip
 
 
@@ -148,7 +149,7 @@ def _combining(
     finish = None
     if outputs is None:
         inputs = (*inputs, *[_still(h.inputs[n], h.dims("pw")) for n in finish_inputs(h)])
-        outputs, finish = h.outputs, _later_finish(h)
+        outputs, finish = h.outputs, renumber_finish(h)
     combine = tuple([along.get(d, CC) for d in range(h.rank)])
     parameters = tuple([v.dtype for v in inputs for _ in v.accesses])
     scalar = replace(identity_function(h.scalar.dtypes), parameters=parameters)
@@ -164,7 +165,7 @@ def finish_inputs(h: MdHom) -> tuple[int, ...]:
     return tuple(sorted({h.accesses[p - count][0] for p in h.finish.used_parameters() if p >= count}))
 
 
-def _later_finish(h: MdHom) -> Function | None:
+def renumber_finish(h: MdHom) -> Function | None:
     """Fit `finish` to a later MDH that combines partial results of `h`, and then reads :func:`finish_inputs`."""
     if h.finish is None:
         return None

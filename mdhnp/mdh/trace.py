@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from mdhnp.mdh.ctext import last_definition, pointer_type
-from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction
+from mdhnp.mdh.function import COMPLEX_OPERATIONS, OPERATIONS, CText, Function, Instruction, literal_value
 
 __all__ = ["Recorder", "Symbol", "index", "inlined", "trace", "trace_text"]
 
@@ -75,7 +75,7 @@ class Recorder:
         if step.dtype == dtype:
             return value
         if step.op == "const":
-            return self.constant(np.asarray(_number(step.literal)).astype(dtype), dtype)
+            return self.constant(literal_value(step.literal, step.dtype).astype(dtype), dtype)
         return self.add(Instruction("cast", (value.number,), dtype))
 
 
@@ -318,13 +318,6 @@ def _require_computed(operation: str, dtype: np.dtype[Any]) -> None:
             f"scalar function: {operation} gives {dtype}, which OpenCL kernels do not compute; "
             "convert its operands, as with .astype(np.float32)"
         )
-
-
-def _number(literal: str) -> Any:
-    if literal in ("True", "False"):
-        return literal == "True"
-    kind = complex if "j" in literal else float if any(c in literal for c in ".einf") else int
-    return kind(literal)
 
 
 def _type_of(value: Any) -> Any:
