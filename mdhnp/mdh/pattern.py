@@ -232,26 +232,18 @@ def _affine(node: ast.expr, names: tuple[str, ...]) -> Affine:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return Affine((0,) * rank, value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _scaled(_affine(operand, names), -1)
+            return _affine(operand, names) * -1
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _sum(_affine(left, names), _affine(right, names))
+            return _affine(left, names) + _affine(right, names)
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _sum(_affine(left, names), _scaled(_affine(right, names), -1))
+            return _affine(left, names) + _affine(right, names) * -1
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             a, b = _affine(left, names), _affine(right, names)
             if not a.dims():
-                return _scaled(b, a.constant)
+                return b * a.constant
             if not b.dims():
-                return _scaled(a, b.constant)
+                return a * b.constant
     raise ValueError(f"views: index {ast.unparse(node)!r} is not affine (sums of dimensions times whole numbers)")
-
-
-def _scaled(a: Affine, factor: int) -> Affine:
-    return Affine(tuple(c * factor for c in a.coefficients), a.constant * factor)
-
-
-def _sum(a: Affine, b: Affine) -> Affine:
-    return Affine(tuple(x + y for x, y in zip(a.coefficients, b.coefficients, strict=True)), a.constant + b.constant)
 
 
 def _extents(names: tuple[str, ...], views: list[View], given: Mapping[str, int]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,12 @@ class Affine:
     def of(dim: int, rank: int, constant: int = 0) -> "Affine":
         """The index of one dimension, shifted by `constant`."""
         return Affine((0,) * dim + (1,) + (0,) * (rank - dim - 1), constant)
+
+    def __add__(self, other: "Affine") -> "Affine":
+        return Affine(tuple(map(add, self.coefficients, other.coefficients)), self.constant + other.constant)
+
+    def __mul__(self, factor: int) -> "Affine":
+        return Affine(tuple([c * factor for c in self.coefficients]), self.constant * factor)
 
     @property
     def more(self) -> int:
@@ -119,12 +126,8 @@ def composed(access: Access, place: Place, rank: int) -> Access:
     """Give an access of an MDH in the dimensions of another one."""
     found = []
     for index in access:
-        steps, constant = [0] * rank, index.constant
-        for c, old in zip(index.coefficients, place, strict=True):
-            if c:
-                constant += c * old.constant
-                steps = [s + c * k for s, k in zip(steps, old.coefficients, strict=True)]
-        found.append(Affine(tuple(steps), constant))
+        terms = [old * c for c, old in zip(index.coefficients, place, strict=True) if c]
+        found.append(sum(terms, start=Affine((0,) * rank, index.constant)))
     return tuple(found)
 
 
