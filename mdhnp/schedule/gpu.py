@@ -154,24 +154,22 @@ def _walked(access: AccessPattern) -> list[int]:
     return [d for d in range(h.rank) if access.near(largest, d) and h.extents[d] > 1]
 
 
-def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
+def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
     """Few results, or inputs contiguous along the reduction: work-items share each reduction and combine in a tree."""
     h, operator = access.h, access.h.operator
     if not h.dims("pw") or operator is None or not operator.commutative:
-        return []
-    unit = _walked(access)
-    contiguous = [d for d in unit if d in access.combined]
-    side = [d for d in unit if d in access.kept]
-    units, results = access.contiguous_first, prod(h.extents[d] for d in access.kept)
-    busy = caps.compute_units * 256
-    inner = contiguous[0] if contiguous else max(access.combined, key=lambda d: h.extents[d])
-    if results >= busy and not (contiguous and h.extents[inner] >= 2 * _WARP):
-        return []
+        return
+    units, wanted = access.contiguous_first, 4 * caps.compute_units
+    contiguous, side = ([d for d in _walked(access) if d in dims] for dims in (access.combined, access.kept))
+    results, reduced = (prod(h.extents[d] for d in dims) for dims in (access.kept, access.combined))
+    longest = max(access.combined, key=lambda d: h.extents[d])
+    inner = contiguous[0] if contiguous else longest
+    if results >= 64 * wanted and not (contiguous and h.extents[inner] >= 2 * _WARP):
+        return
     beside = {side[0]: min(_WARP, covering(h.extents[side[0]]))} if side and not contiguous else {}
-    found = []
     for count in (256, 128, 64, 32, 8, 2):
         shared = max(count // prod(beside.values()), 1)
-        # Of short lines each work-item has several points all the same: the tree at the end takes as long as some.
+        # Work-items have several points of short rows, too: combining results takes as long as some points.
         items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
         if not beside and units and items[inner] < min(count, _FEWEST):
             # Several short rows a work-group: the device starts about one a nanosecond.
@@ -180,16 +178,13 @@ def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]
         s = of_tiles(access, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
             s = replace(s, item_order=(*beside, *(d for d in s.item_order if d not in beside)))
-        wanted = 4 * caps.compute_units
-        reduced = prod(h.extents[d] for d in access.combined)
         if s.work_groups < wanted and reduced >= _SERIAL * shared and operator.identity is not None:
-            split = max(access.combined, key=lambda d: h.extents[d])
-            parts = min(-(-4 * wanted // s.work_groups), max(h.extents[split] // (4 * s.step(split)), 1))
+            step, extent = s.step(longest), h.extents[longest]
+            parts = min(-(-4 * wanted // s.work_groups), max(extent // (4 * step), 1))
             # Whole steps: work-items whose reads begin anywhere are slower by a tenth.
-            tile = -(-h.extents[split] // (parts * s.step(split))) * s.step(split)
-            s = s.at(split, local_tile=tile, num_wg=-(-h.extents[split] // tile))
-        found.append(s if chain_is_short(h, s) else _compensated(access, s, inner))
-    return found
+            tile = -(-extent // (parts * step)) * step
+            s = s.at(longest, local_tile=tile, num_wg=-(-extent // tile))
+        yield s if chain_is_short(h, s) else _compensated(access, s, inner)
 
 
 def _compensated(access: AccessPattern, s: Schedule, inner: int) -> Schedule:
@@ -201,7 +196,7 @@ def _compensated(access: AccessPattern, s: Schedule, inner: int) -> Schedule:
     return replace(s, combine_on="local")
 
 
-def _elementwise(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
+def _elementwise(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
     """Maps: neighbouring work-items along the output's contiguous dimension, each with one element, or some if large.
 
     With one element each, loads reach a quarter of an H200's memory bandwidth. A stencil's elements of a work-item lie
@@ -209,7 +204,6 @@ def _elementwise(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
     """
     h, units = access.h, access.contiguous_first
     shared = {} if access.combined else _windows(access, units)
-    found = []
     tiles = dict.fromkeys(access.combined, 1)
     for d in access.combined[-1:]:
         tiles[d] = min(h.extents[d], longest_chain(h))
@@ -227,9 +221,9 @@ def _elementwise(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
             points = {d: _POINTS for d in units[:1] if h.extents[d] >= _POINTS * items[d]}
         s = replace(of_tiles(access, items, points, tiles), combine_on="local" if access.combined else "global")
         lanes = _lanes(access, units[0]) if points and not window else 1
-        found += [replace(s, vector_dim=units[0], vector_width=lanes)] if lanes > 1 else []
-        found.append(s)
-    return found
+        if lanes > 1:
+            yield replace(s, vector_dim=units[0], vector_width=lanes)
+        yield s
 
 
 def _lanes(access: AccessPattern, d: int) -> int:
@@ -262,31 +256,24 @@ def _windows(access: AccessPattern, units: Sequence[int]) -> dict[int, int]:
     return found
 
 
-def _scan(access: AccessPattern, caps: DeviceCaps) -> list[Schedule]:
-    """A scan: lines side by side where there are many, else work-items share a line, and work-groups if it is long."""
+def _scan(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
+    """A scan: rows side by side where there are many, else work-items share a row, and work-groups if it is long."""
     h = access.h
-    if not h.dims("ps"):
-        return []
-    (d,), operator, lines = h.dims("ps"), h.operator, prod(h.extents[k] for k in access.kept)
-    able = operator is not None and operator.identity is not None
-    if caps.subgroup and able:
-        return _exchanging_scan(access, caps, d)
-    if not able or (lines >= 64 * caps.compute_units and d not in access.near_output):
-        items = {k: min(64, covering(h.extents[k])) for k in access.contiguous_first[:1]}
-        return [of_tiles(access, items, {}, {d: h.extents[d]})]
-    found = []
-    for count, size in ((256, 4), (128, 2), (32, 1), (1, 1)):
-        if count * size > h.extents[d]:
-            continue
-        tile = count * size
-        s = of_tiles(access, {d: count}, {d: size}, {d: tile})
-        tiles = -(-h.extents[d] // tile)
-        groups = 2 * caps.compute_units // max(lines, 1) if tile >= 64 and tiles > 4 else 1
-        found.append(s.at(d, num_wg=even_groups(tiles, groups)))
-    return found
+    for d in h.dims("ps"):
+        able, rows = h.operator is not None and h.operator.identity is not None, h.points // h.extents[d]
+        if caps.subgroup and able:
+            yield from _exchanging_scan(access, caps, d)
+        elif not able or (rows >= 64 * caps.compute_units and d not in access.near_output):
+            items = {k: min(64, covering(h.extents[k])) for k in access.contiguous_first[:1]}
+            yield of_tiles(access, items, {}, {d: h.extents[d]})
+        else:
+            for count, size in ((256, 4), (128, 2), (32, 1), (1, 1)):
+                if count * size <= h.extents[d]:
+                    s = of_tiles(access, {d: count}, {d: size}, {d: count * size})
+                    yield _cut(s, d, h.extents[d], 2 * caps.compute_units // rows if count * size >= 64 else 1)
 
 
-def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> list[Schedule]:
+def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> Iterator[Schedule]:
     """A scan whose work-items exchange registers: across rows where results are contiguous so, else along a row."""
     h, units, row = access.h, access.contiguous_first, caps.subgroup
     # Registers have no less than 4 bytes.
@@ -294,19 +281,18 @@ def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> list[Sc
     side = units and h.extents[units[0]] >= row and d not in access.near_output
     if side or extent < row:
         items = {k: min(2 * row, covering(h.extents[k])) for k in units[:1]}
-        return [_cut(of_tiles(access, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS}), caps, d, extent)]
-    found = []
+        s = of_tiles(access, items, {d: min(most, _power_of_two(extent))}, {d: _ROWS})
+        yield _cut(s, d, extent, _SCANNING * caps.compute_units // s.work_groups)
+        return
     for count, points in (*((8 * row, n) for n in _halves(most) if n > 1), *((row, n) for n in _halves(min(most, 8)))):
         if count * points <= extent:
-            # Of short lines a work-group has several.
+            # A work-group has several short rows.
             beside = {k: min(_FEWEST // row, covering(h.extents[k])) for k in units[:1] if count == row}
             s = of_tiles(access, {d: count, **beside}, {d: points}, {d: count * points})
-            found.append(_cut(s, caps, d, extent))
-    return found
+            yield _cut(s, d, extent, _SCANNING * caps.compute_units // s.work_groups)
 
 
-def _cut(s: Schedule, caps: DeviceCaps, d: int, extent: int) -> Schedule:
-    """Return the schedule with several work-groups along a long dimension, if there are not enough others."""
+def _cut(s: Schedule, d: int, extent: int, wanted: int) -> Schedule:
+    """Return the schedule with so many work-groups along a long dimension, one along a short one."""
     tiles = -(-extent // s.local_tile[d])
-    wanted = _SCANNING * caps.compute_units // s.work_groups if tiles > _SHORT else 1
-    return s.at(d, num_wg=even_groups(tiles, wanted))
+    return s.at(d, num_wg=even_groups(tiles, wanted if tiles > _SHORT else 1))

@@ -91,14 +91,9 @@ class ResultTile:
     """
 
     def __init__(
-        self,
-        access: AccessPattern,
-        caps: DeviceCaps,
-        atom: Atom,
-        inputs: tuple[int, int],
-        rows: FactorTile,
-        columns: FactorTile,
-    ) -> None:
+        self, access: AccessPattern, caps: DeviceCaps, atom: Atom, inputs: tuple[int, int],
+        rows: FactorTile, columns: FactorTile,
+    ) -> None:  # fmt: skip
         h, each, unit = access.h, rows.each * columns.each, caps.machine.unit
         self._unit, self._units, self._itemsize = unit, caps.compute_units, atom.itemsize
         self._plain = h.points / (caps.compute_units * unit.lanes * unit.clock)
