@@ -84,12 +84,9 @@ class AccessPattern:
     @cached_property
     def reused(self) -> tuple[int, ...]:
         """Inputs whose elements serve several results, so that copying them can pay: tiles of sums, neighbours."""
-        return tuple(n for n, view in enumerate(self.h.inputs) if self._serves_several(n, view))
-
-    def _serves_several(self, n: int, view: View) -> bool:
         if not self.combined:
-            return len(view.accesses) > 1 and bool(self.depends[n])
-        return any(d not in self.depends[n] for d in self.kept) and len(self.depends[n]) > 1
+            return tuple(n for n, view in enumerate(self.h.inputs) if len(view.accesses) > 1 and self.depends[n])
+        return tuple(n for n, moved in enumerate(self.depends) if len(moved) > 1 and not moved.issuperset(self.kept))
 
     def tile_elements(self, n: int, tiles: Ints) -> Ints:
         """Elements of an input in local tiles, one row each, with the neighbours that they read."""

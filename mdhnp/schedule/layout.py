@@ -111,13 +111,9 @@ def exchanging(h: MdHom, s: Schedule, subgroup: int) -> int:
     sharing = _sharing(h, s)
     count = prod(s.num_wi[d] for d in sharing)
     fastest = [d for d in s.item_order if s.num_wi[d] > 1][: len(sharing)]
-    able = (
-        subgroup > 0
-        and sorted(fastest) == sharing
-        and count & (count - 1) == 0
-        and s.work_items % subgroup == 0
-        and count <= subgroup**2
-    )
+    if not subgroup or sorted(fastest) != sharing:
+        return 1
+    able = count & (count - 1) == 0 and s.work_items % subgroup == 0 and count <= subgroup**2
     return min(count, subgroup) if able else 1
 
 

@@ -4,6 +4,8 @@ What bounds a kernel from below is counted (arithmetic, loads, traffic, chains o
 device a schedule keeps busy. That sorts out what cannot be fast; which of the rest is fastest, only measuring tells.
 """
 
+from math import prod
+
 import numpy as np
 
 from mdhnp.schedule.access import AccessPattern, Side
@@ -19,38 +21,13 @@ _FEWEST, _MOST, _MOST_POINTS = 128, 256, 64
 
 def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
     """Of batches; products whose factors' tiles are in local memory have a model of their own."""
-    found = _Gpu(access, batch, caps).seconds()
+    model = _Gpu(access, batch, caps)
+    found = model.seconds()
     if access.sides is None:
         return found
-    copied = batch.packed[:, access.summed].all(axis=1)
-    products = _product_seconds(access, access.sides, batch, caps)
+    products, copied = model.product_seconds(access.sides), batch.packed[:, access.summed].all(axis=1)
     usual = (np.prod(batch.num_wi, axis=1) <= _MOST) & (np.prod(batch.private_tile, axis=1) <= _MOST_POINTS)
     return np.where(copied, np.where(usual, products, np.maximum(found, products)), found)
-
-
-def _product_seconds(access: AccessPattern, sides: tuple[Side, Side], c: Batch, caps: DeviceCaps) -> Floats:
-    """Multiply-adds, reads of local memory or of the cache behind it, whichever takes longest, on busy units."""
-    unit, extents = caps.machine.unit, np.array(access.h.extents)
-    tiles = c.num_wi * c.private_tile
-    speed = np.minimum(np.prod(c.num_wi, axis=1) / _FEWEST, 1.0)
-    each, sizes, reads = [], [], []
-    for side in sides:
-        dims = list(side.dims)
-        each.append(np.prod(c.private_tile[:, dims], axis=1))
-        sizes.append(np.prod(tiles[:, dims], axis=1))
-        speed = speed * np.prod(extents[dims] / (-(-extents[dims] // tiles[:, dims]) * tiles[:, dims]), axis=1)
-        run = np.minimum(tiles, extents)[:, [side.written, side.read]].min(axis=1)
-        reads.append(sizes[-1] / np.minimum(4 * run / unit.sector, 1.0))
-    adds, local = each[0] * each[1] / unit.lanes, (each[0] + each[1]) / unit.load_lanes
-    whole, cached = sizes[0] * sizes[1] / unit.lanes, (reads[0] + reads[1]) / unit.cache_words
-    groups = np.prod(c.num_wg, axis=1)
-    busy = groups / (-(-groups // caps.compute_units) * caps.compute_units)
-    speed = speed * busy * np.minimum(adds / np.maximum(adds, local), whole / np.maximum(whole, cached))
-    rounds = np.prod(extents[list(access.combined)], dtype=float) / unit.plain_depth
-    moved = unit.write_adds / 4 * (access.bytes_read + access.bytes_written) / access.h.points
-    best = access.h.points / (caps.compute_units * unit.lanes * unit.clock)
-    # Everybody waits for the first tiles.
-    return np.asarray(best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 / rounds))
 
 
 class _Gpu(Tiling):
@@ -87,6 +64,27 @@ class _Gpu(Tiling):
         tree = np.where(product(self.items, combined) > 1, unit.tree, 0.0)
         second = np.where(product(self.wg, combined) > 1, unit.launch, 0.0)
         return np.asarray(np.maximum(compute, memory) + 0.2 * np.minimum(compute, memory) + tree + second + unit.launch)
+
+    def product_seconds(self, sides: tuple[Side, Side]) -> Floats:
+        """Multiply-adds, reads of local memory or of the cache behind it, whichever takes longest, on busy units."""
+        unit, units, h, tiles = self.unit, self.caps.compute_units, self.access.h, self.items * self.pt
+        useful = self.extents / (np.ceil(self.extents / tiles) * tiles)
+        speed = np.minimum(np.prod(self.items, axis=1) / _FEWEST, 1.0)
+        each, sizes, reads = [], [], []
+        for side in sides:
+            each.append(product(self.pt, side.dims))
+            sizes.append(product(tiles, side.dims))
+            speed = speed * product(useful, side.dims)
+            run = np.minimum(tiles, self.extents)[:, [side.written, side.read]].min(axis=1)
+            reads.append(sizes[-1] / np.minimum(4 * run / unit.sector, 1.0))
+        adds, local = each[0] * each[1] / unit.lanes, (each[0] + each[1]) / unit.load_lanes
+        whole, cached = sizes[0] * sizes[1] / unit.lanes, (reads[0] + reads[1]) / unit.cache_words
+        busy = self.groups / (np.ceil(self.groups / units) * units)
+        speed = speed * busy * np.minimum(adds / np.maximum(adds, local), whole / np.maximum(whole, cached))
+        moved = unit.write_adds / 4 * (self.access.bytes_read + self.access.bytes_written) / h.points
+        best, rounds = h.points / (units * unit.lanes * unit.clock), h.points / prod(h.extents[d] for d in h.dims("cc"))
+        # Everybody waits for the first tiles.
+        return np.asarray(best * (1 / (unit.plain * speed) + moved) * (1 + 0.5 * unit.plain_depth / rounds))
 
     def _moved(self, sizes: Floats, n: int) -> Floats:
         """Points of a tile that move input `n`."""
