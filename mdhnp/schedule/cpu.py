@@ -20,13 +20,13 @@ from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_count
 
 __all__ = ["cpu_candidates", "cpu_schedule", "fitting", "packed_layout", "vectorisations"]
 
-#: Register tiles looked at in dimensions without vectors, at most, and in two of them, and vectors a row.
+#: Rows of register tiles that are ranked, the most of them, the most points in two dimensions, and vectors a row.
 _ROWS, _MOST_ROWS, _MOST_POINTS, _VECTORS = (2, 3, 4, 5, 6, 8), 14, 16, (1, 2, 3, 4, 5)
-#: Results from which on a batch's register tiles have enough to do in one of its products.
+#: Results of one product of a stack from which on register tiles stay inside of it.
 _SHARED = 64
 #: Terms of a sum from which its results may lie scattered.
 _LONG = 256
-#: How many register tiles, half of them for each dimension of vectors, and local tiles are looked at more closely.
+#: Register tiles (half of them of any dimension of vectors) and schedules that are kept, sizes of local tiles of each.
 _KEEP_TILES, _KEEP_SIZES, _LOCAL_TILES = 8, 300, 400
 
 
@@ -76,14 +76,8 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
             for count in _VECTORS if vector >= 0 else (1,):
                 if vector >= 0 and not _worthwhile(count, -(-h.extents[vector] // width)):
                     continue
-                private = [1] * h.rank
-                for d, r in rows:
-                    private[d] = r
-                if vector >= 0:
-                    private[vector] = width * count
-                for d in small:
-                    private[d] = h.extents[d]
-                tiles.append(private)
+                private = dict(rows) | {d: h.extents[d] for d in small} | {vector: width * count}
+                tiles.append([private.get(d, 1) for d in range(h.rank)])
                 vectors.append((vector, width))
     count = len(tiles)
     batch = Batch(
@@ -104,7 +98,7 @@ def _register_tiles(access: AccessPattern, caps: DeviceCaps) -> Batch:
 
 
 def _rowed(access: AccessPattern) -> tuple[int, ...]:
-    """Dimensions worth rows of a register tile: those that some input is used again in, if these are long enough."""
+    """Return the dimensions worth rows of a register tile: those that some input does not move with, if long enough."""
     shared = tuple(d for d in access.kept if not all(d in moved for moved in access.depends))
     return shared if prod(access.h.extents[d] for d in shared) >= _SHARED else access.kept
 
@@ -130,7 +124,7 @@ def _worthwhile(count: int, vectors: int) -> bool:
 
 
 def _with_local_tiles(access: AccessPattern, tiles: Batch, caps: DeviceCaps) -> Batch:
-    """Each register tile with copies, local tiles and a place for results; the best for one core."""
+    """Combine each register tile with copies, local tiles and a place for results; keep the best for one core."""
     batches = []
     for row in range(len(tiles)):
         for packed in _packings(access, tiles, row):
@@ -192,7 +186,7 @@ def _tile_sizes(access: AccessPattern, tiles: Batch, row: int, copying: bool) ->
 
 
 def fitting(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> npt.NDArray[np.bool_]:
-    """Tell which rows' copies fit in local memory, results may wait where they say, and float sums are short."""
+    """Return which schedules' copies fit in local memory, results may wait where they do, and float sums are short."""
     h = access.h
     need = np.zeros(len(batch))
     for n, view in enumerate(h.inputs):
@@ -245,19 +239,19 @@ def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
     (d,) = h.dims("ps")
     order = (*(k for k in access.loop_order if k != d), d)
     plain = replace(
-        Schedule.plain(h.extents, len(h.inputs)),
+        Schedule.plain(h.extents, len(h.inputs)), local_tile=(1,) * h.rank,
         results="private", global_order=order, local_order=order, private_order=order, group_order=order[::-1],
-    )  # fmt: skip
+    ).at(d, local_tile=h.extents[d], private_tile=4 if h.extents[d] >= 4 else 1)  # fmt: skip
     for vector, width in vectorisations(access, caps):
         if vector in access.combined:
             continue
         # Rows of a few vectors: with one, each step of the scan takes one line of another page.
         most = max(h.extents[vector] // (4 * caps.compute_units), width)
         lanes = next(n * width for n in (8, 4, 2, 1) if n * width <= most)
-        private = tuple(lanes if k == vector else 4 if k == d and h.extents[d] >= 4 else 1 for k in range(h.rank))
-        tile = tuple(h.extents[d] if k == d else min(private[k], h.extents[k]) for k in range(h.rank))
-        tiles = tile_counts(h.extents, tile)
-        s = replace(plain, private_tile=private, local_tile=tile, vector_dim=vector, vector_width=width)
+        s = replace(plain, vector_dim=vector, vector_width=width)
+        if vector >= 0:
+            s = s.at(vector, private_tile=lanes, local_tile=min(lanes, h.extents[vector]))
+        tiles = tile_counts(h.extents, s.local_tile)
         if prod(tiles) < caps.compute_units and h.extents[d] >= 1 << 14:
             size = -(-h.extents[d] // (2 * caps.compute_units))
             yield s.at(d, local_tile=size, num_wg=-(-h.extents[d] // size))
@@ -266,7 +260,7 @@ def _scans(access: AccessPattern, caps: DeviceCaps) -> Iterator[Schedule]:
 
 
 def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
-    """The schedule of one row of a batch, for one work-item a work-group."""
+    """Return the schedule of one row of a batch, for one work-item a work-group."""
     numbers, packed, results = batch.numbers(row), batch.packed[row].tolist(), int(batch.results[row])
     layout = numbers["private_tile"], numbers["vector_dim"]
     order = global_order(access, packed, results)
@@ -285,10 +279,10 @@ def cpu_schedule(access: AccessPattern, batch: Batch, row: int) -> Schedule:
 
 
 def packed_layout(access: AccessPattern, n: int, private_tile: Sequence[int], vector_dim: int) -> LocalCopy | None:
-    """How to pack an input: axes of register tiles blocked and innermost, the reduction just outside, others around.
+    """Return how an input is packed: axes of register tiles blocked and innermost, then the reduction, then others.
 
-    Where the axis of vectors cannot be blocked, because neighbours along it are read as well, it is innermost. None for
-    inputs that cannot be copied as one box.
+    An axis of vectors that cannot be blocked, since neighbours along it are read, is innermost. None for inputs that
+    cannot be copied as one box.
     """
     view = access.h.inputs[n]
     if not view.one_box:
