@@ -56,7 +56,7 @@ def general_schedule(typical: MdHom, caps: DeviceCaps) -> Schedule | None:
 
 def for_all_sizes(typical: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
     """Make a schedule legal for every MDH of a form, in one work-group; None where it cannot be."""
-    # One with several tiles in every dimension, the last of them partial, asks for all that any may ask for.
+    # One with several tiles in every dimension, the last of them partial, is the hardest of the form.
     several = stretched(typical, tuple(3 * t + 1 for t in s.local_tile))
     if s.results == "private" and float_sums(typical):
         s = replace(s, combine_on="local")  # keeps chains short, however many tiles there are
@@ -65,10 +65,10 @@ def for_all_sizes(typical: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | N
 
 
 def fitted(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
-    """Give a general schedule as many work-groups as the extents of `h` are worth; None if its sums are too long.
+    """Return a general schedule with work-groups for the extents of `h`; None if its sums are too long.
 
-    On a GPU every local tile of kept dimensions gets one. On a CPU they are few. Where they leave compute units idle,
-    a long reduction is split.
+    On a GPU every local tile of kept dimensions gets one, on a CPU a few tiles. A long reduction is split where compute
+    units would be idle.
     """
     tiles = tile_counts(h.extents, s.local_tile)
     kept, most = h.dims("cc"), 4 * caps.compute_units
@@ -96,14 +96,14 @@ def _followed(h: MdHom, s: Schedule, caps: DeviceCaps) -> Schedule | None:
 
 
 def any_sizes(s: Schedule) -> Schedule:
-    """Give what the text of general kernels depends on: a fitted schedule with work-groups of no particular number."""
+    """Return what the text of general kernels depends on: whether there are several work-groups, not how many."""
     if s.second is None:
         return replace(s, num_wg=(1,) * len(s.num_wg))
     return replace(s, num_wg=(2,) * len(s.num_wg), second=any_sizes(s.second))
 
 
 def stretched(h: MdHom, extents: tuple[int, ...]) -> MdHom | None:
-    """Give an MDH of the same form with other extents; None if its indices do not fit them."""
+    """Return an MDH of the same form with other extents; None if its indices do not fit them."""
     inputs, outputs = (tuple(_dense(v, extents) for v in views) for views in (h.inputs, h.outputs))
     try:
         return replace(h, extents=extents, inputs=inputs, outputs=outputs)
@@ -136,18 +136,15 @@ def adapt(h: Computation, s: Schedule, caps: DeviceCaps) -> Schedule | None:
         check_fields(s, h.rank, len(h.inputs))
     except IllegalSchedule:
         return None
-    local, groups = [], []
+    kept, found = h.last.dims("cc"), s
     for d, extent in enumerate(h.extents):
         step, tile = s.step(d), min(s.local_tile[d], extent)
-        if h.last.combine[d].kind == "cc" and tile < extent:
+        if d in kept and tile < extent:
             tile = min(-(-tile // step) * step, extent)
-        local.append(tile)
-        groups.append(even_groups(-(-extent // tile), s.num_wg[d]))
-    fitted = replace(s, local_tile=tuple(local), num_wg=tuple(groups))
-    kept = h.last.dims("cc")
-    if fitted.results == "private" and h.rank > len(kept) and any(fitted.step(d) < fitted.local_tile[d] for d in kept):
-        fitted = replace(
-            fitted, local_tile=tuple(min(fitted.step(d), t) if d in kept else t for d, t in enumerate(local))
-        )
-        return adapt(h, fitted, caps) if fitted.local_tile != s.local_tile else None
-    return fitted if is_legal(h, fitted, caps) else None
+        found = found.at(d, local_tile=tile, num_wg=even_groups(-(-extent // tile), s.num_wg[d]))
+    long = [d for d in kept if s.step(d) < found.local_tile[d]]
+    if s.results == "private" and h.rank > len(kept) and long:
+        for d in long:
+            found = found.at(d, local_tile=s.step(d))
+        return adapt(h, found, caps) if found.local_tile != s.local_tile else None
+    return found if is_legal(h, found, caps) else None
