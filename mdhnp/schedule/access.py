@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Side(NamedTuple):
-    """Kept dimensions that move the same inputs, and those of them in which neighbours are written, and read."""
+    """Kept dimensions that move one factor, and those along which results, and the factor, are contiguous."""
 
     dims: tuple[int, ...]
     written: int
@@ -59,7 +59,7 @@ class AccessPattern:
         return abs(self.strides[n][d]) in (1, 2)
 
     def near_any(self, d: int) -> bool:
-        """Whether they are in some input."""
+        """Whether neighbours along a dimension are neighbours in some input."""
         return any(self.near(n, d) for n in range(len(self.h.inputs)))
 
     @cached_property
@@ -83,7 +83,7 @@ class AccessPattern:
 
     @cached_property
     def reused(self) -> tuple[int, ...]:
-        """Inputs whose elements serve several results, so that copying them can pay: tiles of sums, neighbours."""
+        """Inputs whose elements are read for several results, so that copying them may pay."""
         if not self.combined:
             return tuple(n for n, view in enumerate(self.h.inputs) if len(view.accesses) > 1 and self.depends[n])
         return tuple(n for n, moved in enumerate(self.depends) if len(moved) > 1 and not moved.issuperset(self.kept))
@@ -110,7 +110,7 @@ class AccessPattern:
 
     @cached_property
     def sides(self) -> tuple[Side, Side] | None:
-        """Of a sum, two sides each of which moves an input that the other one does not; None where there are none."""
+        """The two sides of a product, each of which moves a factor that the other one does not; None of other MDHs."""
         units = self.contiguous_first
         if not self.combined or self.h.dims("ps"):
             return None
@@ -139,12 +139,12 @@ class AccessPattern:
 
     @cached_property
     def bytes_read(self) -> int:
-        """Of all inputs."""
+        """Bytes of all inputs."""
         return sum(v.span_bytes for v in self.h.inputs)
 
     @cached_property
     def bytes_written(self) -> int:
-        """Of all outputs."""
+        """Bytes of all outputs."""
         return sum(v.span_bytes for v in self.h.outputs)
 
     @cached_property

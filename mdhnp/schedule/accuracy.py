@@ -22,7 +22,7 @@ MOST_TILES = 256
 
 
 def float_sums(h: MdHom) -> tuple[int, ...]:
-    """Results that are floats reduced by addition."""
+    """Return which results are floats reduced by addition."""
     op = h.operator
     if op is None or not h.dims("pw"):
         return ()
@@ -30,7 +30,7 @@ def float_sums(h: MdHom) -> tuple[int, ...]:
 
 
 def longest_chain(h: MdHom) -> int:
-    """How many terms of a float sum one accumulator may add in a row."""
+    """Return the most terms of a float sum that one accumulator may add in a row."""
     kept = h.dims("cc")
     return READ_ONCE if all(v.depends_on(d) for v in h.inputs for d in kept) else LONGEST
 

@@ -37,7 +37,7 @@ class Fragment:
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """By how much the elements of each register lie behind that of the first."""
+        """Distance of each register's element from that of the first register."""
         return _offsets(self.values)
 
     def place(self, number: int) -> tuple[int, int]:
@@ -46,7 +46,7 @@ class Fragment:
 
 
 def _offsets(digits: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
-    """Element numbers of all that the digits count."""
+    """Return the element number of each lane, or register."""
     offsets = [0]
     for count, stride in digits:
         offsets = [n * stride + offset for n in range(count) for offset in offsets]
@@ -107,7 +107,7 @@ class Atom:
         return max(4 // self.itemsize, 1)
 
     def registers(self, operand: Fragment) -> int:
-        """How many a lane has of an operand."""
+        """Registers of an operand in each lane."""
         return len(operand.numbers) // self.packed
 
     @property

@@ -83,7 +83,7 @@ def global_order(access: AccessPattern, packed: Sequence[bool], results: int) ->
 
 
 def fallback(h: MdHom) -> Schedule:
-    """One work-item that computes one result after the other: legal for every stage on every device."""
+    """Return the schedule of one work-item, one result after the other, which is legal on every device."""
     tile = [1] * h.rank
     for d in h.dims("pw")[-1:]:
         tile[d] = min(h.extents[d], longest_chain(h))
@@ -97,7 +97,7 @@ def fallback(h: MdHom) -> Schedule:
 
 
 class Tiling:
-    """What the terms of a model need of a batch: one line a schedule, one column a dimension."""
+    """Tiles and work-groups of a batch as floats, one line a schedule, one column a dimension."""
 
     def __init__(self, access: AccessPattern, batch: Batch, caps: DeviceCaps) -> None:
         self.access, self.caps, self.core = access, caps, caps.machine.core
@@ -147,7 +147,7 @@ class Tiling:
         return np.asarray(moved[self.order].T)
 
     def clashing(self, way: int, itemsize: int) -> npt.NDArray[np.bool_]:
-        """Whether a vector's lanes are stored so far apart that few of a cache's sets have to hold them all."""
+        """Whether a vector's lanes are stored at distances whose cache lines fall into few of a cache's sets."""
         clashing = np.zeros(len(self.pt), bool)
         for d in self.access.kept:
             apart = abs(self.access.output_strides[d]) * itemsize

@@ -97,7 +97,7 @@ def is_legal(h: Computation, s: Schedule, caps: DeviceCaps) -> bool:
 
 
 def check_fields(s: Schedule, rank: int, inputs: int) -> None:
-    """Raise IllegalSchedule where types, ranges or orders are wrong, whatever is computed; of schedules in it, too."""
+    """Raise IllegalSchedule where types, ranges or orders are wrong whatever is computed, also in nested schedules."""
     for name in ("num_wg", "num_wi", "local_tile", "private_tile"):
         values = getattr(s, name)
         require(len(values) == rank, f"{name}: {len(values)} values for {rank} dimensions")

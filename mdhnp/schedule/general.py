@@ -112,7 +112,7 @@ def stretched(h: MdHom, extents: tuple[int, ...]) -> MdHom | None:
 
 
 def _dense(v: View, extents: tuple[int, ...]) -> View:
-    """The view of an array just large enough, with axes in the same order in memory and the same short strides."""
+    """The view of a dense array, with axes in the same order in memory and the same short strides."""
     shape = tuple(max(a[axis].span(extents)[1] for a in v.accesses) + 1 for axis in range(len(v.shape)))
     strides, step, short = list(v.strides), 1, v.short_strides()
     for axis in sorted(range(len(shape)), key=lambda axis: (abs(v.strides[axis]), -axis)):

@@ -94,7 +94,7 @@ def matrix_neighbours(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> I
 
 
 class _Shape(NamedTuple):
-    """Everything that a schedule is made of."""
+    """The sizes that determine a schedule, and its estimated seconds before the layout of tiles is known."""
 
     seconds: float
     atom: Atom
@@ -105,7 +105,7 @@ class _Shape(NamedTuple):
 
 
 def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
-    """Everything that is tried."""
+    """Yield the best split of sums for each instruction and pair of factor tiles."""
     h, found = access.h, factors(access.h)
     if found is None or not access.combined:
         return
@@ -167,7 +167,7 @@ def _sums(access: AccessPattern, caps: DeviceCaps, atom: Atom, both: frozenset[i
 
 
 def _ways(access: AccessPattern, side: list[int], n: int, points: Sequence[int], halves: int) -> list[FactorTile]:
-    """Ways to lay lanes and points along a side: along rows in so many parts, or, where it is 0, along columns."""
+    """Return tiles of a factor, the most promising first; `halves` of the instruction's rows, 0 for columns."""
     extents = access.h.extents
     near = next((d for d in side if access.near(n, d) and extents[d] > 1), None)
     found = []
@@ -181,7 +181,7 @@ def _ways(access: AccessPattern, side: list[int], n: int, points: Sequence[int],
 
 
 def _beside(access: AccessPattern, n: int, side: list[int], main: int, near: int | None) -> int | None:
-    """Where points of a side are along another dimension, too: the contiguous one, or, if that is short, one beside it.
+    """Return the second dimension of a tile: the contiguous one, or, if that is the first and short, its neighbour.
 
     Tiles along a short one alone are small, or stick out of it.
     """
@@ -192,14 +192,14 @@ def _beside(access: AccessPattern, n: int, side: list[int], main: int, near: int
 
 
 def _run(way: FactorTile, near: int | None) -> float:
-    """What part of a sector is read, where neighbours lie along one of the side's dimensions."""
+    """Return the part of a memory sector that a tile reads along its contiguous dimension."""
     return 1.0 if near is None else min(way.tiles[near] / SECTOR, 1.0)
 
 
 def _laid(
     extents: tuple[int, ...], main: int, beside: int | None, counts: Sequence[int], halves: int
 ) -> Iterator[FactorTile]:
-    """Lay lanes along a dimension, and points along that and another one; no tile is twice as large as the extent."""
+    """Yield tiles with lanes along one dimension, points along that and another; none twice as long as the extent."""
     lanes = DOWN if halves else ACROSS
     for warps, points in product(_WARPS, counts if halves != 1 else (1, *counts)):
         for others in (1,) if beside is None else _BESIDE:
@@ -211,7 +211,7 @@ def _laid(
 
 
 def _schedule(access: AccessPattern, caps: DeviceCaps, plain: Schedule, shape: _Shape) -> Schedule | None:
-    """Make a legal schedule with as many tiles in flight as fit; None where there is none."""
+    """Return a legal schedule with as many tiles in flight as fit; None where there is none."""
     h, (_, atom, rows, columns, sums, parts) = access.h, shape
     (row, *_), (column, *_), terms = rows.points, columns.points, sums.terms
     items, points = rows.items | columns.items, rows.points | columns.points | {terms: atom.shape[2]}
@@ -236,7 +236,7 @@ def _schedule(access: AccessPattern, caps: DeviceCaps, plain: Schedule, shape: _
 
 
 def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mapping[int, int], parts: int) -> Schedule:
-    """Give a schedule the tiles, work-groups and copies that its work-items and points need."""
+    """Return a schedule with the local tiles, work-groups and copies that follow from its work-items and points."""
     h, terms = access.h, s.atom_dims[2]
     local = tuple(sums.get(d, min(s.step(d), n)) for d, n in enumerate(h.extents))
     tiles = tile_counts(h.extents, local)
@@ -250,7 +250,7 @@ def _laid_out(access: AccessPattern, caps: DeviceCaps, s: Schedule, sums: Mappin
 
 
 def _parted(access: AccessPattern, sums: Mapping[int, int], terms: int, parts: int) -> dict[int, int]:
-    """Split combined dimensions into about so many parts in all, each of whole tiles; that of the terms last."""
+    """Return work-groups along combined dimensions, `parts` or a few more in all; those along the terms come last."""
     found = {}
     for d in sorted(access.combined, key=lambda d: d == terms):
         tiles = -(-access.h.extents[d] // sums.get(d, access.h.extents[d]))

@@ -26,7 +26,7 @@ Factor = tuple[int, int]
 
 
 def factors(h: MdHom) -> tuple[Factor, Factor] | None:
-    """Give the two accesses whose product is summed, in order; None where the MDH is no sum of products."""
+    """Return the two accesses whose product is summed, in order; None where the MDH is no sum of products."""
     f, operator = h.scalar, h.operator
     if operator is None or operator.adds != (True,) or f.text is not None or h.dims("ps"):
         return None
@@ -45,7 +45,7 @@ def factors(h: MdHom) -> tuple[Factor, Factor] | None:
 
 
 def operands(h: MdHom, rows: int, columns: int, terms: int) -> tuple[Factor, Factor] | None:
-    """Give the factor that moves along rows and terms, then that along columns and terms; None where there are none."""
+    """Return the factor that moves along rows and terms, then that along columns and terms; None if there is none."""
     found = factors(h)
     for left, right in [] if found is None else [found, found[::-1]]:
         a, b = (h.inputs[number] for number, _ in (left, right))
@@ -56,7 +56,7 @@ def operands(h: MdHom, rows: int, columns: int, terms: int) -> tuple[Factor, Fac
 
 
 def allowed(h: MdHom) -> tuple[Atom, ...]:
-    """Give the instructions whose products are as exact as an MDH asks for, whatever the device has."""
+    """Return the instructions whose products are as exact as an MDH asks for, on any device."""
     found = factors(h)
     if found is None:
         return ()
@@ -133,7 +133,7 @@ def one_sum(h: MdHom) -> bool:
 
 
 def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
-    """Whether rows of a factor's tile that lanes load together are turned: along `across`, not along the terms.
+    """Whether the rows of a factor's tile that lanes load together lie along `across`, and not along the terms.
 
     None where a work-item cannot point at such rows. `across` is the dimension of the instruction's rows, or columns.
     """
@@ -154,7 +154,7 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
 
 
 def axis_of(h: MdHom, factor: Factor, d: int) -> int | None:
-    """Give the axis of a factor that is indexed by a dimension alone, and no other axis by it; None where none is."""
+    """Return the only axis of a factor that a dimension indexes, if no other dimension does; else None."""
     number, access = factor
     indices = h.inputs[number].accesses[access]
     found = [axis for axis, index in enumerate(indices) if index.coefficients[d]]

@@ -46,14 +46,14 @@ def cpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
 
 
 def _steps(c: Tiling, d: int) -> Floats:
-    """Private tiles along a reduction; what vectors leave over takes scalars."""
+    """Private tiles along a reduction, with scalars for what is left of the extent after whole vectors."""
     left = np.where(c.moves[d], c.lt[:, d] % c.width, 0.0)
     steps: Floats = c.tiles[:, d] * np.maximum((c.lt[:, d] - left + left * c.width) / c.pt[:, d], 1)
     return np.where(c.moves[d], steps, np.maximum(c.extents[:, d] / c.pt[:, d], 1))
 
 
 def _body(c: Tiling) -> Floats:
-    """Cycles of one private tile of one step: the busiest of arithmetic, loads, dependent chain; spills on top."""
+    """Cycles of one private tile: the longest of arithmetic, loads and dependent chain, plus spilled registers."""
     access = c.access
     arithmetic = np.prod(c.pt, axis=1) / c.width * access.operations / 2 * c.registers
     loads, live, far, paged = (np.zeros(len(c.pt)) for _ in range(4))
@@ -81,7 +81,7 @@ def _body(c: Tiling) -> Floats:
 
 
 def _vector_load(c: Tiling, stride: Floats, itemsize: int) -> Floats:
-    """Loads that one vector takes: itself, two that are shuffled, or its lanes one by one, each from its page."""
+    """Load instructions of one vector: one, two with shuffles at stride 2, or one for each lane."""
     lane = np.where(stride * itemsize < c.core.page, 1.5, c.core.scattered)
     # Shuffles take the place of arithmetic, too.
     apart = np.where(stride == 2, 6 * c.registers, lane * c.width)
@@ -89,14 +89,14 @@ def _vector_load(c: Tiling, stride: Floats, itemsize: int) -> Floats:
 
 
 def _packed_stride(c: Tiling, n: int) -> Floats:
-    """Distance of lanes in a packed tile: 1 where the vector's axis is blocked, which register tiles are."""
+    """Distance of a vector's lanes in a packed tile: 1 where the vector's axis is blocked."""
     indices, inner = c.access.h.inputs[n].accesses[0], c.access.loop_order[-1:]
     steps = {d: max([abs(i.coefficients[d]) for i in indices]) or 1 for d in c.access.kept if indices}
     return c.of_vectors(steps | {d: 2 for d in c.access.combined if d in c.access.depends[n] and d not in inner}, 1.0)
 
 
 def _neighbours(c: Tiling, n: int, points: Floats) -> tuple[Floats, Floats, Floats]:
-    """Loads of a private tile, how many of them wait in registers for the tile's other rows, and the array's rows.
+    """Loads of a private tile, how many of them stay in registers for its other rows, and rows of the array.
 
     A stencil that fills its box loads each of the tile's neighbours once, at every distance along the vectors.
     """
@@ -123,13 +123,13 @@ def _neighbours(c: Tiling, n: int, points: Floats) -> tuple[Floats, Floats, Floa
 
 
 def _trips(c: Tiling, n: int) -> Floats:
-    """Private tiles that the innermost loops of a reduction walk through in an input."""
+    """Private tiles of an input in one local tile, along the reduction."""
     dims = [d for d in c.access.combined if d in c.access.depends[n]]
     return product(c.lt / c.pt, dims)
 
 
 def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
-    """Cycles to bring loads from the second-level cache while the innermost reduction runs."""
+    """Cycles for loads of one private tile from the second-level cache; 0 where the first level holds the input."""
     access = c.access
     if not access.combined or access.loop_order[-1] not in access.depends[n]:
         return np.zeros(len(count))
@@ -196,7 +196,7 @@ def _visit(c: Tiling) -> Floats:
 
 
 def _border(c: Tiling) -> Floats:
-    """Cycles for vectors with neighbours outside of an array, where no copy holds those."""
+    """Cycles for vectors of neighbours that may lie outside of an array, where no copy holds them."""
     access, total = c.access, np.zeros(len(c.pt))
     for n, view in enumerate(access.h.inputs):
         if view.boundary is None:

@@ -20,7 +20,7 @@ _FEWEST, _MOST, _MOST_POINTS = 128, 256, 64
 
 
 def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
-    """Of batches; products whose factors' tiles are in local memory have a model of their own."""
+    """Return the time of one launch of each schedule, in seconds; of products with copied tiles by a finer model."""
     model = _Gpu(access, batch, caps)
     found = model.seconds()
     if access.sides is None:
@@ -31,7 +31,7 @@ def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
 
 
 class _Gpu(Tiling):
-    """The terms of the estimate, one number a schedule each."""
+    """The terms of both estimates, one number a schedule each."""
 
     def __init__(self, access: AccessPattern, batch: Batch, caps: DeviceCaps) -> None:
         super().__init__(access, batch, caps)
@@ -46,7 +46,7 @@ class _Gpu(Tiling):
         self.points = product(self.pt, access.kept)
 
     def seconds(self) -> Floats:
-        """Compute or memory, whichever is slower, some of the other, and what combining parts costs."""
+        """Seconds to compute or to move data, whichever takes longer, a part of the other, and combining parts."""
         unit, units, combined = self.unit, self.caps.compute_units, self.access.combined
         registers, copied = self._registers(), self._copied()
         fitting = np.minimum(unit.resident / self.warps, unit.registers / (self.warps * registers))
@@ -66,7 +66,7 @@ class _Gpu(Tiling):
         return np.asarray(np.maximum(compute, memory) + 0.2 * np.minimum(compute, memory) + tree + second + unit.launch)
 
     def product_seconds(self, sides: tuple[Side, Side]) -> Floats:
-        """Multiply-adds, reads of local memory or of the cache behind it, whichever takes longest, on busy units."""
+        """Seconds of a product: of multiply-adds, local memory or its cache, whichever takes longest, on busy units."""
         unit, units, h, tiles = self.unit, self.caps.compute_units, self.access.h, self.items * self.pt
         useful = self.extents / (np.ceil(self.extents / tiles) * tiles)
         speed = np.minimum(np.prod(self.items, axis=1) / _FEWEST, 1.0)
@@ -102,7 +102,7 @@ class _Gpu(Tiling):
         return total
 
     def _loads(self) -> Floats:
-        """Turns of one work-item's loads in one step: from caches one a sector that lanes touch."""
+        """Cycles of one work-item's loads in one step: from caches one for each sector that the lanes touch."""
         total = np.zeros(len(self.groups))
         for n, view in enumerate(self.access.h.inputs):
             sectors = np.clip(self._spread(n) * view.dtype.itemsize / 4, 2.0, 32.0)
@@ -111,7 +111,7 @@ class _Gpu(Tiling):
         return total
 
     def _memory(self) -> Floats:
-        """Seconds for one unit to move everything: from memory once, from the shared cache once for every tile."""
+        """Seconds of one unit to move all data from memory once, and from the shared cache once for every tile."""
         h = self.access.h
         total = np.full(len(self.groups), (self.access.bytes_read + self.access.bytes_written) / self.unit.memory)
         for n, view in enumerate(h.inputs):

@@ -46,7 +46,7 @@ class FactorTile(NamedTuple):
 
 
 class TermTile(NamedTuple):
-    """The atom's terms, points of a tile along each combined dimension and in all, and what is left of the speed."""
+    """The dimension of the atom's terms, points along combined dimensions and in all, and the part of full speed."""
 
     terms: int
     tile: dict[int, int]
@@ -64,7 +64,7 @@ class TermTile(NamedTuple):
 
 
 class TileRead(NamedTuple):
-    """Elements of a factor's tile, and what part is of use of what is read at once."""
+    """Elements of a factor's tile, and the part of each memory sector that is of use."""
 
     elements: int
     run: float
@@ -85,7 +85,7 @@ class TileRead(NamedTuple):
 
 
 class ResultTile:
-    """Tiles of both factors, which are the rows and columns of an atom: all that does not depend on terms.
+    """Tiles of both factors, along an atom's rows and columns, and the parts of the estimate that they determine.
 
     A work-group has `warps` subgroups; along kept dimensions there are `groups` work-groups.
     """
@@ -133,19 +133,19 @@ class ResultTile:
         return self._plain * (1 / speed + (self._combining if parts > 1 else 0.0))
 
     def _busy(self, parts: int) -> float:
-        """How well so many parts of the sums keep compute units at work, from 0 to 1."""
+        """Part of the compute units' time in which they work, where sums are split into so many parts."""
         turns = -(-self.groups * parts // self._units)
         even = self.groups * parts / (turns * self._units)
         return even * min(1.0, (0.5 + turns * self.warps / 8) / 1.5) * (self._unit.split if parts > 1 else 1.0)
 
 
 def _loads(atom: Atom, rows: int, columns: int) -> tuple[float, float]:
-    """Registers that a lane loads for so many of its points along rows, and along columns."""
+    """Registers that a lane loads of both factors for so many points along rows and columns."""
     return rows * DOWN / atom.shape[0] * atom.registers(atom.a), columns / 2 * atom.registers(atom.b)
 
 
 def _passes(access: AccessPattern, caps: DeviceCaps, n: int, size: int, tiles: Mapping[int, int]) -> float:
-    """How often an input is read from memory: what the cache does not hold is read again for each turn of outer loops.
+    """How often an input is read from memory: once if the cache holds it, else for each step of outer loops.
 
     Work-groups walk the dimensions in the order of the results; those that are at work share what they read.
     """
@@ -181,7 +181,7 @@ def _factor_tile(access: AccessPattern, s: Schedule, main: int, n: int, other: i
 
 
 def bank_waiting(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:
-    """How many times as long everything takes where loads need more than a turn each; those of rows are more."""
+    """Return the factor by which loads that meet in banks of local memory lengthen all time."""
     row, column, _ = s.atom_dims
     above, across = _loads(ATOMS[s.atom], s.private_tile[row], s.private_tile[column])
     further = 0.0
@@ -192,7 +192,7 @@ def bank_waiting(access: AccessPattern, caps: DeviceCaps, s: Schedule) -> float:
 
 
 def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> int:
-    """In how many turns lanes load one element each of a copy: of those whose words lie in the same bank one a turn."""
+    """Return the turns in which lanes load one element each of a copy: the most words in one bank."""
     copy, banks = s.local_copies[n], caps.machine.unit.banks
     assert copy is not None
     view, points = access.h.inputs[n], [s.step(d) if d in access.kept else t for d, t in enumerate(s.local_tile)]

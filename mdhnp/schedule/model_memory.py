@@ -1,4 +1,4 @@
-"""How long a schedule makes one core move data that the caches cannot keep."""
+"""How long one core moves data that its caches cannot keep: of each array bytes, times how often, times waste."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -13,7 +13,7 @@ __all__ = ["seconds_moving"]
 
 
 def seconds_moving(c: Tiling) -> Floats:
-    """Time to move what the caches cannot keep, by one core."""
+    """Return the time in which one core moves what the caches cannot keep, in seconds."""
     access, caps = c.access, c.caps
     total = np.zeros(len(c.pt))
     for n, view in enumerate(access.h.inputs):
@@ -50,9 +50,9 @@ def seconds_moving(c: Tiling) -> Floats:
 
 
 def _walks(c: Tiling, n: int) -> Floats:
-    """How often a local tile that lies in the input, and the second-level cache cannot keep, is walked through.
+    """How often a local tile is read that is not copied, and too large for the second-level cache.
 
-    Loops over private tiles that do not move the input walk again through what the loops inside of them move.
+    Loops over private tiles that do not move the input read again what the loops inside of them move.
     """
     access, times = c.access, np.ones(len(c.pt))
     walked = access.tile_elements(n, c.lt) * access.h.inputs[n].dtype.itemsize
@@ -66,7 +66,7 @@ def _walks(c: Tiling, n: int) -> Floats:
 
 
 def _rows_again(c: Tiling, n: int) -> Floats:
-    """How often more than once register tiles read rows of neighbours that the first-level cache does not keep."""
+    """How often more than once a stencil's rows are read, since the first-level cache does not keep them."""
     view, times = c.access.h.inputs[n], np.ones(len(c.pt))
     size = c.access.tile_elements(n, c.lt) * view.dtype.itemsize
     for index, span in zip(view.accesses[0], c.access.spans(n), strict=True):
@@ -80,7 +80,7 @@ def _rows_again(c: Tiling, n: int) -> Floats:
 
 
 def _streams(c: Tiling, itemsize: int) -> npt.NDArray[np.bool_]:
-    """Whether a private tile has results in several places of a page: its prefetcher follows one of them only."""
+    """Whether a private tile has results in several rows of a page, of which a prefetcher follows one."""
     access = c.access
     several, whole = np.zeros(len(c.pt), bool), np.ones(len(c.pt), bool)
     for d in sorted(access.kept, key=lambda d: abs(access.output_strides[d])):
@@ -91,7 +91,7 @@ def _streams(c: Tiling, itemsize: int) -> npt.NDArray[np.bool_]:
 
 
 def _waste(c: Tiling, run: Floats, size: int, gap: Floats | float) -> Floats:
-    """How many times as much is moved because a local tile's elements lie in runs of so many bytes.
+    """Bytes moved for each byte of use, where a local tile's elements lie in runs of so many bytes.
 
     Beyond the caches, as much as `gap` bytes is lost between two runs.
     """
@@ -100,14 +100,14 @@ def _waste(c: Tiling, run: Floats, size: int, gap: Floats | float) -> Floats:
 
 
 def _apart(c: Tiling, view: View, strides: Sequence[int]) -> Floats:
-    """Rows of a local tile that lie in other pages each."""
+    """Rows of a local tile each of which lies in another page."""
     return product(c.lt, (d for d, stride in enumerate(strides) if abs(stride) * view.dtype.itemsize >= c.core.page))
 
 
 def _followed(c: Tiling, n: int) -> Floats:
-    """Elements of an input in a row that are read by one private tile, or by many if prefetchers follow.
+    """Elements of a row of an input that are read without a gap: by one private tile, or by many.
 
-    They do where the loops inside of the one that goes on in the row come by few other rows.
+    By many where prefetchers follow: the loops inside of the one along the row read few other rows.
     """
     access = c.access
     chain = sorted(access.depends[n], key=lambda d: abs(access.strides[n][d]))
@@ -126,13 +126,13 @@ def _followed(c: Tiling, n: int) -> Floats:
 
 
 def _passed(c: Tiling, d: int, others: Sequence[int]) -> Floats:
-    """Rows along other dimensions that are read between two private tiles next to each other in one."""
+    """Rows along other dimensions that are read between two neighbouring private tiles of one row."""
     inside = c.access.loop_order[c.access.loop_order.index(d) + 1 :]
     return product(c.lt, set(others) & set(inside)) * product(c.pt, set(others) - set(inside))
 
 
 def _run(c: Tiling, strides: Sequence[int], dims: Iterable[int], most: float) -> Floats:
-    """Elements of a local tile in a row: of more than one axis where it takes whole ones, up to `most`."""
+    """Contiguous elements of a local tile: of several axes where it has whole ones, `most` at most."""
     order = sorted(dims, key=lambda d: abs(strides[d]))
     run = np.ones(len(c.lt))
     for d in order:

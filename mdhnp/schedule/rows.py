@@ -1,4 +1,4 @@
-"""Schedules of rows: how many of them a work-group computes at a time, and one schedule for each MDH of so many.
+"""Schedules of rows: how many rows a work-group computes at a time, and a schedule of each MDH for so many.
 
 The schedule's own tile says the former, and how many work-items there are, in the last dimension; `steps` are the MDHs'
 schedules.
@@ -48,7 +48,7 @@ def places(h: Rows) -> dict[int, int]:
 
 
 def _is_changed_in_place(step: Step, value: int) -> bool:
-    """Whether each point of a map reads of a value what it writes, and nothing else."""
+    """Whether each point of a map reads only the element of a value at which it writes."""
     out, read = step.mdhom.outputs[0], [v for p, v in zip(step.inputs, step.mdhom.inputs, strict=True) if p == value]
     alike = [(v.dtype, v.shape, v.accesses) == (out.dtype, out.shape, out.accesses) for v in read]
     return not step.mdhom.last.dims("pw") and alike == [True]

@@ -1,4 +1,4 @@
-"""The schedules to use for rows, or to try: how many at a time, and one for each MDH of so many.
+"""Candidate schedules of rows: how many rows at a time, and a schedule of each MDH for so many.
 
 On CPUs work-items compute some rows each, by the schedules that are the default for so many. On GPUs the work-items of
 a group share a row, or a few short ones, kept in local memory; products want tiles of both operands there, and matrix
@@ -55,7 +55,7 @@ def _schedule(h: Rows, points: Sequence[int], groups: Sequence[int], items: int,
 
 
 def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
-    """As many rows as register tiles want, or else as fit."""
+    """Schedules for CPUs: as many rows as register tiles have, or else as fit."""
     extents = [h.extents[d] for d in h.divisible]
     cached = min(caps.local_memory, int(_CACHED * caps.l2))
     found = []
@@ -81,7 +81,7 @@ def _tiles(h: Rows, points: Sequence[int]) -> list[int]:
 
 
 def _of_registers(caps: DeviceCaps, h: MdHom, along: Sequence[int], kept: Sequence[bool]) -> Iterator[Schedule]:
-    """Legal schedules of one MDH with all rows in one local tile, and vectors along none: the default one if it can be.
+    """Legal schedules of one MDH with all rows in one local tile, no vectors along rows, near the default one.
 
     A default for a single row is what there is where vectors would be along rows.
     """
@@ -99,7 +99,7 @@ def _of_registers(caps: DeviceCaps, h: MdHom, along: Sequence[int], kept: Sequen
 
 
 def _shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
-    """A work-item has some points of a row; none of products."""
+    """Schedules for GPUs: work-items share a row, or a few short ones; none of products."""
     one_row = links(h, (1,) * len(h.divisible))
     if any(map(is_product, one_row, h.shared)):
         return
@@ -114,7 +114,7 @@ def _shared(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
 
 
 def _of_items(items: int, beside: int) -> _Own:
-    """One tile, whose work-items are neighbours where elements are: some rows beside each other, of so many each."""
+    """Return what schedules an MDH as one tile, with so many work-items along a row and rows beside each other."""
 
     def own(h: MdHom, along: Sequence[int], _: Sequence[bool]) -> Schedule:
         access = AccessPattern(h)

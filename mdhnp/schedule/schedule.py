@@ -109,7 +109,7 @@ class Schedule:
     steps: tuple["Schedule", ...] = ()
 
     def __str__(self) -> str:
-        """Show what matters most of it in one line."""
+        """Show the most important numbers in one line."""
         parts = [f"wg={self.num_wg}", f"wi={self.num_wi}", f"lt={self.local_tile}", f"pt={self.private_tile}"]
         if self.atom:
             parts.append(f"{self.atom} in {self.atom_dims}")
@@ -142,11 +142,11 @@ class Schedule:
         return replace(self, **changed)
 
     def step(self, dim: int) -> int:
-        """Points that a work-group's work-items advance together."""
+        """Points that the work-items of a group compute at a time."""
         return self.private_tile[dim] * self.num_wi[dim]
 
     def footprint(self, dim: int) -> int:
-        """Points that the work-items of a group may touch in one local tile, beyond its end too."""
+        """Points of a local tile rounded up to whole steps of the work-items."""
         step = self.step(dim)
         return -(-self.local_tile[dim] // step) * step
 

@@ -1,4 +1,4 @@
-"""What the kernels of a split reduction or scan compute: work-groups' parts, or chunks, and what combines them.
+"""The MDHs of a split reduction or scan: of work-groups' parts, or chunks, and of the kernel that combines them.
 
 Takes an MDH and a schedule, gives the kernels' MDHs. It must not know devices.
 """
@@ -34,7 +34,7 @@ def _groups(h: MdHom, s: Schedule) -> int:
 
 
 def chunk_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]:
-    """Give the reduction that a scan's chunks begin with, and a schedule of the same chunks.
+    """Return the reduction of each chunk of a scan, which comes first, and its schedule.
 
     Where work-items exchange registers and operands may change places it is scheduled as other reductions are:
     neighbours read neighbouring elements, and combine what they have once a chunk. Else it goes tile by tile, as the
@@ -52,7 +52,7 @@ def chunk_totals(h: MdHom, s: Schedule, subgroup: int) -> tuple[MdHom, Schedule]
 
 
 def _in_large_tiles(totals: MdHom, s: Schedule, d: int) -> Schedule:
-    """The schedule with the largest tiles of a chunk whose sums are exact enough, each of as many of the scan's."""
+    """Return the schedule with the largest tiles that divide a chunk and keep sums exact enough."""
     tiles = -(-totals.extents[d] // s.local_tile[d])
     per_group = -(-tiles // s.num_wg[d])
     direct = replace(s, results="private", local_copies=(None,) * len(totals.inputs))
