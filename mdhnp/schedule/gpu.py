@@ -13,7 +13,9 @@ from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_matrices import matrix_schedules
 from mdhnp.schedule.gpu_products import product_tiles
+from mdhnp.schedule.layout import WIDEST
 from mdhnp.schedule.model import seconds
+from mdhnp.schedule.model_gpu import FEWEST_ITEMS
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
 __all__ = ["covering", "gpu_candidates", "gpu_schedule", "of_tiles", "product_candidates"]
@@ -22,14 +24,10 @@ __all__ = ["covering", "gpu_candidates", "gpu_schedule", "of_tiles", "product_ca
 _WARP = 32
 #: Elements of a work-item of large maps; work-groups a compute unit from which on a map is large.
 _POINTS, _ROUNDS = 4, 8
-#: Bytes that one instruction moves.
-_AT_ONCE = 16
 #: Points of a work-item of a stencil, and elements that they read, at most.
 _WINDOW, _TAPS = 8, 256
 #: Points of a sum for each work-item, at least, where work-items share it, and where work-groups do.
 _EACH, _SERIAL = 8, 64
-#: Work-items of a group, at least, where one row has fewer.
-_FEWEST = 128
 #: Scans: bytes that a work-item loads ahead; work-groups a compute unit; most tiles of a row for one work-group where
 #: there are fewer; points of a tile where rows are scanned beside each other.
 _UNDER_WAY, _SCANNING, _SHORT, _ROWS = 64, 32, 4, 64
@@ -171,9 +169,9 @@ def _shared_reduction(access: AccessPattern, caps: DeviceCaps) -> Iterator[Sched
         shared = max(count // prod(beside.values()), 1)
         # Work-items have several points of short rows, too: combining results takes as long as some points.
         items = {inner: min(shared, _power_of_two(max(h.extents[inner] // _EACH, 2))), **beside}
-        if not beside and units and items[inner] < min(count, _FEWEST):
+        if not beside and units and items[inner] < min(count, FEWEST_ITEMS):
             # Several short rows a work-group: the device starts about one a nanosecond.
-            items[units[0]] = min(_FEWEST // items[inner], covering(h.extents[units[0]]))
+            items[units[0]] = min(FEWEST_ITEMS // items[inner], covering(h.extents[units[0]]))
         tiles = {d: h.extents[d] for d in access.combined}
         s = of_tiles(access, items, {inner: min(4, max(h.extents[inner] // (items[inner] * _EACH), 1))}, tiles)
         if beside:
@@ -234,7 +232,7 @@ def _lanes(access: AccessPattern, d: int) -> int:
     views = (*access.h.inputs, *access.h.outputs)
     moved = [view.linear(a).coefficients[d] if a else 0 for view in views for a in view.accesses]
     plain = all([n in (0, 1) for n in moved]) and not access.h.calls_text and not any([v.boundary for v in views])
-    return min(_AT_ONCE // max([v.dtype.itemsize for v in views]), _POINTS) if plain else 1
+    return min(WIDEST // max([v.dtype.itemsize for v in views]), _POINTS) if plain else 1
 
 
 def _windows(access: AccessPattern, units: Sequence[int]) -> dict[int, int]:
@@ -287,7 +285,7 @@ def _exchanging_scan(access: AccessPattern, caps: DeviceCaps, d: int) -> Iterato
     for count, points in (*((8 * row, n) for n in _halves(most) if n > 1), *((row, n) for n in _halves(min(most, 8)))):
         if count * points <= extent:
             # A work-group has several short rows.
-            beside = {k: min(_FEWEST // row, covering(h.extents[k])) for k in units[:1] if count == row}
+            beside = {k: min(FEWEST_ITEMS // row, covering(h.extents[k])) for k in units[:1] if count == row}
             s = of_tiles(access, {d: count, **beside}, {d: points}, {d: count * points})
             yield _cut(s, d, extent, _SCANNING * caps.compute_units // s.work_groups)
 

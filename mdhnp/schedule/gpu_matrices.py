@@ -17,8 +17,9 @@ from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.check import is_legal
 from mdhnp.schedule.gpu_products import SECTOR
-from mdhnp.schedule.layout import packed, tile_itemsize
+from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize
 from mdhnp.schedule.matrices import ACROSS, DOWN, allowed, factors, one_sum
+from mdhnp.schedule.model_gpu import MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile, ResultTile, TermTile, TileRead, bank_turns, bank_waiting
 from mdhnp.schedule.schedule import LocalCopy, Schedule, even_groups, tile_counts
 
@@ -34,8 +35,8 @@ _BESIDE = (1, 2, 4, 8)
 _TRIED = 24
 #: Points of a short dimension.
 _SHORT = 96
-#: Most subgroups of a work-group, and most points of a work-item: each has two sums in registers.
-_MOST_WARPS, _MOST_POINTS = 8, 64
+#: Most subgroups of a work-group.
+_MOST_WARPS = 8
 #: Points of a sum in each of its parts, at least.
 _PART = 128
 #: Schedules that wait for others which may be faster, at most.
@@ -45,8 +46,6 @@ _MADE = 24
 _DEPTHS, _MOST_DEPTH, _RUNS, _WINDOW = (64, 32, 24, 16, 8), 128, (4, 8), 8
 #: Tiles in flight: by default, and all that are worth trying.
 _STAGES, _IN_FLIGHT = (3, 2), (2, 3, 4)
-#: Bytes that are copied at once.
-_WIDE = 16
 
 
 def matrix_schedules(access: AccessPattern, caps: DeviceCaps, plain: Schedule) -> Iterator[tuple[float, Schedule]]:
@@ -113,7 +112,7 @@ def _shapes(access: AccessPattern, caps: DeviceCaps) -> Iterator[_Shape]:
     (one, _), (other, _) = found
     for atom, (a, b) in product(atoms, [(one, other), (other, one)]):
         single, fit = atom.packed > 1 and one_sum(h), caps.local_memory // atom.itemsize
-        points, most = _POINTS if atom.rounds and not single else _MORE_POINTS, _MOST_POINTS * (2 if single else 1)
+        points, most = _POINTS if atom.rounds and not single else _MORE_POINTS, MOST_POINTS * (2 if single else 1)
         sums = [*_sums(access, caps, atom, access.depends[a] & access.depends[b] & {*access.combined})]
         rows = _ways(access, access.only(a, b), a, points, atom.shape[0] // DOWN)
         columns = _ways(access, access.only(b, a), b, points, 0)
@@ -206,7 +205,7 @@ def _laid(
             laid = {main: points} if beside is None else {main: points, beside: min(others, extents[beside])}
             tile = lanes * warps * points
             fits = tile < 2 * extents[main] or tile <= lanes * max(halves, 2)
-            if fits and prod(laid.values()) <= _MOST_POINTS // 4:
+            if fits and prod(laid.values()) <= MOST_POINTS // 4:
                 yield FactorTile.of(extents, {main: lanes * warps}, laid)
 
 
@@ -227,7 +226,7 @@ def _schedule(access: AccessPattern, caps: DeviceCaps, plain: Schedule, shape: _
     s = _laid_out(access, caps, s, sums.tile, parts)
     if atom.packed > 1 and one_sum(h):
         whole = replace(s, combine_on="global", combine_every=1)
-        s = whole if chain_is_short(h, whole) or rows.each * columns.each > _MOST_POINTS else s
+        s = whole if chain_is_short(h, whole) or rows.each * columns.each > MOST_POINTS else s
     for stages in _STAGES:
         ahead = replace(s, stages=stages)
         if is_legal(h, ahead, caps):
@@ -272,7 +271,7 @@ def _copy(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> Local
         return None  # no factor: what is read at the end moves along rows and columns
     order = tuple(sorted(range(len(view.shape)), key=lambda axis: (-abs(view.strides[axis]), axis)))
     found: list[tuple[int, LocalCopy]] = []
-    for pad in range(0, caps.machine.unit.banks, _WIDE // tile_itemsize(view, packed=packed(s))):
+    for pad in range(0, caps.machine.unit.banks, WIDEST // tile_itemsize(view, packed=packed(s))):
         copy = LocalCopy(order, (), pad)
         found.append((bank_turns(access, caps, n, _copied(s, n, copy)), copy))
         if found[-1][0] == 1:

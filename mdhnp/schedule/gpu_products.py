@@ -14,6 +14,7 @@ from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import PRIVATE, Batch
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.model import seconds
+from mdhnp.schedule.model_gpu import MOST_ITEMS, MOST_POINTS
 from mdhnp.schedule.model_matrices import FactorTile
 from mdhnp.schedule.schedule import even_groups
 
@@ -21,14 +22,10 @@ __all__ = ["SECTOR", "product_tiles"]
 
 #: Points of a work-item along a side, and work-items along one.
 _POINTS, _ITEMS = (1, 2, 3, 4, 6, 8), (4, 8, 16, 32)
-#: Points of a work-item: their sums take as many registers.
-_MOST_POINTS = 64
 #: Points of a sum at least in each part of it.
 _PART = 64
 #: Elements of the smallest part of memory that is read at once.
 SECTOR = 8
-#: Most work-items of a group: with more they wait for each other too often.
-_GROUP = 256
 #: Work-item tiles of a side that are tried with those of the other, and results.
 _TRIED, _KEPT = 16, 4
 #: Points of a sum in a tile, and elements of a side and of both from which on fewer are faster: then more groups fit.
@@ -45,7 +42,7 @@ def product_tiles(access: AccessPattern, caps: DeviceCaps, sides: tuple[Side, Si
     items, points, depths, groups = [], [], [], []
     for one, other in product(*(_side_tiles(access, side) for side in sides)):
         laid, tile = one.items | other.items, one.points | other.points
-        if one.each * other.each > _MOST_POINTS or prod(laid.values()) > min(_GROUP, caps.max_work_group):
+        if one.each * other.each > MOST_POINTS or prod(laid.values()) > min(MOST_ITEMS, caps.max_work_group):
             continue
         items.append([laid.get(d, 1) for d in range(h.rank)])
         points.append([tile.get(d, 1) for d in range(h.rank)])

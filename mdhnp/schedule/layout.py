@@ -15,14 +15,14 @@ from mdhnp.schedule.atoms import ATOMS
 from mdhnp.schedule.schedule import LocalCopy, Schedule, tile_counts
 
 __all__ = [
-    "TileStrides", "copied_ahead", "exchanging", "own_memory", "packed", "shared_slots", "sole_dimension",
+    "WIDEST", "TileStrides", "copied_ahead", "exchanging", "own_memory", "packed", "shared_slots", "sole_dimension",
     "tile_itemsize", "tile_strides", "value_itemsize",
 ]  # fmt: skip
 
 #: Bytes in which work-items tell each other that a matrix instruction may be wrong.
 _FLAG = 4
-#: Bytes at whose multiples tiles begin that are copied ahead.
-_ALIGNED = 16
+#: Bytes of a GPU's widest load, store or copy, at whose multiples tiles begin that are copied ahead.
+WIDEST = 16
 
 
 class TileStrides(NamedTuple):
@@ -137,7 +137,7 @@ def own_memory(h: MdHom, s: Schedule, subgroup: int) -> int:
         if copy is not None:
             size = tile_itemsize(view, packed=n in ahead and packed(s)) * (s.stages if n in ahead else 1)
             size *= tile_strides(view, copy, footprint, s.private_tile).size
-            total += -(-size // _ALIGNED) * _ALIGNED if n in ahead else size
+            total += -(-size // WIDEST) * WIDEST if n in ahead else size
     kept, slots = h.dims("cc"), shared_slots(h, s, subgroup)
     if slots:
         value = sum(map(value_itemsize, h.scalar.dtypes))

@@ -9,7 +9,7 @@ from mdhnp.mdh import Computation, MdHom
 from mdhnp.mdh.mdhom import Precision
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.layout import copied_ahead, packed, tile_strides
+from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_strides
 from mdhnp.schedule.schedule import Schedule, require
 
 __all__ = [
@@ -18,8 +18,6 @@ __all__ = [
 
 #: Lanes along the columns of a result, and along its rows.
 ACROSS, DOWN = 4, 8
-#: Bytes of a row that lanes load together.
-_ROW = 16
 
 #: The number of an input, and which of its accesses.
 Factor = tuple[int, int]
@@ -143,7 +141,7 @@ def in_rows(h: MdHom, s: Schedule, factor: Factor, across: int) -> bool | None:
     if copy is None or copy.blocked or itemsize > 4:
         return None
     inner, footprint = copy.order[-1], [s.footprint(d) for d in range(h.rank)]
-    index, wide = view.accesses[access][inner], _ROW // itemsize
+    index, wide = view.accesses[access][inner], WIDEST // itemsize
     begin = index.constant - min(a[inner].constant for a in view.accesses)
     places = tile_strides(view, copy, footprint, s.private_tile)
     others = [stride for axis, stride in enumerate(places.strides) if axis != inner]

@@ -12,11 +12,11 @@ from mdhnp.schedule.access import AccessPattern, Side
 from mdhnp.schedule.batch import Batch, Floats, Tiling, product
 from mdhnp.schedule.caps import DeviceCaps
 
-__all__ = ["gpu_seconds"]
+__all__ = ["FEWEST_ITEMS", "MOST_ITEMS", "MOST_POINTS", "gpu_seconds"]
 
-#: Work-items of a group that keep enough reads under way, and the most that do not wait for each other too often;
-#: points of a work-item whose sums fit in registers. Beyond, the general estimate counts, too.
-_FEWEST, _MOST, _MOST_POINTS = 128, 256, 64
+#: Work-items of a group that keep enough loads in flight, and the most that do not wait for each other too often; the
+#: most points of a work-item, so that their sums fit in registers: by times on an NVIDIA H200.
+FEWEST_ITEMS, MOST_ITEMS, MOST_POINTS = 128, 256, 64
 
 
 def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats:
@@ -26,7 +26,7 @@ def gpu_seconds(access: AccessPattern, batch: Batch, caps: DeviceCaps) -> Floats
     if access.sides is None:
         return found
     products, copied = model.product_seconds(access.sides), batch.packed[:, access.summed].all(axis=1)
-    usual = (np.prod(batch.num_wi, axis=1) <= _MOST) & (np.prod(batch.private_tile, axis=1) <= _MOST_POINTS)
+    usual = (np.prod(batch.num_wi, axis=1) <= MOST_ITEMS) & (np.prod(batch.private_tile, axis=1) <= MOST_POINTS)
     return np.where(copied, np.where(usual, products, np.maximum(found, products)), found)
 
 
@@ -69,7 +69,7 @@ class _Gpu(Tiling):
         """Seconds of a product: of multiply-adds, local memory or its cache, whichever takes longest, on busy units."""
         unit, units, h, tiles = self.unit, self.caps.compute_units, self.access.h, self.items * self.pt
         useful = self.extents / (np.ceil(self.extents / tiles) * tiles)
-        speed = np.minimum(np.prod(self.items, axis=1) / _FEWEST, 1.0)
+        speed = np.minimum(np.prod(self.items, axis=1) / FEWEST_ITEMS, 1.0)
         each, sizes, reads = [], [], []
         for side in sides:
             each.append(product(self.pt, side.dims))

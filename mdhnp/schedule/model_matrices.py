@@ -15,14 +15,14 @@ from typing import NamedTuple
 from mdhnp.schedule.access import AccessPattern
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
-from mdhnp.schedule.layout import packed, tile_itemsize, tile_strides
+from mdhnp.schedule.layout import WIDEST, packed, tile_itemsize, tile_strides
 from mdhnp.schedule.matrices import ACROSS, DOWN, in_rows, operands
 from mdhnp.schedule.schedule import Schedule
 
 __all__ = ["FactorTile", "ResultTile", "TermTile", "TileRead", "bank_turns", "bank_waiting", "matrix_seconds"]
 
-#: Registers that are loaded at once where lanes point at rows, and bytes that are copied at once.
-_AT_ONCE, _WIDE = 4, 16
+#: Registers that are loaded at once where lanes point at rows.
+_AT_ONCE = 4
 
 
 class FactorTile(NamedTuple):
@@ -206,7 +206,7 @@ def bank_turns(access: AccessPattern, caps: DeviceCaps, n: int, s: Schedule) -> 
     turned = in_rows(access.h, s, factor, across)
     if turned is not None:
         along = strides[terms if turned else across]
-        return max(Counter(row * along * size // _WIDE % (4 * banks // _WIDE) for row in range(DOWN)).values())
+        return max(Counter(row * along * size // WIDEST % (4 * banks // WIDEST) for row in range(DOWN)).values())
     words = max(size // 4, 1)
     lanes = [(g, t) for g in range(DOWN // words) for t in range(ACROSS)]
     return max(Counter((g * strides[across] + t * strides[terms]) % (banks // words) for g, t in lanes).values())

@@ -67,13 +67,8 @@ def _by_registers(h: Rows, caps: DeviceCaps) -> Iterator[Schedule | None]:
             found.append((many or few, -count, points))
     core = replace(caps, compute_units=1)
     for *_, points in sorted(found):
-        groups = _groups(h, points, caps)
+        groups = shared_groups(_tiles(h, points), range(len(points)), _GROUPS * caps.compute_units)
         yield _schedule(h, points, groups, 1, lambda *link: next(_of_registers(core, *link), None))
-
-
-def _groups(h: Rows, points: tuple[int, ...], caps: DeviceCaps) -> list[int]:
-    """Work-groups along each shared dimension: no more than keep all cores busy to the end."""
-    return shared_groups(_tiles(h, points), range(len(points)), _GROUPS * caps.compute_units)
 
 
 def _tiles(h: Rows, points: Sequence[int]) -> list[int]:
