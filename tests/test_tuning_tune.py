@@ -122,9 +122,10 @@ class FakeWorker:
         self.measured: list[tuple[int, Schedule]] = []
         self.limits: list[float] = []
 
-    def __call__(self, task: Task, limit: float) -> FakeWorker:
-        self.limits.append(limit)
+    def __call__(self, task: Task, limit: float, *, measures: bool = True) -> FakeWorker:
         one = copy.copy(self)
+        if measures:
+            self.limits.append(limit)
         one.position, one.all = task.position, self
         return one
 
@@ -147,7 +148,6 @@ class FakeWorker:
 def use_fake(monkeypatch: pytest.MonkeyPatch, seconds: float | Callable[[Schedule], float]) -> FakeWorker:
     worker = FakeWorker(seconds)
     monkeypatch.setattr(team_module, "Worker", worker)
-    monkeypatch.setattr(team_module, "Builder", FakeWorker(seconds))
     monkeypatch.setattr(session_module.time, "monotonic", lambda: worker.now)
     return worker
 

@@ -22,8 +22,8 @@ from mdhnp.tuning import processes
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure import bench as bench_module
 from mdhnp.tuning.measure import team as team_module
-from mdhnp.tuning.measure.bench import Bench, Compiler, Task
-from mdhnp.tuning.measure.team import Builder, Team, Worker, WorkerError
+from mdhnp.tuning.measure.bench import Bench, Task
+from mdhnp.tuning.measure.team import Team, Worker, WorkerError
 
 GEMM = md_hom(np.multiply, {"i": cc, "j": cc, "k": pw("add")}, "A[i,k], B[k,j] -> C[i,j]")
 
@@ -36,8 +36,8 @@ def task(device: Device) -> Task:
 class BadBench(Bench):
     """One whose candidates misbehave as the environment says; the reference is well."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
+    def __init__(self, task: Task, measures: bool) -> None:
+        super().__init__(task, measures)
         self.how = os.environ["MDHNP_TEST_CANDIDATE"]
         if self.how == "wrong":
             self.right = [r + 1 for r in self.right]
@@ -55,7 +55,7 @@ class BadBench(Bench):
         return super().measure(schedule, best, binary)
 
 
-class BadCompiler(Compiler):
+class BadCompiler(Bench):
     """The same for what compiles."""
 
     def compile(self, schedule: Schedule) -> bytes | Measurement:
@@ -84,11 +84,17 @@ def misbehaviour(how: str, kind: str) -> None:
             time.sleep(0.01)
 
 
-class NoCompiler(Compiler):
-    """One that cannot start."""
+class BothBad(BadBench, BadCompiler):
+    """Whatever it does."""
 
-    def __init__(self, task: Task) -> None:
-        raise ImportError("there is no such library")
+
+class NoCompiler(Bench):
+    """One that cannot start to compile."""
+
+    def __init__(self, task: Task, measures: bool) -> None:
+        if not measures:
+            raise ImportError("there is no such library")
+        super().__init__(task)
 
 
 def misbehave(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
@@ -148,7 +154,7 @@ def test_candidates_are_compiled_side_by_side(device: Device, monkeypatch, how: 
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", how)
-    monkeypatch.setattr(Builder, "kind", BadCompiler)
+    monkeypatch.setattr(Worker, "kind", BadCompiler)
     with Team(todo, (0,), 0.5 if how == "hang" else 60.0, builders=2) as team:
         assert len(team) == 2
         (first,) = team.measure(both[:1], None)
@@ -165,7 +171,7 @@ def test_the_next_candidates_are_compiled_while_one_is_measured(device: Device, 
     todo = task(device)
     misbehave(monkeypatch, "meet")
     monkeypatch.setenv("MDHNP_TEST_MEETING", str(tmp_path))
-    monkeypatch.setattr(Builder, "kind", BadCompiler)
+    monkeypatch.setattr(Worker, "kind", BothBad)
     other = Schedule.plain(todo.mdhom.extents, 2)
     with Team(todo, (0,), 90.0, builders=2, overlaps=True) as team:
         team.begin([other])
@@ -178,7 +184,7 @@ def test_a_team_ends_what_it_has_begun(device: Device, monkeypatch):
     """Nobody waits for a compiler that hangs, or for its turn at one."""
     todo = task(device)
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "hang")
-    monkeypatch.setattr(Builder, "kind", BadCompiler)
+    monkeypatch.setattr(Worker, "kind", BadCompiler)
     limit = 300.0
     before = time.monotonic()
     with Team(todo, (0,), limit, builders=1, overlaps=True) as team:
@@ -191,7 +197,7 @@ def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monke
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
     monkeypatch.setenv("MDHNP_TEST_CANDIDATE", "slowly")
-    monkeypatch.setattr(Builder, "kind", BadCompiler)
+    monkeypatch.setattr(Worker, "kind", BadCompiler)
     with Team(todo, (0,), 20.0, builders=2) as team:
         assert [m.status for m in team.measure(both[:1], None)] == ["ok"]
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -205,7 +211,7 @@ def test_an_interrupted_compilation_leaves_the_team_usable(device: Device, monke
 def test_without_room_for_compilers_the_worker_compiles(device: Device, monkeypatch):
     todo = task(device)
     both = [todo.reference, Schedule.plain(todo.mdhom.extents, 2)]
-    monkeypatch.setattr(Builder, "kind", NoCompiler)
+    monkeypatch.setattr(Worker, "kind", NoCompiler)
     with Team(todo, (0,), 20.0, builders=2) as team:
         assert [m.status for m in team.measure(both, None)] == ["ok", "ok"]
         assert len(team) == 1
@@ -223,7 +229,7 @@ def no_thread(count: int) -> None:
 def test_the_worker_takes_what_was_compiled(device: Device, monkeypatch):
     todo = task(device)
     other = Schedule.plain(todo.mdhom.extents, 2)
-    binary = Compiler(todo).compile(other)
+    binary = Bench(todo, measures=False).compile(other)
     assert isinstance(binary, bytes)
     bench = Bench(todo)
     monkeypatch.setattr(programs, "_from_source", None)  # to call it fails

@@ -1,4 +1,4 @@
-"""What the measuring process does: builds candidates, compares their results, times them. Others only compile.
+"""What a worker process does: builds candidates, compares their results, times them. Others only compile.
 
 Inputs are random arrays of the views' layouts, so a caller's data is never touched. Every candidate's result is
 compared with the first schedule's before it is timed. A machine that others use is now faster, now slower: so each
@@ -26,7 +26,7 @@ from mdhnp.schedule.default import default
 from mdhnp.tuning.cache.records import Measurement
 from mdhnp.tuning.measure.check import drawn, is_close
 
-__all__ = ["Bench", "Compiler", "Task", "begin", "perform", "runs_after"]
+__all__ = ["Bench", "Task", "begin", "perform", "runs_after"]
 
 Array = npt.NDArray[Any]
 
@@ -44,8 +44,8 @@ _LONG = 0.2
 #: Built candidates kept, so that finalists are not built again.
 _KEPT = 64
 
-#: What this process measures or compiles by.
-_own: "Bench | Compiler | None" = None
+#: This process's own.
+_bench: "Bench | None" = None
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class Task:
     position: int = 0
 
 
-def begin(kind: "Callable[[Task], Bench | Compiler]", task: Task) -> None:
-    """Have this process, which does nothing else, measure or compile."""
-    global _own  # noqa: PLW0603
-    _own = kind(task)
+def begin(kind: "Callable[[Task, bool], Bench]", task: Task, measures: bool) -> None:
+    """Have this process, which does nothing else, measure or only compile."""
+    global _bench  # noqa: PLW0603
+    _bench = kind(task, measures)
 
 
 def perform(method: str, *arguments: Any) -> Any:
     """Call a method of what :func:`begin` made."""
-    return getattr(_own, method)(*arguments)
+    return getattr(_bench, method)(*arguments)
 
 
 def runs_after(first: float, *, by_turns: bool) -> int:
@@ -80,15 +80,17 @@ def runs_after(first: float, *, by_turns: bool) -> int:
 
 
 class Bench:
-    """One stage's arrays, its right results, and timing."""
+    """One stage's program; where it `measures`, also arrays, right results, and timing."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, measures: bool = True) -> None:
         self.device = _device_of(task)
         self.h = task.mdhom
+        self.stage, self.outputs = _stage(self.h)
+        if not measures:
+            return
         rng = np.random.default_rng(task.seed)
         # All addresses of a view, from the array's lowest to the highest one.
         self.inputs = [drawn(v.offset + v.elements(), v.dtype, rng) for v in self.h.inputs]
-        self.stage, self.outputs = _stage(self.h)
         self._built: dict[Schedule, Executable] = {}
         plan = self._plan(task.reference)
         plan(self.inputs, self.outputs)
@@ -111,6 +113,18 @@ class Bench:
             self._checked.discard(oldest)
         self._built[schedule] = plan
         return plan
+
+    def compile(self, schedule: Schedule) -> bytes | Measurement:
+        """Generate and compile; every failure is an answer."""
+        try:
+            program = generate([self.stage], [schedule], self.device.caps, default)
+            return bytes(build(self.device, program.source, keep=False).binaries[0])
+        except IllegalSchedule as error:  # of a second kernel, which only the generator sees
+            return Measurement(schedule, None, "illegal", str(error)[:500])
+        except BuildError as error:
+            return Measurement(schedule, None, "build", str(error)[:500])
+        except MemoryError as error:
+            return Measurement(schedule, None, "crash", str(error)[:500])
 
     def measure(self, schedule: Schedule, best: float | None, binary: bytes | None = None) -> Measurement:
         """Build, if there is no binary, check, time; every failure is an answer."""
@@ -175,26 +189,6 @@ class Bench:
         begin = time.perf_counter()
         plan(self.inputs, self.outputs)
         return time.perf_counter() - begin
-
-
-class Compiler:
-    """What compiling processes have in place of a :class:`Bench`."""
-
-    def __init__(self, task: Task) -> None:
-        self._device = _device_of(task)
-        self._stage = _stage(task.mdhom)[0]
-
-    def compile(self, schedule: Schedule) -> bytes | Measurement:
-        """Generate and compile; every failure is an answer."""
-        try:
-            program = generate([self._stage], [schedule], self._device.caps, default)
-            return bytes(build(self._device, program.source, keep=False).binaries[0])
-        except IllegalSchedule as error:  # of a second kernel, which only the generator sees
-            return Measurement(schedule, None, "illegal", str(error)[:500])
-        except BuildError as error:
-            return Measurement(schedule, None, "build", str(error)[:500])
-        except MemoryError as error:
-            return Measurement(schedule, None, "crash", str(error)[:500])
 
 
 def _device_of(task: Task) -> Device:

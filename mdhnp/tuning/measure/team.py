@@ -20,10 +20,10 @@ from typing import IO, Any, ClassVar, TypeVar
 
 from mdhnp.schedule import Schedule
 from mdhnp.tuning.cache.records import Measurement
-from mdhnp.tuning.measure.bench import Bench, Compiler, Task, begin, perform
+from mdhnp.tuning.measure.bench import Bench, Task, begin, perform
 from mdhnp.tuning.processes import Servant
 
-__all__ = ["Builder", "Team", "Worker", "WorkerError"]
+__all__ = ["Team", "Worker", "WorkerError"]
 
 T = TypeVar("T")
 
@@ -40,19 +40,18 @@ class WorkerError(RuntimeError):
 
 
 class Worker:
-    """Measures candidates in another process; started anew after a crash or a hang.
+    """Measures candidates in another process, or only compiles them; started anew after a crash or a hang.
 
     What compilers print goes to a file. One candidate may take `limit` seconds to build, and may run as long as
     `_SLOWEST` times the fastest so far. The first one may take `_START` seconds at least.
     """
 
-    #: What the process has: it is made of the task.
-    kind: ClassVar[type[Bench | Compiler]] = Bench
-    #: What the process is, for messages.
-    what: ClassVar[str] = "measuring process"
+    #: What the process has.
+    kind: ClassVar[type[Bench]] = Bench
 
-    def __init__(self, task: Task, limit: float = 20.0) -> None:
-        self._task, self._limit = task, limit
+    def __init__(self, task: Task, limit: float = 20.0, *, measures: bool = True) -> None:
+        self._task, self._limit, self._measures = task, limit, measures
+        self._what = "measuring process" if measures else "compiling process"
         self._servant: Servant | None = None
         self._said: IO[bytes] | None = None
 
@@ -65,6 +64,11 @@ class Worker:
         found: Measurement = self._ask(schedule, limit, "measure", schedule, best, binary)
         return found
 
+    def compile(self, schedule: Schedule) -> bytes | Measurement:
+        """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
+        found: bytes | Measurement = self._ask(schedule, self._limit, "compile", schedule)
+        return found
+
     def _ask(self, schedule: Schedule, limit: float, method: str, *arguments: Any) -> Any:
         """Have a method called; a crash or hang is a measurement of the schedule, too."""
         servant = self._servant or self._start()
@@ -73,7 +77,7 @@ class Worker:
         except TimeoutError:
             failed = Measurement(schedule, None, "hang", f"no result within {limit:.3g} s")
         except (EOFError, OSError):
-            failed = Measurement(schedule, None, "crash", f"the {self.what} died: {self._end()}")
+            failed = Measurement(schedule, None, "crash", f"the {self._what} died: {self._end()}")
         except RuntimeError as error:
             failed = Measurement(schedule, None, "crash", str(error))
         except BaseException:
@@ -87,7 +91,7 @@ class Worker:
             with suppress(OSError):
                 self._said = tempfile.TemporaryFile()  # noqa: SIM115
             servant = self._servant = Servant(self._said)
-            servant.ask(_START, begin, self.kind, self._task)
+            servant.ask(_START, begin, self.kind, self._task, self._measures)
             return servant
         except TimeoutError:
             error = f"not ready within {_START:g} s"
@@ -99,7 +103,7 @@ class Worker:
             self.close()
             raise
         self.close()
-        raise WorkerError(f"the {self.what} did not start: {error}")
+        raise WorkerError(f"the {self._what} did not start: {error}")
 
     def _end(self) -> str:
         """Close, and say how the process ended: its status, and the last thing it printed."""
@@ -124,21 +128,6 @@ class Worker:
                 each.close()
 
 
-class Builder(Worker):
-    """Compiles candidates in another process, one a core: on a CPU a search spends most of its time on that.
-
-    Nothing is measured meanwhile, which would disturb both; what measures gets binaries.
-    """
-
-    kind: ClassVar[type[Bench | Compiler]] = Compiler
-    what: ClassVar[str] = "compiling process"
-
-    def compile(self, schedule: Schedule) -> bytes | Measurement:
-        """Give the binary of one schedule's kernels, or why there is none; WorkerError if the process cannot start."""
-        found: bytes | Measurement = self._ask(schedule, self._limit, "compile", schedule)
-        return found
-
-
 class Team:
     """A worker for each device; or one worker, and processes that compile for it.
 
@@ -150,8 +139,8 @@ class Team:
         self, task: Task, positions: Sequence[int], limit: float, builders: int = 0, *, overlaps: bool = False
     ) -> None:
         self._workers = [Worker(replace(task, position=n), limit) for n in positions]
-        self._builders = [Builder(task, limit) for _ in range(builders)]
-        self._free: SimpleQueue[Builder] = SimpleQueue()
+        self._builders = [Worker(task, limit, measures=False) for _ in range(builders)]
+        self._free: SimpleQueue[Worker] = SimpleQueue()
         for builder in self._builders:
             self._free.put(builder)
         self._threads: ThreadPoolExecutor | None = None
