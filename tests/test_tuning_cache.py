@@ -301,7 +301,7 @@ def test_a_live_process_keeps_its_claim_and_a_dead_one_does_not(tuned: TuningCac
         assert line_of(other) == "it"
         assert tuned.claim(key(), "mine") is None
         assert tuned.claim(key(), "it") is None, "the same name in another process is another owner"
-        tuned.release(key())
+        tuned.release(key(), "it")
         assert tuned.claim(key(), "mine") is None, "nobody releases another's claim"
         tuned.clear()
         assert tuned.claim(key(), "mine") is None, "clearing does not end a claim"
@@ -317,7 +317,7 @@ def test_a_claim_without_heartbeat_is_taken_over(tuned: TuningCache, monkeypatch
     tuned.claim(key(), "slow")
     now += 50
     assert tuned.claim(key(), "other") is None
-    tuned.record(key(), measurement())  # counts as a heartbeat
+    assert tuned.claim(key(), "slow") == "slow"  # a heartbeat
     now += 50
     assert tuned.claim(key(), "other") is None
     now += 61

@@ -71,7 +71,7 @@ class TuningCache:
 
     def get(self, key: Key) -> Entry | None:
         """Give the entry of exactly this key: the user's own, else one that came with the package."""
-        entry = self._database.read(lambda db: _own(db, key))
+        entry = self._database.read(lambda db: _one(db, "entry", key, read_entry))
         return entry if entry is not None else shipped_entries().get(key)
 
     def nearest(self, key: Key, limit: int = 3) -> list[tuple[Key, Entry]]:
@@ -96,7 +96,7 @@ class TuningCache:
         """
 
         def work(db: sqlite3.Connection) -> bool:
-            old = _own(db, key)
+            old = _one(db, "entry", key, read_entry)
             if old is not None and not replace and (entry.seconds >= old.seconds or entry.tuned_at < old.tuned_at):
                 return False
             _set(db, "entry", key, json.dumps(entry.fields()))
@@ -105,15 +105,8 @@ class TuningCache:
         return self._database.write(work)
 
     def record(self, key: Key, measurement: Measurement) -> None:
-        """Append one measurement at once, and renew this process's claim of the key if it has one."""
-
-        def work(db: sqlite3.Connection) -> None:
-            _set(db, "measurement", key, json.dumps(measurement.fields()), None)
-            claim = _claim(db, key)
-            if claim is not None and claim[1] == Process.current():
-                _set(db, "claim", key, json.dumps([claim[0], claim[1], time.time()]))
-
-        self._database.write(work)
+        """Append one measurement at once."""
+        self._database.write(lambda db: _set(db, "measurement", key, json.dumps(measurement.fields()), None))
 
     def measurements(self, key: Key) -> list[Measurement]:
         """Give all that was measured for a key, in order, for a search to resume from."""
@@ -163,28 +156,28 @@ class TuningCache:
 
         Gives the owner's name, for :meth:`release`: the one given, different for each search of this process, or one
         made up; None while another holds the key. A claim ends with :meth:`release`, with its process, or 60 s after
-        the last :meth:`record` for the key or the last call of this method with the same owner: who was killed or
-        stopped, and a machine that went away, keep nobody from tuning for longer.
+        the last call of this method with the same owner: who was killed or stopped, and a machine that went away, keep
+        nobody from tuning for longer.
         """
         name = owner or os.urandom(8).hex()
 
         def work(db: sqlite3.Connection) -> str | None:
-            me, now, claim = Process.current(), time.time(), _claim(db, key)
+            me, now, claim = Process.current(), time.time(), _one(db, "claim", key, _read_claim)
             if claim is not None and claim[:2] != (name, me):
-                fresh = abs(now - claim[2]) <= _STALE  # clocks may have been set back
-                if fresh and not claim[1].is_dead():
+                is_fresh = abs(now - claim[2]) <= _STALE  # clocks may have been set back
+                if is_fresh and not claim[1].is_dead():
                     return None
             _set(db, "claim", key, json.dumps([name, me, now]))
             return name
 
         return self._database.write(work)
 
-    def release(self, key: Key, owner: str | None = None) -> None:
-        """Give up this process's claim of a key, if it has one; with `owner`, only that search's."""
+    def release(self, key: Key, owner: str) -> None:
+        """Give up the claim that an owner in this process has of a key."""
 
         def work(db: sqlite3.Connection) -> None:
-            claim = _claim(db, key)
-            if claim is not None and claim[1] == Process.current() and owner in (None, claim[0]):
+            claim = _one(db, "claim", key, _read_claim)
+            if claim is not None and claim[:2] == (owner, Process.current()):
                 db.execute(f"DELETE FROM records WHERE kind = 'claim' AND {_IS_KEY}", _columns(key))
 
         self._database.write(work)
@@ -228,7 +221,7 @@ class TuningCache:
         def work(db: sqlite3.Connection) -> int:
             added = 0
             for key, entry in found:
-                old = _own(db, key)
+                old = _one(db, "entry", key, read_entry)
                 if old is None or entry.seconds < old.seconds:
                     _set(db, "entry", key, json.dumps(entry.fields() | {"source": "imported"}))
                     added += 1
@@ -265,20 +258,15 @@ def _set_times(db: sqlite3.Connection, key: Key, times: Mapping[str, float]) -> 
         _set(db, "time", key, float(seconds), plan)
 
 
-def _own(db: sqlite3.Connection, key: Key) -> Entry | None:
-    found = _select(db, "entry", _IS_KEY, _columns(key))
-    return _content(found[0], read_entry) if found else None
-
-
-def _claim(db: sqlite3.Connection, key: Key) -> tuple[str, Process, float] | None:
-    """Give a key's owner, the owner's process, and when it last renewed its claim."""
-
-    def read(content: Any) -> tuple[str, Process, float]:
-        owner, (host, pid, started), renewed = content
-        return owner, Process(host, int(pid), started), float(renewed)
-
-    found = _select(db, "claim", _IS_KEY, _columns(key))
+def _one(db: sqlite3.Connection, kind: Kind, key: Key, read: Callable[[Any], T]) -> T | None:
+    found = _select(db, kind, _IS_KEY, _columns(key))
     return _content(found[0], read) if found else None
+
+
+def _read_claim(content: Any) -> tuple[str, Process, float]:
+    """Give the owner, its process, and when it last renewed its claim."""
+    owner, (host, pid, started), renewed = content
+    return owner, Process(host, int(pid), started), float(renewed)
 
 
 def _columns(key: Key) -> Row:

@@ -198,6 +198,7 @@ class _Tuning:
             try:
                 for each in team.measure(candidates, fastest):
                     self._known.record(self._key, each)
+                    self._known.claim(self._key, self._owner)  # renews it
                     self._made.append(each)
                     self._search.tell(each.schedule, each.seconds)
                     if team.serial and self._is_late():
