@@ -121,7 +121,7 @@ def read_back(c: Context, number: int, place: Point) -> Value:
 
 def _offset(c: Context, view: View, access: int, place: Point) -> tuple[Index, tuple[Index, ...]]:
     """Where an access lies at a place, and how far each dimension moves it."""
-    steps, offset = c.steps[view.name, access]
+    steps, offset = c.addresses[view.name, access]
     for d, step in enumerate(steps):
         offset = offset + place.point[d] * step
     return offset + c.turned(view, view.accesses[access], place.point), steps

@@ -5,7 +5,6 @@ Takes canonical MDHs, schedules and device sizes, gives a :class:`Program`. Pure
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.fused import emit_chain, emit_rows
@@ -28,10 +27,6 @@ __all__ = ["generate", "procedures", "resized"]
 
 #: Gives the schedule of a kernel that follows another (the second kernel of a split reduction, the scan of totals).
 Default = Callable[[MdHom, DeviceCaps], Schedule]
-
-_OFFSETS: dict[str, Literal["offset of input", "offset of output"]] = {
-    "input": "offset of input", "output": "offset of output",
-}  # fmt: skip
 
 
 def generate(
@@ -201,7 +196,9 @@ class _Build:
         self.procedures.append(lowered(built, barrier_first=self.caps.kind == "cpu"))
         sizes = [Argument("size", n) for n in range(len(self.sizes), len(self.sizes) + len(c.sizes))]
         self.sizes += c.sizes.values()
-        offsets = [Argument(_OFFSETS[a.role], a.position) for _, a in moved]
+        offsets = [
+            Argument("offset of input" if a.role == "input" else "offset of output", a.position) for _, a in moved
+        ]
         arguments = (*inputs, *carry, *(a for _, a in written), *sizes, *offsets)
         self.kernels.append(Kernel(name, s.work_groups * s.work_items, s.work_items, arguments))
 

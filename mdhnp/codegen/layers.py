@@ -124,7 +124,7 @@ def step_loops(c: Context) -> Iterator[None]:
                 if c.pulled(d):
                     c.build.let(c.var(d, "q"), least(c.at(d, "p"), c.extent(d) - c.s.step(d)))
         for d in c.kept:
-            c.build.let(c.point(d), c.begin(d) + c.local(d))
+            c.build.let(c.first_points[d], c.begin(d) + c.local(d))
         yield
 
 

@@ -72,9 +72,10 @@ class _Products:
         found = operands(c.h, *c.s.atom_dims)
         assert found is not None
         self._factors = found
-        self._results = {
-            tuple(sorted(offset.items())): values for offset, values in zip(elements(c), acc.values, strict=True)
-        }
+        self._results: dict[tuple[tuple[int, int], ...], Register] = {}
+        for offset, (value,) in zip(elements(c), acc.values, strict=True):
+            assert isinstance(value, Register)
+            self._results[tuple(sorted(offset.items()))] = value
         across, down = c.at(self._columns, "w"), c.at(self._rows, "w")
         self._beside, self._below = across // ACROSS, down // DOWN
         sides = zip(found, (self._rows, self._columns), strict=True)
@@ -113,8 +114,7 @@ class _Products:
 
     def _into(self, rows: Sequence[int], column: int, others: dict[int, int]) -> tuple[Register, ...]:
         points = [{**others, self._rows: row, self._columns: column} for row in rows]
-        found = [self._results[tuple(sorted(point.items()))][0] for point in points]
-        return tuple([r for r in found if isinstance(r, Register)])
+        return tuple([self._results[tuple(sorted(point.items()))] for point in points])
 
     def _loaded(
         self, stem: str, which: int, fragment: Fragment, groups: Sequence[Sequence[int]], first: int,

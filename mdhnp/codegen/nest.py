@@ -1,7 +1,7 @@
 """The numbers and names behind a kernel's loop nest: tiles, steps, offsets and coordinates of every dimension.
 
 For dimension ``i``: ``i_l`` is where the local tile begins, ``i_n`` its points, ``i_p`` where the work-group's current
-step begins inside it, ``i_w`` the work-item's id, and ``i = i_l + i_p + i_w * item_stride`` the first point of the
+step begins inside it, ``i_w`` the work-item's id, and ``i = i_l + i_p + item(i)`` the first point of the
 work-item's private tile; point p of the tile lies ``offsets(i)[p]`` further on. Pure arithmetic on an MDH and a
 schedule.
 
@@ -127,10 +127,6 @@ class Nest:
     def groups(self, d: int) -> Index:
         return self._size(f"{self.h.names[d]}_wg", self.s.num_wg[d])
 
-    def chunk(self, d: int) -> Index:
-        """Points of one work-group's local tiles."""
-        return self._size(f"{self.h.names[d]}_c", -(-self._tiles(d) // self.s.num_wg[d]) * self.s.local_tile[d])
-
     def grouped(self, d: int) -> bool:
         """Whether there may be several work-groups along the dimension."""
         return self.groups(d) != ONE
@@ -144,15 +140,15 @@ class Nest:
         return self._size(f"{view.name}_o", view.offset, 0) + self.moved.get(view.name, ZERO)
 
     @cached_property
-    def steps(self) -> dict[tuple[str, int], tuple[tuple[Index, ...], Index]]:
+    def addresses(self) -> dict[tuple[str, int], tuple[tuple[Index, ...], Index]]:
         """How far each dimension moves an access, and where it begins, in elements from the array's lowest address.
 
         Of each view's accesses by number. Along a ring they do not move here: see :meth:`turned`.
         """
         views = (*self.h.inputs, *self.h.outputs)
-        return {(v.name, n): self._steps(v, access) for v in views for n, access in enumerate(v.accesses)}
+        return {(v.name, n): self._address(v, access) for v in views for n, access in enumerate(v.accesses)}
 
-    def _steps(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
+    def _address(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
         steps, start = [ZERO] * self.h.rank, self.offset(view)
         ring, _ = self.rings.get(view.name, (None, 0))
         for axis, (stride, index) in enumerate(zip(self.strides(view), access, strict=True)):
@@ -198,10 +194,6 @@ class Nest:
     def even(self, d: int) -> bool:
         """Whether all local tiles of the dimension are sure to be whole."""
         return not self.general and self.h.extents[d] % self.s.local_tile[d] == 0
-
-    def item_stride(self, d: int) -> int:
-        """Distance between neighbouring work-items' first points."""
-        return self.s.private_tile[d] if self.ordered(d) else self.width(d)
 
     def offsets(self, d: int) -> tuple[int, ...]:
         """Distance of each point (or vector) of the private tile from its first."""
@@ -283,18 +275,15 @@ class Nest:
         """The value of that variable."""
         return variable(self.var(d, letter))
 
-    def point(self, d: int) -> Var:
-        """The dimension's variable: the first point of the work-item's private tile."""
-        return self._points[d]
-
     @cached_property
-    def _points(self) -> tuple[Var, ...]:
+    def first_points(self) -> tuple[Var, ...]:
+        """The dimensions' variables: the first point of the work-item's private tile."""
         first = [(self.begin(d) + self.local(d)).range() for d in range(self.h.rank)]
         return tuple([Var(name, None, *ends) for name, ends in zip(self.h.names, first, strict=True)])
 
     def base(self, d: int) -> Index:
         """The value of that variable."""
-        return variable(self.point(d))
+        return variable(self.first_points[d])
 
     def local(self, d: int) -> Index:
         """The same, counted from the local tile's beginning."""
@@ -302,7 +291,8 @@ class Nest:
 
     def item(self, d: int) -> Index:
         """How far the work-item's first point lies from the first one's."""
-        return self.at(d, "w") * self.item_stride(d) if self.s.num_wi[d] > 1 else ZERO
+        stride = self.s.private_tile[d] if self.ordered(d) else self.width(d)
+        return self.at(d, "w") * stride if self.s.num_wi[d] > 1 else ZERO
 
     def begin(self, d: int) -> Index:
         """Where the current local tile begins."""
@@ -312,8 +302,9 @@ class Nest:
         """Where a work-group's local tiles begin and end."""
         if not self.grouped(d):
             return ZERO, self.extent(d)
-        begin = self.at(d, "g") * self.chunk(d)
-        return begin, least(begin + self.chunk(d), self.extent(d))
+        chunk = self._size(f"{self.h.names[d]}_c", -(-self._tiles(d) // self.s.num_wg[d]) * self.s.local_tile[d])
+        begin = self.at(d, "g") * chunk
+        return begin, least(begin + chunk, self.extent(d))
 
     @cached_property
     def copies(self) -> tuple[LocalCopy | None, ...]:
