@@ -117,7 +117,7 @@ class _Scope:
                 _Scope({*self.known, s.lane}, set(), self.buffers)._uses(s.element)
                 self._declares(s.target)
             case CallInto():
-                self._uses(s.args)
+                self._uses(s.call)
                 for register in s.results:
                     self._declares(register)
             case _:

@@ -39,11 +39,12 @@ def emit(
         elif step.op == "index":
             values[n] = indices[step.position]
         elif step.op == "text":
-            # One call gives all results: the first result's instruction makes it, the others name its variables.
-            if step.position == 0 and len(function.results) > 1:
-                returned = _call(function, args, builder)
             assert function.text is not None
             text = CText(function.text.name, function.text.source, tuple(args), step.dtype)
+            # One call gives all results: the first result's instruction makes it, the others name its variables.
+            if step.position == 0 and len(function.results) > 1:
+                returned = tuple([builder.register(text.name, dtype) for dtype in function.dtypes])
+                builder.add(CallInto(text, returned))
             values[n] = returned[step.position] if returned else text
         elif step.op == "const":
             values[n] = Const(step.literal, step.dtype)
@@ -101,11 +102,3 @@ def _changes_nothing(step: Instruction, arg: Value) -> bool:
     if step.op in _ROUNDING:
         return step.dtype.kind != "f"
     return step.op in {"positive", "cast"} or (step.op == "absolute" and step.dtype.kind in "bu")
-
-
-def _call(function: Function, args: Sequence[Value], builder: Builder) -> tuple[Register, ...]:
-    """Call the user's OpenCL C, which returns several results through pointers."""
-    assert function.text is not None
-    results = tuple([builder.register(function.text.name, dtype) for dtype in function.dtypes])
-    builder.add(CallInto(function.text.name, function.text.source, tuple(args), results))
-    return results

@@ -72,7 +72,7 @@ def _line(s: st.Stmt) -> str:
         case st.FillLanes():
             return f"let {_target(s.target)}, each {named(s.lane)} = {value(s.element)}"
         case st.CallInto():
-            return f"let {', '.join(map(_target, s.results))} = {s.name}({', '.join(map(value, s.args))})"
+            return f"let {', '.join(map(_target, s.results))} = {value(s.call)}"
         case st.LoadMatrix():
             blocks = f"{len(s.into)} blocks of rows{', turned' if s.turned else ''}"
             return f"let {', '.join(map(_target, s.into))} = {s.buffer.name}[{s.at}, {blocks}]"

@@ -9,7 +9,7 @@ compare as data. `builder.py` makes them in order, `passes.py` changes them, `sh
 from dataclasses import dataclass
 
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var
-from mdhnp.codegen.ir.values import Buffer, Load, Outside, Register, Value
+from mdhnp.codegen.ir.values import Buffer, CText, Load, Outside, Register, Value
 
 __all__ = [
     "AllocLocal", "Assign", "Barrier", "Block", "Body", "CallInto", "Clear", "Comment", "Commit", "Copy", "Declare",
@@ -188,9 +188,7 @@ class FillLanes:
 class CallInto:
     """Call a scalar function given as OpenCL C, which has several results; these are new variables."""
 
-    name: str
-    source: str
-    args: tuple[Value, ...]
+    call: CText
     results: tuple[Register, ...]
 
 

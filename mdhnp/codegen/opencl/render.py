@@ -217,8 +217,8 @@ class _Kernel:
         self._line(f"{head} (({name} *)&{target})[{lane}] = {element};")
 
     def _call_into(self, s: ir.CallInto) -> None:
-        function = self._helpers.user(s.name, s.source)
-        given = [self._values.value(a).text for a in s.args]
+        function = self._helpers.user(s.call.name, s.call.source)
+        given = [self._values.value(a).text for a in s.call.args]
         names = [self._values.declare(r) for r in s.results]
         for register, name in zip(s.results, names, strict=True):
             self._line(f"{value_type(register.dtype)} {name};")
