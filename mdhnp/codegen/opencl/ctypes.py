@@ -113,11 +113,8 @@ def convert(value: Text, dtype: np.dtype[Any]) -> Text:
     if value.dtype == HALF and target == value_type(value.dtype, value.lanes):
         return Text(value.text, dtype, value.lanes)
     if dtype.kind == "b":
-        zero = constant("0", value.dtype)
-        if value.lanes == 1:
-            return Text(f"{value.atom} != {zero}", dtype)
-        wide = as_vector(Text(zero, value.dtype), value.lanes)
-        return mask(f"{value.atom} != {wide.atom}", value.dtype, value.lanes)
+        zero = as_vector(Text(constant("0", value.dtype), value.dtype), value.lanes)
+        return mask(f"{value.atom} != {zero.atom}", value.dtype, value.lanes)
     if value.dtype.kind == "b":
         source = value.text if value.lanes == 1 else f"-{value.atom}"
         text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({source})"
@@ -134,8 +131,7 @@ def _to_ulong(value: Text, signed: Text, dtype: np.dtype[Any]) -> Text:
     """Half of the range is added again where it does not fit into a long."""
     half = as_vector(Text(constant(repr(2.0**63), value.dtype), value.dtype), value.lanes)
     bit = as_vector(Text(constant(str(2**63), dtype), dtype), value.lanes)
-    beyond = f"{value.atom} >= {half.atom}"
-    large = Text(beyond, BOOL) if value.lanes == 1 else mask(beyond, value.dtype, value.lanes)
+    large = mask(f"{value.atom} >= {half.atom}", value.dtype, value.lanes)
     rest = _cast(_cast(Text(f"{value.atom} - {half.atom}", value.dtype, value.lanes), signed.dtype), dtype)
     return select(large, Text(f"{rest.atom} ^ {bit.atom}", dtype, value.lanes), _cast(signed, dtype))
 
@@ -147,8 +143,8 @@ def _cast(value: Text, dtype: np.dtype[Any]) -> Text:
 
 
 def mask(comparison: str, dtype: np.dtype[Any], lanes: int) -> Text:
-    """Make the lanes' result of comparing values of `dtype` a mask of ints."""
-    text = comparison if dtype.itemsize == 4 else f"convert_int{lanes}({comparison})"
+    """Make the result of comparing values of `dtype` a boolean: of lanes it becomes a mask of ints."""
+    text = comparison if lanes == 1 or dtype.itemsize == 4 else f"convert_int{lanes}({comparison})"
     return Text(text, BOOL, lanes)
 
 

@@ -237,8 +237,7 @@ def _comparison(sign: str, args: Sequence[Text], lanes: int) -> Text:
         sign = sign if lanes == 1 else _MIRRORED.get(sign, sign)
         return Text(f"{left.atom} {sign} {right.atom}", BOOL, lanes)
     left, right = _exact(args, lanes)
-    text = f"{left.atom} {sign} {right.atom}"
-    return Text(text, BOOL) if lanes == 1 else mask(text, args[0].dtype, lanes)
+    return mask(f"{left.atom} {sign} {right.atom}", args[0].dtype, lanes)
 
 
 def _boolean(op: str, args: Sequence[Text], lanes: int) -> Text:
@@ -261,7 +260,7 @@ def _class_test(op: str, x: Text, lanes: int) -> Text:
         "isnan": f"{x.atom} != {x.atom}", "isinf": f"{size} == {top}", "isfinite": f"{size} < {top}",
         "signbit": f"{bits} < 0",
     }[op]  # fmt: skip
-    return Text(text, BOOL) if lanes == 1 else mask(text, x.dtype, lanes)
+    return mask(text, x.dtype, lanes)
 
 
 def _extremum(name: str, sign: str) -> Build:
@@ -270,15 +269,12 @@ def _extremum(name: str, sign: str) -> Build:
             small = t.itemsize < 4 and lanes == 1
             texts = [f"({value_type(t)}){v.atom}" if small and not v.text.isidentifier() else v.text for v in a]
             return Text(f"{name}({', '.join(texts)})", t, lanes)
-
-        def test(text: str) -> Text:
-            return Text(text, BOOL) if lanes == 1 else mask(text, t, lanes)
-
         # The inner choice is one instruction of most processors. Were the outer one x as well, compilers would join
         # both to tests that need more of them.
         x, y = a[0].atom, a[1].atom
         nan = as_vector(Text(constant("nan", t), t), lanes)
-        return select(test(f"{x} != {x}"), nan, select(test(f"{x} {sign} {y}"), a[0], a[1]))
+        larger = select(mask(f"{x} {sign} {y}", t, lanes), a[0], a[1])
+        return select(mask(f"{x} != {x}", t, lanes), nan, larger)
 
     return build
 
