@@ -109,16 +109,13 @@ def convert(value: Text, dtype: np.dtype[Any]) -> Text:
     """Convert as ``ndarray.astype`` does on x86-64; float to uint64 names the value more than once."""
     if value.dtype == dtype:
         return value
-    target = value_type(dtype, value.lanes)
-    if value.dtype == HALF and target == value_type(value.dtype, value.lanes):
+    if value.dtype == HALF and value_type(dtype) == value_type(HALF):
         return Text(value.text, dtype, value.lanes)
     if dtype.kind == "b":
         zero = as_vector(Text(constant("0", value.dtype), value.dtype), value.lanes)
         return mask(f"{value.atom} != {zero.atom}", value.dtype, value.lanes)
     if value.dtype.kind == "b":
-        source = value.text if value.lanes == 1 else f"-{value.atom}"
-        text = f"({target}){value.atom}" if value.lanes == 1 else f"convert_{target}({source})"
-        return Text(text, dtype, value.lanes)
+        return _cast(value if value.lanes == 1 else Text(f"-{value.atom}", value.dtype, value.lanes), dtype)
     if value.dtype.kind == "f" and dtype in _THROUGH:
         signed = _cast(value, _THROUGH[dtype])
         if dtype.itemsize < 8:
@@ -151,10 +148,7 @@ def mask(comparison: str, dtype: np.dtype[Any], lanes: int) -> Text:
 def select(condition: Text, left: Text, right: Text) -> Text:
     """``condition ? left : right``, lane by lane."""
     lanes = max(condition.lanes, left.lanes, right.lanes)
-    if condition.lanes == 1:
-        left, right = (as_vector(v, lanes) for v in (left, right))
-        return Text(f"{condition.atom} ? {left.atom} : {right.atom}", left.dtype, lanes)
     left, right = (as_vector(v, lanes) for v in (left, right))
-    size = 4 if left.dtype.kind == "b" else left.dtype.itemsize
+    size = 4 if left.dtype.kind == "b" or condition.lanes == 1 else left.dtype.itemsize
     test = condition.atom if size == 4 else f"convert_{_MASKS[size]}{lanes}({condition.text})"
     return Text(f"{test} ? {left.atom} : {right.atom}", left.dtype, lanes)
