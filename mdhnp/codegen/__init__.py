@@ -5,8 +5,8 @@ Three parts: an emitter (the modules here) builds each kernel in the loop-level 
 
 Read `ir/statements.py` first, then `generate.py`, `kernel.py` (the schema) and `layers.py` (its loops). `nest.py` holds
 the numbers and names behind it, `tiles.py` the copies to local memory, `reduce.py` the partial results, `store.py` what
-becomes of them, `scan.py` the schema of scans, `access.py` loads and stores, `scalar.py` scalar functions,
-`program.py` what comes out.
+becomes of them, `scan.py` the schema of scans, `fused.py` kernels of several MDHs, `access.py` loads and stores,
+`scalar.py` scalar functions, `program.py` what comes out.
 """
 
 from mdhnp.codegen.generate import generate, procedures, resized
