@@ -14,6 +14,7 @@ local memory.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from mdhnp.codegen import reduce
 from mdhnp.codegen.access import Context, Point
@@ -30,7 +31,8 @@ from mdhnp.codegen.work_items import declare_shared, items_index, mailbox
 __all__ = ["before_chunks", "emit_scan"]
 
 _Values = Sequence[Register]
-_Places = Callable[[dict[int, int], Index, Index], Point]
+#: Gives the place of an element's point, from where that is in the tile along the scanned dimension.
+_Places = Callable[[dict[int, int], Index], Point]
 
 
 def emit_scan(c: Context, carried: bool) -> None:
@@ -56,9 +58,7 @@ def before_chunks(c: Context) -> tuple[Buffer, ...]:
 
 def _take_carry(c: Context, carry: reduce.Accumulators, d: int) -> None:
     """Begin from the totals of the chunks before."""
-    size = 1
-    for k in c.kept:
-        size *= c.h.extents[k]
+    size = prod(c.h.extents[k] for k in c.kept)
     place, buffers = accumulate_coordinates(c), before_chunks(c)
     with c.build.when([Compare(c.at(d, "g"), ">", ZERO)]):
         for offset, values in zip(elements(c), carry.values, strict=True):
@@ -89,14 +89,15 @@ def _tile(c: Context, carry: reduce.Accumulators, d: int) -> None:
     """Scan one local tile."""
     place = accumulate_coordinates(c)
     checks = steps_inside(c, [k for k in c.ragged if c.width(k) > 1])
-    unbounded = all(v.boundary is None for v in c.h.inputs)
+    bounded = any(v.boundary is not None for v in c.h.inputs)
 
-    def at(offset: dict[int, int], point: Index, local: Index) -> Point:
+    def at(offset: dict[int, int], local: Index) -> Point:
         base = place(offset)
-        return replace(base, point={**base.point, d: point}, local={**base.local, d: local}, bounded=not unbounded)
+        point = {**base.point, d: c.begin(d) + local}
+        return Point(point, {**base.local, d: local}, c.s.vector_width, bounded=bounded)
 
-    def careful(offset: dict[int, int], point: Index, local: Index) -> Point:
-        base = at(offset, point, local)
+    def careful(offset: dict[int, int], local: Index) -> Point:
+        base = at(offset, local)
         vector = c.s.vector_dim
         if vector in c.kept and c.width(vector) > 1:
             first, valid = _clamped(c, vector, base.point)
@@ -117,11 +118,9 @@ def _sequential(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -> 
 
     def points(offsets: range) -> None:
         for o in offsets:
-            local = here + o
-            point = c.begin(d) + local
             for offset, values in zip(elements(c), carry.values, strict=True):
-                where = at(offset, point, local)
-                apply(c, values, point_values(c, c.h.scalar, replace(where, lanes=c.s.vector_width)), carry.seen)
+                where = at(offset, here + o)
+                apply(c, values, point_values(c, c.h.scalar, where), carry.seen)
                 store_prefix(c, offset, where, values)
             mark_seen(c, carry)
 
@@ -166,10 +165,9 @@ def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -
         with b.when([Compare(me, ">", ZERO)]):
             apply(c, prefix, slots(now, e, me - 1))
         for p, row in enumerate(rows):
-            point = c.begin(d) + c.item(d) + p
             _prepend(c, prefix, row)
-            with b.when([Compare(point, "<", constant(c.h.extents[d]))]):
-                store_prefix(c, offset, at(offset, point, c.item(d) + p), row)
+            with b.when([_inside(c, d, c.item(d) + p)]):
+                store_prefix(c, offset, at(offset, c.item(d) + p), row)
         apply(c, carry.values[e], slots(now, e, constant(items - 1)))
 
 
@@ -177,14 +175,17 @@ def _scanned(c: Context, d: int, at: _Places, offset: dict[int, int]) -> list[li
     """The prefixes of the work-item's own points, of one element."""
     rows: list[list[Register]] = []
     for p in range(c.s.private_tile[d]):
-        point, local = c.begin(d) + c.item(d) + p, c.item(d) + p
         row = _identities(c)
-        with c.build.when([Compare(point, "<", constant(c.h.extents[d]))]):
-            _load(c, at(offset, point, local), row)
+        with c.build.when([_inside(c, d, c.item(d) + p)]):
+            _load(c, at(offset, c.item(d) + p), row)
         if rows:
             _prepend(c, rows[-1], row)
         rows.append(row)
     return rows
+
+
+def _inside(c: Context, d: int, local: Index) -> Compare:
+    return Compare(c.begin(d) + local, "<", constant(c.h.extents[d]))
 
 
 def _prepend(c: Context, left: _Values, right: _Values) -> None:
@@ -204,9 +205,7 @@ def _identities(c: Context) -> list[Register]:
 
 def _load(c: Context, where: Point, values: _Values) -> None:
     """Let values be those of a point."""
-    lanes = c.s.vector_width
-    found = point_values(c, c.h.scalar, replace(where, lanes=lanes))
-    _assign(c, values, [splat(f, lanes) for f in found])
+    _assign(c, values, [splat(f, where.lanes) for f in point_values(c, c.h.scalar, where)])
 
 
 def _assign(c: Context, targets: Sequence[Register | Load], values: Sequence[Value]) -> None:
@@ -228,7 +227,6 @@ class _Tile:
 
     #: The scanned dimension.
     d: int
-    #: Gives the place of an element.
     at: _Places
     #: Points of a row.
     row: int
@@ -268,17 +266,15 @@ def _each_point(
     c: Context, t: _Tile, scanned: Sequence[Sequence[_Values]], do: Callable[[dict[int, int], Point, _Values], None]
 ) -> None:
     """Do something with each point of the work-item that lies inside, and its registers."""
-    extent = constant(c.h.extents[t.d])
 
     def do_all(checked: bool) -> None:
         for offset, rows in zip(elements(c), scanned, strict=True):
             for p, values in enumerate(rows):
                 local = t.first + p * t.row
-                point = c.begin(t.d) + local
-                with c.build.when([Compare(point, "<", extent)] if checked else []):
-                    do(offset, t.at(offset, point, local), values)
+                with c.build.when([_inside(c, t.d, local)] if checked else []):
+                    do(offset, t.at(offset, local), values)
 
-    whole = Compare(c.begin(t.d) + c.s.step(t.d), "<=", extent)
+    whole = Compare(c.begin(t.d) + c.s.step(t.d), "<=", constant(c.h.extents[t.d]))
     c.build.either([whole], lambda: do_all(False), lambda: do_all(True))
 
 
