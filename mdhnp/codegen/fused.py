@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, call, clamp, constant, least, most, variable
@@ -24,6 +23,7 @@ from mdhnp.codegen.ir.statements import AllocLocal
 from mdhnp.codegen.ir.values import Buffer
 from mdhnp.codegen.kernel import declare_local, emit_tiles, map_tile
 from mdhnp.codegen.layers import group_ids, group_loops, ids, item_ids, tile_count
+from mdhnp.codegen.nest import Link
 from mdhnp.mdh import Chain, MdHom, Rows, View
 from mdhnp.mdh.views import row_major
 from mdhnp.schedule import chains
@@ -66,8 +66,8 @@ class _Chain:
         origins = self._origins({})
         moved = self._moved(origins)
         for n, h in enumerate(self._first):
-            self._map(n, h, self._footprints[n].sizes, origin=origins[n], moved=moved)
-        map_tile(self._results(moved=moved))
+            self._map(n, h, self._footprints[n].sizes, Link(origins[n], moved=moved))
+        map_tile(self._results(Link(moved=moved)))
 
     def stream(self) -> None:
         """Build tiles that follow each other along a dimension: with each all maps advance by as many points.
@@ -87,17 +87,17 @@ class _Chain:
                 low, high = most(begin + ring.before, ZERO), least(end + ring.ahead, constant(h.extents[d]))
                 sizes = tuple([tile if a == d else size for a, size in enumerate(self._footprints[n].sizes)])
                 with c.build.when([Compare(at[n] + tile, ">", low), Compare(at[n], "<", high)]):
-                    self._map(n, h, sizes, origin=origins[n], moved=moved, limits={d: (low, high)}, rings=rings)
-            final = self._results(moved=moved, rings=rings)
+                    self._map(n, h, sizes, Link(origins[n], moved=moved, limits={d: (low, high)}, rings=rings))
+            final = self._results(Link(moved=moved, rings=rings))
             with c.build.when([Compare(variable(now), ">=", begin)]), c.build.block():
                 c.build.let(final.var(d, "l"), variable(now))
                 tile_count(final, d)
                 map_tile(final)
 
-    def _map(self, n: int, h: MdHom, sizes: tuple[int, ...], **where: Any) -> None:
+    def _map(self, n: int, h: MdHom, sizes: tuple[int, ...], link: Link) -> None:
         """Build the points of one map that a tile needs, in a loop nest of its own."""
         s = chains.link(self._s, h, sizes)
-        one = self._nest(n, h, sizes, s, pulls=s.work_items == 1, **where)
+        one = self._nest(n, h, sizes, s, replace(link, pulls=s.work_items == 1))
         with self._c.build.block():
             for d in range(h.rank):
                 if s.num_wi[d] > 1:
@@ -105,13 +105,13 @@ class _Chain:
             with group_loops(one, s.global_order):
                 map_tile(one)
 
-    def _results(self, **where: Any) -> Context:
+    def _results(self, link: Link) -> Context:
         """The loop nest of the last map."""
         h, extents = self._last, self._chain.extents
         s = chains.link(self._s, h, self._s.local_tile, self._s.num_wg)
-        return self._nest(len(self._first), h, extents, s, **where)
+        return self._nest(len(self._first), h, extents, s, link)
 
-    def _nest(self, n: int, h: MdHom, extents: tuple[int, ...], s: Schedule, **where: Any) -> Context:
+    def _nest(self, n: int, h: MdHom, extents: tuple[int, ...], s: Schedule, link: Link) -> Context:
         """The loop nest of a map of a region's points, between arrays of which regions are in memory.
 
         It writes nothing that it reads.
@@ -124,7 +124,7 @@ class _Chain:
             if view.name in self._kept:
                 self._c.hold(view, replace(self._kept[view.name], phase=n + 1))
         outputs = tuple([replace(v, shape=extents) for v in outputs])
-        return self._c.inner(replace(h, extents=extents, inputs=inputs, outputs=outputs), s, **where)
+        return self._c.inner(replace(h, extents=extents, inputs=inputs, outputs=outputs), s, link)
 
     def _origins(self, streamed: Mapping[int, Index]) -> dict[int, tuple[Index, ...]]:
         """Name where the maps' regions begin: those of the last ones first, since they say where others do.
@@ -169,7 +169,7 @@ def emit_rows(h: Rows, c: Context) -> None:
     with group_loops(c, shared, all_dims=shared):
         for one in each:
             with _work_items(c, one):
-                for d, own in zip(shared, one.opened, strict=True):
+                for d, own in zip(shared, one.link.opened, strict=True):
                     if one.several(own):
                         c.build.let(one.var(own, "l"), c.at(d, "l"))
                         tile_count(one, own)
@@ -213,8 +213,8 @@ def _nests(c: Context, h: Rows) -> list[Context]:
             for views, parts in ((step.mdhom.inputs, part.inputs), (step.mdhom.outputs, part.outputs))
         )
         whole = replace(step.mdhom.last, inputs=inputs, outputs=outputs)
-        one = c.inner(whole, own, subgroup=c.subgroup, moved=moved, opened=h.shared[n], prefix=f"m{n}")
-        found.append(one)
+        link = Link(moved=moved, opened=h.shared[n], prefix=f"m{n}")
+        found.append(c.inner(whole, own, link, c.subgroup))
     return found
 
 

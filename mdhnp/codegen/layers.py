@@ -134,13 +134,13 @@ def _step_begin(nest: Nest, d: int) -> Index:
 
 def steps_inside(c: Context, dims: Sequence[int]) -> list[Compare]:
     """Conditions for the work-items' current step to lie inside what is computed along some dimensions."""
-    tests = [Compare(_step_begin(c, d), ">=", c.limits[d][0]) for d in dims if d in c.limits]
+    tests = [Compare(_step_begin(c, d), ">=", c.link.limits[d][0]) for d in dims if d in c.link.limits]
     return tests + [Compare(_step_begin(c, d), "<=", c.end(d) - c.s.step(d)) for d in dims]
 
 
 def points_inside(c: Context, point: Mapping[int, Index], dims: Sequence[int]) -> list[Compare]:
     """Conditions for a point to lie inside what is computed along some dimensions."""
-    limits = c.limits
+    limits = c.link.limits
     tests = [Compare(point[d], ">=", limits[d][0]) for d in dims if d in limits]
     return tests + [Compare(point[d], "<", c.end(d)) for d in dims]
 

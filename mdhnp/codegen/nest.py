@@ -24,7 +24,7 @@ from mdhnp.schedule.layout import copied_ahead, exchanging, packed, shared_slots
 from mdhnp.schedule.schedule import LocalCopy, Schedule
 from mdhnp.schedule.split import splits
 
-__all__ = ["Nest", "index_at", "sizes"]
+__all__ = ["Link", "Nest", "index_at", "sizes"]
 
 
 def sizes(h: MdHom, s: Schedule) -> dict[str, int]:
@@ -56,18 +56,9 @@ def index_at(index: Affine, point: Mapping[int, Index]) -> Index:
 
 
 @dataclass(frozen=True)
-class Nest:
-    """An MDH with its schedule; `general` where the kernel is for all sizes, those of the MDH being an example.
+class Link:
+    """What a nest is told that is one of several in a kernel: what it computes, and what of arrays memory holds."""
 
-    `subgroup` is how many of the device's work-items exchange registers.
-    """
-
-    h: MdHom
-    s: Schedule
-    general: bool = False
-    subgroup: int = 0
-    #: Whether inputs are read where they are, whatever copies of them there are in local memory.
-    uncopied: bool = False
     #: Where each dimension begins, if not at 0.
     origin: tuple[Index, ...] = ()
     #: Whether steps that would stick out of an extent begin earlier, and compute points again; of several work-items
@@ -85,6 +76,22 @@ class Nest:
     #: What the names of its work-items' local memory begin with.
     prefix: str = ""
 
+
+@dataclass(frozen=True)
+class Nest:
+    """An MDH with its schedule; `general` where the kernel is for all sizes, those of the MDH being an example.
+
+    `subgroup` is how many of the device's work-items exchange registers.
+    """
+
+    h: MdHom
+    s: Schedule
+    general: bool = False
+    subgroup: int = 0
+    #: Whether inputs are read where they are, whatever copies of them there are in local memory.
+    uncopied: bool = False
+    link: Link = Link()
+
     @cached_property
     def kept(self) -> tuple[int, ...]:
         return self.h.dims("cc")
@@ -97,7 +104,7 @@ class Nest:
     @cached_property
     def global_order(self) -> tuple[int, ...]:
         """The order of this nest's own loops over local tiles."""
-        return tuple([d for d in self.s.global_order if d not in self.opened])
+        return tuple([d for d in self.s.global_order if d not in self.link.opened])
 
     def width(self, d: int) -> int:
         return self.s.vector_width if d == self.s.vector_dim else 1
@@ -120,9 +127,9 @@ class Nest:
 
     def end(self, d: int) -> Index:
         """Where the dimension's points end."""
-        if d in self.limits:
-            return self.limits[d][1]
-        return (self.origin[d] if self.origin else ZERO) + self.extent(d)
+        if d in self.link.limits:
+            return self.link.limits[d][1]
+        return (self.link.origin[d] if self.link.origin else ZERO) + self.extent(d)
 
     def groups(self, d: int) -> Index:
         return self._size(f"{self.h.names[d]}_wg", self.s.num_wg[d])
@@ -137,7 +144,7 @@ class Nest:
 
     def offset(self, view: View) -> Index:
         """Where element (0, …, 0) of an array lies, counted from its lowest address."""
-        return self._size(f"{view.name}_o", view.offset, 0) + self.moved.get(view.name, ZERO)
+        return self._size(f"{view.name}_o", view.offset, 0) + self.link.moved.get(view.name, ZERO)
 
     @cached_property
     def addresses(self) -> dict[tuple[str, int], tuple[tuple[Index, ...], Index]]:
@@ -150,7 +157,7 @@ class Nest:
 
     def _address(self, view: View, access: Access) -> tuple[tuple[Index, ...], Index]:
         steps, start = [ZERO] * self.h.rank, self.offset(view)
-        ring, _ = self.rings.get(view.name, (None, 0))
+        ring, _ = self.link.rings.get(view.name, (None, 0))
         for axis, (stride, index) in enumerate(zip(self.strides(view), access, strict=True)):
             if axis == ring:
                 continue
@@ -161,14 +168,14 @@ class Nest:
 
     def turned(self, view: View, access: Access, point: Mapping[int, Index]) -> Index:
         """How far an access at a point lies from its address because of a ring."""
-        if view.name not in self.rings:
+        if view.name not in self.link.rings:
             return ZERO
-        axis, _ = self.rings[view.name]
+        axis, _ = self.link.rings[view.name]
         return self.along(view, axis, index_at(access[axis], point))
 
     def along(self, view: View, axis: int, index: Index) -> Index:
         """How far an index along an axis moves, in elements."""
-        ring, count = self.rings.get(view.name, (None, 0))
+        ring, count = self.link.rings.get(view.name, (None, 0))
         return (index % count if axis == ring else index) * self.strides(view)[axis]
 
     def last(self, view: View, axis: int) -> Index:
@@ -203,7 +210,7 @@ class Nest:
 
     def partial(self, d: int) -> bool:
         """Whether a step of the work-items may reach beyond the extent."""
-        return d in self.limits or (not self.pulled(d) and self._uneven(d))
+        return d in self.link.limits or (not self.pulled(d) and self._uneven(d))
 
     @cached_property
     def ragged(self) -> tuple[int, ...]:
@@ -212,7 +219,7 @@ class Nest:
 
     def pulled(self, d: int) -> bool:
         """Whether the last step of the work-items begins earlier, so that it does not reach beyond the extent."""
-        return self.pulls and self._uneven(d) and self.h.extents[d] >= self.s.step(d)
+        return self.link.pulls and self._uneven(d) and self.h.extents[d] >= self.s.step(d)
 
     def _uneven(self, d: int) -> bool:
         return self.s.step(d) > 1 if self.general else self.h.extents[d] % self.s.step(d) != 0
@@ -231,7 +238,7 @@ class Nest:
         if self.general or d not in self.kept or self.h.extents[d] < self.s.vector_width:
             return False
         # What lies before may be another work-item's, which changes it in place.
-        if self.opened and self.s.work_items > 1:
+        if self.link.opened and self.s.work_items > 1:
             return False
         # What is computed directly goes where the same schedule's copies go.
         moved = zip(self.h.inputs, self.s.local_copies, strict=True)
@@ -296,7 +303,7 @@ class Nest:
 
     def begin(self, d: int) -> Index:
         """Where the current local tile begins."""
-        return (self.origin[d] if self.origin else ZERO) + (self.at(d, "l") if self.several(d) else ZERO)
+        return (self.link.origin[d] if self.link.origin else ZERO) + (self.at(d, "l") if self.several(d) else ZERO)
 
     def group_range(self, d: int) -> tuple[Index, Index]:
         """Where a work-group's local tiles begin and end."""

@@ -36,12 +36,12 @@ def mailbox(nest: Nest, n: int, lanes: int) -> Buffer:
 
     Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
     """
-    return Buffer(f"{nest.prefix}r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
+    return Buffer(f"{nest.link.prefix}r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
 
 
 def _seen(nest: Nest) -> Buffer:
     """The local memory in which they say whether that is anything yet."""
-    return Buffer(f"{nest.prefix}seen_l", BOOL, "local", values=1, volatile=True)
+    return Buffer(f"{nest.link.prefix}seen_l", BOOL, "local", values=1, volatile=True)
 
 
 def declare_shared(c: Context) -> None:
