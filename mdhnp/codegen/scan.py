@@ -26,7 +26,7 @@ from mdhnp.codegen.layers import group_loops, ids, step_loops, steps_inside
 from mdhnp.codegen.reduce import apply, elements, mark_seen, point_values, start
 from mdhnp.codegen.store import store_prefix
 from mdhnp.codegen.tiles import declare_tiles
-from mdhnp.codegen.work_items import declare_shared, items_index, mailbox
+from mdhnp.codegen.work_items import declare_shared, items_index, left_at
 
 __all__ = ["before_chunks", "emit_scan"]
 
@@ -142,7 +142,7 @@ def _across_items(c: Context, carry: reduce.Accumulators, d: int, at: _Places) -
     parts, items, me = elements(c), c.s.num_wi[d], c.at(d, "w")
     scanned = [_scanned(c, d, at, offset) for offset in parts]
 
-    def slots(half: Index, element: int, item: Index) -> list[Load]:
+    def slots(half: Index, element: int, item: Index) -> tuple[Load, ...]:
         """Where that work-item's totals are of an element, in one half of the local memory."""
         return _slots(c, d, element, items, item, half * (len(parts) * c.s.work_items))
 
@@ -213,12 +213,10 @@ def _assign(c: Context, targets: Sequence[Register | Load], values: Sequence[Val
         c.build.assign(target, value)
 
 
-def _slots(c: Context, d: int, element: int, members: int, member: Index, begin: Index = ZERO) -> list[Load]:
+def _slots(c: Context, d: int, element: int, members: int, member: Index, begin: Index = ZERO) -> tuple[Load, ...]:
     """Where in local memory a member of those along the scanned dimension leaves its totals of an element."""
-    lanes = c.s.vector_width
     number = items_index(c, c.kept) + element * (c.s.work_items // c.s.num_wi[d])
-    slot = begin + number * members + member
-    return [Load(mailbox(c, n, lanes), slot, lanes) for n in range(len(c.result_dtypes))]
+    return left_at(c, begin + number * members + member)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from mdhnp.codegen.access import Context
 from mdhnp.codegen.ir.index import ZERO, Compare, Index, Var, constant, variable
 from mdhnp.codegen.ir.statements import AllocLocal, Test, Truth
-from mdhnp.codegen.ir.values import BOOL, Buffer, Load, Shuffled, Value
+from mdhnp.codegen.ir.values import BOOL, Buffer, Load, Shuffled
 from mdhnp.codegen.nest import Nest
 from mdhnp.codegen.reduce import Accumulators, apply, elements, mark_seen
 
-__all__ = ["across_items", "declare_shared", "mailbox", "is_first_item", "items_index"]
+__all__ = ["across_items", "declare_shared", "is_first_item", "items_index", "left_at"]
 
 
 def items_index(nest: Nest, dims: Sequence[int]) -> Index:
@@ -31,12 +31,17 @@ def is_first_item(nest: Nest) -> list[Compare]:
     return [Compare(nest.at(d, "w"), "==", ZERO) for d in nest.combined if nest.s.num_wi[d] > 1]
 
 
-def mailbox(nest: Nest, n: int, lanes: int) -> Buffer:
+def _mailbox(nest: Nest, n: int) -> Buffer:
     """The local memory in which work-items leave each other a result.
 
     Without "volatile" Intel's compiler (2026.22) forwards values across barriers to the wrong work-item.
     """
-    return Buffer(f"{nest.link.prefix}r{n}_l", nest.result_dtypes[n], "local", values=lanes, volatile=True)
+    return Buffer(f"{nest.link.prefix}r{n}_l", nest.result_dtypes[n], "local", values=nest.lanes, volatile=True)
+
+
+def left_at(nest: Nest, slot: Index) -> tuple[Load, ...]:
+    """Give the results of an element that are left there."""
+    return tuple([Load(_mailbox(nest, n), slot, nest.lanes) for n in range(len(nest.result_dtypes))])
 
 
 def _seen(nest: Nest) -> Buffer:
@@ -49,7 +54,7 @@ def declare_shared(c: Context) -> None:
     if not c.shared_slots:
         return
     for n in range(len(c.result_dtypes)):
-        c.build.add(AllocLocal(mailbox(c, n, c.lanes), len(elements(c)) * c.shared_slots))
+        c.build.add(AllocLocal(_mailbox(c, n), len(elements(c)) * c.shared_slots))
     assert c.h.operator is not None
     if c.h.operator.identity is None:
         c.build.add(AllocLocal(_seen(c), c.shared_slots))
@@ -106,12 +111,7 @@ def _left(c: Context, acc: Accumulators, item: Index, members: int) -> Accumulat
     group, groups = items_index(c, c.kept), c.s.work_items // c.reduced_items
     fastest = next(d for d in c.s.item_order if c.s.num_wi[d] > 1)
     slot = group * members + item if fastest in c.combined else item * groups + group
-
-    def slots(e: int, row: Sequence[Value]) -> tuple[Load, ...]:
-        at = slot + e * groups * members
-        return tuple([Load(mailbox(c, n, v.lanes), at, v.lanes) for n, v in enumerate(row)])
-
-    values = tuple([slots(e, row) for e, row in enumerate(acc.values)])
+    values = tuple([left_at(c, slot + e * groups * members) for e in range(len(acc.values))])
     return Accumulators(values, (), Load(_seen(c), slot) if acc.seen else None)
 
 
