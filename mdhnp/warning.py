@@ -16,13 +16,6 @@ def collected() -> Iterator[list[str]]:
     """Have warnings in a block, and in threads that run in a copy of its context, collected and not issued.
 
     The stack of such a thread does not have the user's line: who began it issues them.
-
-    Examples
-    --------
-    >>> with collected() as texts:
-    ...     warn("nothing was lost")
-    >>> texts
-    ['nothing was lost']
     """
     texts: list[str] = []
     token = _collecting.set(texts)
@@ -33,12 +26,7 @@ def collected() -> Iterator[list[str]]:
 
 
 def warn(text: str) -> None:
-    """Issue a RuntimeWarning where the package was entered; a filter that makes warnings errors does not end the call.
-
-    Examples
-    --------
-    >>> warn("nothing was lost")
-    """
+    """Issue a RuntimeWarning where the package was entered; a filter that makes it an error does not end the call."""
     texts = _collecting.get()
     if texts is not None:
         texts.append(text)

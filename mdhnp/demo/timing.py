@@ -147,13 +147,7 @@ def _mean(function: Callable[[], Any], length: float) -> float:
 
 
 def largest_error(found: Any, expected: Any) -> float:
-    """Give the largest difference by the largest expected value; infinite where shapes or infinities differ.
-
-    Examples
-    --------
-    >>> largest_error(np.array([1.0, 2.5]), np.array([1.0, 2.0]))
-    0.25
-    """
+    """Give the largest difference by the largest expected value; infinite where shapes or infinities differ."""
     if isinstance(expected, tuple):
         return max(largest_error(f, e) for f, e in zip(found, expected, strict=True))
     found, expected = np.asarray(found), np.asarray(expected)
@@ -169,14 +163,7 @@ def largest_error(found: Any, expected: Any) -> float:
 
 
 def short(h: mdhnp.MdHom) -> str:
-    """Give the papers' notation, with long scalar functions and lists of accesses cut.
-
-    Examples
-    --------
-    >>> four = mdhnp.md_hom(lambda a, b, c, d: a + b + c + d, {"i": mdhnp.cc}, "x[i], x[i+1], x[i+2], x[i+3] -> y[i]")
-    >>> short(four.bind(np.ones(9)))
-    'md_hom(f, (++)) ∘ x[i], x[i+1], … -> y[i]'
-    """
+    """Give the papers' notation, with long scalar functions and lists of accesses cut."""
     function = {"x0 * x1": "*", "x0 + x1": "+", "x0": "id"}.get(str(h.scalar).removeprefix("(").removesuffix(")"), "f")
     accesses = [f"{v.name}[{','.join(i.show(h.names) for i in a)}]" for v in h.inputs for a in v.accesses]
     shown = ", ".join(accesses if len(accesses) < 4 else [*accesses[:2], "…"])

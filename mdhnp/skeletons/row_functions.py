@@ -8,6 +8,7 @@ Knows no arrays and no views.
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,14 +122,9 @@ def _method(name: str) -> Callable[["_Each"], Any]:
 class _Each(NDArrayOperatorsMixin):
     """All elements of something as long as a row, in a function being traced."""
 
-    def __init__(self, pass_: _Pass, value: Symbol | None = None) -> None:
+    def __init__(self, pass_: _Pass, each: Callable[[], Any]) -> None:
         self._pass = pass_
-        self._value = value
-
-    @property
-    def each(self) -> Any:
-        """The symbol of any one of them."""
-        return self._value
+        self.each = each  # gives the symbol of any one of them
 
     def __len__(self) -> int:
         return self._pass.length
@@ -140,26 +136,29 @@ class _Each(NDArrayOperatorsMixin):
             return self._reduced(_REDUCTIONS[ufunc], inputs[0])
         if method != "__call__" or kwargs:
             raise TypeError(f"np.{ufunc.__name__} ({method}) of rows is not to be had")
-        return _Each(self._pass, ufunc(*[_one(v) for v in inputs]))
+        return self._of(ufunc(*[_one(v) for v in inputs]))
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func in (np.dot, np.vdot) and len(args) == 2 and not kwargs:
             return self._reduced("add", np.multiply(*args))
         if func in _REDUCTIONS and len(args) == 1 and not kwargs:
             return self._reduced(_REDUCTIONS[func], args[0])
-        return _Each(self._pass, func(*[_one(v) for v in args], **kwargs))
+        return self._of(func(*[_one(v) for v in args], **kwargs))
 
     def __bool__(self) -> bool:
         raise TypeError("a row being traced has no truth; write np.where(condition, a, b) instead of if")
 
     def astype(self, dtype: Any) -> "_Each":
         """All elements converted, as ``ndarray.astype`` does."""
-        return _Each(self._pass, self.each.astype(dtype))
+        return self._of(self.each().astype(dtype))
 
     sum, prod, max, min, all, any = map(_method, ("add", "mul", "max", "min", "and", "or"))
 
+    def _of(self, value: Any) -> "_Each":
+        return _Each(self._pass, lambda: value)
+
     def _reduced(self, name: str, elements: "_Each") -> Any:
-        return self._pass.reduced(name, converted(name, elements.each))
+        return self._pass.reduced(name, converted(name, elements.each()))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -168,13 +167,8 @@ class Row(_Each):
     """A row or a column in a function being traced: ``row[0]`` is an element, ``row - column`` all of them."""
 
     def __init__(self, pass_: _Pass, side: int) -> None:
-        super().__init__(pass_)
+        super().__init__(pass_, partial(pass_.element, side, None))
         self._side = side
-
-    @property
-    def each(self) -> Any:
-        """The symbol of any one element."""
-        return self._pass.element(self._side, None)
 
     def __getitem__(self, number: int) -> Any:
         found = operator.index(number)
@@ -184,4 +178,4 @@ class Row(_Each):
 
 
 def _one(value: Any) -> Any:
-    return value.each if isinstance(value, _Each) else value
+    return value.each() if isinstance(value, _Each) else value

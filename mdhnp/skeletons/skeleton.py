@@ -128,23 +128,10 @@ def accesses(indices: Sequence[Sequence[str]]) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def broadcast(shapes: tuple[Shape, ...]) -> tuple[int, tuple[tuple[str, ...], ...]]:
-    """Give how many dimensions arrays have together, and each one's indices: "0" along axes that are broadcast.
-
-    Raises
-    ------
-    ValueError
-        If they cannot be broadcast.
-
-    Examples
-    --------
-    >>> broadcast(((3, 1), (4,)))
-    (2, (('i', '0'), ('j',)))
-    """
+    """Give how many dimensions arrays have together, and each one's indices: "0" along axes that are broadcast."""
     whole = np.broadcast_shapes(*shapes)
-    dims = dimension_names(len(whole))
-    indices = [
-        tuple(["0" if n == 1 != whole[len(whole) - len(shape) + d] else dims[len(whole) - len(shape) + d]
-               for d, n in enumerate(shape)])
-        for shape in shapes
-    ]  # fmt: skip
+    dims, indices = list(enumerate(dimension_names(len(whole)))), []
+    for shape in shapes:
+        own = zip(shape, dims[len(whole) - len(shape) :], strict=True)
+        indices.append(tuple(["0" if n == 1 != whole[d] else name for n, (d, name) in own]))
     return len(whole), tuple(indices)
