@@ -19,14 +19,12 @@ from mdhnp.calls.operands import fallback_counts
 from mdhnp.calls.plans import host_counts
 from mdhnp.frontend import array_methods  # noqa: F401 (which completes Array)
 from mdhnp.frontend.computation import Computation, md_hom
-from mdhnp.frontend.creation import array, asarray, empty
+from mdhnp.frontend.creation import array, asarray, empty, from_buffer, from_dlpack
 from mdhnp.frontend.einsum import einsum
-from mdhnp.frontend.foreign import from_buffer, from_dlpack
 from mdhnp.frontend.gufuncs import matmul, matvec, vecdot, vecmat
-from mdhnp.frontend.not_offered import NOT_OFFERED
 from mdhnp.frontend.products import dot, inner, kron, outer, tensordot, trace, vdot
 from mdhnp.mdh import MdHom, cc, index, interpret, ps, pw
-from mdhnp.namespace import LATER, MODULES, NUMPYS
+from mdhnp.namespace import LATER, MODULES, NOT_OFFERED, NUMPYS
 from mdhnp.patching import patch
 from mdhnp.runtime import executors
 from mdhnp.settings import config
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from mdhnp.frontend.generators import *
     from mdhnp.frontend.joining import *
     from mdhnp.frontend.manipulation import *
-    from mdhnp.frontend.padding import *
     from mdhnp.frontend.prl import Links, prl
     from mdhnp.frontend.reductions import *
     from mdhnp.frontend.scans import *

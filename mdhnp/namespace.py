@@ -1,10 +1,10 @@
-"""Names that `mdhnp.__getattr__` imports when they are first asked for, and in which module each is.
+"""Names that `mdhnp.__getattr__` imports when they are first asked for, in which module each is, and what there is not.
 
 The array API standard's functions, and NumPy's of the same kind: most programs need few of them. What needs OpenCL, or
 takes long to import.
 """
 
-__all__ = ["LATER", "MODULES", "NUMPYS"]
+__all__ = ["LATER", "MODULES", "NOT_OFFERED", "NUMPYS"]
 
 _NAMES = {
     "elementwise": """
@@ -20,14 +20,11 @@ _NAMES = {
         arange empty_like eye full full_like linspace meshgrid ones ones_like tril triu zeros zeros_like
     """,
     "joining": """
-        concat repeat roll stack tile
+        concat pad repeat roll stack tile
     """,
     "manipulation": """
         broadcast_arrays broadcast_shapes broadcast_to expand_dims flip matrix_transpose moveaxis permute_dims
         reshape squeeze swapaxes unstack
-    """,
-    "padding": """
-        pad
     """,
     "reductions": """
         all any argmax argmin count_nonzero max mean min prod std sum var
@@ -70,3 +67,21 @@ MODULES = {name: f"mdhnp.frontend.{module}" for module, names in _NAMES.items() 
 #: Module by name, of all that is imported later.
 LATER = MODULES | {name: f"mdhnp.{module}" for module, names in _HEAVY.items() for name in names.split()}
 LATER |= dict.fromkeys(NUMPYS, "numpy")
+
+_GATHERS = "reads elements by values, and indices of an MDH are affine"
+_SORTS = "orders elements by comparisons of all of them, which is no MDH whose work grows as slowly as a sort's"
+_UNKNOWN = "gives a number of elements that depends on values, and a launch needs to know it"
+
+#: What the array API standard has and this package does not compute, with the reason, for people.
+NOT_OFFERED = {
+    "argsort": _SORTS,
+    "nonzero": _UNKNOWN,
+    "searchsorted": "halves an interval by what it reads; as a sum of comparisons each value is compared with all",
+    "sort": _SORTS,
+    "take": _GATHERS,
+    "take_along_axis": _GATHERS,
+    "unique_all": _UNKNOWN,
+    "unique_counts": _UNKNOWN,
+    "unique_inverse": _UNKNOWN,
+    "unique_values": _UNKNOWN,
+}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from namespace_calls import CALLS
 
 import mdhnp
-from mdhnp.frontend.not_offered import NOT_OFFERED
+from mdhnp.namespace import NOT_OFFERED
 from mdhnp.runtime.programs import compiled
 
 array_api_strict.set_array_api_strict_flags(api_version="2024.12")

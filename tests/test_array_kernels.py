@@ -21,6 +21,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
 from mdhnp.codegen import generate
 from mdhnp.frontend import generators, maps, reductions, scans
+from mdhnp.frontend.map_reduce import computed_type
 from mdhnp.mdh import MdHom
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function, complex_expm1, identity_function, integer_power
@@ -232,7 +233,7 @@ def test_variances(place: Device, dtype: Any) -> None:
     """The second of two steps, from the mean."""
     x = rows(dtype)
     parts = [graph.steps[1].mdhom for graph in described(place, ["var", "std"], [x], axis=1, correction=1)]
-    middle = np.mean(x, axis=1, keepdims=True, dtype=reductions._mean_type(dtype))
+    middle = np.mean(x, axis=1, keepdims=True, dtype=computed_type(dtype))
     arrays = x, middle, reductions._number(x.shape[1] - 1, dtype)
     for name, found in zip(("var", "std"), computed(place, parts, arrays), strict=True):
         agree(found, getattr(np, name)(x, axis=1, correction=1), f"{name} of {dtype}")

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from mdhnp.frontend.neighbours import identity
-from mdhnp.frontend.stencil import stencil
+from mdhnp.frontend.stencil import identity, stencil
 from mdhnp.runtime.devices import Device
 from mdhnp.runtime.devices import device as use
 

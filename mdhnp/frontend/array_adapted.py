@@ -15,7 +15,7 @@ from mdhnp.arrays.array import Array, make, view_of
 from mdhnp.calls.arrays import brought, device_of
 from mdhnp.calls.operands import check_cast, fallback
 
-__all__ = ["ADAPTED", "on_host", "package"]
+__all__ = ["ADAPTED", "by_numpy", "on_host", "package"]
 
 
 def package() -> Any:
@@ -90,7 +90,7 @@ def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, ne
     found = [_finite(part, *[_put(value, part) for value in put]) for part in parts]
     if len(parts) > 1 and not all([type(value) is not Array and np.isfinite(value).all() for value in put]):
         reason = "what is put into complex numbers may not be finite"  # as then 1j times it is another number
-        return _by_numpy(np.nan_to_num, reason, x, copy, nan, posinf, neginf)
+        return by_numpy(np.nan_to_num, reason, x, copy, nan, posinf, neginf)
     result = found[0] if len(found) == 1 else found[0] + 1j * found[1]
     if copy:
         return result
@@ -119,7 +119,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None) -> Any:
     if len(varargs) not in (0, len(axes)):
         raise TypeError("invalid number of arguments")
     if any([np.ndim(step) for step in varargs]):
-        return _by_numpy(np.gradient, "points have coordinates", f, *varargs, axis=axis)
+        return by_numpy(np.gradient, "points have coordinates", f, *varargs, axis=axis)
     f = f.astype(np.float64) if f.dtype.kind in "iu" else f
     if axes and min([f.shape[d] for d in axes]) < 2:
         raise ValueError(
@@ -151,7 +151,7 @@ def _cov(m: Any, rowvar: Any = True, bias: Any = False, correction: Any = None) 
     return np.squeeze((x @ package().conj(x.T)) / count)
 
 
-def _by_numpy(function: Callable[..., Any], reason: str, *args: Any, **kwargs: Any) -> Any:
+def by_numpy(function: Callable[..., Any], reason: str, *args: Any, **kwargs: Any) -> Any:
     """Let NumPy compute on copies, if the settings allow that."""
     name, device = function.__name__, device_of(function.__name__, [x for x in args if type(x) is Array])
     host = lambda: function(*map(on_host, args), **kwargs)  # noqa: E731

@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 
 
 def array_function(array: Array, function: Function, types: Iterable[type], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Make a call of one of NumPy's functions: what ``Array.__array_function__`` does."""
+    """Make a call of one of NumPy's functions, by the package's function of its meaning."""
     if not all([issubclass(t, _OURS) for t in types]):
         return NotImplemented
     if function in _LOOKS:
@@ -36,20 +36,18 @@ def array_function(array: Array, function: Function, types: Iterable[type], args
     return call.views() if function in _VIEWS else call.answer()
 
 
-def array_ufunc(array: Array, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Make a call of a ufunc, or of one of its methods: what ``Array.__array_ufunc__`` does."""
+def array_ufunc(array: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Make a call of a ufunc or of one of its methods, by the package's function of its meaning."""
     for x in (*inputs, *kwargs.get("out", ())):
         if type(x) is not Array and foreign(x, "__array_ufunc__"):
             return NotImplemented
     if method == "outer":
         first, second = (x if type(x) is Array else np.asarray(x) for x in inputs)
         method, inputs = "__call__", (first[(..., *[None] * second.ndim)], second)
-    meaning = _of_ufunc(ufunc, method)
-    if method == "__call__":
-        return _Call(meaning, ufunc, inputs, kwargs, array).answer()
     if method in ("reduce", "accumulate"):
         kwargs = {"axis": 0} | kwargs
-    return _Call(meaning, getattr(ufunc, method), inputs, kwargs, array).answer()
+    function = ufunc if method == "__call__" else getattr(ufunc, method)
+    return _Call(_of_ufunc(ufunc, method), function, inputs, kwargs, array).answer()
 
 
 class _Meaning(NamedTuple):

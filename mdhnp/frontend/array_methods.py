@@ -13,8 +13,8 @@ from mdhnp.arrays.array import Array, is_array, make
 from mdhnp.arrays.nested import each
 from mdhnp.calls.arrays import brought
 from mdhnp.calls.operands import check_cast, fallback
-from mdhnp.frontend import array_functions
 from mdhnp.frontend.array_adapted import on_host, package
+from mdhnp.frontend.array_functions import array_function, array_ufunc
 from mdhnp.frontend.creation import asarray, assign
 from mdhnp.settings import config
 
@@ -75,33 +75,7 @@ def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Methods:
-    """What the class `Array` gets. The package's functions of the same names say what methods take.
-
-    Operators take numbers, ndarrays and pyopencl's arrays beside Arrays; what is not on the device is copied to it.
-    """
-
-    __add__, __radd__, __iadd__ = _binary("add")
-    __sub__, __rsub__, __isub__ = _binary("subtract")
-    __mul__, __rmul__, __imul__ = _binary("multiply")
-    __truediv__, __rtruediv__, __itruediv__ = _binary("divide")
-    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide")
-    __mod__, __rmod__, __imod__ = _binary("remainder")
-    __pow__, __rpow__, __ipow__ = _binary("pow")
-    __matmul__, __rmatmul__, __imatmul__ = _binary("matmul")
-    __and__, __rand__, __iand__ = _binary("bitwise_and")
-    __or__, __ror__, __ior__ = _binary("bitwise_or")
-    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor")
-    __lshift__, __rlshift__, __ilshift__ = _binary("bitwise_left_shift")
-    __rshift__, __rrshift__, __irshift__ = _binary("bitwise_right_shift")
-    __lt__, __gt__ = _binary("less")[0], _binary("greater")[0]
-    __le__, __ge__ = _binary("less_equal")[0], _binary("greater_equal")[0]
-    __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]
-    __neg__, __pos__, __abs__, __invert__ = map(_unary, ("negative", "positive", "abs", "bitwise_invert"))
-
-    sum, prod, mean = _method("sum"), _method("prod"), _method("mean")
-    min, max, argmin, argmax = _method("min"), _method("max"), _method("argmin"), _method("argmax")
-    all, any, clip, round = _method("all"), _method("any"), _method("clip"), _method("round")
-    conj, dot, squeeze, swapaxes = _method("conj"), _method("dot"), _method("squeeze"), _method("swapaxes")
+    """What the class `Array` gets beside the tables'."""
 
     def var(self: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
         """Call :func:`mdhnp.var` with the array; `ddof` is its correction."""
@@ -199,13 +173,7 @@ class _Methods:
 
             self[...] = _by_numpy("setitem", key, changed)
 
-    def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Make a call of one of NumPy's functions, by the package's function of its meaning."""
-        return array_functions.array_function(self, func, types, args, kwargs)
-
-    def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Make a call of a ufunc or of one of its methods, by the package's function of its meaning."""
-        return array_functions.array_ufunc(self, ufunc, method, inputs, kwargs)
+    __array_function__, __array_ufunc__ = array_function, array_ufunc
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Return the package, which has the array API standard's functions."""
@@ -233,6 +201,25 @@ def _by_numpy(name: str, key: Any, compute: Callable[[], Any]) -> Any:
     return fallback(name, "indices are values", compute, ())
 
 
-for _name, _member in vars(_Methods).items():
+#: The package's functions that operators of two operands call. They take numbers, ndarrays and pyopencl's arrays beside
+#: Arrays; what is not on the device is copied to it.
+_BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
+    "mod": "remainder", "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+}  # fmt: skip
+_COMPARISONS = {
+    "lt": "less", "gt": "greater", "le": "less_equal", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
+#: Methods that are functions of the same names, which say what they take.
+_SAME = "sum prod mean min max argmin argmax all any clip round conj dot squeeze swapaxes"
+
+_made: dict[str, Any] = {name: _method(name) for name in _SAME.split()}
+_made |= {f"__{name}__": _unary(function) for name, function in _UNARY.items()}
+_made |= {f"__{name}__": _binary(function)[0] for name, function in _COMPARISONS.items()}
+for _name, _function in _BINARY.items():
+    _made |= zip((f"__{_name}__", f"__r{_name}__", f"__i{_name}__"), _binary(_function), strict=True)
+for _name, _member in (_made | vars(_Methods)).items():
     if callable(_member) or isinstance(_member, property):
         setattr(Array, _name, _member)

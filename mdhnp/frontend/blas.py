@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mdhnp.arrays import Array
 from mdhnp.calls.operands import scalar
 from mdhnp.frontend.computation import Computation, md_hom
-from mdhnp.frontend.map_reduce import operand, total_type, wide
+from mdhnp.frontend.map_reduce import computed_type, operand, total_type, wide
 from mdhnp.frontend.public import public
 from mdhnp.frontend.types import astype
 from mdhnp.mdh import cc, index, pw
@@ -23,54 +23,47 @@ from mdhnp.mdh.combine import first
 __all__ = ["asum", "axpy", "ger", "iamax", "nrm2", "scal", "symv", "syrk", "trmv"]
 
 _VECTOR = "array_like: Of shape (n,)."
-_OF_VECTORS = {
+_UNFIT = {
     "ValueError": "If `x` is no vector, shapes do not match, or `alpha` is no scalar.",
     "TypeError": "If kernels do not compute with a type.",
 }
-_OF_MATRICES = _OF_VECTORS | {"ValueError": "If shapes do not match, or a factor is no scalar."}
+_of_vectors = partial(public, x=_VECTOR, raises=_UNFIT)
+_of_matrices = partial(public, raises=_UNFIT | {"ValueError": "If shapes do not match, or a factor is no scalar."})
 _LOWER = "bool: Whether the triangle is that on and below the diagonal; else it is that on and above it."
 _COMMON = "and the common type of all arguments"
 
 
-@public(
+@_of_vectors(
     "Scale a vector as BLAS's SCAL does, ``alpha * x``.",
-    x=_VECTOR,
     returns="ndarray: Of shape (n,) and the type that NumPy gives ``alpha * x``.",
-    raises=_OF_VECTORS,
     example=">>> mdhnp.scal(2, [1.0, 2.0])\narray([2., 4.])",
 )
 def scal(alpha: Any, x: npt.ArrayLike) -> Any:
     return _computed(_SCAL, (x,), (alpha,))
 
 
-@public(
+@_of_vectors(
     "Add a scaled vector to another one as BLAS's AXPY does, ``alpha * x + y``.",
-    x=_VECTOR,
     y=_VECTOR,
     returns="ndarray: Of shape (n,) and the common type of all arguments; `y` stays what it is.",
-    raises=_OF_VECTORS,
     example=">>> mdhnp.axpy([1.0, 2.0], [10.0, 20.0], alpha=3)\narray([13., 26.])",
 )
 def axpy(x: npt.ArrayLike, y: npt.ArrayLike, alpha: Any = 1) -> Any:
     return _computed(_AXPY, (x, y), (alpha,))
 
 
-@public(
+@_of_vectors(
     "Add the sizes of a vector's elements as BLAS's ASUM does; a complex number's is ``|re| + |im|``.",
-    x=_VECTOR,
     returns="number: Of the type of the sizes; of integers what :func:`mdhnp.sum` gives.",
-    raises=_OF_VECTORS,
     example=">>> float(mdhnp.asum([3.0, -4.0]))\n7.0",
 )
 def asum(x: npt.ArrayLike) -> Any:
     return _computed(_ASUM, (x,))
 
 
-@public(
+@_of_vectors(
     "Give a vector's Euclidean length as BLAS's NRM2 does: no square overflows or gets lost on the way.",
-    x=_VECTOR,
     returns="number: Of the type of `x`, real; float64 for integers.",
-    raises=_OF_VECTORS,
     notes="Large, common and small squares are three sums, of which the large and the small ones are scaled. Source: "
     'Blue, "A Portable Fortran Program to Find the Euclidean Norm of a Vector", 1978.',
     example=""">>> f"{mdhnp.nrm2([3e200, -4e200]):.6g}"\n'5e+200'""",
@@ -79,11 +72,11 @@ def nrm2(x: npt.ArrayLike) -> Any:
     return _computed(_NRM2, (x,))
 
 
-@public(
+@_of_vectors(
     "Say where the largest element of a vector is as BLAS's IAMAX does, counted from 0.",
     x=f"{_VECTOR} Complex numbers are compared by ``|re| + |im|``; NaN is larger than all numbers, as in NumPy.",
     returns="int64: The first place of several.",
-    raises=_OF_VECTORS | {"ValueError": "If there is no element, or `x` is no vector."},
+    raises=_UNFIT | {"ValueError": "If there is no element, or `x` is no vector."},
     example=">>> int(mdhnp.iamax([1.0, -5.0, 5.0]))\n1",
 )
 def iamax(x: npt.ArrayLike) -> Any:
@@ -93,20 +86,19 @@ def iamax(x: npt.ArrayLike) -> Any:
     return scalar(_IAMAX(v)[1])
 
 
-@public(
+@_of_matrices(
     "Add the scaled outer product of two vectors to a matrix as BLAS's GER does: ``alpha * outer(x, y) + a``.",
     x="array_like: Of shape (n,). Complex ones are not conjugated (GERU).",
     y="array_like: Of shape (m,).",
     a="array_like, optional: Of shape (n, m); by default nothing is added.",
     returns=f"ndarray: Of shape (n, m) {_COMMON}; `a` stays what it is.",
-    raises=_OF_MATRICES,
     example=">>> mdhnp.ger([1.0, 2.0], [3.0, 4.0], alpha=10)\narray([[30., 40.],\n       [60., 80.]])",
 )
 def ger(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike | None = None, alpha: Any = 1) -> Any:
     return _computed(_ger(a is not None), (x, y, a), (alpha,))
 
 
-@public(
+@_of_matrices(
     "Multiply a symmetric matrix and a vector as BLAS's SYMV does: ``alpha * a @ x + beta * y``.",
     a="array_like: Of shape (n, n); the elements on one side of the diagonal are not used. Complex ones are symmetric, "
     "not Hermitian.",
@@ -114,7 +106,6 @@ def ger(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike | None = None, alph
     y="array_like, optional: Of shape (n,); by default nothing is added.",
     lower=_LOWER,
     returns=f"ndarray: Of shape (n,) {_COMMON}.",
-    raises=_OF_MATRICES,
     example=">>> mdhnp.symv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])\narray([21., 32.])",
 )
 def symv(
@@ -125,7 +116,7 @@ def symv(
     return _computed(_symv(bool(lower), adds), (_square(a), x, y), (alpha, beta)[: 1 + adds])
 
 
-@public(
+@_of_matrices(
     "Multiply a triangular matrix and a vector as BLAS's TRMV does: ``op(a) @ x``.",
     a="array_like: Of shape (n, n); the elements outside of its triangle are not used.",
     x="array_like: Of shape (n,).",
@@ -133,21 +124,19 @@ def symv(
     trans="bool: Whether ``op`` transposes `a`, of which `lower` says what it is before.",
     unit="bool: Whether the diagonal is 1, whatever is stored there.",
     returns=f"ndarray: Of shape (n,) {_COMMON}.",
-    raises=_OF_MATRICES,
     example=">>> mdhnp.trmv(np.array([[1.0, 2.0], [np.nan, 3.0]]), [1.0, 10.0])\narray([21., 30.])",
 )
 def trmv(a: npt.ArrayLike, x: npt.ArrayLike, *, lower: bool = False, trans: bool = False, unit: bool = False) -> Any:
     return _computed(_trmv(bool(lower), bool(trans), bool(unit)), (_square(a), x))
 
 
-@public(
+@_of_matrices(
     "Multiply a matrix and its transpose as BLAS's SYRK does: a triangle of ``alpha * op(a) @ op(a).T + beta * c``.",
     a="array_like: Of shape (n, k), or (k, n) if `trans`.",
     c="array_like, optional: Of shape (n, n); by default nothing is added.",
     trans="bool: Whether ``op`` transposes `a`.",
     lower=_LOWER,
     returns=f"ndarray: Of shape (n, n) {_COMMON}; outside of the triangle it is `c`, or 0.",
-    raises=_OF_MATRICES,
     notes="Both triangles are computed, and one is kept: where all of the product is wanted, :func:`mdhnp.gemm` gives "
     "it.",
     example=">>> mdhnp.syrk([[1.0, 2.0], [3.0, 4.0]])\narray([[ 5., 11.],\n       [ 0., 25.]])",
@@ -193,7 +182,7 @@ def _squares(x: Any) -> tuple[Any, Any, Any]:
     """Give an element's square as one that is scaled down, as it is, or scaled up; 0 for the others."""
     if x.dtype.kind == "c":
         return tuple(p + q for p, q in zip(_squares(x.real), _squares(x.imag), strict=True))
-    x = x.astype(_length_type(x.dtype))
+    x = x.astype(computed_type(x.dtype))
     large, small, down, up = _bounds(x.dtype)
     size, none = np.abs(x), x.dtype.type(0)
     is_large, is_small = size > large, size < small
@@ -210,12 +199,6 @@ def _length(large: Any, common: Any, small: Any, x: Any) -> Any:
     overflowing = np.sqrt(large + (common * down) * down) / down
     length = np.where(large > 0, overflowing, np.hypot(np.sqrt(common), np.sqrt(small) / up))
     return length.astype(np.float16) if x.dtype == np.float16 else length
-
-
-def _length_type(given: np.dtype[Any]) -> np.dtype[Any]:
-    if given.kind != "f":
-        return np.dtype(np.float64)
-    return np.dtype(np.float32) if given == np.float16 else given
 
 
 def _bounds(dtype: np.dtype[Any]) -> tuple[Any, ...]:
@@ -279,9 +262,7 @@ def _trmv(lower: bool, trans: bool, unit: bool) -> Computation:
             a = np.where(index(0) == index(1), a.dtype.type(1), a)
         return np.where(_in_triangle(lower != trans), a * x, a.dtype.type(0))
 
-    def finish(total: Any, a: Any, x: Any) -> Any:
-        return total.astype(np.result_type(a.dtype, x.dtype))
-
+    finish = lambda total, a, x: total.astype(np.result_type(a.dtype, x.dtype))  # noqa: E731
     views = f"a[{'k,i' if trans else 'i,k'}], x[k] -> O[i]"
     return md_hom(product, {"i": cc, "k": pw("add")}, views, finish=finish)
 

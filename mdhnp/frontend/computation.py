@@ -8,7 +8,9 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.request import results
-from mdhnp.errors import ARGUMENTS, guarded, raise_named
+from mdhnp.errors import ARGUMENTS, raise_named
+from mdhnp.frontend.contraction import Arrays
+from mdhnp.frontend.public import public
 from mdhnp.mdh import MdHom, Pattern
 from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.pattern import md_hom as pattern
@@ -70,9 +72,7 @@ class Computation:
         return self.pattern.bind(*arrays, **extents)
 
 
-def _describe(
-    arrays: Sequence[npt.NDArray[Any]], computation: "ref[Computation]", *extents: tuple[str, int]
-) -> Described:
+def _describe(arrays: Arrays, computation: "ref[Computation]", *extents: tuple[str, int]) -> Described:
     known = computation()
     assert known is not None  # it is being called
     return Described(known.bind(*arrays, **dict(extents)), None, results)
@@ -81,7 +81,41 @@ def _describe(
 _MD_HOM = Routine("md_hom", _describe)
 
 
-@guarded
+@public(
+    "Describe a multi-dimensional homomorphism, ``md_hom(f, (op_1, …, op_d)) ∘ views``, to be called on arrays.",
+    scalar="callable or str: The scalar function f: from one value each access of the inputs, in order, to a value or "
+    "a tuple of values; a NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text whose last function "
+    "it is.",
+    combine="mapping of str to combine operator: The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.",
+    views='str: Accesses in the papers\' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine. OpenCL C '
+    'text may read all of an axis, as in ``"A[i,:]"``: it is given a pointer, then the length and the step of each '
+    "such axis.",
+    finish="callable, optional: Applied to each combined result before it is stored: from the results and then all "
+    "accesses to the outputs.",
+    boundary="mapping of str to str, optional: For inputs whose indices may leave the array: ``constant`` (zero), "
+    "``nearest``, ``reflect``, ``mirror`` or ``wrap``. Keys are inputs' names.",
+    results="dtype or sequence of dtype, optional: Types of the results; needed with OpenCL C text only, where that "
+    "does not return one of NumPy's types.",
+    nested="bool: Combine strictly from the last dimension to the first; needed where operators are mixed.",
+    returns="Computation: Call it on arrays; keep it, for each new one is compiled anew.",
+    raises={
+        "ValueError": "If the views cannot be read or name unknown dimensions, a dimension's name is no identifier, or "
+        "there is no such boundary mode or input.",
+        "TypeError": "If `combine` holds anything but combine operators.",
+    },
+    notes="""Python functions are called with symbols, once for each combination of the arrays' types: numbers they
+refer to are constants.
+
+Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.""",
+    example="""
+>>> shortest = mdhnp.md_hom(
+...     np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]"
+... )
+>>> d = np.array([[0, 1], [2, 0]])
+>>> shortest(d, d)
+array([[0, 1],
+       [2, 0]])""",
+)
 def md_hom(
     scalar: Callable[..., Any] | str,
     combine: Mapping[str, CombineSpec],
@@ -92,60 +126,5 @@ def md_hom(
     results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None,
     nested: bool = False,
 ) -> Computation:
-    """Describe a multi-dimensional homomorphism, ``md_hom(f, (op_1, …, op_d)) ∘ views``, to be called on arrays.
-
-    Parameters
-    ----------
-    scalar : callable or str
-        The scalar function f: from one value each access of the inputs, in order, to a value or a tuple of values; a
-        NumPy ufunc, a Python function of operators and ufuncs, or OpenCL C text whose last function it is.
-    combine : mapping of str to combine operator
-        The dimensions in order, each with `cc`, ``pw(...)`` or ``ps(...)``.
-    views : str
-        Accesses in the papers' notation, ``"I[p+r,q+s], F[r,s] -> O[p,q]"``; indices are affine. OpenCL C text may read
-        all of an axis, as in ``"A[i,:]"``: it is given a pointer, then the length and the step of each such axis.
-    finish : callable, optional
-        Applied to each combined result before it is stored: from the results and then all accesses to the outputs.
-    boundary : mapping of str to str, optional
-        For inputs whose indices may leave the array: ``constant`` (zero), ``nearest``, ``reflect``, ``mirror`` or
-        ``wrap``. Keys are inputs' names.
-    results : dtype or sequence of dtype, optional
-        Types of the results; needed with OpenCL C text only, where that does not return one of NumPy's types.
-    nested : bool
-        Combine strictly from the last dimension to the first; needed where operators are mixed.
-
-    Returns
-    -------
-    Computation
-        Call it on arrays; keep it, for each new one is compiled anew.
-
-    Raises
-    ------
-    ValueError
-        If the views cannot be read or name unknown dimensions, a dimension's name is no identifier, or there is no
-        such boundary mode or input.
-    TypeError
-        If `combine` holds anything but combine operators.
-
-    Notes
-    -----
-    Python functions are called with symbols, once for each combination of the arrays' types: numbers they refer to are
-    constants.
-
-    Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Definition 6.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> shortest = mdhnp.md_hom(
-    ...     np.add, {"i": mdhnp.cc, "j": mdhnp.cc, "k": mdhnp.pw("min")}, "A[i,k], B[k,j] -> C[i,j]"
-    ... )
-    >>> d = np.array([[0, 1], [2, 0]])
-    >>> shortest(d, d)
-    array([[0, 1],
-           [2, 0]])
-    """
-    return Computation(
-        pattern(scalar, combine, views, finish=finish, boundary=boundary, results=results, nested=nested)
-    )
+    made = pattern(scalar, combine, views, finish=finish, boundary=boundary, results=results, nested=nested)
+    return Computation(made)

@@ -19,8 +19,10 @@ from mdhnp.mdh.function import Function
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import contiguous
 
-__all__ = ["ELLIPSIS", "Functions", "Terms", "combined", "contraction", "dimensions", "extents", "parse"]
+__all__ = ["Arrays", "ELLIPSIS", "Functions", "Terms", "combined", "contraction", "dimensions", "extents", "parse"]
 
+#: Operands, of which types and layouts are used.
+Arrays = Sequence[npt.NDArray[Any]]
 #: One string of labels an operand.
 Terms = tuple[str, ...]
 
@@ -107,18 +109,14 @@ class Functions(NamedTuple):
     finish: Function | None = None
 
 
-def dimensions(terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]]) -> dict[str, int]:
+def dimensions(terms: Terms, output: str, arrays: Arrays) -> dict[str, int]:
     """Give the extents of an MDH's dimensions by label: the output's, then the others in order of appearance."""
     sizes = extents(terms, [a.shape for a in arrays])
     return {label: sizes[label] for label in (*output, *sizes)}
 
 
 def combined(
-    terms: Terms,
-    output: str,
-    arrays: Sequence[npt.NDArray[Any]],
-    functions: Functions,
-    types: Sequence[np.dtype[Any]] | None = None,
+    terms: Terms, output: str, arrays: Arrays, functions: Functions, types: Sequence[np.dtype[Any]] | None = None
 ) -> MdHom:
     """Make the MDH that combines over all labels that are not in the output; all else as in :func:`contraction`.
 
@@ -141,9 +139,7 @@ def combined(
     return MdHom.unchecked(shape, combine, functions.scalar, tuple(inputs), outputs, functions.finish, tuple(sizes))
 
 
-def contraction(
-    terms: Terms, output: str, arrays: Sequence[npt.NDArray[Any]], dtype: Any = None, conjugate: bool = False
-) -> MdHom:
+def contraction(terms: Terms, output: str, arrays: Arrays, dtype: Any = None, conjugate: bool = False) -> MdHom:
     """Make the MDH that multiplies the operands and adds over all labels that are not in the output.
 
     A label repeated in one term walks the diagonal. It computes in `dtype`, by default the operands' common type:

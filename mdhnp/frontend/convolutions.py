@@ -183,13 +183,10 @@ def _computation(form: _Form) -> Computation:
     kept = ["n", *(["g"] if form.grouped else []), *(["k", *places] if form.first else [*places, "k"])]
     combine = dict.fromkeys(kept, cc) | dict.fromkeys(["c", *taps], pw("add"))
     views = f"X[n,{','.join(x)}], W[{','.join(w)}] -> O[n,{','.join(o)}]"
-    return md_hom(_product, combine, views, finish=_rounded, boundary={"X": "constant"} if form.padded else None)
+    finish = lambda total, x, w: total.astype(np.result_type(x.dtype, w.dtype))  # noqa: E731
+    return md_hom(_product, combine, views, finish=finish, boundary={"X": "constant"} if form.padded else None)
 
 
 def _product(x: Any, w: Any) -> Any:
     common = np.result_type(x.dtype, w.dtype)
     return wide(x, common) * wide(w, common)
-
-
-def _rounded(total: Any, x: Any, w: Any) -> Any:
-    return total.astype(np.result_type(x.dtype, w.dtype))

@@ -1,8 +1,8 @@
-"""Arrays made of nothing, of numbers, and of other arrays; and elements put into them."""
+"""Arrays made of nothing, of numbers, of other arrays, and in other libraries' memory; and elements put into them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.arrays import transfer
-from mdhnp.arrays.array import Array, is_array, make
-from mdhnp.arrays.opencl import device_of, elements_of
+from mdhnp.arrays.array import HOST, Array, is_array, make
+from mdhnp.arrays.opencl import device_of, elements_in, elements_of
 from mdhnp.arrays.types import SUPPORTED, checked_type
 from mdhnp.calls import Described, Routine, call
-from mdhnp.frontend.map_reduce import convert, pointwise
+from mdhnp.frontend.map_reduce import Arrays, convert, pointwise
 from mdhnp.frontend.public import public
 from mdhnp.mdh.pattern import array_view
 
-if TYPE_CHECKING:  # which loads OpenCL
+if TYPE_CHECKING:  # which load OpenCL
+    import pyopencl as cl
+
     from mdhnp.runtime.handle import Device
 
-__all__ = ["SHAPED", "array", "asarray", "assign", "empty"]
+__all__ = ["SHAPED", "array", "asarray", "assign", "empty", "from_buffer", "from_dlpack", "shaped"]
 
 
 #: What functions raise that take a shape.
@@ -30,24 +32,25 @@ SHAPED = {
     "TypeError": "If `shape` is not whole numbers; if kernels do not compute with the type.",
     "MemoryError": "If there is no room.",
 }
-_RAISES = {
-    "ValueError": "If `copy` is false and a copy is needed.",
-    "TypeError": "If kernels do not compute with the type.",
-}
-_FROM = "array_like: An Array, an ndarray, nested lists, a number, or an array of pyopencl's."
-_TYPE = "dtype, optional: Type of the elements; by default as ``numpy.asarray`` has it."
-_WHERE = "str, int or Device, optional: As in :func:`mdhnp.device`; by default that of an Array, else the default one."
+shaped = partial(public, raises=SHAPED)
+_converting = partial(
+    public,
+    obj="array_like: An Array, an ndarray, nested lists, a number, or an array of pyopencl's.",
+    dtype="dtype, optional: Type of the elements; by default as ``numpy.asarray`` has it.",
+    device="str, int or Device, optional: As in :func:`mdhnp.device`; by default that of an Array, else the default "
+    "one.",
+    raises={
+        "ValueError": "If `copy` is false and a copy is needed.",
+        "TypeError": "If kernels do not compute with the type.",
+    },
+)
 
 
-@public(
+@_converting(
     "Give an array on a device.",
-    obj=_FROM,
-    dtype=_TYPE,
-    device=_WHERE,
     copy="bool, optional: Whether its memory is new. By default only where it has to be: on a CPU device an ndarray's "
     "own memory is used, so that changes of the one are seen in the other; as is, on other devices, the buffer of a "
     "pyopencl array in ``device.context``.",
-    raises=_RAISES,
     example="""
 >>> mdhnp.asarray([1.0, 2.0], dtype="float32", device="cpu").numpy()
 array([1., 2.], dtype=float32)""",
@@ -85,26 +88,91 @@ def on_host(obj: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = No
     return np.require(elements.astype(native, copy=False), requirements="A")
 
 
-@public(
+@_converting(
     "Give an array on a device as :func:`mdhnp.asarray` does, but in new memory unless `copy` says otherwise.",
-    obj=_FROM,
-    dtype=_TYPE,
-    device=_WHERE,
-    raises=_RAISES,
     example=""">>> a = mdhnp.asarray([1.0, 2.0], device="cpu")\n>>> mdhnp.array(a) is a\nFalse""",
 )
 def array(obj: Any, /, dtype: npt.DTypeLike | None = None, *, copy: bool | None = True, device: Any = None) -> Array:
     return asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
-@public(
+@shaped(
     "Give a new array of whatever values are in memory.",
-    raises=SHAPED,
     example=""">>> mdhnp.empty((2, 3), device="cpu").shape\n(2, 3)""",
 )
 def empty(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     where, wanted = device_for(device), checked_type(dtype)
     return make(transfer.empty(checked_shape(shape), wanted, where), where)
+
+
+@public(
+    "Give an array of another library's, which has the protocol DLPack.",
+    x="object: Has ``__dlpack__`` and ``__dlpack_device__``.",
+    device="str, int or Device, optional: As in :func:`mdhnp.asarray`: by default where an Array is, else the default "
+    "device.",
+    copy="bool, optional: Whether its memory is new. By default only where it has to be: elements in the host's memory "
+    "are used there by CPU devices.",
+    returns="Array: Read-only if the other library's array is.",
+    raises={
+        "BufferError": "If `copy` is false and a copy is needed, or the other library cannot give its elements to the "
+        "host.",
+        "AttributeError": "If `x` has no such protocol.",
+        "TypeError": "If kernels do not compute with the type.",
+    },
+    example="""
+>>> a = np.arange(3.0)
+>>> b = mdhnp.from_dlpack(a, device="cpu")
+>>> a[0] = 7.0
+>>> b.numpy()
+array([7., 1., 2.])""",
+)
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    if type(x) is not Array:
+        kind, _ = x.__dlpack_device__()
+        x = np.from_dlpack(x, copy=copy) if kind == HOST else np.from_dlpack(x, device="cpu", copy=copy)
+        copy = None if copy else copy  # which is done
+    try:
+        return asarray(x, device=device, copy=copy)
+    except ValueError as error:
+        raise BufferError(str(error).removeprefix("asarray: ")) from None
+
+
+@public(
+    "Give an array in an OpenCL buffer.",
+    buffer="pyopencl.Buffer: Held as long as the array or a view of it lives. What other queues write into it must be "
+    "done.",
+    shape="int or sequence of int: Elements along each axis.",
+    dtype="dtype: Type of the elements.",
+    offset="int: Bytes from the buffer's beginning to the first element.",
+    strides="sequence of int, optional: Bytes from one element to the next along each axis; by default those of C "
+    "order.",
+    device="str, int or Device, optional: As in :func:`mdhnp.device`; by default the buffer's.",
+    copy="bool, optional: Whether its memory is new. By default only where it has to be: where the buffer is of "
+    "another context than ``device.context``, and on CPU devices, where arrays are in the host's memory.",
+    returns="Array: Whoever writes into the buffer changes it, and the other way round.",
+    raises={
+        "ValueError": "If `copy` is false and a copy is needed; if elements would lie outside of the buffer, or not at "
+        "multiples of their size.",
+        "TypeError": "If kernels do not compute with the type.",
+    },
+    example="""
+>>> import pyopencl as cl
+>>> with mdhnp.device("cpu") as device:
+...     buffer = cl.Buffer(device.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=np.arange(6.0))
+...     mdhnp.from_buffer(buffer, (2, 2), float, offset=16).numpy()
+array([[2., 3.],
+       [4., 5.]])""",
+)
+def from_buffer(
+    buffer: "cl.MemoryObjectHolder", /, shape: int | Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0,
+    strides: Sequence[int] | None = None, device: Any = None, copy: bool | None = None,
+) -> Array:  # fmt: skip
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    elements = elements_in(buffer, sizes, dtype, copy, offset=offset, strides=strides)
+    return asarray(elements, device=device or device_of(buffer.context), copy=copy)
+
+
+# Elements put into arrays, and what arguments mean.
 
 
 def assign(array: Array, value: Any) -> None:
@@ -137,7 +205,7 @@ def _broadcast(view: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[An
         raise ValueError(f"could not broadcast input array from shape {view.shape} into shape {shape}") from None
 
 
-def _describe_assign(arrays: Sequence[npt.NDArray[Any]]) -> Described:
+def _describe_assign(arrays: Arrays) -> Described:
     """Describe a copy into given memory."""
     source, target = arrays
     h = pointwise(convert(source.dtype, target.dtype), [source])

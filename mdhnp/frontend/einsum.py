@@ -67,19 +67,10 @@ array([[1., 1.],
     guard=False,
 )
 def einsum(
-    subscripts: Any = None,
-    /,
-    *operands: Any,
-    out: npt.NDArray[Any] | None = None,
-    dtype: npt.DTypeLike | None = None,
-    order: str = "K",
-    casting: str = "safe",
-    optimize: Any = "auto",
-    precision: str | None = None,
-    multiply: Any = None,
-    add: Any = None,
-    semiring: Semiring | None = None,
-) -> Any:
+    subscripts: Any = None, /, *operands: Any, out: npt.NDArray[Any] | None = None, dtype: npt.DTypeLike | None = None,
+    order: str = "K", casting: str = "safe", optimize: Any = "auto", precision: str | None = None, multiply: Any = None,
+    add: Any = None, semiring: Semiring | None = None,
+) -> Any:  # fmt: skip
     try:
         if type(subscripts) is not str:
             subscripts, operands = _read(subscripts, operands)
@@ -170,21 +161,15 @@ _OVER_SEMIRING = Routine("einsum", _describe_over, None, _converted)
 
 
 def _read(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Read subscripts that are bytes, text of another type, or lists."""
-    if isinstance(subscripts, bytes):
-        return subscripts.decode("ascii"), operands
-    return (str(subscripts), operands) if isinstance(subscripts, str) else _from_sublists((subscripts, *operands))
-
-
-def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Turn ``(a, [0, 1], b, [1, 2], [0, 2])`` into subscripts and operands."""
+    """Read subscripts that are bytes, text of another type, or lists: ``(a, [0, 1], b, [1, 2], [0, 2])``."""
+    if isinstance(subscripts, bytes | str):
+        return subscripts.decode("ascii") if isinstance(subscripts, bytes) else str(subscripts), operands
+    given = (subscripts, *operands)
     if len(given) < 2:
         raise ValueError("subscripts and operands, or operands with a list of subscripts each, are needed")
     pairs = len(given) // 2
-    subscripts = ",".join(_from_sublist(given[2 * n + 1]) for n in range(pairs))
-    if len(given) % 2:
-        subscripts += "->" + _from_sublist(given[-1])
-    return subscripts, given[: 2 * pairs : 2]
+    output = "->" + _from_sublist(given[-1]) if len(given) % 2 else ""
+    return ",".join([_from_sublist(given[2 * n + 1]) for n in range(pairs)]) + output, given[: 2 * pairs : 2]
 
 
 def _from_sublist(sublist: Any) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 
 from mdhnp.arrays import Array
 from mdhnp.calls import call
-from mdhnp.calls.operands import fallback
+from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray
-from mdhnp.frontend.maps import Elementwise, binary, common, operand_of, unary
+from mdhnp.frontend.maps import APART, Elementwise, binary, common, operand_of, unary
 from mdhnp.frontend.public import public
 
 #: By name, which is NumPy's: kinds of types that it takes, what it does, elements, what it gives of them.
@@ -119,18 +119,16 @@ _made |= {name: binary(name, *row) for name, row in _BINARY.items()}
 globals().update(_made | {other: _made[name] for other, name in _ALSO.items()})
 
 
-def _round(x: Any) -> Any:
-    return np.positive(x) if x.dtype.kind in "iu" else np.rint(x)
-
-
 def _clip(*x: Any) -> Any:
     """Compute in the type of all three, which that of two of them may be wider than."""
     (common_type,) = {*common(tuple([v.dtype for v in x]))}
     return np.clip(*[v.astype(common_type) for v in x])
 
 
-_rounded = unary("round", "biufc", "Round to whole numbers.", "[0.5, 1.7]", "[0., 2.]", _round)
-
+_rounded = unary(
+    "round", "biufc", "Round to whole numbers.", "[0.5, 1.7]", "[0., 2.]",
+    lambda x: np.positive(x) if x.dtype.kind in "iu" else np.rint(x),
+)  # fmt: skip
 _WHERE = Elementwise("where", "biufc", promoted=lambda types: (types[0], *common(types[1:])))
 _CLIP = Elementwise("clip", "biuf", _clip, common)
 _MAXIMUM, _MINIMUM = Elementwise("maximum", "biuf"), Elementwise("minimum", "biuf")
@@ -154,8 +152,7 @@ def round(x: Array, /, decimals: int = 0) -> Array:
     if type(x) is not Array or not decimals or (decimals > 0 and x.dtype.kind in "iu"):
         return _rounded(x)
     if x.dtype.kind in "bc":
-        reason = f"decimals are given, and x has dtype {x.dtype}"
-        return asarray(fallback("round", reason, lambda: np.round(x.numpy(), decimals), (x,)), device=x.device)
+        return by_numpy(np.round, f"decimals are given, and x has dtype {x.dtype}", x, decimals)
     factor, wide = float(f"1e{max(decimals, -decimals)}"), x if x.dtype.kind == "f" else x.astype(np.float64)
     found = _rounded(wide / factor) * factor if decimals < 0 else _rounded(wide * factor) / factor
     return found.astype(x.dtype, copy=False)
@@ -168,10 +165,7 @@ def round(x: Array, /, decimals: int = 0) -> Array:
     x1="Array, ndarray or number: Likewise.",
     x2="Array, ndarray or number: Likewise.",
     returns="Array: New, of the common type of `x1` and `x2`.",
-    raises={
-        "TypeError": "If none is an Array.",
-        "ValueError": "If they cannot be broadcast, or are on several devices.",
-    },
+    raises={"TypeError": "If none is an Array.", "ValueError": APART},
     example=">>> x = mdhnp.asarray([1.0, -2.0])\n>>> mdhnp.where(x > 0, x, 0.0).numpy()\narray([1., 0.])",
 )
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
@@ -184,10 +178,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
     min="Array, ndarray or number, optional: The lower bounds, broadcast with `x`.",
     max="Array, ndarray or number, optional: The upper bounds, likewise.",
     returns="Array: New, of the common type.",
-    raises={
-        "TypeError": "If `x` is no Array, or of another type.",
-        "ValueError": "If they cannot be broadcast, or are on several devices.",
-    },
+    raises={"TypeError": "If `x` is no Array, or of another type.", "ValueError": APART},
     example=">>> mdhnp.clip(mdhnp.asarray([1, 5, 9]), 2, 6).numpy()\narray([2, 5, 6])",
 )
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
@@ -236,8 +227,7 @@ _SQUARED = {int: "iufc", float: "fc"}
     "them.",
     raises={
         "TypeError": "If neither is an Array, or one is of another type.",
-        "ValueError": "If they cannot be broadcast, or are on several devices; if `x1` is of integers and `x2` a "
-        "number or an ndarray with a negative integer.",
+        "ValueError": f"{APART[:-1]}; if `x1` is of integers and `x2` a number or an ndarray with a negative integer.",
     },
     example=">>> x = mdhnp.asarray([1.0, 3.0])\n>>> mdhnp.pow(x, 2).numpy()\narray([1., 9.])",
 )

@@ -15,6 +15,7 @@ from mdhnp.arrays.nested import each
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import scalar
 from mdhnp.calls.tracing import ResultView, Tracer, TracingError
+from mdhnp.frontend.public import public
 from mdhnp.fusion.rewrite import Rewriting, rewriting
 
 __all__ = ["Fused", "are_arrays", "arrays_of", "fuse"]
@@ -103,53 +104,37 @@ class _Traced(tuple[()]):
 _TRACED = _Traced()
 
 
+@public(
+    "Compute a function of arrays as a whole: between its calls nothing goes to memory that need not.",
+    function="callable: Takes arrays, and what else it likes, and gives arrays, also in tuples, lists and "
+    "dictionaries. With arrays it makes calls of this package and of NumPy: functions, operators, slices. It must do "
+    "nothing else that matters, as it is called once for each combination of its arrays' shapes and types, on arrays "
+    "without values.",
+    returns="Fused: Called like the function, with ndarrays or Arrays. Its other arguments are constants, and "
+    "hashable: for each value of a number the function is traced anew. NumPy's own scalars are arrays.",
+    raises={
+        "TracingError": "When it is called, if the function looks at elements, changes an array in place, or calls "
+        "something that has no kernels. It is a TypeError that names the line.",
+        "TypeError": "When it is called, if an argument is neither an array nor hashable; names it.",
+    },
+    notes="""The calls become a graph of MDHs, which rules rewrite as long as that makes it cheaper: maps are computed
+where they are read, or where their operand was; reductions of the same array are one; some reductions after each other,
+too. :meth:`Fused.rewriting` shows that. Results are those of the function, rounded elsewhere.
+
+Source: Steuwer & Gorlatch, "SkelCL", composition rules; Gorlatch & Steuwer, "Towards High-Level Programming for Systems
+with Many Cores", rewrite rules.""",
+    example="""
+>>> @mdhnp.fuse
+... def softmax(x):
+...     powers = np.exp(x - x.max(axis=1, keepdims=True))
+...     return powers / powers.sum(axis=1, keepdims=True)
+>>> softmax(np.array([[0.0, 0.0], [1.0, 1.0]]))
+array([[0.5, 0.5],
+       [0.5, 0.5]])""",
+)
 def fuse(function: Callable[..., Any]) -> Fused:
-    """Compute a function of arrays as a whole: between its calls nothing goes to memory that need not.
-
-    Parameters
-    ----------
-    function : callable
-        Takes arrays, and what else it likes, and gives arrays, also in tuples, lists and dictionaries. With arrays it
-        makes calls of this package and of NumPy: functions, operators, slices. It must do nothing else that matters,
-        as it is called once for each combination of its arrays' shapes and types, on arrays without values.
-
-    Returns
-    -------
-    Fused
-        Called like the function, with ndarrays or Arrays. Its other arguments are constants, and hashable: for each
-        value of a number the function is traced anew. NumPy's own scalars are arrays.
-
-    Raises
-    ------
-    TracingError
-        When it is called, if the function looks at elements, changes an array in place, or calls something that has no
-        kernels. It is a TypeError that names the line.
-    TypeError
-        When it is called, if an argument is neither an array nor hashable; names it.
-
-    Notes
-    -----
-    The calls become a graph of MDHs, which rules rewrite as long as that makes it cheaper: maps are computed where they
-    are read, or where their operand was; reductions of the same array are one; some reductions after each other, too.
-    :meth:`Fused.rewriting` shows that. Results are those of the function, rounded elsewhere.
-
-    Source: Steuwer & Gorlatch, "SkelCL", composition rules; Gorlatch & Steuwer, "Towards High-Level Programming for
-    Systems with Many Cores", rewrite rules.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mdhnp
-    >>> @mdhnp.fuse
-    ... def softmax(x):
-    ...     powers = np.exp(x - x.max(axis=1, keepdims=True))
-    ...     return powers / powers.sum(axis=1, keepdims=True)
-    >>> softmax(np.array([[0.0, 0.0], [1.0, 1.0]]))
-    array([[0.5, 0.5],
-           [0.5, 0.5]])
-    """
     if not callable(function):
-        raise TypeError(f"fuse: takes a function of arrays, not {function!r}")
+        raise TypeError(f"takes a function of arrays, not {function!r}")
     return Fused(function)
 
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from mdhnp.arrays import transfer
 from mdhnp.arrays.array import Array, make
 from mdhnp.calls import Routine, call
-from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty
-from mdhnp.frontend.map_reduce import pointwise
+from mdhnp.frontend.creation import SHAPED, asarray, assign, checked_shape, checked_type, device_for, empty, shaped
+from mdhnp.frontend.map_reduce import Arrays, pointwise
 from mdhnp.frontend.public import Function as Public
 from mdhnp.frontend.public import public
 from mdhnp.mdh import Function, MdHom, index, trace
@@ -27,10 +27,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-@public(
+@shaped(
     "Give a new array with one value everywhere.",
     dtype="dtype, optional: Type of the elements; by default that of the value.",
-    raises=SHAPED,
     example='>>> mdhnp.full(3, 2.5, device="cpu").numpy()\narray([2.5, 2.5, 2.5])',
 )
 def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
@@ -43,9 +42,8 @@ def full(shape: Any, fill_value: Any, *, dtype: npt.DTypeLike | None = None, dev
     return made
 
 
-@public(
+@shaped(
     "Give a new array of zeros.",
-    raises=SHAPED,
     example="""
 >>> mdhnp.zeros((2, 2), dtype="int8", device="cpu").numpy()
 array([[0, 0],
@@ -58,21 +56,18 @@ def zeros(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None)
     return full(shape, 0, dtype=wanted, device=where)
 
 
-@public(
-    "Give a new array of ones.", raises=SHAPED, example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])'
-)
+@shaped("Give a new array of ones.", example='>>> mdhnp.ones(3, device="cpu").numpy()\narray([1., 1., 1.])')
 def ones(shape: Any, *, dtype: npt.DTypeLike | None = None, device: Any = None) -> Array:
     return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
 
 
 def _like(what: str, example: str) -> Callable[[Public], Public]:
     """Document a function that gives an array like another one."""
-    return public(
+    return shaped(
         f"Give a new array of an array's shape, {what}.",
         x="Array: The other one.",
         dtype="dtype, optional: Type of the elements; by default that of `x`.",
         device="str, int or Device, optional: Where to; by default where `x` is.",
-        raises=SHAPED,
         example=f'>>> x = mdhnp.asarray([1, 2], device="cpu")\n>>> {example}',
     )
 
@@ -149,12 +144,11 @@ def linspace(
 _DIAGONAL = "int: How far the diagonal is above the main one."
 
 
-@public(
+@shaped(
     "Give a matrix with ones on a diagonal and zeros elsewhere, as ``numpy.eye`` does.",
     n_rows="int: How many rows it has.",
     n_cols="int, optional: How many columns; by default as many.",
     k=_DIAGONAL,
-    raises=SHAPED,
     example="""
 >>> mdhnp.eye(2, 3, k=1, device="cpu").numpy()
 array([[0., 1., 0.],
@@ -168,11 +162,6 @@ def eye(
     if not where.own_memory:
         return make(np.eye(shape[0], shape[1], whole(k), dtype=wanted), where)
     return _made(_EYE, shape, wanted, where, (wanted.type(1), np.int64(whole(k))))
-
-
-def _diagonal(one: Any, k: Any) -> Any:
-    zero = one.dtype.type(0)
-    return np.where(index(1) - index(0) == k, one, zero)
 
 
 @public(
@@ -193,6 +182,35 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     return tuple([asarray(make(view, x.device), copy=True) for view, x in zip(views, arrays, strict=True)])
 
 
+_triangle = partial(
+    public, x="Array: Of shape (..., n, m).", k=_DIAGONAL, raises={"ValueError": "If there are fewer than two axes."}
+)
+
+
+@_triangle(
+    "Give the matrices of a stack with zeros above a diagonal, as ``numpy.tril`` does.",
+    example='>>> mdhnp.tril(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 0], [3, 4]]',
+)
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    return _triangular(_TRIL, x, k)
+
+
+@_triangle(
+    "Give the matrices of a stack with zeros below a diagonal, as ``numpy.triu`` does.",
+    example='>>> mdhnp.triu(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n[[1, 2], [0, 4]]',
+)
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    return _triangular(_TRIU, x, k)
+
+
+def _triangular(routine: Routine, x: Array, k: int) -> Array:
+    if x.ndim < 2:
+        raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
+    if not x.device.own_memory:
+        return make(getattr(np, routine.name)(x._view, whole(k)), x.device)
+    return call((routine,), (x, np.array(whole(k), np.int64)))
+
+
 def _made(routine: Routine, shape: tuple[int, ...], dtype: np.dtype[Any], device: Any, numbers: Sequence[Any]) -> Array:
     """Compute an array from numbers and each element's place."""
     given = [make(transfer.constant(np.asarray(n), device), device) for n in numbers]
@@ -200,7 +218,7 @@ def _made(routine: Routine, shape: tuple[int, ...], dtype: np.dtype[Any], device
 
 
 def _describe_placed(
-    function: Callable[..., Any], arrays: Sequence[npt.NDArray[Any]], shape: tuple[int, ...], dtype: np.dtype[Any]
+    function: Callable[..., Any], arrays: Arrays, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> MdHom:
     return pointwise(_traced(function, tuple([a.dtype for a in arrays]), dtype), arrays, shape)
 
@@ -210,7 +228,7 @@ def _traced(function: Callable[..., Any], parameters: tuple[Any, ...], dtype: np
     return trace(function, parameters, [dtype])
 
 
-def _describe_triangle(upper: bool, arrays: Sequence[npt.NDArray[Any]]) -> MdHom:
+def _describe_triangle(upper: bool, arrays: Arrays) -> MdHom:
     x, k = arrays
     rank = x.ndim
 
@@ -222,30 +240,8 @@ def _describe_triangle(upper: bool, arrays: Sequence[npt.NDArray[Any]]) -> MdHom
 
 
 _ARANGE = Routine("arange", partial(_describe_placed, _ramp))
-_EYE = Routine("eye", partial(_describe_placed, _diagonal))
-
-
-def _triangular(name: str, where: str, example: str) -> Callable[..., Array]:
-    """Make the public function that keeps a triangle."""
-    routine = Routine(name, partial(_describe_triangle, name == "triu"))
-
-    @public(
-        f"Give the matrices of a stack with zeros {where} a diagonal, as ``numpy.{name}`` does.",
-        x="Array: Of shape (..., n, m).",
-        k=_DIAGONAL,
-        raises={"ValueError": "If there are fewer than two axes."},
-        example=f""">>> mdhnp.{name}(mdhnp.asarray([[1, 2], [3, 4]], device="cpu")).tolist()\n{example}""",
-        name=name,
-    )
-    def function(x: Array, /, *, k: int = 0) -> Array:
-        if x.ndim < 2:
-            raise ValueError(f"x has {x.ndim} axes, a matrix has two or more")
-        if not x.device.own_memory:
-            return make(getattr(np, name)(x._view, whole(k)), x.device)
-        return call((routine,), (x, np.array(whole(k), np.int64)))
-
-    return function
-
-
-tril = _triangular("tril", "above", "[[1, 0], [3, 4]]")
-triu = _triangular("triu", "below", "[[1, 2], [0, 4]]")
+_EYE = Routine(
+    "eye", partial(_describe_placed, lambda one, k: np.where(index(1) - index(0) == k, one, one.dtype.type(0)))
+)
+_TRIL = Routine("tril", partial(_describe_triangle, False))
+_TRIU = Routine("triu", partial(_describe_triangle, True))

@@ -170,16 +170,11 @@ def _call(
         return result
     cores = _cores_of(name, [np.ndim(x) for x in operands])
     *_, place = _places_of(cores, [np.ndim(x) for x in operands], axes, keepdims)
-    return _deliver(name, result, target, place)
-
-
-def _deliver(function: str, result: Array, target: Array, place: tuple[int, ...]) -> Array:
-    """Put a result with its core's axes at the end into `out`, where they have other places."""
-    last = tuple(range(-len(place), 0))
+    last = tuple(range(-len(place), 0))  # where the axes of the result's core are
     view = target if place == last or target.ndim < result.ndim else np.moveaxis(target, place, last)
     if view.shape[view.ndim - len(place) :] != result.shape[result.ndim - len(place) :]:
         raise ValueError(f"out of shape {target.shape} does not fit a result of shape {result.shape}")
-    deliver(function, result, view)
+    deliver(name, result, view)
     return target
 
 
@@ -258,11 +253,6 @@ def _describe(
     if plain and ring is None:
         return contraction(*_labelled(cores, arrays), arrays, None, conjugate)
     fortran = check_order(order, arrays) == "F"
-    common = wanted or np.result_type(*(a.dtype for a in arrays))
-    if ring is not None:
-        check_types(arrays, ring, wanted, to, casting)
-    else:
-        check_casts(arrays, common, to, casting)
     *places, place = _places_of(cores, ndims, axes, keepdims)
 
     def take(arrays: Sequence[Array]) -> Sequence[Array]:
@@ -288,16 +278,15 @@ def _describe(
     result = result[::-1] if fortran else result
     h: MdHom | Graph
     if ring is None:
+        common = wanted or np.result_type(*[a.dtype for a in arrays])
+        check_casts(arrays, common, to, casting)
         h = contraction(terms, result, taken, common, conjugate)
     else:
+        check_types(arrays, ring, wanted, to, casting)
         h = of_semiring(terms, result, taken, ring, wanted)
         if plain and len(h.results) == 1:
             return Described(h)
     return Described(h, None if axes is None else take, give)
-
-
-def _describe_over(arrays: Sequence[Array], ring: Semiring, *arguments: Any) -> MdHom | Described:
-    return _describe("matmul", arrays, *arguments, ring=ring)
 
 
 _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
@@ -305,4 +294,6 @@ _MATMUL, _VECDOT, _MATVEC, _VECMAT = (
     for name in _CORES
 )
 #: Of a semiring that NumPy does not know.
-_OVER_SEMIRING = Routine("matmul", _describe_over, None, _MATMUL.convert)
+_OVER_SEMIRING = Routine(
+    "matmul", lambda arrays, ring, *others: _describe("matmul", arrays, *others, ring=ring), None, _MATMUL.convert
+)

@@ -1,6 +1,7 @@
-"""Functions of the array API standard that put elements into a new array: `concat`, `stack`, `roll`, `tile`, `repeat`.
+"""Functions that put elements into a new array: `concat`, `stack`, `roll`, `tile`, `repeat`, `pad`.
 
-Each part of the result is one call that puts elements there. What is no Array is left to NumPy.
+Each part of the result is one call that puts elements there, but for `pad`, one map that reads beyond its operand's
+borders. What is no Array is left to NumPy.
 """
 
 from collections.abc import Sequence
@@ -9,18 +10,34 @@ from operator import index
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from mdhnp.arrays.array import Array, is_array
+from mdhnp.calls import Routine, call
 from mdhnp.calls.arrays import device_of
-from mdhnp.calls.operands import fallback
+from mdhnp.frontend.array_adapted import by_numpy
 from mdhnp.frontend.creation import asarray, assign, empty
+from mdhnp.frontend.generators import full
 from mdhnp.frontend.manipulation import Axis, expand_dims, reshape
+from mdhnp.frontend.map_reduce import Arrays
 from mdhnp.frontend.public import public
+from mdhnp.mdh import Affine, MdHom
+from mdhnp.mdh.combine import CC
+from mdhnp.mdh.function import identity_function, literal_value
+from mdhnp.mdh.mdhom import dimension_names
+from mdhnp.mdh.pattern import array_view
+from mdhnp.mdh.views import contiguous
 
-__all__ = ["concat", "repeat", "roll", "stack", "tile"]
+__all__ = ["concat", "pad", "repeat", "roll", "stack", "tile"]
 
 
+#: What NumPy's modes are called in views.
+_BOUNDARIES = {
+    "constant": "constant", "edge": "nearest", "reflect": "mirror", "symmetric": "reflect", "wrap": "wrap",
+}  # fmt: skip
+
+_Pairs = tuple[tuple[int, int], ...]
 _JOINED = "Array or ndarray: Of their common type."
 
 
@@ -52,9 +69,9 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
         raise ValueError(f"arrays of shapes {_shapes(given)} differ in another axis than {axis}")
     ends = np.cumsum([a.shape[axis] for a in given]).tolist()
     shape = (*given[0].shape[:axis], ends[-1], *given[0].shape[axis + 1 :])
-    result = _new("concat", shape, given)
+    result = empty(shape, dtype=np.result_type(*[a.dtype for a in given]), device=device_of("concat", given))
     for a, end in zip(given, ends, strict=True):
-        assign(result[(*_all(axis), slice(end - a.shape[axis], end))], a)
+        assign(result[(*[slice(None)] * axis, slice(end - a.shape[axis], end))], a)
     return result
 
 
@@ -76,12 +93,8 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     given = [_with_axes(a) for a in arrays]
     if len({a.shape for a in given}) > 1:
         raise ValueError(f"arrays of shapes {_shapes(given)}, which must be one shape")
-    shape = given[0].shape
-    axis = normalize_axis_index(index(axis), len(shape) + 1)
-    result = _new("stack", (*shape[:axis], len(given), *shape[axis:]), given)
-    for n, a in enumerate(given):
-        assign(result[(*_all(axis), n)], a)
-    return result
+    axis = normalize_axis_index(index(axis), given[0].ndim + 1)
+    return concat([expand_dims(a, axis) for a in given], axis)
 
 
 @public(
@@ -150,8 +163,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     if not isinstance(x, Array):
         return np.repeat(x, repeats, axis)
     if not isinstance(repeats, int | np.integer):
-        found = fallback("repeat", "repeats has several numbers", lambda: np.repeat(x.numpy(), repeats, axis), (x,))
-        return asarray(found, device=x.device)
+        return by_numpy(np.repeat, "repeats has several numbers", x, repeats, axis)
     if repeats < 0:
         raise ValueError(f"repeats is {repeats}, which must not be negative")
     if axis is None:
@@ -163,6 +175,46 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     return reshape(result, (*before, n * repeats, *after))
 
 
+@public(
+    "Put elements around an array, as ``numpy.pad`` does.",
+    pad_width="int, sequence or dict: How many elements before and after: one number for all axes, a pair for all, or "
+    "a pair for each axis.",
+    mode='str: "constant", "edge", "reflect", "symmetric" or "wrap". Others are left to NumPy.',
+    options="``constant_values``, numbers as in `pad_width`; by default 0. Others are left to NumPy.",
+    returns="Array or ndarray: New, of the type of `x`.",
+    raises={
+        "ValueError": "If `pad_width` is not for as many axes or negative, if there is no such mode or option, or if "
+        "an axis without elements is to have others than constants.",
+        "TypeError": "If `pad_width` is no whole numbers, or what NumPy would have to compute is of an Array.",
+    },
+    example="""
+>>> mdhnp.pad(mdhnp.asarray([1, 2, 3], device="cpu"), (1, 2), mode="edge").tolist()
+[1, 1, 2, 3, 3, 3]""",
+)
+def pad(x: Any, /, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    if not isinstance(x, Array):
+        return np.pad(x, pad_width, mode, **options)
+    if not callable(mode):
+        np.pad(np.empty(0), 0, mode, **dict.fromkeys(options, 0))  # NumPy knows modes and their options, and its errors
+    if callable(mode) or mode not in _BOUNDARIES or options.keys() - {"constant_values"}:
+        return by_numpy(np.pad, f"mode is {mode!r} with {options}", x, pad_width, mode, **options)
+    widths = _widths(pad_width, x.ndim)
+    if mode != "constant":
+        empty = [d for d, n in enumerate(x.shape) if not n and any(widths[d])]
+        if empty:
+            raise ValueError(f"can't extend empty axis {empty[0]} using modes other than 'constant' or 'empty'")
+        return _padded(x, widths, mode)
+    given = np.asarray(options.get("constant_values", 0)).astype(x.dtype)
+    values = _pairs(given, x.ndim)
+    if given.size == 1:
+        return _padded(x, widths, mode, given.item())
+    none = [(0, 0)] * x.ndim
+    for d, (before, after) in enumerate(widths):  # later axes have the corners
+        x = _padded(x, (*none[:d], (before, 0), *none[d + 1 :]), mode, values[d, 0])
+        x = _padded(x, (*none[:d], (0, after), *none[d + 1 :]), mode, values[d, 1])
+    return x
+
+
 def _of_arrays(operands: Sequence[Any]) -> bool:
     """Whether an array on a device is among them."""
     return any([isinstance(a, Array) or is_array(a) for a in operands])
@@ -172,15 +224,50 @@ def _with_axes(a: Any) -> Any:
     return a if isinstance(a, Array) else asarray(a) if is_array(a) else np.asarray(a)
 
 
-def _new(function: str, shape: tuple[int, ...], operands: Sequence[Any]) -> Array:
-    """Give an array for elements of all operands, where those are."""
-    return empty(shape, dtype=np.result_type(*[a.dtype for a in operands]), device=device_of(function, operands))
-
-
-def _all(axes: int) -> tuple[slice, ...]:
-    """Give what selects all elements along the first axes."""
-    return (slice(None),) * axes
-
-
 def _shapes(operands: Sequence[Any]) -> str:
     return ", ".join([str(a.shape) for a in operands])
+
+
+def _widths(given: Any, ndim: int) -> _Pairs:
+    """Read `pad_width` as NumPy does."""
+    if isinstance(given, dict):
+        pairs = [(0, 0)] * ndim
+        for axis, width in given.items():
+            pairs[axis] = width if isinstance(width, tuple) else (width, width)
+        given = pairs
+    widths = np.asarray(given)
+    if widths.dtype.kind != "i":
+        raise TypeError("`pad_width` must be of integral type.")
+    if widths.size and widths.min() < 0:
+        raise ValueError("index can't contain negative values")
+    return tuple([(int(before), int(after)) for before, after in _pairs(widths, ndim)])
+
+
+def _pairs(given: npt.NDArray[Any], ndim: int) -> npt.NDArray[Any]:
+    """Give a pair for each axis."""
+    return np.broadcast_to(given.ravel() if given.size == 1 else given, (ndim, 2))
+
+
+def _padded(x: Array, widths: _Pairs, mode: str, value: Any = 0) -> Any:
+    if x.size:
+        return call((_PAD, widths, mode, repr(x.dtype.type(value).item())), (x,))
+    shape = [before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)]
+    return full(tuple(shape), value, dtype=x.dtype, device=x.device)
+
+
+def _describe(arrays: Arrays, widths: _Pairs, mode: str, fill: str) -> MdHom:
+    (x,) = arrays
+    rank = x.ndim
+    shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+    read = tuple([Affine.of(d, rank, -before) for d, (before, _) in enumerate(widths)])
+    boundary = _BOUNDARIES[mode] if any(map(any, widths)) else None
+    view = array_view("A", x, (read,), boundary, fill)
+    out = contiguous("O0", x.dtype, shape, tuple(range(rank)))
+    return MdHom(shape, (CC,) * rank, identity_function([x.dtype]), (view,), (out,), None, dimension_names(rank))
+
+
+def _by_numpy(x: Any, widths: _Pairs, mode: Any, fill: str) -> Any:
+    return np.pad(x, widths, mode, **({"constant_values": literal_value(fill, x.dtype)} if mode == "constant" else {}))
+
+
+_PAD = Routine("pad", _describe, _by_numpy)

@@ -95,7 +95,7 @@ def vecdot(x1: npt.ArrayLike, x2: npt.ArrayLike, /, *, axis: int = -1, precision
     example=">>> mdhnp.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])\narray([12., 12.])",
 )
 def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, precision: str | None = None) -> Any:
-    operands = list(arrays)
+    operands: list[Any] = list(arrays)
     if len(operands) < 2:
         raise ValueError(f"arrays has {len(operands)} of them, two or more are needed")
     if len(operands) == 2:
@@ -103,7 +103,7 @@ def multi_dot(arrays: Iterable[npt.ArrayLike], *, out: Array | None = None, prec
     target = output("multi_dot", out)
     if target is None:
         return call((_MULTI_DOT,), tuple(operands), precision=precision)
-    numpys = partial(_numpys, *operands, out=out)
+    numpys = partial(np.linalg.multi_dot, operands, out=out)
     result = call((_MULTI_DOT,), tuple(operands), numpy=numpys, precision=precision)
     ends = [np.shape(operand) for operand in (operands[0], operands[-1])]
     shape = [size if len(sizes) > 1 else 1 for sizes, size in zip(ends, (ends[0][0], ends[1][-1]), strict=True)]
@@ -116,11 +116,7 @@ def _describe(matrices: Sequence[Array]) -> Described:
     return Described(contracted(terms, terms[0][:-1] + terms[-1][1:], matrices, None, "dp"))
 
 
-def _numpys(*operands: Any, out: Array | None = None) -> Any:
-    return np.linalg.multi_dot(operands, out=out)
-
-
-_MULTI_DOT = Routine("multi_dot", _describe, _numpys)
+_MULTI_DOT = Routine("multi_dot", _describe, lambda *operands: np.linalg.multi_dot(operands))
 
 
 def _links(matrices: Sequence[Array]) -> Terms:

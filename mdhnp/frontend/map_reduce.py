@@ -5,16 +5,15 @@ not know devices.
 """
 
 import string
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import lru_cache
 from operator import index as whole
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from mdhnp.frontend.contraction import Functions
+from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.public import UNSUPPORTED
 from mdhnp.mdh import Affine, Function, MdHom, View, pw, trace
 from mdhnp.mdh.combine import CC, Combine
@@ -23,7 +22,8 @@ from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.views import contiguous, row_major
 
 __all__ = [
-    "RAISES", "axes_of", "convert", "named", "operand", "pointwise", "reduction", "total_type", "wide",
+    "Arrays", "RAISES", "axes_of", "computed_type", "convert", "named", "operand", "pointwise", "reduction",
+    "total_type", "wide",
 ]  # fmt: skip
 
 DType = np.dtype[Any]
@@ -33,37 +33,23 @@ RAISES = {"ValueError": "If an axis is named twice.", "TypeError": UNSUPPORTED}
 
 
 def pointwise(
-    function: Function,
-    arrays: Sequence[npt.NDArray[Any]],
-    shape: tuple[int, ...] | None = None,
-    order: tuple[int, ...] | None = None,
+    function: Function, arrays: Arrays, shape: tuple[int, ...] | None = None, order: tuple[int, ...] | None = None
 ) -> MdHom:
     """Make the MDH of a map of arrays, of which only types and layouts are used; its results are C-contiguous.
 
     Arrays are broadcast to `shape`, by default the smallest one. `order` has the axes as the results have them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mdhnp.mdh.trace import trace
-    >>> a = np.ones((2, 3))
-    >>> print(pointwise(trace(np.add, [a.dtype, a.dtype]), [a, a[0]]))
-    md_hom(x0 + x1, (++, ++)) ∘ (A[i,j], B[j]) -> O0[i,j]
     """
     shape = np.broadcast_shapes(*[a.shape for a in arrays]) if shape is None else shape
     rank = len(shape)
     dims = tuple(range(rank)) if order is None else order
     first, each = Affine((0,) * rank), [Affine.of(d, rank) for d in range(rank)]
     inputs = []
-    for name, a in zip(_names(len(arrays)), arrays, strict=True):
+    names = string.ascii_uppercase if len(arrays) <= 14 else [f"A{n}" for n in range(len(arrays))]
+    for name, a in zip(names, arrays, strict=False):
         own = zip(a.shape, each[rank - a.ndim :], strict=True)
         inputs.append(array_view(name, a, (tuple([i if n != 1 else first for n, i in own]),)))
     outputs = tuple([contiguous(f"O{n}", t, shape, dims) for n, t in enumerate(function.dtypes)])
     return MdHom.unchecked(shape, (CC,) * rank, function, tuple(inputs), outputs, None, dimension_names(rank))
-
-
-def _names(count: int) -> Sequence[str]:
-    return string.ascii_uppercase[:count] if count <= 14 else [f"A{n}" for n in range(count)]
 
 
 @lru_cache(maxsize=256)
@@ -82,6 +68,13 @@ def total_type(given: DType) -> DType:
     if given.kind in "bi":
         return np.dtype(np.int64)
     return np.dtype(np.uint64) if given.kind == "u" else given
+
+
+def computed_type(given: DType) -> DType:
+    """Give the type in which sums of elements are divided, or multiplied by floats."""
+    if given.kind in "biu":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if given == np.float16 else given
 
 
 def wide(factor: Any, common: DType) -> Any:
@@ -104,22 +97,16 @@ def named(name: str, dtype: DType) -> Combine:
     return pw(name).resolve([dtype])
 
 
-def reduction(
-    functions: Functions, arrays: Sequence[npt.NDArray[Any]], axes: Collection[int], keepdims: bool = False
-) -> MdHom:
-    """Reduce a map of arrays along some axes."""
+def reduction(functions: Functions, arrays: Arrays, axes: Collection[int], keepdims: bool = False) -> MdHom:
+    """Reduce a map of arrays along some axes, which the result lacks, or has one element along."""
     scalar, operator, finish = functions
     mapped = pointwise(scalar, arrays)
     extents = mapped.extents
     combine = tuple([operator if d in axes else CC for d in range(mapped.rank)])
-    outputs = tuple([_output(f"O{n}", t, extents, axes, keepdims) for n, t in enumerate((finish or scalar).dtypes)])
-    return MdHom.unchecked(extents, combine, scalar, mapped.inputs, outputs, finish, mapped.names)
-
-
-def _output(name: str, dtype: DType, extents: tuple[int, ...], axes: Collection[int], keepdims: bool) -> View:
-    """Describe a result: without the reduced axes, or with one element along each."""
-    rank = len(extents)
-    stay = [d for d in range(rank) if keepdims or d not in axes]
+    stay = [d for d in range(mapped.rank) if keepdims or d not in axes]
     shape = tuple([1 if d in axes else extents[d] for d in stay])
-    access = tuple([Affine((0,) * rank) if d in axes else Affine.of(d, rank) for d in stay])
-    return View(name, dtype, shape, row_major(shape), 0, (access,))
+    none, strides = Affine((0,) * mapped.rank), row_major(shape)
+    access = tuple([none if d in axes else Affine.of(d, mapped.rank) for d in stay])
+    types = (finish or scalar).dtypes
+    outputs = tuple([View(f"O{n}", t, shape, strides, 0, (access,)) for n, t in enumerate(types)])
+    return MdHom.unchecked(extents, combine, scalar, mapped.inputs, outputs, finish, mapped.names)

@@ -4,12 +4,11 @@ Takes functions of NumPy's, or of traced values, and the operands of a call. Num
 shapes broadcast. It must not know devices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mdhnp.arrays import Array, transfer
 from mdhnp.arrays.array import is_array, make
@@ -18,7 +17,7 @@ from mdhnp.calls.operands import SUPPORTED, addressable
 from mdhnp.calls.request import array
 from mdhnp.errors import ARGUMENTS, raise_named
 from mdhnp.frontend.contraction import ELLIPSIS
-from mdhnp.frontend.map_reduce import pointwise
+from mdhnp.frontend.map_reduce import Arrays, pointwise
 from mdhnp.frontend.pairwise import keep_order
 from mdhnp.frontend.public import public
 from mdhnp.mdh import MdHom, trace
@@ -27,17 +26,21 @@ from mdhnp.mdh.function import Function
 if TYPE_CHECKING:  # which loads OpenCL
     from mdhnp.runtime.handle import Device
 
-__all__ = ["Elementwise", "binary", "common", "operand_of", "unary"]
+__all__ = ["APART", "Elementwise", "binary", "common", "operand_of", "unary"]
 
 #: Python's own numbers, which take the type of what they are combined with, and one of each.
 _WEAK: dict[type, Any] = {int: 0, float: 0.0, complex: 0j}
 #: Numbers with a type of their own, and all numbers.
 _STRONG = (np.generic, bool)
 _NUMBERS = (*_STRONG, *_WEAK)
+_COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+#: When operands do not fit.
+APART = "If they cannot be broadcast, or are on several devices."
 _WORDS = {"b": "booleans", "iu": "integers", "f": "floats", "c": "complex numbers"}
 
 #: Types of operands: dtypes, and the types of Python's numbers.
 _Types = tuple[Any, ...]
+_Computing = Callable[..., Any]
 
 
 class Elementwise:
@@ -48,16 +51,11 @@ class Elementwise:
     """
 
     def __init__(
-        self,
-        name: str,
-        takes: str,
-        compute: Callable[..., Any] | None = None,
-        promoted: Callable[[_Types], _Types] | None = None,
+        self, name: str, takes: str, compute: _Computing | None = None, promoted: _Computing | None = None
     ) -> None:
         self.name, self.takes = name, takes
-        self._compares = name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
         numpys = getattr(np, name)
-        self._promoted = promoted or _by(numpys)
+        self._promoted = promoted or (lambda types: numpys.resolve_dtypes((*types, None))[:-1])
         self._numbers: dict[_Types, _Types] = {}
         self._traced: Callable[..., Function] = lru_cache(maxsize=256)(lambda *types: trace(compute or numpys, types))
         self.what = (Routine(name, self._describe, numpys, addressable),)
@@ -66,7 +64,7 @@ class Elementwise:
         """Apply the function to operands of which some may be no Arrays."""
         return call(self.what, self._lifted(operands))
 
-    def _describe(self, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
+    def _describe(self, arrays: Arrays) -> MdHom | Described:
         types = tuple([a.dtype for a in arrays])
         for t in types:
             if t.kind not in self.takes:
@@ -93,28 +91,19 @@ class Elementwise:
         return tuple([w if isinstance(x, _NUMBERS) else None for x, w in zip(operands, wanted, strict=True)])
 
     def _lift(self, x: Any, dtype: np.dtype[Any], device: "Device | None") -> Any:
-        """Make an array of a number, on the device of Arrays where there are any."""
-        number = np.asarray(x) if isinstance(x, _STRONG) else self._number(x, dtype)
+        """Make an array of a number, on the device of Arrays where there are any.
+
+        What is beyond all integers of a type compares as infinity does.
+        """
+        try:
+            number = np.asarray(x, None if isinstance(x, _STRONG) else dtype)
+        except OverflowError:
+            if self.name not in _COMPARISONS or dtype.kind not in "iu":
+                raise
+            number = np.asarray(np.inf if x > 0 else -np.inf, np.float16)
         if device is None or number.dtype not in SUPPORTED:
             return number
         return make(transfer.constant(number, device) if device.own_memory else number, device)
-
-    def _number(self, x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        """Make an array of a Python number; what is beyond all integers of a type compares as infinity does."""
-        try:
-            return np.asarray(x, dtype)
-        except OverflowError:
-            if not self._compares or dtype.kind not in "iu":
-                raise
-            return np.asarray(np.inf if x > 0 else -np.inf, np.float16)
-
-
-def _by(ufunc: Any) -> Callable[[_Types], _Types]:
-    def promoted(types: _Types) -> _Types:
-        loop: _Types = ufunc.resolve_dtypes((*types, None))
-        return loop[:-1]
-
-    return promoted
 
 
 def _type(n: int, x: Any) -> Any:
@@ -135,29 +124,18 @@ def common(types: _Types) -> _Types:
 
 
 def _kinds(takes: str) -> str:
-    """Say in words what types a function takes.
-
-    Examples
-    --------
-    >>> _kinds("biu"), _kinds("f")
-    ('booleans or integers', 'floats')
-    """
+    """Say in words what types a function takes."""
     words = [word for letters, word in _WORDS.items() if letters[0] in takes]
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def _broadcast(arrays: Sequence[npt.NDArray[Any]]) -> tuple[int, ...]:
-    """Give the shape that arrays are broadcast to."""
+def _mapped(function: Function, arrays: Arrays) -> MdHom | Described:
+    """Describe a map whose result lies in memory as NumPy's would: in the operands' order where they have another."""
     try:
-        return np.broadcast_shapes(*[a.shape for a in arrays])
+        shape = np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:
         shapes = " and ".join([str(a.shape) for a in arrays])
         raise ValueError(f"operands of shapes {shapes} cannot be broadcast together") from None
-
-
-def _mapped(function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | Described:
-    """Describe a map whose result lies in memory as NumPy's would: in the operands' order where they have another."""
-    shape = _broadcast(arrays)
     rank = len(shape)
     labels = ELLIPSIS[:rank]
     memory = keep_order(tuple([labels[rank - a.ndim :] for a in arrays]), labels, arrays)
@@ -169,7 +147,7 @@ def _mapped(function: Function, arrays: Sequence[npt.NDArray[Any]]) -> MdHom | D
 
 
 def unary(
-    name: str, takes: str, summary: str, example: str, result: str, compute: Callable[..., Any] | None = None
+    name: str, takes: str, summary: str, example: str, result: str, compute: _Computing | None = None
 ) -> Callable[[Array], Array]:
     """Make the public function of one operand; `example` is a list of elements, and `result` what it makes of them."""
     entry = Elementwise(name, takes, compute)
@@ -212,7 +190,7 @@ def binary(name: str, takes: str, summary: str, example: str, number: str, resul
         "operand.",
         raises={
             "TypeError": "If neither is an Array, or one is of another type.",
-            "ValueError": "If they cannot be broadcast, or are on several devices.",
+            "ValueError": APART,
             "OverflowError": "If the other operand's type has no such integer.",
         },
         example=f">>> x = mdhnp.asarray({example})\n>>> mdhnp.{name}(x, {number}).numpy()\narray({result})",

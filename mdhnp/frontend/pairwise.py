@@ -21,6 +21,7 @@ Array = npt.NDArray[Any]
 
 #: Where a contraction's operands are among all, which the results of those before it follow; its terms, its labels.
 _Positions = tuple[tuple[int, ...], Terms, str]
+_Product = Callable[[Terms, str, Sequence[Array]], MdHom]
 
 
 def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, optimize: Any) -> MdHom | Graph:
@@ -45,13 +46,7 @@ def contracted(terms: Terms, output: str, arrays: Sequence[Array], dtype: Any, o
     return Graph.ending(len(arrays), [*graph.steps, rounded])
 
 
-def along_path(
-    terms: Terms,
-    output: str,
-    arrays: Sequence[Array],
-    optimize: Any,
-    product: Callable[[Terms, str, Sequence[Array]], MdHom],
-) -> Graph:
+def along_path(terms: Terms, output: str, arrays: Sequence[Array], optimize: Any, product: _Product) -> Graph:
     """Contract operands along a path by products that take what `contraction` takes; else as in :func:`contracted`."""
     values = list(arrays)
     steps = []

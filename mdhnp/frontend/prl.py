@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
+from mdhnp.frontend.contraction import Arrays
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.prl_records import MISSING, column_names, columns, encode, probability
 from mdhnp.frontend.public import PAPER, public
@@ -108,20 +109,14 @@ array([2, 1], dtype=int32)
 (array([1], dtype=int32), array([4.], dtype=float32))""",
 )
 def prl(
-    new: Any,
-    existing: Any,
-    *,
-    m: float | Mapping[str, float],
-    u: Mapping[str, float | Mapping[Any, float]] | None = None,
-    default_u: float | Mapping[str, float] | None = None,
+    new: Any, existing: Any, *, m: float | Mapping[str, float],
+    u: Mapping[str, float | Mapping[Any, float]] | None = None, default_u: float | Mapping[str, float] | None = None,
     weights: Mapping[str, tuple[float, float]] | None = None,
-    similarity: Mapping[str, Callable[[Any, Any], Any]] | None = None,
-    fields: Sequence[str] | None = None,
+    similarity: Mapping[str, Callable[[Any, Any], Any]] | None = None, fields: Sequence[str] | None = None,
     missing: Callable[[Any], bool] | Collection[Any] | None = None,
-    blocking: Iterable[str | Collection[str]] | None = None,
-    thresholds: tuple[float, float] = (15.0, 45.0),
+    blocking: Iterable[str | Collection[str]] | None = None, thresholds: tuple[float, float] = (15.0, 45.0),
     dtype: npt.DTypeLike = np.float32,
-) -> Links:
+) -> Links:  # fmt: skip
     arrays, what = _asked(
         new, existing, m, u, default_u, weights, similarity, fields, missing, blocking, thresholds, dtype
     )
@@ -194,7 +189,7 @@ def _asked(
     return arrays, (blocks, alike)
 
 
-def _describe(arrays: Sequence[npt.NDArray[Any]], blocks: _Blocks, alike: _Similarities) -> Described:
+def _describe(arrays: Arrays, blocks: _Blocks, alike: _Similarities) -> Described:
     return Described(_pairs(arrays, blocks, alike, _place(arrays[1].shape[1])), None, lambda found: Links(*found))
 
 
@@ -206,9 +201,7 @@ def _place(existing: int) -> np.dtype[Any]:
 _PRL = Routine("prl", _describe)
 
 
-def _pairs(
-    arrays: Sequence[npt.NDArray[Any]], blocks: _Blocks, similarities: _Similarities, place: np.dtype[Any]
-) -> MdHom:
+def _pairs(arrays: Arrays, blocks: _Blocks, similarities: _Similarities, place: np.dtype[Any]) -> MdHom:
     """Compare all pairs of new (i) and existing (j) records and keep the heaviest."""
     new, existing, agree, differ, limits, *values_of = arrays
     count = len(new)
@@ -307,7 +300,7 @@ def _similarities(
 
 
 def _values(
-    columns_: Sequence[npt.NDArray[Any]], similarities: _Similarities, names: Sequence[str], kind: np.dtype[Any]
+    columns_: Arrays, similarities: _Similarities, names: Sequence[str], kind: np.dtype[Any]
 ) -> npt.NDArray[Any]:
     """Give the numbers that similarities are of, one row a field."""
     for f, _ in similarities:

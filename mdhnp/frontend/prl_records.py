@@ -134,10 +134,8 @@ def _codes(column: npt.NDArray[Any], known: dict[Any, int]) -> npt.NDArray[np.in
 def _missing_test(extra: Callable[[Any], bool] | Collection[Any] | None) -> Callable[[Any], bool]:
     if extra is None:
         return _is_empty
-    if callable(extra):
-        return lambda value: _is_empty(value) or bool(extra(value))
-    values = (extra,) if isinstance(extra, str | bytes) else extra
-    return lambda value: _is_empty(value) or value in values
+    test = extra if callable(extra) else ((extra,) if isinstance(extra, str | bytes) else extra).__contains__
+    return lambda value: _is_empty(value) or bool(test(value))
 
 
 def _is_empty(value: Any) -> bool:

@@ -27,11 +27,11 @@ __all__ = ["dot", "exactly", "inner", "integer", "kron", "letters", "outer", "te
 Array = npt.NDArray[Any]
 
 _OTHERS = "With the other axes of `a`, then those of `b`"
-_SOURCE = f"Source: {PAPER} IV-A."
 _UNFIT = {"ValueError": "If extents differ, or there is no such precision.", "TypeError": UNSUPPORTED}
+_product = partial(public, raises=_UNFIT, notes=f"Source: {PAPER} IV-A.")
 
 
-@public(
+@_product(
     "Give the dot product, as ``numpy.dot`` does.",
     a="array_like: The last axis of `a` and the last but one of `b` (its only one, if it is a vector) are multiplied "
     "and added; a scalar multiplies every element.",
@@ -39,7 +39,6 @@ _UNFIT = {"ValueError": "If extents differ, or there is no such precision.", "Ty
     out="ndarray, optional: Where to put the result: C-contiguous, of exactly the result's shape and type.",
     returns=f"ndarray or scalar: {_OTHERS}; `out` if given.",
     raises=_UNFIT | {"ValueError": "If extents differ, `out` does not fit, or there is no such precision."},
-    notes=_SOURCE,
     example=">>> int(mdhnp.dot(np.arange(3), np.arange(3)))\n5",
     guard=False,
 )
@@ -54,13 +53,11 @@ def dot(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None, *, precisi
         raise_named("dot", error)
 
 
-@public(
+@_product(
     "Give the sum of the products of all elements, as ``numpy.vdot`` does.",
     a="array_like: Of any shape, read in C order. Complex elements are conjugated.",
     b="array_like: With as many elements.",
     returns="scalar: Of the common type.",
-    raises=_UNFIT,
-    notes=_SOURCE,
     example=">>> float(mdhnp.vdot(np.ones((2, 3)), np.arange(6.0)))\n15.0",
 )
 def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None) -> Any:
@@ -69,13 +66,11 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None)
     return call((_VDOT,), operands, precision=precision)
 
 
-@public(
+@_product(
     "Multiply along the last axes of both operands and add, as ``numpy.inner`` does.",
     a="array_like: Of shape (..., k); a scalar multiplies every element.",
     b="array_like: Of shape (..., k); a scalar multiplies every element.",
     returns=f"ndarray or scalar: {_OTHERS}.",
-    raises=_UNFIT,
-    notes=_SOURCE,
     example="""
 >>> mdhnp.inner([[1, 2], [3, 4]], [[1, 0], [0, 1], [1, 1]])
 array([[1, 2, 3],
@@ -85,13 +80,12 @@ def inner(a: npt.ArrayLike, b: npt.ArrayLike, /, *, precision: str | None = None
     return call((_INNER,), (a, b), precision=precision)
 
 
-@public(
+@_product(
     "Multiply every element of one operand by every element of the other, as ``numpy.outer`` does.",
     a="array_like: Of any shape, read in C order.",
     b="array_like: Of any shape, read in C order.",
     returns="ndarray: Of shape (a.size, b.size); `out` if given.",
     raises={"ValueError": "If `out` does not fit.", "TypeError": f"If `out` has a lesser type. {UNSUPPORTED}"},
-    notes=_SOURCE,
     example=">>> mdhnp.outer([1, 2], [3, 4])\narray([[3, 4],\n       [6, 8]])",
 )
 def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
@@ -101,20 +95,19 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike, out: Array | None = None) -> Any:
     return deliver("outer", call((_OUTER, target.dtype), (a, b), numpy=partial(np.outer, a, b, out)), target)
 
 
-@public(
+@_product(
     "Give the Kronecker product, as ``numpy.kron`` does.",
     a="array_like: Of any shape; the one of fewer axes gets axes of one element in front.",
     b="array_like: Of any shape; the one of fewer axes gets axes of one element in front.",
     returns="ndarray or scalar: Each element of `a` times the whole of `b`, block by block.",
     raises={"TypeError": UNSUPPORTED},
-    notes=_SOURCE,
     example=">>> mdhnp.kron([1, 10], [5, 6, 7])\narray([ 5,  6,  7, 50, 60, 70])",
 )
 def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     return call((_KRON,), (a, b))
 
 
-@public(
+@_product(
     "Add the elements of diagonals, as ``numpy.trace`` does.",
     a="array_like: Of two or more axes.",
     offset="int: How far above the main diagonal.",
@@ -127,7 +120,6 @@ def kron(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
         "ValueError": "If `a` has too few axes, the two axes are one, or `out` does not fit.",
         "TypeError": f"If `offset` is no integer. {UNSUPPORTED}",
     },
-    notes=_SOURCE,
     example=">>> int(mdhnp.trace(np.arange(9).reshape(3, 3), offset=1))\n6",
 )
 def trace(
@@ -151,7 +143,7 @@ def trace(
     return deliver("trace", result, target)
 
 
-@public(
+@_product(
     "Multiply and add along several axes, as ``numpy.tensordot`` does.",
     a="array_like: The first operand.",
     b="array_like: The second operand.",
@@ -162,7 +154,6 @@ def trace(
         "ValueError": "If extents differ, an axis is named twice, or there is no such precision.",
         "TypeError": f"If `axes` are no integers. {UNSUPPORTED}",
     },
-    notes=_SOURCE,
     example="""
 >>> mdhnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
 (2, 5)""",
@@ -264,10 +255,6 @@ def integer(name: str, value: Any) -> int:
         raise TypeError(f"{name}: {value!r} is no integer") from None
 
 
-def _tensordot(arrays: Sequence[Array], axes: Any) -> Described:
-    return Described(_joined(arrays, _pairs(arrays, axes)), None, array)
-
-
 def _whole(axes: Any) -> Any:
     """Give the `axes` of `tensordot` as an integer or tuples of integers, which have a hash."""
     whole = partial(integer, "axes")
@@ -301,4 +288,6 @@ _INNER = Routine("inner", partial(_aligned, -1), np.inner)
 _OUTER = Routine("outer", _outer, np.outer)
 _KRON = Routine("kron", _kron, np.kron)
 _TRACE = Routine("trace", _trace, np.trace)
-_TENSORDOT = Routine("tensordot", _tensordot, np.tensordot)
+_TENSORDOT = Routine(
+    "tensordot", lambda arrays, axes: Described(_joined(arrays, _pairs(arrays, axes)), None, array), np.tensordot
+)

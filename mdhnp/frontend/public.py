@@ -4,8 +4,9 @@ Parameters that several functions have are described once, in `SHARED`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
+from itertools import groupby
 from typing import Any, TypeVar
 
 from mdhnp.errors import guarded
@@ -64,6 +65,10 @@ def public(
     faster.
     """
 
+    def said(parameter: str) -> str:
+        key = parameter.lstrip("*")
+        return parameters[key] if key in parameters else SHARED[key]
+
     def made(function: Function) -> Function:
         if name:
             function.__name__ = function.__qualname__ = name
@@ -72,7 +77,7 @@ def public(
         known = {"numpy.exceptions.AxisError": NO_AXIS} if {"axis", "axes"} & {*names} else {}
         imports = [">>> import numpy as np"] if re.search(r"\bnp\.", example) else []
         sections: dict[str, list[str]] = {
-            "Parameters": [line for n, text in _texts(names, parameters).items() for line in _entry(n, text)],
+            "Parameters": [line for text, group in groupby(names, said) for line in _entry(", ".join(group), text)],
             "Returns": list(_entry("", returns)) if returns else [],
             "Raises": [line for e, text in (known | dict(raises or {})).items() for line in (e, *_wrapped(text))],
             "Notes": [line for p in notes.split("\n\n") if p for line in ("", *_wrapped(p, ""))][1:],
@@ -95,20 +100,6 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     keywords = [next(names) for _ in range(code.co_kwonlyargcount)]
     given += [f"*{next(names)}"] if code.co_flags & CO_VARARGS else []
     return given + keywords + ([f"**{next(names)}"] if code.co_flags & CO_VARKEYWORDS else [])
-
-
-def _texts(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
-    """Give what is said of parameters; neighbours of which the same is said are together."""
-    texts: dict[str, str] = {}
-    for name in names:
-        key = name.lstrip("*")
-        text = own[key] if key in own else SHARED[key]
-        last = next(reversed(texts), "")
-        if last and texts[last] == text:
-            del texts[last]
-            name = f"{last}, {name}"
-        texts[name] = text
-    return texts
 
 
 def _entry(name: str, text: str) -> Iterator[str]:

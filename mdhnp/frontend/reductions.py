@@ -5,7 +5,7 @@ mean first, then the mean of squared distances from it. How many elements a mean
 serves all shapes. Takes array-likes; it must not know devices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from math import prod as product
 from operator import index as whole
@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
-from mdhnp.frontend.contraction import Functions
+from mdhnp.frontend.contraction import Arrays, Functions
 from mdhnp.frontend.manipulation import Axis, reshape
-from mdhnp.frontend.map_reduce import RAISES, axes_of, convert, named, operand, reduction, total_type
+from mdhnp.frontend.map_reduce import RAISES, axes_of, computed_type, convert, named, operand, reduction, total_type
 from mdhnp.frontend.pairwise import stand_in
 from mdhnp.frontend.public import public
 from mdhnp.mdh import Graph, MdHom, Step, index, trace
@@ -28,7 +28,6 @@ from mdhnp.mdh.function import identity_function
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 DType = np.dtype[Any]
-Arrays = Sequence[npt.NDArray[Any]]
 
 _BOOL, _INDEX = np.dtype(np.bool_), np.dtype(np.int64)
 
@@ -50,10 +49,6 @@ def _nonzero(given: DType) -> Functions:
     return Functions(trace(lambda x: x.astype(_BOOL).astype(_INDEX), [given]), named("add", _INDEX))
 
 
-def _extreme(which: Which, given: DType) -> Functions:
-    return Functions(identity_function([given]), extreme(which, given))
-
-
 @lru_cache(maxsize=256)
 def _place(which: Which, axis: int, given: DType) -> Functions:
     """An element and its place, of which the place is stored."""
@@ -63,7 +58,7 @@ def _place(which: Which, axis: int, given: DType) -> Functions:
 
 @lru_cache(maxsize=64)
 def _mean(given: DType, counted: DType, result: DType | None = None) -> Functions:
-    inner = _mean_type(given)
+    inner = computed_type(given)
     result = result or (given if given.char == "e" else inner)
     scalar = trace(lambda x, count: x.astype(inner), [given, counted])
     finish = trace(lambda total, x, count: (total / count).astype(result), [inner, given, counted])
@@ -73,7 +68,7 @@ def _mean(given: DType, counted: DType, result: DType | None = None) -> Function
 @lru_cache(maxsize=64)
 def _spread(root: bool, given: DType, counted: DType) -> Functions:
     """The square of an element's distance from the mean, and the sum of these divided, or its root."""
-    inner = _mean_type(given)
+    inner = computed_type(given)
     result = given if given.char == "e" else counted
 
     def square(x: Any, middle: Any, divisor: Any) -> Any:
@@ -100,23 +95,23 @@ def _describe(
 
 
 def _describe_extreme(which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
-    (shape,) = [x.shape for x in arrays]
-    if not product([shape[d] for d in axes]):
-        raise ValueError(f"an array of shape {shape} has no elements along axes {axes}, and so no {which}")
-    return _describe(partial(_extreme, which), arrays, axes, keepdims)
+    (x,) = arrays
+    if not _count(x, axes):
+        raise ValueError(f"an array of shape {x.shape} has no elements along axes {axes}, and so no {which}")
+    return reduction(Functions(identity_function([x.dtype]), extreme(which, x.dtype)), arrays, axes, keepdims)
 
 
 def _describe_place(which: Which, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> MdHom:
-    (shape,), (axis,) = [x.shape for x in arrays], axes
-    if not shape[axis]:
-        raise ValueError(f"an array of shape {shape} has no elements along axis {axis}")
-    return _describe(partial(_place, which, axis), arrays, axes, keepdims)
+    (x,), (axis,) = arrays, axes
+    if not x.shape[axis]:
+        raise ValueError(f"an array of shape {x.shape} has no elements along axis {axis}")
+    return reduction(_place(which, axis, x.dtype), arrays, axes, keepdims)
 
 
 def _describe_spread(root: bool, arrays: Arrays, axes: tuple[int, ...], keepdims: bool) -> Described:
     """Give the mean, and then the mean of squared distances from it."""
     x, count, divisor = arrays
-    first = reduction(_mean(x.dtype, count.dtype, _mean_type(x.dtype)), (x, count), axes, True)
+    first = reduction(_mean(x.dtype, count.dtype, computed_type(x.dtype)), (x, count), axes, True)
     (view,) = first.outputs
     middle = stand_in(view.shape, view.dtype)
     second = reduction(_spread(root, x.dtype, count.dtype), (x, middle, divisor), axes, keepdims)
@@ -133,11 +128,8 @@ def _routine(name: str, describe: Callable[..., Any], *bound: Any) -> Routine:
     return Routine(name, partial(describe, *bound), compute)
 
 
-def _spread_routine(name: str) -> Routine:
-    def compute(x: Any, count: Any, divisor: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-        return getattr(np, name)(x, axes, correction=count - divisor, keepdims=keepdims)
-
-    return Routine(name, partial(_describe_spread, name == "std"), compute)
+def _spread_by_numpy(numpys: Any, x: Any, count: Any, divisor: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return numpys(x, axes, correction=count - divisor, keepdims=keepdims)
 
 
 _SUM, _PROD = _routine("sum", _describe, partial(_total, "add")), _routine("prod", _describe, partial(_total, "mul"))
@@ -146,7 +138,8 @@ _COUNT_NONZERO = _routine("count_nonzero", _describe, _nonzero)
 _MAX, _MIN = _routine("max", _describe_extreme, "max"), _routine("min", _describe_extreme, "min")
 _ARGMAX, _ARGMIN = _routine("argmax", _describe_place, "max"), _routine("argmin", _describe_place, "min")
 _MEAN = Routine("mean", partial(_describe, _mean), lambda x, count, axes, keepdims: np.mean(x, axes, keepdims=keepdims))
-_VAR, _STD = _spread_routine("var"), _spread_routine("std")
+_VAR = Routine("var", partial(_describe_spread, False), partial(_spread_by_numpy, np.var))
+_STD = Routine("std", partial(_describe_spread, True), partial(_spread_by_numpy, np.std))
 
 
 # The public functions.
@@ -310,12 +303,5 @@ def _count(x: Any, axes: tuple[int, ...]) -> int:
 @lru_cache(maxsize=256)
 def _number(value: float, given: DType) -> npt.NDArray[Any]:
     """Give a number in the type that sums of elements are divided in."""
-    dtype = _mean_type(given)
+    dtype = computed_type(given)
     return np.asarray(value, np.finfo(dtype).dtype if dtype.kind == "c" else dtype)
-
-
-def _mean_type(given: DType) -> DType:
-    """Give the type in which means are computed."""
-    if given.kind in "biu":
-        return np.dtype(np.float64)
-    return np.dtype(np.float32) if given.char == "e" else given

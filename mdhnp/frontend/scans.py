@@ -3,7 +3,6 @@
 A scan is one MDH whose dimension along the axis keeps every prefix (`ps`). Takes array-likes; it must not know devices.
 """
 
-from collections.abc import Callable, Sequence
 from functools import partial
 from operator import index as whole
 from typing import Any
@@ -16,7 +15,7 @@ from mdhnp.calls import Described, Routine, call
 from mdhnp.calls.operands import exact_type
 from mdhnp.frontend.joining import concat
 from mdhnp.frontend.manipulation import reshape
-from mdhnp.frontend.map_reduce import convert, named, operand, pointwise, total_type
+from mdhnp.frontend.map_reduce import Arrays, convert, named, operand, pointwise, total_type
 from mdhnp.frontend.public import UNSUPPORTED, public
 from mdhnp.mdh import Affine, MdHom, trace
 from mdhnp.mdh.combine import CC, Combine
@@ -28,35 +27,46 @@ __all__ = ["cumulative_prod", "cumulative_sum", "diff"]
 _ALL = slice(None)
 
 
-def _scan(name: str, operator: str, what: str, neutral: int, example: str) -> Callable[..., Any]:
-    """Make the public function of the scan by an operator with a name."""
-    routine = Routine(name, partial(_describe_scan, operator), partial(_by_numpy, name))
+_scan = partial(
+    public,
+    x="array_like: Of booleans or numbers; float16 is computed in float32, each result rounded once.",
+    axis="int, optional: Along which axis; may be left out if there is one only.",
+    dtype="dtype, optional: As in :func:`mdhnp.sum`.",
+    returns="Array or ndarray: Of the shape of `x`.",
+    raises={"ValueError": "If there are several axes and none is named.", "TypeError": UNSUPPORTED},
+    notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", Section 2.',
+)
 
-    @public(
-        f"Give the {what}s of all elements up to each one, as ``numpy.{name}`` does.",
-        x="array_like: Of booleans or numbers; float16 is computed in float32, each result rounded once.",
-        axis="int, optional: Along which axis; may be left out if there is one only.",
-        dtype="dtype, optional: As in :func:`mdhnp.sum`.",
-        include_initial=f"bool: Whether the {what} of no elements, {neutral}, comes first; the result is longer by one "
-        "then.",
-        returns="Array or ndarray: Of the shape of `x`.",
-        raises={"ValueError": "If there are several axes and none is named.", "TypeError": UNSUPPORTED},
-        notes='Source: Rasch & Gorlatch, "Multi-dimensional homomorphisms and their implementation in OpenCL", '
-        "Section 2.",
-        example=example,
-        name=name,
-    )
-    def function(
-        x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False
-    ) -> Any:
-        x, wanted = operand(x), exact_type(dtype)
-        if axis is None and x.ndim > 1:
-            raise ValueError(f"an array of {x.ndim} axes; name one by axis")
-        x = x if x.ndim else reshape(x, (1,))
-        axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
-        return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
 
-    return function
+@_scan(
+    "Give the sums of all elements up to each one, as ``numpy.cumulative_sum`` does.",
+    include_initial="bool: Whether the sum of no elements, 0, comes first; the result is longer by one then.",
+    example=">>> mdhnp.cumulative_sum([1, 2, 3], include_initial=True)\narray([0, 1, 3, 6])",
+)
+def cumulative_sum(
+    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False
+) -> Any:
+    return _scanned(_SUM, x, axis, dtype, include_initial)
+
+
+@_scan(
+    "Give the products of all elements up to each one, as ``numpy.cumulative_prod`` does.",
+    include_initial="bool: Whether the product of no elements, 1, comes first; the result is longer by one then.",
+    example=">>> mdhnp.cumulative_prod([[1, 2], [3, 4]], axis=0)\narray([[1, 2],\n       [3, 8]])",
+)
+def cumulative_prod(
+    x: Any, /, axis: int | None = None, *, dtype: npt.DTypeLike | None = None, include_initial: bool = False
+) -> Any:
+    return _scanned(_PROD, x, axis, dtype, include_initial)
+
+
+def _scanned(routine: Routine, x: Any, axis: int | None, dtype: npt.DTypeLike | None, include_initial: bool) -> Any:
+    x, wanted = operand(x), exact_type(dtype)
+    if axis is None and x.ndim > 1:
+        raise ValueError(f"an array of {x.ndim} axes; name one by axis")
+    x = x if x.ndim else reshape(x, (1,))
+    axis = normalize_axis_index(0 if axis is None else whole(axis), x.ndim)
+    return call((routine, axis, bool(include_initial), wanted), (x,), dtypes=(wanted,))
 
 
 @public(
@@ -80,8 +90,7 @@ def diff(x: Any, /, axis: int = -1, *, n: int = 1, prepend: Any = None, append: 
         raise ValueError("the array has no axis")
     axis = normalize_axis_index(whole(axis), x.ndim)
     if prepend is not None or append is not None:
-        ends = [None if end is None else _slab(end, x, axis) for end in (prepend, append)]
-        x = concat([part for part in (ends[0], x, ends[1]) if part is not None], axis)
+        x = concat([_slab(part, x, axis) for part in (prepend, x, append) if part is not None], axis)
     for _ in range(n):
         x = call((_DIFF, axis), (x,))
     return x
@@ -93,9 +102,7 @@ def _slab(end: Any, x: Any, axis: int) -> Any:
     return end if end.ndim else np.broadcast_to(end, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
 
 
-def _describe_scan(
-    name: str, arrays: Sequence[npt.NDArray[Any]], axis: int, include_initial: bool, wanted: np.dtype[Any] | None
-) -> MdHom:
+def _describe_scan(name: str, arrays: Arrays, axis: int, include_initial: bool, wanted: np.dtype[Any] | None) -> MdHom:
     (x,) = arrays
     scalar = convert(x.dtype, wanted or total_type(x.dtype))
     result = scalar.dtypes[0]
@@ -112,8 +119,8 @@ def _describe_scan(
     return MdHom.unchecked(extents, combine, scalar, inputs, outputs, None, mapped.names)
 
 
-def _describe_diff(arrays: Sequence[npt.NDArray[Any]], axis: int) -> Described:
-    def take(arrays: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
+def _describe_diff(arrays: Arrays, axis: int) -> Described:
+    def take(arrays: Arrays) -> Arrays:
         (a,) = arrays
         return a[(*(_ALL,) * axis, slice(1, None))], a[(*(_ALL,) * axis, slice(None, -1))]
 
@@ -122,15 +129,10 @@ def _describe_diff(arrays: Sequence[npt.NDArray[Any]], axis: int) -> Described:
     return Described(pointwise(trace(difference, [x.dtype] * 2), take(arrays)), take)
 
 
-def _by_numpy(name: str, x: Any, axis: int, include_initial: bool, wanted: np.dtype[Any] | None) -> Any:
-    return getattr(np, name)(x, axis=axis, dtype=wanted, include_initial=include_initial)
+def _by_numpy(numpys: Any, x: Any, axis: int, include_initial: bool, wanted: np.dtype[Any] | None) -> Any:
+    return numpys(x, axis=axis, dtype=wanted, include_initial=include_initial)
 
 
-cumulative_sum = _scan("cumulative_sum", "add", "sum", 0, """
->>> mdhnp.cumulative_sum([1, 2, 3], include_initial=True)
-array([0, 1, 3, 6])""")  # fmt: skip
-cumulative_prod = _scan("cumulative_prod", "mul", "product", 1, """
->>> mdhnp.cumulative_prod([[1, 2], [3, 4]], axis=0)
-array([[1, 2],
-       [3, 8]])""")  # fmt: skip
+_SUM = Routine("cumulative_sum", partial(_describe_scan, "add"), partial(_by_numpy, np.cumulative_sum))
+_PROD = Routine("cumulative_prod", partial(_describe_scan, "mul"), partial(_by_numpy, np.cumulative_prod))
 _DIFF = Routine("diff", _describe_diff, lambda x, axis: np.diff(x, axis=axis))

@@ -4,10 +4,12 @@ A weight array's values are data; only the places of its nonzero weights are par
 reduction over the weights instead, as Conv2D. Knows arrays and dtypes, nothing of schedules or devices.
 """
 
+import dis
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import lru_cache, reduce
+from types import CodeType, FunctionType
 from typing import Any
 from weakref import ref
 
@@ -16,19 +18,21 @@ import numpy.typing as npt
 
 from mdhnp.arrays import Array
 from mdhnp.calls import Described, Routine, call
-from mdhnp.calls.operands import addressable, unsupported
+from mdhnp.calls.operands import SUPPORTED, addressable, unsupported
 from mdhnp.calls.request import array as one
 from mdhnp.calls.request import results
-from mdhnp.frontend.neighbours import Offset, identity, trace_neighbours
+from mdhnp.frontend.map_reduce import computed_type
 from mdhnp.frontend.public import PAPER, public
 from mdhnp.mdh import Affine, Function, MdHom, View, cc, pw, trace
 from mdhnp.mdh.pattern import array_view
 from mdhnp.mdh.trace import trace_text
 from mdhnp.mdh.views import contiguous
 
-__all__ = ["of_text", "stencil"]
+__all__ = ["identity", "of_text", "stencil"]
 
 NDArray = npt.NDArray[Any]
+#: Distance from a point to a neighbour along each axis.
+Offset = tuple[int, ...]
 
 #: More nonzero weights than this are reduced over: written out they would take seconds to compile.
 MOST_TAPS = 64
@@ -106,13 +110,6 @@ def _holds(dtype: np.dtype[Any], value: float) -> bool:
     return float(value).is_integer() and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
 
-def _computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Give the type that products and sums have."""
-    if dtype == np.float16:
-        return np.dtype(np.float32)
-    return dtype if dtype.kind in "fc" else np.dtype(np.float64)
-
-
 def _stored(total: Any, result: np.dtype[Any]) -> Any:
     """Convert a sum to the result's type: integers and booleans truncate, as scipy's do."""
     return (total.astype(np.int32) if result.kind == "b" else total).astype(result)
@@ -157,12 +154,11 @@ def _of_weights(a: Any, weights: Any, mode: str, cval: float) -> Any:
                 f"weights: {weights.dtype} for an array of {array.dtype}; only complex arrays take complex ones"
             )
         # As in SciPy, complex weights are conjugated.
-        (weights,) = addressable((weights.conj().astype(_computed(array.dtype), copy=False),))
+        (weights,) = addressable((weights.conj().astype(computed_type(array.dtype), copy=False),))
     used = weights != 0
     fill = _fill(array, mode, cval)
-    if weights.size > MOST_TAPS and np.count_nonzero(used) > MOST_TAPS:
-        return call((_MANY_WEIGHTS, bool(used.all()), result, mode, fill), (array, weights))
-    return call((_WEIGHTS, used.tobytes(), result, mode, fill), (array, weights))
+    many = weights.size > MOST_TAPS and np.count_nonzero(used) > MOST_TAPS
+    return call((_WEIGHTS, bool(used.all()) if many else used.tobytes(), result, mode, fill), (array, weights))
 
 
 def _correlated(arrays: Sequence[NDArray], mode: str) -> tuple[tuple[int, ...], Offset]:
@@ -176,10 +172,14 @@ def _correlated(arrays: Sequence[NDArray], mode: str) -> tuple[tuple[int, ...], 
     return extents, tuple([0 if mode == "valid" else n // 2 for n in weights.shape])
 
 
-def _describe_few(arrays: Sequence[NDArray], used: bytes, result: np.dtype[Any], mode: str, fill: str) -> Described:
-    """Write out the sum over the nonzero weights."""
+def _describe_weights(
+    arrays: Sequence[NDArray], used: bytes | bool, result: np.dtype[Any], mode: str, fill: str
+) -> Described:
+    """Write out the sum over the weights that are not 0, which `used` says; of very many, whether all are."""
     array, weights = arrays
     extents, centre = _correlated(arrays, mode)
+    if isinstance(used, bool):
+        return Described(_reduction(array, weights, extents, centre, result, mode, fill, used), None, one)
     places = np.argwhere(np.frombuffer(used, np.bool_).reshape(weights.shape)).tolist()
     count, rank = len(places), array.ndim
     if not count:
@@ -200,11 +200,6 @@ def _describe_few(arrays: Sequence[NDArray], used: bytes, result: np.dtype[Any],
     )
 
 
-def _describe_many(arrays: Sequence[NDArray], dense: bool, result: np.dtype[Any], mode: str, fill: str) -> Described:
-    (array, weights), (extents, centre) = arrays, _correlated(arrays, mode)
-    return Described(_reduction(array, weights, extents, centre, result, mode, fill, dense), None, one)
-
-
 def _written_out(
     array: NDArray, extents: tuple[int, ...], offsets: Sequence[Offset], scalar: Function, mode: str, fill: str,
     *others: View,
@@ -215,13 +210,9 @@ def _written_out(
     names = ("O",) if len(scalar.dtypes) == 1 else tuple([f"O{n}" for n in range(len(scalar.dtypes))])
     dims = tuple(range(rank))
     outputs = tuple([contiguous(n, t, extents, dims) for n, t in zip(names, scalar.dtypes, strict=True)])
-    inputs = (_read(array, accesses, mode, fill), *others)
+    inputs = (array_view("I", array, accesses, None if mode == "valid" else mode, fill), *others)
     combine = (cc.resolve(scalar.dtypes),) * rank
     return MdHom(extents, combine, scalar, inputs, outputs, names=_dim_names(rank, "pqo"))
-
-
-def _read(array: NDArray, accesses: tuple[tuple[Affine, ...], ...], mode: str, fill: str) -> View:
-    return array_view("I", array, accesses, None if mode == "valid" else mode, fill)
 
 
 def _reduction(
@@ -247,7 +238,10 @@ def _reduction(
         sizes,
         (cc.resolve(types),) * rank + (pw("add").resolve(types),) * rank,
         replace(trace(weigh, parameters, what="stencil"), contract=True),
-        (_read(array, (neighbour,), mode, fill), array_view("F", weights, (weight,))),
+        (
+            array_view("I", array, (neighbour,), None if mode == "valid" else mode, fill),
+            array_view("F", weights, (weight,)),
+        ),
         (contiguous("O", result, sizes, tuple(range(rank))),),
         None if result == weights.dtype else cast,
         names=_dim_names(rank, "pqo") + _dim_names(rank, "rst"),
@@ -269,7 +263,7 @@ def _of_function(array: NDArray, function: Callable[..., Any], mode: str, cval: 
     fill = _fill(array, mode, cval)
     known = identity(function)
     # What else a function refers to may change: what it computes now is traced at each call.
-    traced = trace_neighbours(function, array.dtype, array.ndim) if known is None else None
+    traced = _trace_neighbours(function, array.dtype, array.ndim) if known is None else None
     computed = traced or _Known(known, ref(function))
     return call((_FUNCTION, computed, mode, fill), (array,))
 
@@ -293,7 +287,7 @@ def _describe_function(
     if isinstance(computed, _Known):
         function = computed.function()
         assert function is not None  # it is being called
-        computed = trace_neighbours(function, array.dtype, array.ndim)
+        computed = _trace_neighbours(function, array.dtype, array.ndim)
     offsets, scalar = computed
     below, above = [tuple([bound(0, *[o[d] for o in offsets]) for d in range(array.ndim)]) for bound in (min, max)]
     extents = _extents(array.shape, below, above, mode)
@@ -302,6 +296,87 @@ def _describe_function(
     return Described(_written_out(array, extents, offsets, scalar, mode, fill), None, results)
 
 
-_WEIGHTS = Routine("stencil", _describe_few)
-_MANY_WEIGHTS = Routine("stencil", _describe_many)
+_WEIGHTS = Routine("stencil", _describe_weights)
 _FUNCTION = Routine("stencil", _describe_function)
+
+
+# Functions of neighbours: what they compute, and which are the same one, so that a repeat call need not trace.
+
+
+class _Neighbours:
+    """What a stencil function is given: ``n[offsets]`` reads one neighbour."""
+
+    def __init__(self, rank: int, read: Callable[[Offset], Any]) -> None:
+        self._rank = rank
+        self._read = read
+
+    def __getitem__(self, offsets: Any) -> Any:
+        found = tuple(map(operator.index, offsets if isinstance(offsets, tuple) else (offsets,)))
+        if len(found) != self._rank:
+            raise IndexError(f"n[{', '.join(map(str, found))}] for an array of {self._rank} axes; one offset an axis")
+        return self._read(found)
+
+
+def _trace_neighbours(
+    function: Callable[..., Any], dtype: np.dtype[Any], rank: int
+) -> tuple[tuple[Offset, ...], Function]:
+    """Give the offsets that a function reads, and the function of the values there."""
+    found: dict[Offset, None] = {}
+
+    def collect(value: Any) -> Any:
+        def read(offset: Offset) -> Any:
+            found[offset] = None
+            return value
+
+        return function(_Neighbours(rank, read))
+
+    trace(collect, [dtype], what="stencil")
+    if not found:
+        raise ValueError("the function uses no neighbour n[...]")
+    offsets = tuple(sorted(found))
+
+    def apply(*values: Any) -> Any:
+        return function(_Neighbours(rank, dict(zip(offsets, values, strict=True)).__getitem__))
+
+    return offsets, trace(apply, [dtype] * len(offsets), what="stencil")
+
+
+_NUMBERS = (bool, int, float, np.number)
+#: Numbers that their type and bytes fix: no unit, no padding, nothing that a subclass adds.
+_PLAIN = frozenset(dtype.type for dtype in SUPPORTED)
+
+
+def identity(function: Callable[..., Any]) -> Hashable | None:
+    """Give what fixes the function's result, its code and the numbers it refers to; None where that cannot be told.
+
+    So lambdas written in a loop share a plan, and a function that refers to a variable sees its new value.
+    """
+    if not isinstance(function, FunctionType) or function.__kwdefaults__:
+        return None
+    names = _globals_read(function.__code__)
+    if names is None:
+        return None
+    known = function.__globals__
+    numbers: list[Hashable] = []
+    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    for value in (*cells, *(function.__defaults__ or ()), *(known[name] for name in names if name in known)):
+        if isinstance(value, np.number) and type(value) in _PLAIN:
+            numbers.append((type(value), value.tobytes()))
+        elif isinstance(value, _NUMBERS):
+            numbers.append((type(value), repr(value)))  # 0.0 equals -0.0, and NaN nothing
+        elif value is np or isinstance(value, np.ufunc):
+            numbers.append(value)
+        else:
+            return None
+    return (function.__code__, *numbers)
+
+
+@lru_cache(maxsize=512)
+def _globals_read(code: CodeType) -> tuple[str, ...] | None:
+    """Give the names of global variables that the code reads; None if it does more than read them."""
+    if any(isinstance(constant, CodeType) for constant in code.co_consts):
+        return None
+    steps = list(dis.get_instructions(code))
+    if any(step.opname.startswith(("IMPORT", "STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR")) for step in steps):
+        return None
+    return tuple(dict.fromkeys(step.argval for step in steps if step.opname == "LOAD_GLOBAL"))
