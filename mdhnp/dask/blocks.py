@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ class Blocks:
     def size(self, index: Sequence[int]) -> int:
         """Elements of the block at a place of the grid."""
         sizes = [ends[n + 1] - ends[n] for ends, n in zip(self.ends, index, strict=True)]
-        return int(np.prod(sizes[self.stacked :], dtype=np.int64))
+        return prod(sizes[self.stacked :])
 
     @property
     def whole(self) -> "Section":
