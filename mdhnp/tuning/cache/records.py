@@ -8,7 +8,6 @@ import math
 import sys
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from mdhnp.schedule import Schedule
@@ -136,7 +135,6 @@ def expect(value: Any, kind: type, name: str) -> Any:
 _KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a number"}
 
 
-@lru_cache(maxsize=4096)
 def read_schedule(text: str) -> Schedule:
     """Read a schedule, of which nothing but sizes and orders reaches generated code; else ValueError.
 

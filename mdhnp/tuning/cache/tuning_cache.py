@@ -13,6 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -185,7 +186,7 @@ class TuningCache:
     def machine(self, device: str) -> dict[str, Any]:
         """Give what :meth:`set_machine` kept of a device and this NumPy; nothing where that is damaged."""
         found = self._read("machine", "device = ? AND name = ?", (device, np.__version__))
-        return (_content(found[0], dict) if found else None) or {}
+        return dict((_content(found[0], dict) if found else None) or {})
 
     def set_machine(self, device: str, numbers: Mapping[str, Any]) -> None:
         key = Key("", (), "", device, "")
@@ -283,9 +284,14 @@ def _key(row: Row) -> Key | None:
 def _content(row: Row, read: Callable[[Any], T]) -> T | None:
     """Read JSON; what cannot be read, of a tampered file or of another version, counts as absent."""
     try:
-        return read(json.loads(row[6]))
+        return _parsed(row[6], read)
     except (OverflowError, TypeError, ValueError, RecursionError):
         return None
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str, read: Callable[[Any], T]) -> T:
+    return read(json.loads(text))
 
 
 def _describe(row: Row) -> str:
