@@ -12,6 +12,7 @@ from mdhnp.runtime.devices import Device
 from mdhnp.schedule import Schedule
 from mdhnp.schedule.default import default
 from mdhnp.tuning.measure.bench import Bench, Task
+from mdhnp.tuning.measure.check import drawn, is_close
 from mdhnp.tuning.search.search import Search
 
 
@@ -82,3 +83,34 @@ def test_times_do_not_depend_on_how_busy_the_machine_is(device: Device, monkeypa
     true[id(bench._plan(other))] = 2e-3
     found = bench.measure(other, 1e-3)
     assert (found.status, found.seconds) == ("slow", pytest.approx(2e-3))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+def test_results_may_differ_as_another_order_of_summation_does(dtype: str) -> None:
+    right = drawn(100_000, np.dtype(dtype), np.random.default_rng(0))
+    right[7], right[8] = np.nan, np.inf
+    assert is_close(right, right)
+    for change, close in ((1e-12, True), (0.1, False)):
+        other = right.copy()
+        other[90_000] += np.asarray(change * (1j if dtype[0] == "c" else 1)).astype(dtype)
+        assert is_close(other, right) == close
+    other = right.copy()
+    other[7] = 0
+    assert not is_close(other, right)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8"])
+def test_integers_may_not_differ(dtype: str) -> None:
+    right = drawn(1000, np.dtype(dtype), np.random.default_rng(0))
+    assert len(np.unique(right)) == (2 if dtype == "?" else 100)
+    other = right.copy()
+    assert is_close(other, right)
+    other[3] ^= True
+    assert not is_close(other, right)
+
+
+def test_sums_of_products_of_drawn_numbers_are_exact() -> None:
+    """So that nobody who contracts them finds a result on the other side of a step."""
+    x, y, z = (drawn(10_000, np.dtype("f4"), np.random.default_rng(seed)) for seed in range(3))
+    wide = x.astype("f8") * y + z
+    np.testing.assert_array_equal(x * y + z, wide)

@@ -116,11 +116,6 @@ class Store:
 
 store = Store()
 entries = store.young
-
-
-def forget() -> None:
-    """Drop all plans, so that calls look their schedules up again; those being made now are not kept either."""
-    store.clear()
-
-
+#: Drops all plans, so that calls look their schedules up again; those being made now are not kept either.
+forget = store.clear
 process.at_fork(store.forked)
