@@ -203,16 +203,21 @@ def order_search(p: Progress, _: Any) -> None:
 def order_rewritings(p: Progress, call: "CallRequest") -> None:
     device = p.plan.device if isinstance(p.plan, Kernels) else call.devices[0]
     p.request = p.request.on(device)
-    written, mode, how = call.described.written, call.mode, (config.budget, config.evaluations)
-    assert written is not None
-    job = loading.search.SearchRewritings(written, call.arrays, device.identity, mode.resident, mode.precision, *how)
+    mode, how = call.mode, (config.budget, config.evaluations)
+    job = loading.search.SearchRewritings(
+        call.written, call.arrays, device.identity, mode.resident, mode.precision, *how
+    )
     submit(p, job)
 
 
-def install_built(p: Progress, built: Any) -> None:
+def install(p: Progress, built: Any) -> Plan:
     paid(built.device, built.price)
     p.request = p.request.on(next(d for d in p.request.devices if d.identity == built.device))
-    p.handle(Event.INSTALLED, [(loading.build.install(p.request, built), built.ratio)])
+    return loading.build.install(p.request, built)
+
+
+def install_built(p: Progress, built: Any) -> None:
+    p.handle(Event.INSTALLED, [(install(p, built), built.ratio)])
 
 
 def install_found(p: Progress, answer: Any) -> None:
@@ -224,9 +229,7 @@ def install_found(p: Progress, answer: Any) -> None:
 
 def keep_built(p: Progress, built: Any) -> None:
     """Keep kernels that a rewritten graph needs, where planning it finds them."""
-    paid(built.device, built.price)
-    device = next(d for d in p.request.devices if d.identity == built.device)
-    plan = loading.build.install(p.request.on(device), built)
+    plan = install(p, built)
     if isinstance(plan, Kernels):
         loading.kernels.keep(plan)
 
@@ -246,8 +249,7 @@ def learn_and_plan(p: Progress, answer: Any) -> None:
     loading.search.learn(answer.entries)
     if answer.times:
         assert p.call is not None
-        assert p.call.described.written is not None
-        loading.times.remember(p.call.described.written, p.request.device, answer.times)
+        loading.times.remember(p.call.written, p.request.device, answer.times)
         plan_anew(p)
 
 
@@ -266,12 +268,12 @@ def put_fastest(p: Progress, plan: Plan) -> None:
 def compare(p: Progress, candidates: Sequence[tuple[Plan, float]]) -> None:
     assert p.entry is not None
     spins = isinstance(p.plan, ByNumpy) and p.plan.function.work.multiplied and p.request.device.kind == "cpu"
-    contest = Contest(p.plan, candidates, p.spent, spinning() if spins else 0.0, partial(compared, p))
+
+    def settled(_: Entry, won: Plan, times: Sequence[tuple[Plan, float]]) -> None:
+        p.handle(Event.COMPARED, (won, times))
+
+    contest = Contest(p.plan, candidates, p.spent, spinning() if spins else 0.0, settled)
     p.entry.put(contest.plan, contest)
-
-
-def compared(p: Progress, _: Entry, won: Plan, times: Sequence[tuple[Plan, float]]) -> None:
-    p.handle(Event.COMPARED, (won, times))
 
 
 def settle(p: Progress, known: tuple[Plan, Sequence[tuple[Plan, float]]]) -> None:

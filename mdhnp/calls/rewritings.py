@@ -65,8 +65,7 @@ def name_of(written: Graph, devices: Sequence[Device]) -> str:
 
 def are_searched(call: "CallRequest") -> bool:
     """Whether there is something to search: nobody has, the settings let it, and memory does."""
-    written, mode = call.described.written, call.mode
-    assert written is not None
+    written, mode = call.written, call.mode
     empty = any([0 in step.mdhom.extents for step in written.steps])
     if mode.tuning not in ("auto", "background") or empty or written == call.described.mdhom:
         return False

@@ -48,6 +48,11 @@ class CallRequest:
     #: The settings.
     mode: Mode
 
+    @property
+    def written(self) -> Graph:
+        """What rules made its graph of."""
+        return self.described.written or self.described.graph
+
     def plan(self, *, built: bool = False) -> Start | None:
         """Give the plan that it begins with; None where that takes OpenCL, which was loaded for it.
 
@@ -70,14 +75,13 @@ class CallRequest:
 
     def _graph(self) -> Graph:
         """Give the graph that is computed: of those by which rules may be applied, the fastest known."""
-        written, usual = self.described.written, self.described.graph
-        if written is None:
+        usual = self.described.graph
+        if self.described.written is None:
             return usual
         if not self.devices:
-            return _for_numpy(usual, written)
-        return loading.rewritings.chosen(
-            written, usual, self.devices[0].members if len(self.devices) == 1 else self.devices
-        )
+            return _for_numpy(usual, self.written)
+        devices = self.devices[0].members if len(self.devices) == 1 else self.devices
+        return loading.rewritings.chosen(self.written, usual, devices)
 
     def _requests(self, graph: Graph) -> list[Request]:
         """Say what each step asks for."""
@@ -126,10 +130,8 @@ class CallRequest:
         missing = [r for r in requests if not r.empty and r.numpy is None and not _is_ready(r)]
         if not missing:
             return None
-        written, price = self.described.written, price_of_kernels(missing[0])
-        assert written is not None
-        usual = _for_numpy(self.described.graph, written)
-        if not _numpy_seconds(usual) <= HEAVY * price:
+        usual = _for_numpy(self.described.graph, self.written)
+        if not _numpy_seconds(usual) <= HEAVY * price_of_kernels(missing[0]):
             return None
         graph, spent, starts = least_work(usual), Spent(), []
         for step in graph.steps:
