@@ -40,8 +40,7 @@ def emit_kernel(c: Context) -> None:
 def declare_local(c: Context) -> None:
     """Declare the local memory that the loops need."""
     declare_tiles(c)
-    if c.combined:
-        work_items.declare_shared(c)
+    work_items.declare_shared(c)
     declare_doubt(c)
     if c.s.results == "local":
         _declare_local_results(c)
@@ -198,9 +197,7 @@ def _waiting(c: Context, n: int) -> Buffer:
 
 
 def _declare_local_results(c: Context) -> None:
-    size = 1
-    for d in c.kept:
-        size *= c.s.footprint(d)
+    size = prod(c.s.footprint(d) for d in c.kept)
     for n in range(len(c.result_dtypes)):
         c.build.add(AllocLocal(_waiting(c, n), size))
 

@@ -128,14 +128,10 @@ def step_loops(c: Context) -> Iterator[None]:
         yield
 
 
-def _step_begin(nest: Nest, d: int) -> Index:
-    return nest.begin(d) + nest.step_begin(d)
-
-
 def steps_inside(c: Context, dims: Sequence[int]) -> list[Compare]:
     """Conditions for the work-items' current step to lie inside what is computed along some dimensions."""
-    tests = [Compare(_step_begin(c, d), ">=", c.link.limits[d][0]) for d in dims if d in c.link.limits]
-    return tests + [Compare(_step_begin(c, d), "<=", c.end(d) - c.s.step(d)) for d in dims]
+    tests = [Compare(c.step_begin(d), ">=", c.link.limits[d][0]) for d in dims if d in c.link.limits]
+    return tests + [Compare(c.step_begin(d), "<=", c.end(d) - c.s.step(d)) for d in dims]
 
 
 def points_inside(c: Context, point: Mapping[int, Index], dims: Sequence[int]) -> list[Compare]:
@@ -148,7 +144,7 @@ def points_inside(c: Context, point: Mapping[int, Index], dims: Sequence[int]) -
 def step_spans(nest: Nest) -> dict[int, tuple[Index, int]]:
     """Of each dimension the first point of the current step, and how many there are."""
     return {
-        d: (_step_begin(nest, d), nest.s.step(d)) if d in nest.kept else (nest.begin(d), nest.s.local_tile[d])
+        d: (nest.step_begin(d), nest.s.step(d)) if d in nest.kept else (nest.begin(d), nest.s.local_tile[d])
         for d in range(nest.h.rank)
     }
 

@@ -225,7 +225,10 @@ class Nest:
         return self.s.step(d) > 1 if self.general else self.h.extents[d] % self.s.step(d) != 0
 
     def step_begin(self, d: int) -> Index:
-        """How far the work-items' current step lies from the local tile's beginning."""
+        """Where the work-items' current step begins."""
+        return self.begin(d) + self._step(d)
+
+    def _step(self, d: int) -> Index:
         return ZERO if self.single(d) else self.at(d, "q" if self.pulled(d) else "p")
 
     @cached_property
@@ -294,7 +297,7 @@ class Nest:
 
     def local(self, d: int) -> Index:
         """The same, counted from the local tile's beginning."""
-        return self.step_begin(d) + self.item(d)
+        return self._step(d) + self.item(d)
 
     def item(self, d: int) -> Index:
         """How far the work-item's first point lies from the first one's."""
