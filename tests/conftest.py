@@ -179,15 +179,9 @@ def checked() -> Iterator[None]:
     """What is made without checks, since its parts fit by construction, is checked in all tests."""
     from mdhnp.mdh import MdHom
 
-    make = MdHom.unchecked
-
-    def check(*parts: Any, **fields: Any) -> MdHom:
-        h = make(*parts, **fields)
-        h.__post_init__()
-        return h
-
+    check = MdHom.__post_init__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MdHom, "unchecked", check)
+        patch.setattr(MdHom, "__post_init__", lambda h, checked: check(h, True))
         yield
 
 

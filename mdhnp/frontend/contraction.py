@@ -136,7 +136,9 @@ def combined(
     combine = (CC,) * len(output) + (functions.combine,) * (rank - len(output))
     shape, kept = tuple(sizes.values()), tuple(range(len(output)))
     outputs = tuple([contiguous(name, t, shape, kept) for name, t in zip(names[len(arrays) :], types, strict=False)])
-    return MdHom.unchecked(shape, combine, functions.scalar, tuple(inputs), outputs, functions.finish, tuple(sizes))
+    return MdHom(
+        shape, combine, functions.scalar, tuple(inputs), outputs, functions.finish, tuple(sizes), checked=False
+    )
 
 
 def contraction(terms: Terms, output: str, arrays: Arrays, dtype: Any = None, conjugate: bool = False) -> MdHom:

@@ -49,7 +49,7 @@ def pointwise(
         own = zip(a.shape, each[rank - a.ndim :], strict=True)
         inputs.append(array_view(name, a, (tuple([i if n != 1 else first for n, i in own]),)))
     outputs = tuple([contiguous(f"O{n}", t, shape, dims) for n, t in enumerate(function.dtypes)])
-    return MdHom.unchecked(shape, (CC,) * rank, function, tuple(inputs), outputs, None, dimension_names(rank))
+    return MdHom(shape, (CC,) * rank, function, tuple(inputs), outputs, None, dimension_names(rank), checked=False)
 
 
 @lru_cache(maxsize=256)
@@ -109,4 +109,4 @@ def reduction(functions: Functions, arrays: Arrays, axes: Collection[int], keepd
     access = tuple([none if d in axes else Affine.of(d, mapped.rank) for d in stay])
     types = (finish or scalar).dtypes
     outputs = tuple([View(f"O{n}", t, shape, strides, 0, (access,)) for n, t in enumerate(types)])
-    return MdHom.unchecked(extents, combine, scalar, mapped.inputs, outputs, finish, mapped.names)
+    return MdHom(extents, combine, scalar, mapped.inputs, outputs, finish, mapped.names, checked=False)

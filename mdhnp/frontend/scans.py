@@ -116,7 +116,7 @@ def _describe_scan(name: str, arrays: Arrays, axis: int, include_initial: bool, 
         access = tuple([Affine.of(d, x.ndim, -1 if d == axis else 0) for d in range(x.ndim)])
         inputs = (array_view("A", x, (access,), "constant", "0" if name == "add" else "1"),)
     outputs = (contiguous("O0", result, extents, tuple(range(x.ndim))),)
-    return MdHom.unchecked(extents, combine, scalar, inputs, outputs, None, mapped.names)
+    return MdHom(extents, combine, scalar, inputs, outputs, None, mapped.names, checked=False)
 
 
 def _describe_diff(arrays: Arrays, axis: int) -> Described:

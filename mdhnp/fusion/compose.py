@@ -150,7 +150,7 @@ class Composer:
         fields = {name: getattr(like, name) for name in ("extents", "combine", "outputs", "names", "nested")}
         fields |= {"precision": like.precision, "inputs": inputs, "finish": final}
         fields["scalar"] = self.reads.function(*scalar, (), others.pop("contract", False))
-        return Step(MdHom.unchecked(**(fields | others)), values)
+        return Step(MdHom(**(fields | others), checked=False), values)
 
 
 def composed_with(graph: Graph, step: Step, inlined: Mapping[int, Step]) -> Step:

@@ -263,7 +263,7 @@ def _before(h: MdHom, factor: _Factor, result: View) -> Step:
     extents = tuple([n if d in factor.dims else 1 for d, n in enumerate(h.extents)])
     combine = tuple([c if d in factor.own else CC for d, c in enumerate(h.combine)])
     scalar = _product(h.scalar, factor.leaves, factor.accesses, _types(inputs))
-    mdhom = MdHom.unchecked(extents, combine, scalar, tuple(inputs.values()), (result,), None, h.names)
+    mdhom = MdHom(extents, combine, scalar, tuple(inputs.values()), (result,), None, h.names, checked=False)
     return Step(select_dims(mdhom, sorted(factor.dims)), tuple(inputs))
 
 
@@ -276,7 +276,7 @@ def _after(h: MdHom, factors: Sequence[_Factor], temporaries: Sequence[View], do
     types = _types(inputs)
     scalar = _product(h.scalar, tuple([n for f in factors for n in f.leaves]), accesses, types)
     finish = None if h.finish is None else _finish(h.finish, accesses, types)
-    mdhom = MdHom.unchecked(extents, h.combine, scalar, tuple(inputs.values()), h.outputs, finish, h.names)
+    mdhom = MdHom(extents, h.combine, scalar, tuple(inputs.values()), h.outputs, finish, h.names, checked=False)
     return Step(select_dims(mdhom, [d for d in range(h.rank) if d not in done]), tuple(inputs))
 
 

@@ -6,7 +6,7 @@ A float16 is a float32 that was rounded; partial results are not rounded before 
 stages, schedules or OpenCL.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -54,7 +54,7 @@ def lower(h: MdHom) -> Lowered:
         return Lowered(h, *every)
     inputs = [(n, part) for n, v in enumerate(h.inputs) for part in _planes(v)]
     outputs = [(n, part) for n, v in enumerate(h.outputs) for part in _planes(v)]
-    accesses = _access_slots(h)
+    accesses = _slots((v.dtype, len(v.accesses)) for v in h.inputs)
     scalar = _rewrite(h.scalar, accesses)
     combine, finish = h.combine, h.finish
     if h.operator is not None:
@@ -86,27 +86,21 @@ def _planes(v: View) -> tuple[View, ...]:
     )
 
 
-def _access_slots(h: MdHom) -> list[_Slots]:
-    """The parameters of each access: those of all real parts of a view come before those of its imaginary parts."""
+def _slots(groups: Iterable[tuple[np.dtype[Any], int]]) -> list[_Slots]:
+    """The parameters of so many values of a type each: all real parts of them come before all imaginary parts."""
     slots: list[_Slots] = []
     first = 0
-    for view in h.inputs:
-        count, part = len(view.accesses), _PARTS.get(view.dtype)
-        for a in range(count):
-            slots.append(((first + a, view.dtype),) if part is None else ((first + a, part), (first + count + a, part)))
+    for dtype, count in groups:
+        part = _PARTS.get(dtype)
+        for n in range(first, first + count):
+            slots.append(((n, dtype),) if part is None else ((n, part), (n + count, part)))
         first += count if part is None else 2 * count
     return slots
 
 
 def _result_slots(dtypes: Sequence[np.dtype[Any]]) -> list[_Slots]:
-    """The parameters of partial results, beside each other, and in float32 for float16."""
-    slots: list[_Slots] = []
-    first = 0
-    for t in dtypes:
-        parts = (_PARTS[t],) * 2 if t in _PARTS else (_SINGLE if t == _HALF else t,)
-        slots.append(tuple((first + n, p) for n, p in enumerate(parts)))
-        first += len(parts)
-    return slots
+    """The parameters of partial results, in float32 for float16."""
+    return _slots((_SINGLE if t == _HALF else t, 1) for t in dtypes)
 
 
 def _operator(op: Operator) -> Operator:

@@ -72,7 +72,7 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
 
         return f.substituted(index=index)
 
-    return MdHom.unchecked(
+    return MdHom(
         tuple([h.extents[d] for d in order]),
         tuple([h.combine[d] for d in order]),
         pick_function(h.scalar),
@@ -82,6 +82,7 @@ def select_dims(h: MdHom, order: list[int]) -> MdHom:
         tuple([h.names[d] for d in order]),
         h.nested,
         h.precision,
+        checked=False,
     )
 
 

@@ -231,21 +231,17 @@ def _(h: Rows, dim: int, begin: int, end: int) -> Part:
         if part.begin or any([regions.setdefault(p, region) != region for p, region in pairs]):
             raise error
         regions.update(zip(range(first, first + len(part.outputs)), part.outputs, strict=True))
-    steps = [
-        Step(_between(part.mdhom.last, step, graph.given), step.inputs)
-        for step, part in zip(graph.steps, pieces, strict=True)
-    ]
+    steps = []
+    for step, part in zip(graph.steps, pieces, strict=True):
+        link = part.mdhom.last
+        # What links leave to each other is C-contiguous, whatever it is a part of.
+        each = zip(step.inputs, link.inputs, packed(link.inputs), strict=True)
+        inputs = tuple([v if p < graph.given else plain for p, v, plain in each])
+        steps.append(Step(replace(link, inputs=inputs, outputs=packed(link.outputs)), step.inputs))
     made = rows(Graph(graph.given, tuple(steps), graph.results))
     if made is None:
         raise error
     return Part(made, tuple([regions[p] for p in range(graph.given)]), pieces[-1].outputs)
-
-
-def _between(h: MdHom, step: Step, given: int) -> MdHom:
-    """Give a part of a link; what links leave to each other is C-contiguous, whatever it is a part of."""
-    each = zip(step.inputs, h.inputs, packed(h.inputs), strict=True)
-    inputs = tuple([v if p < given else plain for p, v, plain in each])
-    return replace(h, inputs=inputs, outputs=packed(h.outputs))
 
 
 def _named(step: Step, n: int) -> Step:

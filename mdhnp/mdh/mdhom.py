@@ -6,7 +6,7 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from math import prod
 from typing import Any, Literal, Self, get_args
 
@@ -136,10 +136,15 @@ class MdHom(Computation):
     names: tuple[str, ...] = field(default=(), compare=False)
     nested: bool = False
     precision: Precision = field(default="highest", repr=False)
+    #: Of one whose parts fit by construction no checks are made: they take as long as all else that describes an
+    #: einsum. The tests make them all the same.
+    checked: InitVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         if not self.names:
             object.__setattr__(self, "names", tuple(f"i{d}" for d in range(self.rank)))
+        if not checked:
+            return
         _check_counts(self)
         _check_operators(self)
         _check_slices(self)
@@ -147,30 +152,6 @@ class MdHom(Computation):
             _check_bounds(self, view)
         for view in self.outputs:
             _check_written_once(self, view)
-
-    @classmethod
-    def unchecked(
-        cls,
-        extents: tuple[int, ...],
-        combine: tuple[Combine, ...],
-        scalar: Function,
-        inputs: tuple[View, ...],
-        outputs: tuple[View, ...],
-        finish: Function | None,
-        names: tuple[str, ...],
-        nested: bool = False,
-        precision: Precision = "highest",
-    ) -> Self:
-        """Make one whose parts fit by construction: the checks take as long as all else that describes an einsum.
-
-        The tests check them all the same.
-        """
-        h = object.__new__(cls)
-        h.__dict__.update(
-            extents=extents, combine=combine, scalar=scalar, inputs=inputs, outputs=outputs, finish=finish, names=names,
-            nested=nested, precision=precision,
-        )  # fmt: skip
-        return h
 
     @property
     def mdhoms(self) -> tuple["MdHom", ...]:

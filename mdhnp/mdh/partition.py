@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdhnp.mdh.mdhom import Computation, MdHom
-from mdhnp.mdh.regions import Part, Region, part_of, read_region, within
+from mdhnp.mdh.regions import Part, Region, all_of, part_of, read_region, within
 from mdhnp.mdh.stages import combination, finish_inputs, left_for_later, prefixes
 
 __all__ = ["Cut", "Partition", "Prefix", "Read", "Stack", "Task", "Window", "whole"]
@@ -167,7 +167,7 @@ class Cut:
 
 def whole(h: Computation) -> Partition:
     """Give the partition of one task."""
-    reads = [Window(n, _all(v.shape)) for n, v in enumerate(h.inputs)]
+    reads = [Window(n, all_of(v)) for n, v in enumerate(h.inputs)]
     return Partition(h, None, ((Task(h, tuple(reads), _everything(h), 0),),))
 
 
@@ -230,8 +230,4 @@ def _stacks(level: Sequence[tuple[int, Task]]) -> tuple[Read, ...]:
 
 
 def _everything(h: Computation) -> tuple[Region, ...]:
-    return tuple([_all(v.shape) for v in h.outputs])
-
-
-def _all(shape: Sequence[int]) -> Region:
-    return tuple([slice(0, n) for n in shape])
+    return tuple(map(all_of, h.outputs))

@@ -21,7 +21,9 @@ from mdhnp.mdh.mdhom import Computation, MdHom
 from mdhnp.mdh.trace import Recorder
 from mdhnp.mdh.views import View, row_major
 
-__all__ = ["Part", "Region", "bounded", "is_stretch", "part_of", "read_region", "stretches", "unwrapped", "within"]
+__all__ = [
+    "Part", "Region", "all_of", "bounded", "is_stretch", "part_of", "read_region", "stretches", "unwrapped", "within",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 #: A slice along each axis of an array. One that ends beyond the array goes on from the axis's beginning: the halo of
@@ -232,7 +234,7 @@ def _part(h: MdHom, dim: int, begin: int, end: int) -> Part:
     views, regions = list(found.mdhom.inputs), list(found.inputs)
     for n, v in enumerate(h.inputs):
         if v.boundary == "wrap":
-            views[n], regions[n] = _shifted(v, dim, begin), tuple([slice(0, size) for size in v.shape])
+            views[n], regions[n] = _shifted(v, dim, begin), all_of(v)
     return Part(found.mdhom.relaid(views), tuple(regions), found.outputs)
 
 
@@ -260,6 +262,10 @@ def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
             )
             found.append(Part(p.mdhom, inputs, outputs))
     return tuple(found)
+
+
+def all_of(v: View) -> Region:
+    return tuple([slice(0, n) for n in v.shape])
 
 
 def within(outer: Region, inner: Region) -> Region:

@@ -98,7 +98,7 @@ def _nested(h: MdHom) -> tuple[Stage, ...]:
 def _groups(h: MdHom) -> list[frozenset[int]]:
     """Dimensions to combine together, in the order of combination; empty where all are concatenated."""
     groups: list[list[int]] = []
-    combining = [d for d in reversed(range(h.rank)) if h.combine[d].kind != "cc"]
+    combining = [*reversed(h.combined)]
     if not h.nested:
         # With one operator the order is free as long as it commutes; reducing first leaves less to scan.
         op = h.operator
@@ -226,7 +226,7 @@ def left_for_later(h: MdHom, dim: int) -> tuple[int, ...]:
     operators = {c.operator for c in h.combine if c.operator is not None}
     if len(operators) == 1 and all([op.commutative for op in operators]):
         return ()
-    return tuple([d for d in range(dim) if h.combine[d].kind != "cc"])
+    return tuple([d for d in h.combined if d < dim])
 
 
 def _kept(h: MdHom, dim: int) -> tuple[int, ...]:

@@ -287,7 +287,7 @@ def combines_a_scan(graph: Graph, match: Match) -> bool:
         and f.finish is None
         and f.extents == s.extents
         and len(s.inputs) == 1
-        and [d for d, c in enumerate(s.combine) if c.kind != "cc"] == [*scanned]
+        and s.combined == scanned
         and reads_its_own(graph, match)
         and s.scalar.body[s.scalar.results[0]].op == "param"
         and not f.dims("pw")
@@ -323,7 +323,7 @@ def _on_pairs(graph: Graph, match: Match) -> Graph:
     stored = finish.paste(s.finish, [combined, combined]) if s.finish is not None else (combined,)
     final = Function((dtype, dtype, *types), tuple(finish.body), stored)
     combine_ = tuple([Combine(c.kind, operator) if c.operator is not None else c for c in s.combine])
-    new = MdHom.unchecked(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names)
+    new = MdHom(f.extents, combine_, scalar, f.inputs, s.outputs, final, f.names, checked=False)
     moved = {v: (first, n) for n, v in enumerate(graph.values(last))}
     return graph.edited({first: Step(new, step.inputs), last: None}, moved)
 
