@@ -5,7 +5,6 @@ matters little. Bytes and operations add up, since before there is a schedule no
 the others.
 """
 
-from functools import singledispatch
 from math import inf, prod
 
 from mdhnp.cost import ChainCost, bytes_read, operation_count, usual, weighed, weight
@@ -31,15 +30,13 @@ _SHARED, _AGAIN = 1 << 22, 0.05
 _APART = 1.2
 
 
-@singledispatch
 def cost_of_step(h: Computation) -> float:
     """Return the estimated seconds of one step."""
-    raise NotImplementedError
-
-
-@cost_of_step.register
-def _(h: MdHom) -> float:
-    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h)) + _OPERATION * operation_count(h)
+    if isinstance(h, Chain):
+        return _of_chain(h)
+    if isinstance(h, Rows):
+        return _of_rows(h)
+    return _MACHINE.launch + _BYTE * (bytes_of_step(h) + _across(h.last)) + _OPERATION * operation_count(h.last)
 
 
 def bytes_of(graph: Graph) -> int:
@@ -63,8 +60,7 @@ def _over(h: MdHom) -> float:
     return left * (_WIDE - 1) * h.points * weight(h.scalar)
 
 
-@cost_of_step.register
-def _(h: Rows) -> float:
+def _of_rows(h: Rows) -> float:
     """Return the seconds of rows: what all of them read is read again for each few of them."""
     given = h.graph.given
     kept = [v for one in h.mdhoms[:-1] for v in one.outputs]
@@ -83,8 +79,7 @@ def _(h: Rows) -> float:
     return _MACHINE.launch + _APART * (_BYTE * moved + sum([near(s.mdhom.last) for s in h.graph.steps]))
 
 
-@cost_of_step.register
-def _(h: Chain) -> float:
+def _of_chain(h: Chain) -> float:
     """Return the seconds of a chain by tiles that fit in a cache: each reads and computes what others do, too."""
     whole, streamed = ChainCost(h), ChainCost(h, 0, lambda one: _PASSING * weighed(one))
     outer = [1 << n for n in range(1, 12)]

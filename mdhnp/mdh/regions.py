@@ -212,12 +212,8 @@ def stretches(h: Computation, count: int) -> tuple[Part, ...]:
             first = _part(h, dim, 0, points)
         except ValueError:
             continue
-        shapes = [tuple(s.stop - s.start for s in where) for where in first.inputs]
-        moved = [n for n, v in enumerate(h.inputs) if shapes[n] != v.shape]
-        whole = all(
-            h.inputs[n].strides == row_major(h.inputs[n].shape) and is_stretch(h.inputs[n], first.inputs[n])
-            for n in moved
-        )
+        moved = [(v, region) for v, region in zip(h.inputs, first.inputs, strict=True) if region != all_of(v)]
+        whole = all([v.strides == row_major(v.shape) and is_stretch(v, region) for v, region in moved])
         if moved and whole and all(map(is_stretch, h.outputs, first.outputs)):
             return _parts(h, dim, points)
     return ()
@@ -257,10 +253,8 @@ def _cut_again(parts: Sequence[Part], largest: int) -> tuple[Part, ...]:
         if not smaller:
             return ()
         for p in smaller:
-            inputs, outputs = (
-                tuple(map(within, outer, inner)) for outer, inner in ((one.inputs, p.inputs), (one.outputs, p.outputs))
-            )
-            found.append(Part(p.mdhom, inputs, outputs))
+            inputs, outputs = map(within, one.inputs, p.inputs), map(within, one.outputs, p.outputs)
+            found.append(Part(p.mdhom, tuple(inputs), tuple(outputs)))
     return tuple(found)
 
 
