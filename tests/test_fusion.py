@@ -19,7 +19,7 @@ from mdhnp.fusion.rewrite import ALL, Rewriting, rewriting, rewriting_of, rewrit
 from mdhnp.fusion.rule import Match, Rule
 from mdhnp.fusion.rules import RULES
 from mdhnp.fusion.rules.rows import WITHOUT_PRODUCTS
-from mdhnp.mdh import Graph, MdHom, Step
+from mdhnp.mdh import Graph, MdHom, Step, cc, md_hom, pw
 
 SIZES = st.integers(1, 5)
 DTYPES = [np.float32, np.float64, np.int32, np.float16, np.complex64, np.bool_]
@@ -210,6 +210,23 @@ def test_twins_that_cannot_be_one_are_told_apart() -> None:
     x, weights = np.arange(12, dtype=np.float32).reshape(4, 3), np.ones(3, np.float32)
     before = mdhnp.fuse(twice).rewriting(x).before
     equal(rewriting(before, RULES, long).after.interpret(x, weights), before.interpret(x, weights))
+
+
+def test_what_is_written_backwards_is_read_so() -> None:
+    x = np.arange(12.0).reshape(4, 3)
+    s = x.sum(axis=1)
+    sums, backwards = (
+        md_hom(lambda v: v, {"i": cc, "k": pw("add")}, f"x[i,k] -> s[{i}]").bind(x) for i in ("i", "3-i")
+    )
+    doubled = md_hom(lambda v: 2 * v, {"i": cc}, "s[i] -> y[3-i]").bind(s)
+    difference = md_hom(np.subtract, {"i": cc}, "s[i], t[i] -> y[i]").bind(s, s)
+    for graph, want in (
+        (Graph.ending(1, [Step(sums, (0,)), Step(doubled, (1,))]), 2 * s[::-1]),
+        (Graph.ending(1, [Step(backwards, (0,)), Step(sums, (0,)), Step(difference, (1, 2))]), s[::-1] - s),
+    ):
+        made = rewriting(graph).after
+        assert len(made.steps) < len(graph.steps)
+        np.testing.assert_array_equal(made.interpret(x), [want])
 
 
 def test_powers_by_squares_take_no_time() -> None:

@@ -8,7 +8,7 @@ from mdhnp.fusion.cost import bytes_of_step
 from mdhnp.fusion.rule import Match, Rule, independent, known, read_as_written, written_plainly
 from mdhnp.mdh import Combine, Graph, MdHom, Operator, Step, View
 from mdhnp.mdh.trace import Recorder
-from mdhnp.mdh.views import Access, in_place, numbered, unit
+from mdhnp.mdh.views import Access, composed, in_place, numbered, unit
 
 __all__ = ["ONCE", "RULES"]
 
@@ -43,20 +43,20 @@ def _once(graph: Graph, match: Match) -> Graph:
     last, first = match
     gone, stays = graph.values(last), graph.values(first)
     views = {v: (graph.view(v), graph.view(w)) for v, w in zip(gone, stays, strict=True)}
-    new: dict[int, Step | None] = {last: None}
+    new, rank = dict[int, Step | None]({last: None}), graph.steps[last].mdhom.rank
     for n in graph.followers(last):
         step = graph.steps[n]
-        seen = [_seen_of(v, *views[p], step.mdhom.rank) if p in views else v for p, v in step.reads]
+        seen = [_seen_of(v, *views[p], rank, step.mdhom.rank) if p in views else v for p, v in step.reads]
         new[n] = Step(step.mdhom.relaid(seen), step.inputs)
     return graph.edited(new, {v: graph.made_by[w] for v, w in zip(gone, stays, strict=True)})
 
 
-def _seen_of(read: View, gone: View, stays: View, rank: int) -> View:
-    """A view of what stays that reads what one of what goes did, in an MDH of that rank."""
+def _seen_of(read: View, gone: View, stays: View, made: int, rank: int) -> View:
+    """A view of what stays that reads what one of what goes did: made in an MDH of one rank, read in one of another."""
 
     def access_of(access: Access) -> Access:
         along = {d: i for i, own in zip(access, gone.accesses[0], strict=True) for d in own.dims()}
-        return tuple([along[own.dims()[0]] if own.dims() else unit(rank) for own in stays.accesses[0]])
+        return composed(stays.accesses[0], tuple([along.get(d, unit(rank)) for d in range(made)]), rank)
 
     accesses = tuple([access_of(a) for a in read.accesses])
     return View(read.name, stays.dtype, stays.shape, stays.strides, stays.offset, accesses)
