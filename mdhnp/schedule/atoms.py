@@ -68,17 +68,17 @@ class Atom:
     result: str
     #: The types of inputs whose values operands hold exactly; where `split`, the two parts of them together.
     values: tuple[str, ...]
-    #: The types of inputs that operands hold rounded, for MDHs of which no more is asked.
-    rounded: tuple[str, ...]
-    #: Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
-    #: and low by high.
-    split: bool
     #: Whether sums are rounded worse than a chain of multiply-adds rounds them, so that they must be short.
     rounds: bool
     #: What the device calls it.
     instruction: str
+    #: The types of inputs that operands hold rounded, for MDHs of which no more is asked.
+    rounded: tuple[str, ...] = ()
+    #: Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
+    #: and low by high.
+    split: bool = False
     #: The first of NVIDIA's architectures that has it: ten times its compute capability.
-    capability: int
+    capability: int = 80
 
     def __post_init__(self) -> None:
         (m, k), (n, other) = (self.a.rows, self.a.columns), (self.b.rows, self.b.columns)
@@ -126,10 +126,8 @@ _TF32 = Atom(
     result="float32",
     values=("float16",),
     rounded=("float32",),
-    split=False,
     rounds=True,
     instruction="mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-    capability=80,
 )
 #: The product of the low parts is left out: it is below 2^-23 of the whole.
 _THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), rounded=(), split=True)
@@ -141,11 +139,8 @@ _F64 = Atom(
     operand="float64",
     result="float64",
     values=("float64",),
-    rounded=(),
-    split=False,
     rounds=False,
     instruction="mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
-    capability=80,
 )
 _LARGE_F64 = replace(
     _F64,
@@ -171,11 +166,8 @@ _F16 = Atom(
     operand="float16",
     result="float32",
     values=("float16",),
-    rounded=(),
-    split=False,
     rounds=True,
     instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-    capability=80,
 )
 
 ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64)}
