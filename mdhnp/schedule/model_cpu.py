@@ -106,10 +106,7 @@ def _neighbours(c: Tiling, n: int, points: Floats) -> tuple[Floats, Floats, Floa
     loads, waiting, lines = (np.ones(len(points)) for _ in range(3))
     again = np.zeros(len(points), bool)
     for index, span in zip(view.accesses[0], spans, strict=True):
-        rows, moves = np.ones(len(points)), np.zeros(len(points), bool)
-        for d in index.dims():
-            rows = rows * c.pt[:, d]
-            moves |= c.moves[d]
+        rows, moves = product(c.pt, index.dims()), c.vectors_along(index.dims())
         # Of neighbouring vectors one is aligned; the others lie across two cache lines and count twice.
         here = np.where(moves, rows / c.width * (2 * span + 1), rows + span)
         again |= ~moves & (rows > 1) & (span > 0)
@@ -122,12 +119,6 @@ def _neighbours(c: Tiling, n: int, points: Floats) -> tuple[Floats, Floats, Floa
     return loads, np.where(again, waiting, 0.0), lines
 
 
-def _trips(c: Tiling, n: int) -> Floats:
-    """Private tiles of an input in one local tile, along the reduction."""
-    dims = [d for d in c.access.combined if d in c.access.depends[n]]
-    return product(c.lt / c.pt, dims)
-
-
 def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
     """Cycles for loads of one private tile from the second-level cache; 0 where the first level holds the input."""
     access = c.access
@@ -136,8 +127,8 @@ def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
     itemsize = access.h.inputs[n].dtype.itemsize
     # Results in registers wait for all local tiles of the reduction.
     through = (c.results == PRIVATE) & (product(c.tiles, access.combined) > 1) & ~c.packed[:, n]
-    trips = product(c.extents / c.pt, set(access.combined) & access.depends[n])
-    swept = product(c.pt, access.depends[n]) * np.where(through, trips, _trips(c, n)) * itemsize
+    walked = np.where(through[:, None], c.extents, c.lt) / c.pt
+    swept = product(c.pt, access.depends[n]) * product(walked, access.depends[n] & {*access.combined}) * itemsize
     # Until the next private tile that reads the same, the loops inside of that one sweep over more.
     again = np.zeros(len(count), bool)
     for d in (d for d in reversed(access.loop_order) if d in access.kept):
@@ -148,10 +139,7 @@ def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
             again |= steps > 1
     # Steps of the reduction that lie a power of two apart share few of the cache's sets.
     stride = abs(access.strides[n][access.loop_order[-1]]) * itemsize
-    row = np.ones(len(count))
-    for d in access.depends[n]:
-        if access.near(n, d):
-            row = row * c.pt[:, d] * itemsize
+    row = product(c.pt * itemsize, (d for d in access.depends[n] if access.near(n, d)))
     used = np.minimum(1.0, np.ceil(row / c.core.line) * c.core.line / max(gcd(stride, c.core.page), c.core.line))
     used = np.where(c.packed[:, n], 1.0, used)
     speed = np.where(c.packed[:, n], c.core.packed_l2, c.core.rows_l2)
@@ -161,13 +149,12 @@ def _far(c: Tiling, n: int, count: Floats, width: Floats) -> Floats:
 def _paged(c: Tiling, n: int, count: Floats) -> Floats:
     """Cycles lost on loads from more pages than the first level of address translation remembers."""
     access = c.access
-    inner = access.loop_order[-1] if access.combined else -1
-    if inner not in access.depends[n]:
-        return np.zeros(len(count))
-    stride = abs(access.strides[n][inner]) * access.h.inputs[n].dtype.itemsize
+    inner = access.combined and access.loop_order[-1:]
+    stride = sum([abs(access.strides[n][d]) for d in inner]) * access.h.inputs[n].dtype.itemsize
     if stride < 512:
         return np.zeros(len(count))
-    pages = np.where(c.packed[:, n], 0.0, _trips(c, n) * min(stride, c.core.page) / c.core.page)
+    trips = product(c.lt / c.pt, access.depends[n] & {*access.combined})
+    pages = np.where(c.packed[:, n], 0.0, trips * min(stride, c.core.page) / c.core.page)
     return np.where(pages > c.core.pages, 1.5 * count + 4.0 * min(stride / c.core.page, 1.0), 0.0)
 
 

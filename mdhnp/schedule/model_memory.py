@@ -68,13 +68,11 @@ def _walks(c: Tiling, n: int) -> Floats:
 def _rows_again(c: Tiling, n: int) -> Floats:
     """How often more than once a stencil's rows are read, since the first-level cache does not keep them."""
     view, times = c.access.h.inputs[n], np.ones(len(c.pt))
-    size = c.access.tile_elements(n, c.lt) * view.dtype.itemsize
+    size = np.asarray(c.access.tile_elements(n, c.lt) * view.dtype.itemsize, float)
     for index, span in zip(view.accesses[0], c.access.spans(n), strict=True):
-        rows, moved = np.ones(len(c.pt)), np.zeros(len(c.pt), bool)
-        for d in index.dims():
-            rows, moved = rows * c.pt[:, d], moved | c.moves[d]
-            size = size / c.lt[:, d]
-        kept = moved | (size * (span + 1) < 0.75 * c.caps.l1)
+        rows = product(c.pt, index.dims())
+        size = size / product(c.lt, index.dims())
+        kept = c.vectors_along(index.dims()) | (size * (span + 1) < 0.75 * c.caps.l1)
         times = times * np.where(kept, 1.0, 1 + span / rows)
     return times - 1
 
