@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -149,9 +150,15 @@ def viewed(views: str, dtypes: Sequence[str]) -> list[Any]:
     return [np.asarray(RNG.integers(-3, 4, shape)).astype(t) for shape, t in zip(shapes, dtypes, strict=True)]
 
 
+@pytest.mark.parametrize("large", [ufuncs._LARGE, 0], ids=["at once", "in blocks"])
 @pytest.mark.parametrize("views", VIEWS)
 @pytest.mark.parametrize("name", MAPS)
-def test_maps_are_what_their_definition_says(name: str, views: str) -> None:
+def test_maps_are_what_their_definition_says(
+    name: str, views: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ufuncs, "_LARGE", large)
+    monkeypatch.setattr(ufuncs, "_IN_PLACE", large)
+    monkeypatch.setattr(ufuncs, "_BLOCK", 24)  # bytes: a row, or two of them
     scalar, expected = MAPS[name]
     for dtypes in (("f4", "f4"), ("i4", "f8"), ("u1", "i2"), ("f2", "f2"), ("?", "f4")):
         arrays = viewed(views, dtypes)
@@ -169,6 +176,25 @@ def test_maps_are_what_their_definition_says(name: str, views: str) -> None:
             assert found.flags.c_contiguous
             assert not any(np.may_share_memory(found, a) for a in others)
             np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_maps_of_large_arrays_make_no_temporaries_of_their_size() -> None:
+    """Nor a result whose memory the system has to clear, from the second one on."""
+    a = np.ones((1 << 12, 1 << 11), np.float32)
+    h = mdhnp.md_hom(lambda x: np.sqrt(x * x + 1) * x, {"i": mdhnp.cc, "j": mdhnp.cc}, "A[i,j] -> C[i,j]").bind(a)
+    function = numpy_function(h)
+    assert function is not None
+    first = function.compute(a)
+    where = first.ctypes.data
+    del first
+    tracemalloc.start()
+    try:
+        found = function.compute(a)
+        assert tracemalloc.get_traced_memory()[1] < a.nbytes // 2
+    finally:
+        tracemalloc.stop()
+    assert found.ctypes.data == where
+    np.testing.assert_array_equal(found, np.sqrt(a * a + 1) * a)
 
 
 def test_maps_of_neighbours() -> None:

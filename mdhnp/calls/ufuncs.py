@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from mdhnp.cost import passes
 from mdhnp.mdh import Function, MdHom, View
 from mdhnp.mdh.combine import Which, extreme, first_extreme
 from mdhnp.mdh.function import evaluate_step, literal_value
+from mdhnp.runtime.results import maker
 
 __all__ = ["MANY", "by_ufuncs", "einsum"]
 
@@ -34,6 +36,11 @@ _SILENT = frozenset(
 _VIEWS = ("param", "real", "imag")
 #: Points of a sum that take as long as one of an einsum, and as one of a scan.
 _FAST, _SCAN = 4, 32
+#: Bytes of a map's result from which on it is computed block by block, since malloc does not keep memory of this size:
+#: that takes half of the time. Bytes of a block: a few of them fit a core's second cache.
+_LARGE, _BLOCK = 32 << 20, 1 << 19
+#: Bytes of a temporary from which on a ufunc's result takes its place, as in NumPy's own expressions.
+_IN_PLACE = 1 << 18
 #: Elements that an einsum adds in a row, to lose no more by rounding than NumPy's sums do; from how many elements in
 #: all such rows take half as long as these. Of fewer elements, an einsum takes half as long as a ufunc to begin.
 _ROW, MANY = 512, 1 << 14
@@ -76,6 +83,8 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
     copy = True if (finish or combine is None) and final.body[final.results[0]].op in _VIEWS else None
     if combine is None and np.broadcast_shapes((), *shapes) != full:  # the same along what nothing moves with
         combine, copy = partial(np.broadcast_to, shape=full), True
+    elif h.operator is None and not scalar.used_indices() and h.outputs[0].element_bytes >= _LARGE:
+        values, copy = _in_blocks(values, full, h.outputs[0].dtype), None
     views = [(n, known[0] if (known := aligned.get(p)) else None) for p, (n, _) in enumerate(h.accesses)]
     plain = views == [(n, None) for n in range(len(h.inputs))]
 
@@ -87,7 +96,9 @@ def by_ufuncs(h: MdHom) -> tuple[str, Compute, int] | None:
         if ending is not None:
             found = ending(found, *given)
         found = np.array(found, order="C", copy=copy)
-        return found.reshape(shape) if shape else found.reshape(())[()]
+        if found.shape != shape:
+            found = found.reshape(shape)
+        return found if shape else found[()]
 
     alone = plain and combine is ending is None and isinstance(values, partial) and full == shape
     best, silent = values if alone else compute, [f.body[n].op in _SILENT for f in (scalar, final) for n in f.live()]
@@ -193,10 +204,20 @@ def _evaluator(f: Function, extents: Sequence[int], dims: Sequence[int]) -> Comp
         if n not in given and n not in fixed
     ]
 
+    own = {n for n, each, _, _ in steps if isinstance(each, np.ufunc)}
+    # For each ufunc the temporary of its type that goes with it.
+    places = {
+        n: a for n in own for a in f.body[n].args if a in own and final[a] == n and f.body[a].dtype == f.body[n].dtype
+    }
+
     def compute(*arrays: Any) -> Any:
         values = {**fixed, **{n: arrays[p] for n, p in given.items()}}
         for n, each, args, done in steps:
-            values[n] = each(*[values[a] for a in args])
+            known, place = [values[a] for a in args], values.get(places.get(n, -1))
+            if place is None or place.nbytes < _IN_PLACE or any([np.shape(v) not in ((), place.shape) for v in known]):
+                values[n] = each(*known)
+            else:
+                values[n] = each(*known, out=place)
             for a in done:  # so that its memory, which is in the caches, is the next one's
                 del values[a]
         return values[last]
@@ -217,3 +238,18 @@ def _function_of(f: Function, n: int) -> Compute:
             if ufunc.resolve_dtypes((*types, None)) == (*types, step.dtype):
                 return ufunc
     return lambda *values: evaluate_step(step, values, (), ())
+
+
+def _in_blocks(values: Compute, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Compute:
+    """Have a map computed by so many rows at a time that what a ufunc gives is in the caches for the next one."""
+    make, rows = maker([(shape, dtype)]), max(_BLOCK * shape[0] // (prod(shape) * dtype.itemsize), 1)
+
+    def in_blocks(*views: Any) -> Any:
+        (result,) = make()
+        moving = [v.ndim == len(shape) and len(v) > 1 for v in views]
+        for n in range(0, shape[0], rows):
+            part = slice(n, n + rows)
+            result[part] = values(*[v[part] if moves else v for v, moves in zip(views, moving, strict=True)])
+        return result
+
+    return in_blocks
