@@ -214,15 +214,21 @@ def garbage_in_temporaries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Temporaries are NaN before a call, so that what is read but was not written shows; not in buffers."""
     from mdhnp.runtime.memory import SystemMemory
 
-    allocate = SystemMemory.temporaries
+    prepare = SystemMemory._prepare
 
-    def temporaries(self: SystemMemory) -> tuple[Any, ...]:
-        memory = allocate(self)
-        for each in memory:
-            each[...] = 0xFF
-        return memory
+    def prepared(self: SystemMemory) -> None:
+        prepare(self)
+        allocate = self.temporaries
 
-    monkeypatch.setattr(SystemMemory, "temporaries", temporaries)
+        def temporaries() -> tuple[Any, ...]:
+            memory = allocate()
+            for each in memory:
+                each[...] = 0xFF
+            return memory
+
+        self.temporaries = temporaries
+
+    monkeypatch.setattr(SystemMemory, "_prepare", prepared)
 
 
 @cache
