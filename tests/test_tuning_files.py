@@ -280,6 +280,50 @@ def test_look_ups_do_not_wait_for_who_writes(tuned: TuningCache) -> None:
     holder.close()
 
 
+def test_uses_amid_others_wait_for_nobody(tuned: TuningCache) -> None:
+    """The garbage collector may come in each of two threads, and run a finalizer that makes a call."""
+    tuned.put(key(1), entry())
+    both = threading.Barrier(2)
+
+    def amid(use: Callable[[], object]) -> Callable[[sqlite3.Connection], object]:
+        def work(_: sqlite3.Connection) -> object:
+            both.wait(10)
+            return use()
+
+        return work
+
+    used = tuned._database
+    uses = (
+        lambda: used.read(amid(lambda: tuned.put(key(2), entry()))),
+        lambda: used.write(amid(lambda: tuned.get(key(1)))),
+    )
+    threads = [threading.Thread(target=use, daemon=True) for use in uses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert again(tuned).get(key(2)) == entry()
+
+
+def test_a_write_amid_a_look_up_does_not_wait_for_it(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a write-ahead log it would wait for the end of what it interrupts, and then give up the file."""
+    monkeypatch.setattr(database, "_on_network", lambda folder: True)
+    monkeypatch.setattr(database, "_PATIENCE", 0.5)
+    for number in range(100):
+        tuned.put(key(number + 1), entry())
+
+    def work(db: sqlite3.Connection) -> int:
+        found = db.execute("SELECT * FROM records")
+        found.fetchone()
+        tuned.put(key(1000), entry())
+        return len(found.fetchall())
+
+    assert tuned._database.read(work) in (99, 100)
+    assert tuned.trouble is None
+    assert again(tuned).get(key(1000)) == entry()
+
+
 def test_a_network_file_system_gets_no_shared_memory(tuned: TuningCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_on_network", lambda folder: True)
     tuned.put(key(), entry())

@@ -123,13 +123,17 @@ class Database:
         self._writing.close()
 
     def _run(self, line: _Line, work: Callable[[sqlite3.Connection], T]) -> T:
+        for each in (self._reading, self._writing):
+            if each.turn._is_owned():  # a finalizer comes amid a use: who has one turn must not wait for the other
+                line = each
         attempts = 0
         while self.trouble is None:
             attempts += 1
             identity = self._identity()
             try:
                 with line.turn:
-                    return work(self._connection(line, identity))
+                    if self.trouble is None:
+                        return work(self._connection(line, identity))
             except BaseException as error:
                 line.close()
                 if not isinstance(error, sqlite3.DatabaseError | OSError):
