@@ -168,7 +168,7 @@ def test_a_failed_source_follows_no_link(
     device: Device, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     source = "__kernel void one(__global float *y) { y[0] = undeclared_name; }"
-    key = programs._key(device, source, " ".join(programs.build_options(device)))
+    key = programs._key(device, source)
     name = f"mdhnp-{key[:16]}.cl"
     shared, victim = tmp_path / "shared", tmp_path / "victim"
     victim.write_text("mine")

@@ -37,9 +37,9 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     original = programs._from_source
 
-    def counted(device: Device, source: str, options: str, key: str) -> object:
+    def counted(device: Device, source: str, key: str) -> object:
         seen.append(source)
-        return original(device, source, options, key)
+        return original(device, source, key)
 
     monkeypatch.setattr(programs, "_from_source", counted)
     return seen
@@ -190,8 +190,8 @@ def test_processes_that_write_the_same_entry_never_see_a_part(cache: Path) -> No
 
 def test_options_differ_in_rounding_only(device: Device) -> None:
     options = programs.build_options(device)
-    assert options[:2] == ("-cl-std=CL1.2", "-w")
-    assert options[2:] in ((), ("-cl-fp32-correctly-rounded-divide-sqrt",))
+    assert options.split()[:2] == ["-cl-std=CL1.2", "-w"]
+    assert options.split()[2:] in ([], ["-cl-fp32-correctly-rounded-divide-sqrt"])
 
 
 def test_warnings_are_not_printed(device: Device, capfd: pytest.CaptureFixture[str]) -> None:

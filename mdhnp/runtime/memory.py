@@ -6,7 +6,7 @@ element, and the code generator's offsets count from there.
 """
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,17 @@ class Memory:
     def complete(self, event: cl.Event, bound: Bound, outputs: Sequence[Any]) -> None:
         raise NotImplementedError
 
+    def _brought(self, inputs: Sequence[Any], bring: Callable[[int, Any], cl.Buffer]) -> list[cl.Buffer]:
+        """Give a buffer of each input, the same one of what is given twice, which `bring` makes of its bytes."""
+        found, brought = [], dict[tuple[int, int], cl.Buffer]()
+        for n, (layout, array) in enumerate(zip(self._inputs, inputs, strict=True)):
+            view = layout.bytes_of(array)
+            key = (ctypes.addressof(view), layout.nbytes)
+            if key not in brought:
+                brought[key] = bring(n, view)
+            found.append(brought[key])
+        return found
+
     def _checked_sizes(self) -> list[int]:
         """Give bytes of all arrays and temporaries; MemoryError where a buffer of the device cannot be so large."""
         device, sizes = self._device, [*(layout.nbytes for layout in self._layouts), *self._sizes]
@@ -110,14 +121,7 @@ class HostBuffers(Memory):
 
     def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Bound:
         """Make the buffers; an array given twice gets one, since two over the same memory are undefined."""
-        shared: dict[tuple[int, int], cl.Buffer] = {}
-        bound = []
-        for layout, array in zip(self._inputs, inputs, strict=True):
-            view = layout.bytes_of(array)
-            key = (ctypes.addressof(view), layout.nbytes)
-            if key not in shared:
-                shared[key] = self._buffer(cl.mem_flags.READ_ONLY, view)
-            bound.append(shared[key])
+        bound = self._brought(inputs, lambda _, view: self._buffer(cl.mem_flags.READ_ONLY, view))
         for layout, array in zip(self._outputs, outputs, strict=True):
             bound.append(self._buffer(cl.mem_flags.READ_WRITE, layout.bytes_of(array)))
         own = [cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE, nbytes) for nbytes in self._sizes]
@@ -145,14 +149,13 @@ class DeviceBuffers(Memory):
         """Copy the inputs; gaps between elements go along, because kernels have the strides built in."""
         blocks = self._pool.take_all(self._sizes)
         arguments = [block.buffer for block in blocks]
-        sent: dict[tuple[int, int], cl.Buffer] = {}
+
+        def sent(n: int, view: Any) -> cl.Buffer:
+            send(self._device, view, arguments[n], 0)
+            return arguments[n]
+
         try:
-            for n, (layout, array) in enumerate(zip(self._inputs, inputs, strict=True)):
-                view = layout.bytes_of(array)
-                key = (ctypes.addressof(view), layout.nbytes)
-                if key not in sent:  # what is given twice is copied once
-                    send(self._device, view, arguments[n], 0)
-                arguments[n] = sent.setdefault(key, arguments[n])
+            arguments[: len(inputs)] = self._brought(inputs, sent)
         except BaseException:
             self._pool.give_back(*blocks)
             raise

@@ -41,7 +41,7 @@ def cache_folder() -> Path:
     ``MDHNP_CACHE_DIR`` where that is set and not empty, else the user's cache folder for ``mdhnp``. The folder need not
     exist, nor be writable. A relative path is taken from the folder that was the current one at the first use.
     """
-    return _chosen() or _users("cache")
+    return _folder("cache")
 
 
 def data_folder() -> Path:
@@ -50,7 +50,7 @@ def data_folder() -> Path:
     ``MDHNP_CACHE_DIR``, as for :func:`cache_folder`, else the user's data folder for ``mdhnp``, which no cleaner of
     caches empties.
     """
-    return _chosen() or _users("data")
+    return _folder("data")
 
 
 def tuning_file() -> Path:
@@ -58,12 +58,9 @@ def tuning_file() -> Path:
     return data_folder() / f"tuning-{TABLES}.sqlite"
 
 
-def _chosen() -> Path | None:
-    chosen = os.environ.get("MDHNP_CACHE_DIR")
-    return _absolute(chosen) if chosen else None
-
-
-def _users(kind: Literal["cache", "data"]) -> Path:
+def _folder(kind: Literal["cache", "data"]) -> Path:
+    if chosen := os.environ.get("MDHNP_CACHE_DIR"):
+        return _absolute(chosen)
     import platformdirs  # only here: it takes 2 ms
 
     folder = platformdirs.user_cache_dir if kind == "cache" else platformdirs.user_data_dir

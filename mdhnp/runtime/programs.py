@@ -52,7 +52,7 @@ class BuildError(RuntimeError):
         self.path = path
 
 
-def build_options(device: Device) -> tuple[str, ...]:
+def build_options(device: Device) -> str:
     """Give the compiler's options for a device.
 
     OpenCL C 1.2 is what every runtime takes, so that one text means the same everywhere. Kernels say
@@ -60,8 +60,7 @@ def build_options(device: Device) -> tuple[str, ...]:
     the device can. Warnings are for authors of kernels, and PoCL would print their number.
     """
     exact = device.cl.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    rounding = ["-cl-fp32-correctly-rounded-divide-sqrt"] if exact else []
-    return ("-cl-std=CL1.2", "-w", *rounding)
+    return "-cl-std=CL1.2 -w" + (" -cl-fp32-correctly-rounded-divide-sqrt" if exact else "")
 
 
 def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
@@ -72,8 +71,7 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
     Nothing cuts a compiler short: Ctrl-C is seen when it is done. Where it is not kept, as of a tuner's many
     candidates, later processes do not find the binary on disk.
     """
-    options = " ".join(build_options(device))
-    key = _key(device, source, options)
+    key = _key(device, source)
     with _registry:
         mine = _locks.setdefault(key, process.lock())
     with mine:
@@ -81,20 +79,20 @@ def build(device: Device, source: str, *, keep: bool = True) -> cl.Program:
         if program is None:
             # Oclgrind's interpreter has nothing to gain, and its binaries lose the lines that its reports name.
             if keep and device.runtime != "oclgrind":
-                program = _from_disk(device, key, options)
+                program = _from_disk(device, key)
                 if program is None:
                     with binaries.alone(key):  # another process may be compiling the same
-                        program = _from_disk(device, key, options) or _from_source(device, source, options, key)
+                        program = _from_disk(device, key) or _from_source(device, source, key)
                         _store(key, program)
             else:
-                program = _from_source(device, source, options, key)
+                program = _from_source(device, source, key)
             program = _built.setdefault((key, device), _named(program, source))  # a finalizer may have been faster
         return program
 
 
 def is_ready(device: Device, source: str) -> bool:
     """Tell whether :func:`build` has nothing to compile: somebody has done so before."""
-    key = _key(device, source, " ".join(build_options(device)))
+    key = _key(device, source)
     return (key, device) in _built or binaries.has(key)
 
 
@@ -104,16 +102,15 @@ def compiled() -> int:
 
 def load(device: Device, source: str, binary: bytes) -> cl.Program | None:
     """Take what another process compiled from `source`; None if the driver refuses it."""
-    options = " ".join(build_options(device))
-    program = _from_binary(device, binary, options)
+    program = _from_binary(device, binary)
     if program is not None:
         with _registry:
-            _built[_key(device, source, options), device] = _named(program, source)
+            _built[_key(device, source), device] = _named(program, source)
     return program
 
 
-def _key(device: Device, source: str, options: str) -> str:
-    return hashlib.sha256("\0".join((_FORMAT, source, options, device.identity)).encode()).hexdigest()
+def _key(device: Device, source: str) -> str:
+    return hashlib.sha256("\0".join((_FORMAT, source, build_options(device), device.identity)).encode()).hexdigest()
 
 
 def _named(program: cl.Program, source: str) -> cl.Program:
@@ -122,11 +119,11 @@ def _named(program: cl.Program, source: str) -> cl.Program:
     return program
 
 
-def _from_binary(device: Device, binary: bytes, options: str) -> cl.Program | None:
+def _from_binary(device: Device, binary: bytes) -> cl.Program | None:
     context = device.context
     try:
         program = _cl._Program(context, [device.cl], [binary])
-        program._build(options.encode(), [device.cl])
+        program._build(build_options(device).encode(), [device.cl])
     except cl.Error:  # the driver changed its mind about its own binary: build again, and store that
         return None
     return cl.Program(program)
@@ -137,17 +134,17 @@ def _store(key: str, program: cl.Program) -> None:
         binaries.store(key, program.binaries[0])
 
 
-def _from_disk(device: Device, key: str, options: str) -> cl.Program | None:
+def _from_disk(device: Device, key: str) -> cl.Program | None:
     binary = binaries.load(key)
-    return None if binary is None else _from_binary(device, binary, options)
+    return None if binary is None else _from_binary(device, binary)
 
 
-def _from_source(device: Device, source: str, options: str, key: str) -> cl.Program:
+def _from_source(device: Device, source: str, key: str) -> cl.Program:
     global _compilations  # noqa: PLW0603
     _compilations += 1
     program = _cl._Program(device.context, source)
     try:
-        program._build(options.encode(), [device.cl])
+        program._build(build_options(device).encode(), [device.cl])
     except cl.Error as error:
         log = "\n".join(text for _, text in program._get_build_logs()) or str(error)
         path = _keep_source(source, key)

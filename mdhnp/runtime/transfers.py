@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
@@ -48,96 +48,78 @@ class Ring:
     def send(self, source: Bytes, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue) -> None:
         """Copy to the device; when this returns, the last blocks may still be on their way."""
 
-        def fill(n: int) -> int:
-            slot, part = n % _BLOCKS, source[n * _BLOCK : (n + 1) * _BLOCK]
-            if (busy := self._busy[slot]) is not None:
+        def fill(n: int, part: Bytes) -> None:
+            if (busy := self._busy[n % _BLOCKS]) is not None:
                 busy.wait()
-            self._blocks[slot][: part.size] = part
-            return part.size
+            self._block(n, part.size)[...] = part
 
-        def then(n: int, size: int) -> None:
-            slot = n % _BLOCKS
-            self._busy[slot] = cl.enqueue_copy(
-                queue, buffer, self._blocks[slot][:size], dst_offset=offset + n * _BLOCK, is_blocking=False
-            )
+        def put(n: int, part: Bytes) -> None:
+            block, start = self._block(n, part.size), offset + n * _BLOCK
+            self._busy[n % _BLOCKS] = cl.enqueue_copy(queue, buffer, block, dst_offset=start, is_blocking=False)
             queue.flush()
 
-        self._in_turn(-(-source.size // _BLOCK), fill, then)
+        self._in_turn(source, fill, put)
 
     def receive(self, target: Bytes, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue) -> None:
         """Copy from the device, when all that was enqueued before is done."""
-        count = -(-target.size // _BLOCK)
+
+        def empty(n: int, part: Bytes) -> None:
+            part[...] = self._asked(n, part.size)
 
         def ask(n: int) -> None:
-            slot, size = n % _BLOCKS, min(_BLOCK, target.size - n * _BLOCK)
-            self._busy[slot] = cl.enqueue_copy(
-                queue, self._blocks[slot][:size], buffer, src_offset=offset + n * _BLOCK, is_blocking=False
-            )
-            queue.flush()
+            if (left := target.size - n * _BLOCK) > 0:
+                self._ask(n, min(_BLOCK, left), buffer, offset + n * _BLOCK, queue)
 
-        def empty(n: int) -> int:
-            part = target[n * _BLOCK : (n + 1) * _BLOCK]
-            busy = self._busy[n % _BLOCKS]
-            assert busy is not None
-            busy.wait()
-            part[...] = self._blocks[n % _BLOCKS][: part.size]
-            return part.size
-
-        def then(n: int, _: int) -> None:
-            if n + _BLOCKS < count:
-                ask(n + _BLOCKS)
-
-        for busy in self._busy:
-            if busy is not None:
-                with suppress(cl.Error):  # of the copy before
-                    busy.wait()
-        for n in range(min(_BLOCKS, count)):
+        for n in range(_BLOCKS):
             ask(n)
-        self._in_turn(count, empty, then)
+        self._in_turn(target, empty, lambda n, _: ask(n + _BLOCKS))
 
     def pass_on(
         self, nbytes: int, buffer: cl.Buffer, offset: int, queue: cl.CommandQueue, put: Callable[[Bytes, int], cl.Event]
     ) -> None:
         """Copy from the device to where `put` does, half of the blocks being read while others are put."""
-        size = min(_BLOCK, max(LARGE, -(-nbytes // _BLOCKS)))
-        count, ahead = -(-nbytes // size), _BLOCKS // 2
-
-        def block(n: int) -> Bytes:
-            return self._blocks[n % _BLOCKS][: min(size, nbytes - n * size)]
-
-        def ask(n: int) -> None:
-            if (busy := self._busy[n % _BLOCKS]) is not None:
-                with suppress(cl.Error):  # who put it tells
-                    busy.wait()
-            self._busy[n % _BLOCKS] = cl.enqueue_copy(
-                queue, block(n), buffer, src_offset=offset + n * size, is_blocking=False
-            )
-            queue.flush()
-
+        most, ahead = min(_BLOCK, max(LARGE, -(-nbytes // _BLOCKS))), _BLOCKS // 2
+        starts = range(0, nbytes, most)
+        sizes = [min(most, nbytes - start) for start in starts]
         try:
-            for n in range(min(ahead, count)):
-                ask(n)
-            for n in range(count):
-                read = self._busy[n % _BLOCKS]
-                assert read is not None
-                read.wait()
-                self._busy[n % _BLOCKS] = put(block(n), n * size)
-                if n + ahead < count:
-                    ask(n + ahead)
+            for n in range(-ahead, len(sizes)):
+                if n >= 0:
+                    self._busy[n % _BLOCKS] = put(self._asked(n, sizes[n]), starts[n])
+                if n + ahead < len(sizes):
+                    self._ask(n + ahead, sizes[n + ahead], buffer, offset + starts[n + ahead], queue)
         except BaseException:
             with suppress(cl.Error):  # the first error says more
                 queue.finish()
             raise
 
-    def _in_turn(self, count: int, work: Callable[[int], int], then: Callable[[int, int], None]) -> None:
-        """Let the team do `work` for each number, at most a ring of them ahead, and do `then` after each, in order."""
-        ahead: list[Future[int]] = [self._team.submit(work, n) for n in range(min(_BLOCKS, count))]
+    def _block(self, n: int, size: int) -> Bytes:
+        return self._blocks[n % _BLOCKS][:size]
+
+    def _ask(self, n: int, size: int, buffer: cl.Buffer, start: int, queue: cl.CommandQueue) -> None:
+        """Have a block filled from the device, once the copy before has left it."""
+        if (busy := self._busy[n % _BLOCKS]) is not None:
+            with suppress(cl.Error):  # who made that copy tells
+                busy.wait()
+        block = self._block(n, size)
+        self._busy[n % _BLOCKS] = cl.enqueue_copy(queue, block, buffer, src_offset=start, is_blocking=False)
+        queue.flush()
+
+    def _asked(self, n: int, size: int) -> Bytes:
+        busy = self._busy[n % _BLOCKS]
+        assert busy is not None
+        busy.wait()
+        return self._block(n, size)
+
+    def _in_turn(self, memory: Bytes, work: Callable[[int, Bytes], None], then: Callable[[int, Bytes], None]) -> None:
+        """Let the team `work` on each part of memory, at most a ring of them ahead, and do `then` after each."""
+        parts = [memory[at : at + _BLOCK] for at in range(0, memory.size, _BLOCK)]
+        ahead = [self._team.submit(work, n, part) for n, part in enumerate(parts[:_BLOCKS])]
         try:
-            for n in range(count):
-                size = ahead[n % _BLOCKS].result()
-                then(n, size)
-                if n + _BLOCKS < count:
-                    ahead[n % _BLOCKS] = self._team.submit(work, n + _BLOCKS)
+            for n, part in enumerate(parts):
+                ahead[n].result()
+                then(n, part)
+                if (later := n + _BLOCKS) < len(parts):
+                    ahead.append(self._team.submit(work, later, parts[later]))
         except BaseException:
             for each in ahead:  # they write into the caller's memory, or read it
                 each.cancel()
@@ -173,16 +155,12 @@ def _ring(device: Device, way: str, wait: bool) -> Iterator[Ring | None]:
     if ring is None or not ring.lock.acquire(blocking=wait):
         yield None
         return
+    free = not ring.busy
     try:
-        if ring.busy:
-            yield None
-            return
         ring.busy = True
-        try:
-            yield ring
-        finally:
-            ring.busy = False
+        yield ring if free else None
     finally:
+        ring.busy = not free
         ring.lock.release()
 
 
