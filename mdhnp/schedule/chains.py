@@ -111,8 +111,9 @@ def _beyond(h: Chain) -> int:
 def chain_candidates(h: Chain, caps: DeviceCaps) -> Iterator[Schedule]:
     """Yield the schedule that is expected to be the best, then the cheapest of each register tile by turns."""
     best = _best(h, caps)
-    if best is not None:
-        yield best
+    if best is None:
+        return
+    yield best
     tiles = (*_register_tiles(h, caps), *_streamed_tiles(h, caps))
     each = [islice(_ranked(h, caps, tile), _OF_EACH) for tile in tiles]
     yield from (s for s in dict.fromkeys(chain.from_iterable(zip_longest(*each))) if s not in (None, best))
