@@ -66,6 +66,13 @@ def test_ndarrays_are_taken(device: Device) -> None:
         same(found, expected)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_other_byte_orders(name: str, dtype: str) -> None:
+    a = numbers((5, 7), dtype)
+    same(getattr(mdhnp, name)(a.astype(a.dtype.newbyteorder()), axis=1), getattr(mdhnp, name)(a, axis=1))
+
+
 @st.composite
 def operands(draw: Any, min_dims: int = 0) -> Any:
     """An array of any layout, some of them empty, an axis, and whether it stays."""

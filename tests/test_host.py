@@ -97,6 +97,14 @@ def test_einsums_are_numpys(text: str) -> None:
                 np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
+def test_sums_and_products_of_numbers_as_booleans(name: str) -> None:
+    a = RNG.integers(-2, 3, (5, 7)).astype(np.float32)
+    found, hosts = seen(getattr(mdhnp, name), a, axis=1, dtype=np.bool_)
+    assert hosts == [True]
+    np.testing.assert_array_equal(found, getattr(np, name)(a, axis=1, dtype=np.bool_), strict=True)
+
+
 def test_strided_unaligned_and_read_only_operands() -> None:
     a = np.arange(48, dtype=np.float32).reshape(6, 8)
     odd = np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(np.float32).reshape(6, 8)

@@ -124,7 +124,8 @@ def _combination(
     several = len({c for c in h.combine if c.kind != "cc"}) > 1 or (scans and len(axes) > 1)
     if ufunc is None or several or len(scalar.results) > 1 or 0 in h.extents:
         return None
-    options: dict[str, Any] = {"axis": axes[0] if scans else axes, "dtype": None if dtype.kind == "b" else dtype}
+    logical = ufunc in (np.logical_and, np.logical_or)  # which take any type
+    options: dict[str, Any] = {"axis": axes[0] if scans else axes, "dtype": None if logical else dtype}
     if dtype.char == "e":
         options["dtype"] = np.float32
     if scans:

@@ -74,7 +74,7 @@ def computed_type(given: DType) -> DType:
     """Give the type in which sums of elements are divided, or multiplied by floats."""
     if given.kind in "biu":
         return np.dtype(np.float64)
-    return np.dtype(np.float32) if given == np.float16 else given
+    return np.dtype(np.float32) if given.char == "e" else given  # of any byte order
 
 
 def wide(factor: Any, common: DType) -> Any:
