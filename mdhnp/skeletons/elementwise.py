@@ -10,42 +10,30 @@ from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.public import public
 from mdhnp.mdh import cc
 from mdhnp.mdh.mdhom import dimension_names
-from mdhnp.skeletons.skeleton import (
-    RESULTS,
-    SYSTEMS,
-    DTypes,
-    Shape,
-    Skeleton,
-    accesses,
-    broadcast,
-    computation,
-    results_of,
-)
+from mdhnp.skeletons.skeleton import RESULTS, SYSTEMS, DTypes, Shape, Skeleton, accesses, broadcast, computation
 
 __all__ = ["map", "zip"]
 
-_Structure = tuple[int, tuple[tuple[str, ...], ...]]
 _RAISES = {
     "TypeError": "If the function is neither, or called with values that it cannot be recorded with.",
     "ValueError": "When called, if arrays cannot be broadcast, or text takes another number of values.",
 }
 
 
-def _elementwise(
-    public: Callable[..., Skeleton],
-    function: Callable[..., Any] | str,
-    results: Sequence[npt.DTypeLike] | npt.DTypeLike | None,
-    structure: Callable[[tuple[Shape, ...]], _Structure],
-) -> Skeleton:
+def _elementwise(public: Callable[..., Skeleton], function: Callable[..., Any] | str, results: Any) -> Skeleton:
     if not (callable(function) or isinstance(function, str)):
         raise TypeError(f"{function!r} is neither a function nor OpenCL C text")
-    given = results_of(results)
 
-    def make(structure: _Structure, dtypes: DTypes) -> Computation:
+    def structure(shapes: tuple[Shape, ...]) -> Any:
+        if public is map and len(shapes) != 1:
+            raise TypeError(f"takes one array, {len(shapes)} are given; use zip")
+        return broadcast(shapes)
+
+    def make(structure: Any, dtypes: DTypes) -> Computation:
         rank, indices = structure
-        return computation(function, dict.fromkeys(dimension_names(rank), cc), accesses(indices), dtypes, given)
+        return computation(function, dict.fromkeys(dimension_names(rank), cc), accesses(indices), dtypes, results)
 
-    return Skeleton(partial(public, function, results=results), structure, make, function, given)
+    return Skeleton(partial(public, function, results=results), structure, make, function, results)
 
 
 @public(
@@ -64,7 +52,7 @@ Arrays are broadcast as NumPy does, so that ``zip(f)(x, 2.0)`` takes a number al
 array([3., 8.], dtype=float32)""",
 )
 def zip(function: Callable[..., Any] | str, results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None) -> Skeleton:
-    return _elementwise(zip, function, results, broadcast)
+    return _elementwise(zip, function, results)
 
 
 @public(
@@ -80,9 +68,4 @@ array([[ 1,  4],
        [ 9, 16]])""",
 )
 def map(function: Callable[..., Any] | str, results: Sequence[npt.DTypeLike] | npt.DTypeLike | None = None) -> Skeleton:
-    def structure(shapes: tuple[Shape, ...]) -> _Structure:
-        if len(shapes) != 1:
-            raise TypeError(f"takes one array, {len(shapes)} are given; use zip")
-        return broadcast(shapes)
-
-    return _elementwise(map, function, results, structure)
+    return _elementwise(map, function, results)

@@ -1,7 +1,6 @@
 """`allpairs`: every row of one matrix with every column of another."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,20 +10,11 @@ import numpy.typing as npt
 from mdhnp.frontend.computation import Computation
 from mdhnp.frontend.public import public
 from mdhnp.mdh import cc, pw, trace
+from mdhnp.mdh.combine import CombineSpec
 from mdhnp.mdh.mdhom import dimension_names
 from mdhnp.skeletons.combining import Operator, combined_function, reduce, same
 from mdhnp.skeletons.row_functions import RowFunction, read
-from mdhnp.skeletons.skeleton import (
-    RESULTS,
-    SYSTEMS,
-    DTypes,
-    Shape,
-    Skeleton,
-    access,
-    broadcast,
-    computation,
-    results_of,
-)
+from mdhnp.skeletons.skeleton import RESULTS, SYSTEMS, DTypes, Shape, Skeleton, access, broadcast, computation
 
 __all__ = ["allpairs"]
 
@@ -79,7 +69,7 @@ def allpairs(
     text = isinstance(function, str) and "{" in function and zip is None
     if results is not None and not text:
         raise TypeError("results are those of OpenCL C text of rows")
-    structure, make = _kind(function, zip, text, results_of(results))
+    structure, make = _kind(function, zip, text, results)
 
     def of_two(shapes: tuple[Shape, ...]) -> Any:
         if len(shapes) != 2:
@@ -89,21 +79,22 @@ def allpairs(
     return Skeleton(partial(allpairs, function, zip=zip, results=results), of_two, make)
 
 
-def _kind(function: Any, zip: Any, text: bool, results: tuple[npt.DTypeLike, ...]) -> _Kind:
-    """Give one of four kinds of pairs."""
+def _kind(function: Any, zip: Any, text: bool, results: Any) -> _Kind:
+    """Give one of three kinds of pairs."""
     reduces = isinstance(function, Skeleton) and function.operator is not None
     if isinstance(function, Skeleton) and not reduces:
         if zip is not None:
             raise TypeError("the first of two is an operator or a reduce, not a zip")
         return _elements(function)
     if zip is not None:
-        if not reduces:
-            return _combined(reduce(function, zip))
-        if function.function is not same:
+        if reduces and function.function is not same:
             raise TypeError("reduce: it has a zip already")
-        return _combined(replace(reduce("add", zip), operator=function.operator))
+        found = reduce("add" if reduces else function, zip)
+        operator = function.operator if reduces else found.operator
+        assert operator is not None
+        return _combined(combined_function(found, operator), operator, found.results)
     if text:
-        return _text(function, results)
+        return _combined(function, None, results)
     if callable(function) and not isinstance(function, Skeleton | np.ufunc):
         return _rows(function)
     raise TypeError(
@@ -125,15 +116,13 @@ def _elements(zip: Skeleton) -> _Kind:
     return lambda left, right: (len(left), len(right)), make
 
 
-def _combined(reduction: Skeleton) -> _Kind:
-    """Pairs of rows and columns, element by element."""
-    operator = reduction.operator
-    assert operator is not None
+def _combined(scalar: Callable[..., Any] | str, operator: CombineSpec | None, results: Any) -> _Kind:
+    """Pairs of rows and columns, element by element; without an operator as wholes, over which OpenCL C text walks."""
 
     def make(matched: "_Matched", dtypes: DTypes) -> Computation:
-        inputs = [matched.access(side, matched.along) for side in (0, 1)]
-        combine = dict.fromkeys(matched.kept, cc) | {matched.along: operator}
-        return computation(combined_function(reduction, operator), combine, inputs, dtypes, reduction.results)
+        at, reduced = (":", {}) if operator is None else (matched.along, {matched.along: operator})
+        inputs = [matched.access(side, at) for side in (0, 1)]
+        return computation(scalar, dict.fromkeys(matched.kept, cc) | reduced, inputs, dtypes, results)
 
     return _matched, make
 
@@ -156,16 +145,6 @@ def _rows(function: RowFunction) -> _Kind:
         return computation(reading.scalar, combine, inputs, given, count=len(values), finish=finish)
 
     return lambda left, right: (_matched(left, right), left[-1]), make
-
-
-def _text(text: str, results: tuple[npt.DTypeLike, ...]) -> _Kind:
-    """Pairs of rows and columns over which OpenCL C text walks."""
-
-    def make(matched: "_Matched", dtypes: DTypes) -> Computation:
-        inputs = [matched.access(side, ":") for side in (0, 1)]
-        return computation(text, dict.fromkeys(matched.kept, cc), inputs, dtypes, results)
-
-    return _matched, make
 
 
 class _Matched(NamedTuple):

@@ -32,10 +32,8 @@ class Iteration:
         """Compute; without a single step the arrays are given back."""
         state: Any = arrays[0] if len(arrays) == 1 else arrays
         done = 0
-        if self._is_long(arrays):
-            assert self.steps is not None
-            while done + _TOGETHER <= self.steps:
-                state, done = self._eight(*_several(state)), done + _TOGETHER
+        for _ in range(self._eights(arrays)):
+            state, done = self._eight(*_several(state)), done + _TOGETHER
         while self.steps is None or done < self.steps:
             before, state = state, self.function(*_several(state))
             done += 1
@@ -49,13 +47,16 @@ class Iteration:
     def __reduce__(self) -> tuple[Any, ...]:
         return iterate, (self.function, self.steps, self.until)
 
-    def _is_long(self, arrays: tuple[Any, ...]) -> bool:
-        """Whether steps that have been taken one by one, and those to be taken, are worth compiling several as one."""
-        known = isinstance(self.function, _KNOWN) and are_arrays(arrays)
-        if self.until is not None or self.steps is None or not known:
-            return False
+    def _eights(self, arrays: tuple[Any, ...]) -> int:
+        """How often several steps are taken as one: once those taken one by one, and those to be, are worth that."""
+        if (
+            self.until is not None
+            or self.steps is None
+            or not (isinstance(self.function, _KNOWN) and are_arrays(arrays))
+        ):
+            return 0
         self._bytes += self.steps * sum([a.nbytes for a in arrays])
-        return self._bytes > _LONG
+        return self.steps // _TOGETHER if self._bytes > _LONG else 0
 
     def _repeated(self, *arrays: Any) -> Any:
         state: Any = arrays[0] if len(arrays) == 1 else arrays

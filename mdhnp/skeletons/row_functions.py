@@ -68,8 +68,7 @@ class Reading:
 
     def _called(self, values: Sequence[Any], reduced: Callable[[str, Symbol], Any]) -> Any:
         known = dict(zip(self.accesses, values, strict=True))
-        pass_ = _Pass(self.length, lambda side, number: known[side, number], reduced)
-        return self.function(Row(pass_, 0), Row(pass_, 1), self.length)
+        return _Pass(self.length, lambda side, number: known[side, number], reduced).call(self.function)
 
 
 def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) -> Reading:
@@ -91,8 +90,7 @@ def read(function: RowFunction, dtypes: Sequence[np.dtype[Any]], length: int) ->
             # Stands for the total: a parameter that only a value made of totals depends on.
             return value.recorder.add(Instruction("param", (), value.dtype, len(sides) + len(names)))
 
-        pass_ = _Pass(length, element, reduced)
-        return function(Row(pass_, 0), Row(pass_, 1), length)
+        return _Pass(length, element, reduced).call(function)
 
     trace(collect, dtypes, what="allpairs")
     if len(elements) > MOST_ELEMENTS:
@@ -112,6 +110,9 @@ class _Pass:
     length: int
     element: Callable[[int, int | None], Symbol]
     reduced: Callable[[str, Symbol], Any]
+
+    def call(self, function: RowFunction) -> Any:
+        return function(Row(self, 0), Row(self, 1), self.length)
 
 
 def _method(name: str) -> Callable[["_Each"], Any]:

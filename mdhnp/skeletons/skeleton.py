@@ -46,7 +46,7 @@ class Skeleton:
     structure: Callable[[tuple[Shape, ...]], Hashable]
     make: Callable[[Any, DTypes], Computation]
     function: Callable[..., Any] | str | None = None
-    results: tuple[npt.DTypeLike, ...] = ()
+    results: Any = None
     operator: CombineSpec | None = None
     _made: dict[Hashable, Computation] = field(default_factory=dict)
 
@@ -102,7 +102,7 @@ def computation(
     combine: Mapping[str, CombineSpec],
     inputs: Sequence[str],
     dtypes: DTypes,
-    results: Sequence[npt.DTypeLike] = (),
+    results: Any = None,
     count: int | None = None,
     **options: Any,
 ) -> Computation:
@@ -110,11 +110,12 @@ def computation(
 
     `results` are the types that text returns; `count` is the number of results, where the scalar function's is another.
     """
+    types = results_of(results)
     if count is None:
-        count = max(len(results), 1) if isinstance(scalar, str) else len(trace(scalar, dtypes).results)
+        count = max(len(types), 1) if isinstance(scalar, str) else len(trace(scalar, dtypes).results)
     kept = [name for name, operator in combine.items() if operator.kind != "pw"]
     outputs = [access(f"O{n}", kept) for n in range(count)]
-    return md_hom(scalar, combine, f"{', '.join(inputs)} -> {', '.join(outputs)}", results=results or None, **options)
+    return md_hom(scalar, combine, f"{', '.join(inputs)} -> {', '.join(outputs)}", results=types or None, **options)
 
 
 def access(array: str, indices: Sequence[str]) -> str:
