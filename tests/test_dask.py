@@ -178,6 +178,13 @@ def test_calls_have_the_names_of_the_package_s() -> None:
     assert_same(mdhnp.dask.matmul(x, y, semiring=mdhnp.semiring.min_plus), (a[:, :, None] + b).min(axis=1))
 
 
+@pytest.mark.parametrize("subscripts", ["ij,jk->k", "ij,jk->i", "ij,jk->", "ij,jk,kl->il"])
+def test_what_takes_less_work_in_several_steps_gives_the_last_one_s(subscripts: str) -> None:
+    arrays = [numbers(shape) for shape in ((300, 200), (200, 100), (100, 50))][: subscripts.count(",") + 1]
+    found = mdhnp.dask.einsum(subscripts, *[da.from_array(a, chunks=70) for a in arrays])
+    assert_same(found, np.einsum(subscripts, *arrays))
+
+
 def test_nothing_to_compute() -> None:
     a, b = numbers((3, 0)), numbers((0, 4))
     assert_same(mdhnp.dask.matmul(da.from_array(a), da.from_array(b, chunks=2)), a @ b)

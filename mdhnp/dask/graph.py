@@ -28,8 +28,8 @@ __all__ = ["lowered", "layer"]
 
 def lowered(name: str, graph: Graph, arrays: Sequence[Any]) -> list[Any]:
     """Give the results of a graph of MDHs on arrays of dask's, as such; tasks are shown by the name."""
-    values = list(arrays)
-    for h, inputs in least_work(graph).steps:
+    graph, values = least_work(graph), list(arrays)
+    for h, inputs in graph.steps:
         read = [_shaped(values[p], v.shape) for p, v in zip(inputs, h.inputs, strict=True)]
         found = layer(name, h, read)
         if found is None:
