@@ -32,8 +32,6 @@ _BITS = np.dtype(np.uint32)
 #: 2^-126, where a unit need not tell numbers from 0.
 _SMALLEST = (25 << 24) - 1
 _MOST = 2**32 - 1
-#: Bits of a significand that the unit takes.
-_HIGH = 11
 #: Whether some work-item of the group doubts its results.
 _DOUBT = Buffer("doubtful_l", np.dtype(np.int32), "local", values=1)
 
@@ -176,11 +174,11 @@ class _Products:
 
     def _parts(self, stem: str, which: int, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...]:
         """Elements as the unit takes them, rounded if need be; or their high and low parts, then themselves."""
-        if self._c.h.inputs[self._factors[which][0]].dtype.name in self._atom.rounded:
-            return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v)) for v in values]),)
+        if self._c.h.inputs[self._factors[which][0]].dtype.name not in self._atom.values:
+            return (tuple([self._c.build.name(f"{stem}_rounded", _rounded(v, self._atom.bits)) for v in values]),)
         if not self._atom.split:
             return (values,)
-        high = [self._c.build.name(f"{stem}_high", _high(v)) for v in values]
+        high = [self._c.build.name(f"{stem}_high", _high(v, self._atom.bits)) for v in values]
         low = [self._c.build.name(f"{stem}_low", applied("subtract", v, h)) for v, h in zip(values, high, strict=True)]
         return tuple(high), tuple(low), values
 
@@ -196,14 +194,14 @@ class _Products:
                     self._c.build.assign(self._watched, Apply("minimum", (self._watched, twice), _BITS))
 
 
-def _high(value: Value) -> Value:
+def _high(value: Value, bits: int) -> Value:
     """As many of a float's bits as the unit takes."""
-    return Apply("high_bits", (value, Const(str(_HIGH), _BITS)), value.dtype)
+    return Apply("high_bits", (value, Const(str(bits), _BITS)), value.dtype)
 
 
-def _rounded(value: Value) -> Value:
+def _rounded(value: Value, bits: int) -> Value:
     """Give a float with as many bits as the unit takes; NaN as it is, since a carry may make it a number."""
-    return applied("where", Apply("equal", (value, value), BOOL), _high(value), value)
+    return applied("where", Apply("equal", (value, value), BOOL), _high(value, bits), value)
 
 
 def doubtful(c: Context, total: Accumulators, watched: Register) -> Value:

@@ -132,12 +132,6 @@ class ComputeUnit:
     latency: float = 75.0  # cycles that one step of a work-item takes at least
     launch: float = 3e-6  # seconds of a further launch
     tree: float = 2e-6  # seconds to combine work-items' results
-    # Multiply-adds of each matrix instruction for one without.
-    atoms: dict[str, float] = field(
-        default_factory=lambda: {
-            "3xtf32": 2.4, "tf32": 2.6, "f16": 12.0, "f64": 1.0, "f64 of 16 rows": 2.0, "f64 of 16 terms": 2.0,
-        }, hash=False,
-    )  # fmt: skip
     # Part of the multiply-adds that products without matrix instructions reach, with so many terms in a tile.
     plain: float = 0.45
     plain_depth: int = 8

@@ -8,18 +8,16 @@ Gorlatch, "Generating Portable High-Performance Code via Multi-Dimensional Homom
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from math import prod
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 
 from mdhnp.mdh.combine import Combine, Operator
 from mdhnp.mdh.function import Function
 from mdhnp.mdh.views import Slice, View
+from mdhnp.settings import Level
 
-__all__ = ["Computation", "MdHom", "Precision", "dimension_names"]
-
-#: How exactly products of float32 are to be computed, at least.
-Precision = Literal["highest", "default"]
+__all__ = ["Computation", "MdHom", "dimension_names"]
 
 
 class Computation:
@@ -30,7 +28,7 @@ class Computation:
     #: Of the arrays given, and of the results.
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
-    precision: Precision
+    precision: Level
 
     @property
     def mdhoms(self) -> tuple["MdHom", ...]:
@@ -135,7 +133,7 @@ class MdHom(Computation):
     finish: Function | None = None
     names: tuple[str, ...] = field(default=(), compare=False)
     nested: bool = False
-    precision: Precision = field(default="highest", repr=False)
+    precision: Level = field(default="highest", repr=False)
     #: Of one whose parts fit by construction no checks are made: they take as long as all else that describes an
     #: einsum. The tests make them all the same.
     checked: InitVar[bool] = True
@@ -208,8 +206,8 @@ def _check_counts(h: MdHom) -> None:
     for function in (h.scalar, *([h.finish] if h.finish is not None else [])):
         if max(function.used_indices(), default=-1) >= h.rank:
             raise IndexError(f"index: {max(function.used_indices())} is none of {h.rank} dimensions, numbered from 0")
-    if h.precision not in get_args(Precision):
-        raise ValueError(f"precision: {h.precision!r} is none of {', '.join(map(repr, get_args(Precision)))}")
+    if h.precision not in get_args(Level):
+        raise ValueError(f"precision: {h.precision!r} is none of {', '.join(map(repr, get_args(Level)))}")
     if any(n < 0 for n in h.extents):
         raise ValueError(f"extents: {h.extents} has a negative one")
     parameters = tuple(h.inputs[n].dtype for n, _ in h.accesses)

@@ -10,6 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from mdhnp.settings import Level
+
 __all__ = ["ATOMS", "Atom", "Fragment"]
 
 
@@ -72,8 +74,12 @@ class Atom:
     rounds: bool
     #: What the device calls it.
     instruction: str
-    #: The types of inputs that operands hold rounded, for MDHs of which no more is asked.
-    rounded: tuple[str, ...] = ()
+    #: Multiply-adds in the time of one without the instruction, by times of products on one NVIDIA H200.
+    speed: float
+    #: The types of inputs that operands hold rounded, each with the level of precision at which that is enough.
+    rounded: tuple[tuple[Level, str], ...] = ()
+    #: Bits of a significand that operands keep of what is rounded or split.
+    bits: int = 0
     #: Whether each operand is split in a high and a low part, and three products are added: high by high, high by low,
     #: and low by high.
     split: bool = False
@@ -90,6 +96,10 @@ class Atom:
             beside = ((2, operand.rows),) if self.packed == 2 else ()
             if operand.lanes != ((4, self.packed * operand.rows), (8, 1)) or operand.values[: len(beside)] != beside:
                 raise ValueError(f"{self.name}: lanes of operands lie otherwise")
+
+    def held(self, precision: Level) -> set[str]:
+        """Types of inputs that operands hold as exactly as a level of precision asks."""
+        return {*self.values, *[name for level, name in self.rounded if level == precision]}
 
     @cached_property
     def lanes(self) -> int:
@@ -125,12 +135,14 @@ _TF32 = Atom(
     operand="float32",
     result="float32",
     values=("float16",),
-    rounded=("float32",),
+    rounded=(("default", "float32"),),
+    bits=11,
     rounds=True,
+    speed=2.6,
     instruction="mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
 )
 #: The product of the low parts is left out: it is below 2^-23 of the whole.
-_THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), rounded=(), split=True)
+_THREE_TF32 = replace(_TF32, name="3xtf32", values=("float32",), rounded=(), split=True, speed=2.4)
 _F64 = Atom(
     "f64",
     a=Fragment(8, 4, ((4, 8), (8, 1)), ((1, 0),)),
@@ -140,6 +152,7 @@ _F64 = Atom(
     result="float64",
     values=("float64",),
     rounds=False,
+    speed=1.0,
     instruction="mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
 )
 _LARGE_F64 = replace(
@@ -149,6 +162,7 @@ _LARGE_F64 = replace(
     b=_TF32.b,
     c=_TF32.c,
     instruction="mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
+    speed=2.0,
     capability=90,
 )
 _LONG_F64 = replace(
@@ -168,6 +182,7 @@ _F16 = Atom(
     values=("float16",),
     rounds=True,
     instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    speed=12.0,
 )
 
 ATOMS: dict[str, Atom] = {atom.name: atom for atom in (_TF32, _THREE_TF32, _F16, _F64, _LARGE_F64, _LONG_F64)}

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from mdhnp.mdh import Computation, MdHom
-from mdhnp.mdh.mdhom import Precision
 from mdhnp.schedule.atoms import ATOMS, Atom
 from mdhnp.schedule.caps import DeviceCaps
 from mdhnp.schedule.layout import WIDEST, copied_ahead, packed, tile_strides
 from mdhnp.schedule.schedule import Schedule, require
+from mdhnp.settings import Level
 
 __all__ = [
     "ACROSS", "DOWN", "allowed", "at_precision", "axis_of", "check_atom", "factors", "in_rows", "one_sum", "operands",
@@ -59,15 +59,10 @@ def allowed(h: MdHom) -> tuple[Atom, ...]:
     if found is None:
         return ()
     types, result = {h.inputs[number].dtype.name for number, _ in found}, h.scalar.dtypes[0].name
-    rounds = h.precision == "default"
-    return tuple(
-        atom
-        for atom in ATOMS.values()
-        if types <= {*atom.values, *(atom.rounded if rounds else ())} and result == atom.result
-    )
+    return tuple(atom for atom in ATOMS.values() if types <= atom.held(h.precision) and result == atom.result)
 
 
-def at_precision(h: Computation, precision: Precision, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
+def at_precision(h: Computation, precision: Level, atoms: Collection[str] = tuple(ATOMS)) -> Computation:
     """The same with products of a precision; of the highest, where none of a device's instructions differs by that.
 
     So float64 keeps the highest, and MDHs are told apart only where results may differ.
@@ -91,7 +86,7 @@ def check_atom(h: MdHom, s: Schedule, caps: DeviceCaps) -> None:
     found = operands(h, rows, columns, terms)
     require(found is not None, "atom: no sum of products of an input with rows and terms by one with columns and terms")
     assert found is not None
-    rounded = "".join(f", and rounds {name}" for name in atom.rounded)
+    rounded = "".join(f", and rounds {name}" for _, name in atom.rounded)
     require(atom in allowed(h), f"atom: {s.atom} is for {', '.join(atom.values)}{rounded}")
     ahead = {*copied_ahead(h, s)}
     require({number for number, _ in found} <= ahead, "atom: its operands are tiles that are copied ahead")

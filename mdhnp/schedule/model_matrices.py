@@ -102,8 +102,8 @@ class ResultTile:
         products = (3 if atom.split else 1) * each * DOWN * ACROSS / (atom.shape[0] * atom.shape[1])
         reads = sum(_loads(atom, rows.each, columns.each)) / (_AT_ONCE if atom.packed > 1 else 1)
         # Where factors are rounded the time of each product is that of each of three.
-        rounded = atom.rounded and h.precision == "default"
-        faster = 3 * unit.atoms["3xtf32"] if rounded else unit.atoms[atom.name]
+        rounded = atom.rounded and h.precision != "highest"
+        faster = 3 * ATOMS["3xtf32"].speed if rounded else atom.speed
         tiles = rows.tiles | columns.tiles
         self.groups = prod(-(-h.extents[d] // tiles.get(d, 1)) for d in access.kept)
         crowded = unit.crowded if self.warps > unit.few else unit.alone.get(self.warps, 1.0)
